@@ -1,0 +1,1 @@
+"""Executes one turn: pure asyncio, no Django."""

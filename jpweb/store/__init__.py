@@ -1,0 +1,1 @@
+"""The only code that touches the database or JP's files."""

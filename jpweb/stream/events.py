@@ -1,0 +1,231 @@
+"""The event kinds. ``EventKind`` is the complete list; everything else reads it.
+
+A kind carries its wire tag, whether a provider may see it (an allow-list: the default is no),
+whether it is an overlay (outside the turns), and which of its fields are base64 on disk.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, ClassVar, Literal, Self, TypeAlias, get_args
+
+from jpweb.stream.errors import BrokenElement
+from jpweb.stream.fields import Fields, flag, mapping, number, optional_text, text
+from jpweb.stream.inquiry import InquiryRequest, InquiryResponse
+
+
+@dataclass(frozen=True, slots=True)
+class _Kind:
+    TAG: ClassVar[str]
+    PROVIDER_VISIBLE: ClassVar[bool] = False
+    OVERLAY: ClassVar[bool] = False
+    ENCODED: ClassVar[frozenset[str]] = frozenset()
+
+
+@dataclass(frozen=True, slots=True)
+class TurnStart(_Kind):
+    """Opens a turn. Has no fields; JP refuses any."""
+
+    TAG: ClassVar[str] = "turn_start"
+
+    @classmethod
+    def from_fields(cls, fields: Fields) -> Self:
+        """Ignore extra keys, which newer versions may write."""
+        return cls()
+
+    def to_fields(self) -> dict[str, Any]:
+        """Return no field."""
+        return {}
+
+
+@dataclass(frozen=True, slots=True)
+class ChatRequest(_Kind):
+    """What the person said."""
+
+    TAG: ClassVar[str] = "chat_request"
+    PROVIDER_VISIBLE: ClassVar[bool] = True
+    content: str
+    schema: dict[str, Any] | None = None
+    author: str | None = None
+
+    @classmethod
+    def from_fields(cls, fields: Fields) -> Self:
+        """Raises BrokenElement."""
+        schema = mapping(fields, "schema") if fields.get("schema") is not None else None
+        return cls(text(fields, "content"), schema, optional_text(fields, "author"))
+
+    def to_fields(self) -> dict[str, Any]:
+        """Return the fields in JP's order, absent ones left out."""
+        optional = {"schema": self.schema, "author": self.author}
+        return {"content": self.content} | {k: v for k, v in optional.items() if v is not None}
+
+
+Variant: TypeAlias = Literal["message", "reasoning", "data"]
+
+
+@dataclass(frozen=True, slots=True)
+class ChatResponse(_Kind):
+    """What the assistant said: a message, its reasoning, or structured data."""
+
+    TAG: ClassVar[str] = "chat_response"
+    PROVIDER_VISIBLE: ClassVar[bool] = True
+    variant: Variant
+    content: Any
+
+    @classmethod
+    def from_fields(cls, fields: Fields) -> Self:
+        """Take the first of message, reasoning, data that fits. Raises BrokenElement."""
+        if isinstance(fields.get("message"), str):
+            return cls("message", fields["message"])
+        if isinstance(fields.get("reasoning"), str):
+            return cls("reasoning", fields["reasoning"])
+        if "data" in fields:
+            return cls("data", fields["data"])
+        raise BrokenElement("a chat_response needs “message”, “reasoning” or “data”")
+
+    def to_fields(self) -> dict[str, Any]:
+        """Return the one field of the variant."""
+        return {self.variant: self.content}
+
+
+@dataclass(frozen=True, slots=True)
+class ToolCallRequest(_Kind):
+    """The assistant calls a tool. ``id`` is the provider's and may repeat in a turn."""
+
+    TAG: ClassVar[str] = "tool_call_request"
+    PROVIDER_VISIBLE: ClassVar[bool] = True
+    ENCODED: ClassVar[frozenset[str]] = frozenset({"arguments"})
+    id: str
+    name: str
+    arguments: dict[str, Any] = field(default_factory=dict)
+
+    @classmethod
+    def from_fields(cls, fields: Fields) -> Self:
+        """Raises BrokenElement."""
+        return cls(text(fields, "id"), text(fields, "name"), mapping(fields, "arguments"))
+
+    def to_fields(self) -> dict[str, Any]:
+        """Return the fields in JP's order."""
+        return {"id": self.id, "name": self.name, "arguments": self.arguments}
+
+
+@dataclass(frozen=True, slots=True)
+class ToolCallResponse(_Kind):
+    """What a tool call gave back."""
+
+    TAG: ClassVar[str] = "tool_call_response"
+    PROVIDER_VISIBLE: ClassVar[bool] = True
+    ENCODED: ClassVar[frozenset[str]] = frozenset({"content"})
+    id: str
+    content: str
+    is_error: bool
+
+    @classmethod
+    def from_fields(cls, fields: Fields) -> Self:
+        """Raises BrokenElement."""
+        return cls(text(fields, "id"), text(fields, "content"), flag(fields, "is_error"))
+
+    def to_fields(self) -> dict[str, Any]:
+        """Return the fields in JP's order."""
+        return {"id": self.id, "content": self.content, "is_error": self.is_error}
+
+
+@dataclass(frozen=True, slots=True)
+class ConfigDelta(_Kind):
+    """A change of JP's configuration; applies to what follows. Read leniently."""
+
+    TAG: ClassVar[str] = "config_delta"
+    OVERLAY: ClassVar[bool] = True
+    delta: dict[str, Any]
+
+    @classmethod
+    def from_fields(cls, fields: Fields) -> Self:
+        """Take ``delta``, or the flattened keys of the oldest layouts. Never fails."""
+        delta = fields.get("delta")
+        if isinstance(delta, dict):
+            return cls(delta)
+        envelope = ("type", "timestamp", "metadata", "delta")
+        return cls({key: value for key, value in fields.items() if key not in envelope})
+
+    def to_fields(self) -> dict[str, Any]:
+        """Return the nested form."""
+        return {"delta": self.delta}
+
+
+@dataclass(frozen=True, slots=True)
+class Compaction(_Kind):
+    """How a range of turns is shortened for the model; the turns themselves stay."""
+
+    TAG: ClassVar[str] = "compaction"
+    OVERLAY: ClassVar[bool] = True
+    from_turn: int
+    to_turn: int
+    policies: dict[str, Any] = field(default_factory=dict)
+
+    @classmethod
+    def from_fields(cls, fields: Fields) -> Self:
+        """Raises BrokenElement."""
+        policies = {k: fields[k] for k in ("summary", "reasoning", "tool_calls") if k in fields}
+        return cls(number(fields, "from_turn"), number(fields, "to_turn"), policies)
+
+    def to_fields(self) -> dict[str, Any]:
+        """Return the fields in JP's order."""
+        return {"from_turn": self.from_turn, "to_turn": self.to_turn} | self.policies
+
+
+EventKind: TypeAlias = (
+    TurnStart
+    | ChatRequest
+    | ChatResponse
+    | ToolCallRequest
+    | ToolCallResponse
+    | InquiryRequest
+    | InquiryResponse
+    | ConfigDelta
+    | Compaction
+)
+KINDS: dict[str, type[EventKind]] = {kind.TAG: kind for kind in get_args(EventKind)}
+
+
+@dataclass(frozen=True, slots=True)
+class ConversationEvent:
+    """One event: when (JP's text, UTC), what, its opaque metadata (decoded), RFD 097's id."""
+
+    timestamp: str
+    kind: EventKind
+    metadata: dict[str, Any] = field(default_factory=dict)
+    event_id: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class UnknownEvent:
+    """An element of a kind that this version does not know. Shown raw, kept verbatim."""
+
+    tag: str
+    value: Any
+
+
+@dataclass(frozen=True, slots=True)
+class BrokenEvent:
+    """An element of a known kind that does not have its shape. Shown raw, kept verbatim."""
+
+    tag: str
+    problem: str
+
+
+@dataclass(frozen=True, slots=True)
+class Element:
+    """One element of a stream: its JSON text as it came, and what was made of it."""
+
+    raw: str
+    body: ConversationEvent | UnknownEvent | BrokenEvent
+
+    @property
+    def tag(self) -> str:
+        """The wire tag; ``unknown`` where there is none."""
+        return self.body.kind.TAG if isinstance(self.body, ConversationEvent) else self.body.tag
+
+    @property
+    def kind(self) -> EventKind | None:
+        """The kind, or None for unknown and broken elements."""
+        return self.body.kind if isinstance(self.body, ConversationEvent) else None

@@ -1,0 +1,221 @@
+"""Inquiries: a question asked during a tool call, and how it ended (RFD 005, 082, 083)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any, ClassVar, Self, TypeAlias
+
+from jpweb.stream.answers import AnswerType, answer_type
+from jpweb.stream.errors import BrokenElement
+from jpweb.stream.fields import Fields, flag, optional_text, required_mapping, text
+
+
+class CancellationReason(StrEnum):
+    """The reasons that jpweb writes; RFD 082, 083, and the last two of our own."""
+
+    USER = "user"
+    BACKEND_ERROR = "backend_error"
+    NO_PROMPT_BACKEND = "no_prompt_backend"
+    ASSISTANT_ROUTING_DENIED = "assistant_routing_denied"
+    INVALID_STATIC_ANSWER = "invalid_static_answer"
+    EXPIRED = "expired"
+    LOST = "lost"
+
+    @property
+    def tag(self) -> str:
+        """The wire tag."""
+        return self.value
+
+
+@dataclass(frozen=True, slots=True)
+class UnknownReason:
+    """A reason of another version, kept verbatim; readers show it and never branch on it."""
+
+    tag: str
+
+
+class SourceTag(StrEnum):
+    """Who may ask."""
+
+    TOOL = "tool"
+    ASSISTANT = "assistant"
+    USER = "user"
+    OTHER = "other"
+
+
+@dataclass(frozen=True, slots=True)
+class InquirySource:
+    """Who asked. Fixed at the executor boundary (RFD 082 *Source attribution*)."""
+
+    tag: SourceTag
+    name: str | None = None
+
+    @classmethod
+    def tool(cls, name: str) -> Self:
+        """Return the source of a question that a tool asks."""
+        return cls(SourceTag.TOOL, name)
+
+    @classmethod
+    def from_fields(cls, fields: Fields) -> Self:
+        """Read ``{"source": tag, "name"?: …}``. Raises BrokenElement."""
+        tag = fields.get("source")
+        if tag not in list(SourceTag):
+            raise BrokenElement(f"unknown inquiry source {str(tag)[:80]!r}")
+        named = tag in (SourceTag.TOOL, SourceTag.OTHER)
+        return cls(SourceTag(tag), text(fields, "name") if named else None)
+
+    def to_fields(self) -> dict[str, Any]:
+        """Return the wire object."""
+        return {"source": self.tag.value} | ({"name": self.name} if self.name is not None else {})
+
+
+class AnswerReusePolicy(StrEnum):
+    """How long an answer may be remembered (RFD 083)."""
+
+    NONE = "none"
+    TURN = "turn"
+
+
+@dataclass(frozen=True, slots=True)
+class InquiryQuestion:
+    """The question as recorded (RFD 083 *Propagating to the persisted shape*)."""
+
+    text: str
+    answer_type: AnswerType
+    default: Any = None
+    context: str | None = None
+    exclusive: bool = False
+    persistence: AnswerReusePolicy = AnswerReusePolicy.TURN
+
+    @classmethod
+    def from_fields(cls, fields: Fields) -> Self:
+        """Read a question; keys of RFD 083 may be absent. Raises BrokenElement."""
+        persistence = fields.get("persistence", "turn")
+        if persistence not in list(AnswerReusePolicy):
+            raise BrokenElement("“persistence” must be none or turn")
+        return cls(
+            text=text(fields, "text"),
+            answer_type=answer_type(fields.get("answer_type")),
+            default=fields.get("default"),
+            context=optional_text(fields, "context"),
+            exclusive=flag(fields, "exclusive", default=False),
+            persistence=AnswerReusePolicy(persistence),
+        )
+
+    def to_fields(self) -> dict[str, Any]:
+        """Return the wire object; keys with their default value are left out."""
+        optional = {
+            "default": self.default,
+            "context": self.context,
+            "exclusive": self.exclusive or None,
+            "persistence": None if self.persistence == "turn" else self.persistence.value,
+        }
+        return {"text": self.text, "answer_type": self.answer_type.to_fields()} | {
+            key: value for key, value in optional.items() if value is not None
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class InquiryRequest:
+    """A question that was asked. ``id`` is opaque to readers and unique within its turn."""
+
+    TAG: ClassVar[str] = "inquiry_request"
+    PROVIDER_VISIBLE: ClassVar[bool] = False
+    OVERLAY: ClassVar[bool] = False
+    ENCODED: ClassVar[frozenset[str]] = frozenset()
+    id: str
+    source: InquirySource
+    question: InquiryQuestion
+
+    @classmethod
+    def from_fields(cls, fields: Fields) -> Self:
+        """Raises BrokenElement."""
+        return cls(
+            text(fields, "id"),
+            InquirySource.from_fields(required_mapping(fields, "source")),
+            InquiryQuestion.from_fields(required_mapping(fields, "question")),
+        )
+
+    def to_fields(self) -> dict[str, Any]:
+        """Return the fields in JP's order."""
+        return {
+            "id": self.id,
+            "source": self.source.to_fields(),
+            "question": self.question.to_fields(),
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Answered:
+    """The question was answered; the answer is on record."""
+
+    TAG: ClassVar[str] = "answered"
+    answer: Any
+
+
+@dataclass(frozen=True, slots=True)
+class Cancelled:
+    """The question was closed without an answer."""
+
+    TAG: ClassVar[str] = "cancelled"
+    reason: CancellationReason | UnknownReason
+
+
+@dataclass(frozen=True, slots=True)
+class Redacted:
+    """A secret was delivered. There is no field that an answer could go in."""
+
+    TAG: ClassVar[str] = "redacted"
+
+
+Outcome: TypeAlias = Answered | Cancelled | Redacted
+
+
+@dataclass(frozen=True, slots=True)
+class InquiryResponse:
+    """How the inquiry of the same ``id`` ended (RFD 082 *InquiryResponse serialization*)."""
+
+    TAG: ClassVar[str] = "inquiry_response"
+    PROVIDER_VISIBLE: ClassVar[bool] = False
+    OVERLAY: ClassVar[bool] = False
+    ENCODED: ClassVar[frozenset[str]] = frozenset()
+    id: str
+    outcome: Outcome
+
+    @classmethod
+    def from_fields(cls, fields: Fields) -> Self:
+        """Read the tagged and the legacy flat form. Raises BrokenElement."""
+        return cls(text(fields, "id"), _outcome(fields))
+
+    def to_fields(self) -> dict[str, Any]:
+        """Return the tagged form: outcome, id, payload."""
+        head: dict[str, Any] = {"outcome": self.outcome.TAG, "id": self.id}
+        match self.outcome:
+            case Answered(answer):
+                return head | {"answer": answer}
+            case Cancelled(reason):
+                return head | {"reason": reason.tag}
+            case Redacted():
+                return head
+
+
+def reason(tag: Any) -> CancellationReason | UnknownReason:
+    """Read a reason. A missing or non-text one is ``user`` (RFD 082), others are kept."""
+    if not isinstance(tag, str):
+        return CancellationReason.USER
+    return CancellationReason(tag) if tag in list(CancellationReason) else UnknownReason(tag)
+
+
+def _outcome(fields: Fields) -> Outcome:
+    match fields.get("outcome", "answered"):
+        case "answered":
+            if "answer" not in fields:
+                raise BrokenElement("an answered inquiry needs “answer”")
+            return Answered(fields["answer"])
+        case "cancelled":
+            return Cancelled(reason(fields.get("reason")))
+        case "redacted":
+            return Redacted()
+        case other:
+            raise BrokenElement(f"unknown outcome {str(other)[:80]!r}")

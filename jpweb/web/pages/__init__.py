@@ -1,0 +1,1 @@
+"""One module a page family; they do not import each other."""
