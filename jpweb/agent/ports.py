@@ -100,8 +100,10 @@ class Declined:
 
 
 class Prompter(Protocol):
-    """Carries a question to a person. **It commits the inquiry_response itself**, with the
-    decision: when ``ask`` returns, and when ``withdraw`` returns, the response is on record.
+    """Carries a question to a person.
+
+    **It commits the inquiry_response itself**, with the decision: when ``ask`` returns, and when
+    ``withdraw`` returns, the response is on record.
     """
 
     async def reachable(self) -> bool:

@@ -8,6 +8,8 @@ from django.contrib.auth.models import AbstractUser
 from django.db import models
 from django.utils import timezone
 
+from jpweb.store.terms import Origin, Role, RunState
+
 
 class Person(AbstractUser):
     """Someone who signs in."""
@@ -15,15 +17,6 @@ class Person(AbstractUser):
     @property
     def display_name(self) -> str:
         return self.first_name or self.username
-
-
-class Role(models.IntegerChoices):
-    """What a person may do in a workspace; each includes the ones below."""
-
-    READER = 10, "reader"
-    RESPONDER = 20, "responder"
-    AUDITOR = 30, "auditor"
-    OWNER = 40, "owner"
 
 
 class Workspace(models.Model):
@@ -69,12 +62,6 @@ class SignInLink(models.Model):
 
 class Conversation(models.Model):
     """A conversation; its events are the journal entries."""
-
-    class Origin(models.TextChoices):
-        """Who owns it: JP (``mirrored``, read-only here) or jpweb (``native``)."""
-
-        MIRRORED = "mirrored"
-        NATIVE = "native"
 
     workspace = models.ForeignKey(Workspace, models.CASCADE, related_name="conversations")
     jp_id = models.BigIntegerField(help_text="JP's id: deciseconds since the epoch")
@@ -123,17 +110,8 @@ class JournalEntry(models.Model):
 class Run(models.Model):
     """A turn that jpweb executes."""
 
-    class State(models.TextChoices):
-        """``lost``: its process ended before the turn did."""
-
-        RUNNING = "running"
-        DONE = "done"
-        FAILED = "failed"
-        STOPPED = "stopped"
-        LOST = "lost"
-
     conversation = models.ForeignKey(Conversation, models.CASCADE, related_name="runs")
-    state = models.CharField(max_length=10, choices=State.choices, default=State.RUNNING)
+    state = models.CharField(max_length=10, choices=RunState.choices, default=RunState.RUNNING)
     provider = models.CharField(max_length=50)
     holder = models.CharField(max_length=100)
     problem = models.CharField(max_length=1000, blank=True)
@@ -174,7 +152,7 @@ class Inquiry(models.Model):
     decided_by = models.CharField(max_length=20, blank=True, help_text="kind of decider")
     decider = models.ForeignKey(Person, models.SET_NULL, null=True, related_name="decisions")
     decider_name = models.CharField(max_length=200, blank=True)
-    asked_at = models.DateTimeField(null=True)
+    asked_at = models.DateTimeField()
     settled_at = models.DateTimeField(null=True)
 
     class Meta:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Self, TypeAlias, get_args
 
 from jpweb.stream.errors import BrokenElement, Unfit
-from jpweb.stream.fields import Fields
+from jpweb.stream.fields import Fields, optional_text
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,7 +22,7 @@ class _Type(ABC):
     HUMAN_ONLY: ClassVar[bool] = False
 
     @classmethod
-    def from_fields(cls, fields: Fields) -> Self:
+    def from_fields(cls, _fields: Fields) -> Self:
         """Read the type from its wire object. Raises BrokenElement."""
         return cls()
 
@@ -95,7 +95,7 @@ class Select(_Type):
     def to_fields(self) -> dict[str, Any]:
         """Return tag and options; a description only where there is one."""
         options = [
-            {"value": o.value} | ({"description": o.description} if o.description else {})
+            {"value": o.value} | ({} if o.description is None else {"description": o.description})
             for o in self.options
         ]
         return {"type": self.TAG, "options": options}
@@ -165,8 +165,7 @@ def answer_type(value: Any) -> AnswerType:
 def _option(option: Any) -> Option:
     if not isinstance(option, dict) or "value" not in option:
         raise BrokenElement("an option must be an object with “value”")
-    description = option.get("description")
-    return Option(option["value"], description if isinstance(description, str) else None)
+    return Option(option["value"], optional_text(option, "description"))
 
 
 def _json(value: Any) -> str:
@@ -174,4 +173,4 @@ def _json(value: Any) -> str:
 
 
 def _same(a: Any, b: Any) -> bool:
-    return type(a) is type(b) and bool(a == b)
+    return json.dumps(a, sort_keys=True) == json.dumps(b, sort_keys=True)

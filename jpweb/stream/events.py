@@ -1,7 +1,6 @@
 """The event kinds. ``EventKind`` is the complete list; everything else reads it.
 
-A kind carries its wire tag, whether a provider may see it (an allow-list: the default is no),
-whether it is an overlay (outside the turns), and which of its fields are base64 on disk.
+To add a kind: a class here, one member of the union, and a sample in ``tests/samples/events``.
 """
 
 from __future__ import annotations
@@ -12,24 +11,17 @@ from typing import Any, ClassVar, Literal, Self, TypeAlias, get_args
 from jpweb.stream.errors import BrokenElement
 from jpweb.stream.fields import Fields, flag, mapping, number, optional_text, text
 from jpweb.stream.inquiry import InquiryRequest, InquiryResponse
+from jpweb.stream.kinds import Kind
 
 
 @dataclass(frozen=True, slots=True)
-class _Kind:
-    TAG: ClassVar[str]
-    PROVIDER_VISIBLE: ClassVar[bool] = False
-    OVERLAY: ClassVar[bool] = False
-    ENCODED: ClassVar[frozenset[str]] = frozenset()
-
-
-@dataclass(frozen=True, slots=True)
-class TurnStart(_Kind):
+class TurnStart(Kind):
     """Opens a turn. Has no fields; JP refuses any."""
 
     TAG: ClassVar[str] = "turn_start"
 
     @classmethod
-    def from_fields(cls, fields: Fields) -> Self:
+    def from_fields(cls, _fields: Fields) -> Self:
         """Ignore extra keys, which newer versions may write."""
         return cls()
 
@@ -39,7 +31,7 @@ class TurnStart(_Kind):
 
 
 @dataclass(frozen=True, slots=True)
-class ChatRequest(_Kind):
+class ChatRequest(Kind):
     """What the person said."""
 
     TAG: ClassVar[str] = "chat_request"
@@ -50,7 +42,7 @@ class ChatRequest(_Kind):
 
     @classmethod
     def from_fields(cls, fields: Fields) -> Self:
-        """Raises BrokenElement."""
+        """Read the fields. Raises BrokenElement."""
         schema = mapping(fields, "schema") if fields.get("schema") is not None else None
         return cls(text(fields, "content"), schema, optional_text(fields, "author"))
 
@@ -64,7 +56,7 @@ Variant: TypeAlias = Literal["message", "reasoning", "data"]
 
 
 @dataclass(frozen=True, slots=True)
-class ChatResponse(_Kind):
+class ChatResponse(Kind):
     """What the assistant said: a message, its reasoning, or structured data."""
 
     TAG: ClassVar[str] = "chat_response"
@@ -89,7 +81,7 @@ class ChatResponse(_Kind):
 
 
 @dataclass(frozen=True, slots=True)
-class ToolCallRequest(_Kind):
+class ToolCallRequest(Kind):
     """The assistant calls a tool. ``id`` is the provider's and may repeat in a turn."""
 
     TAG: ClassVar[str] = "tool_call_request"
@@ -101,7 +93,7 @@ class ToolCallRequest(_Kind):
 
     @classmethod
     def from_fields(cls, fields: Fields) -> Self:
-        """Raises BrokenElement."""
+        """Read the fields. Raises BrokenElement."""
         return cls(text(fields, "id"), text(fields, "name"), mapping(fields, "arguments"))
 
     def to_fields(self) -> dict[str, Any]:
@@ -110,7 +102,7 @@ class ToolCallRequest(_Kind):
 
 
 @dataclass(frozen=True, slots=True)
-class ToolCallResponse(_Kind):
+class ToolCallResponse(Kind):
     """What a tool call gave back."""
 
     TAG: ClassVar[str] = "tool_call_response"
@@ -122,7 +114,7 @@ class ToolCallResponse(_Kind):
 
     @classmethod
     def from_fields(cls, fields: Fields) -> Self:
-        """Raises BrokenElement."""
+        """Read the fields. Raises BrokenElement."""
         return cls(text(fields, "id"), text(fields, "content"), flag(fields, "is_error"))
 
     def to_fields(self) -> dict[str, Any]:
@@ -131,7 +123,7 @@ class ToolCallResponse(_Kind):
 
 
 @dataclass(frozen=True, slots=True)
-class ConfigDelta(_Kind):
+class ConfigDelta(Kind):
     """A change of JP's configuration; applies to what follows. Read leniently."""
 
     TAG: ClassVar[str] = "config_delta"
@@ -144,7 +136,7 @@ class ConfigDelta(_Kind):
         delta = fields.get("delta")
         if isinstance(delta, dict):
             return cls(delta)
-        envelope = ("type", "timestamp", "metadata", "delta")
+        envelope = ("type", "timestamp", "metadata", "event_id", "delta")
         return cls({key: value for key, value in fields.items() if key not in envelope})
 
     def to_fields(self) -> dict[str, Any]:
@@ -153,7 +145,7 @@ class ConfigDelta(_Kind):
 
 
 @dataclass(frozen=True, slots=True)
-class Compaction(_Kind):
+class Compaction(Kind):
     """How a range of turns is shortened for the model; the turns themselves stay."""
 
     TAG: ClassVar[str] = "compaction"
@@ -164,13 +156,16 @@ class Compaction(_Kind):
 
     @classmethod
     def from_fields(cls, fields: Fields) -> Self:
-        """Raises BrokenElement."""
-        policies = {k: fields[k] for k in ("summary", "reasoning", "tool_calls") if k in fields}
-        return cls(number(fields, "from_turn"), number(fields, "to_turn"), policies)
+        """Read the fields. Raises BrokenElement."""
+        return cls(number(fields, "from_turn"), number(fields, "to_turn"), _policies(fields))
 
     def to_fields(self) -> dict[str, Any]:
         """Return the fields in JP's order."""
-        return {"from_turn": self.from_turn, "to_turn": self.to_turn} | self.policies
+        return {"from_turn": self.from_turn, "to_turn": self.to_turn} | _policies(self.policies)
+
+
+def _policies(fields: Fields) -> dict[str, Any]:
+    return {key: fields[key] for key in ("summary", "reasoning", "tool_calls") if key in fields}
 
 
 EventKind: TypeAlias = (

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any, ClassVar, Self, TypeAlias
+from typing import Any, ClassVar, Literal, Self, TypeAlias
 
 from jpweb.stream.answers import AnswerType, answer_type
 from jpweb.stream.errors import BrokenElement
 from jpweb.stream.fields import Fields, flag, optional_text, required_mapping, text
+from jpweb.stream.kinds import Kind
 
 
 class CancellationReason(StrEnum):
@@ -117,20 +118,17 @@ class InquiryQuestion:
 
 
 @dataclass(frozen=True, slots=True)
-class InquiryRequest:
+class InquiryRequest(Kind):
     """A question that was asked. ``id`` is opaque to readers and unique within its turn."""
 
     TAG: ClassVar[str] = "inquiry_request"
-    PROVIDER_VISIBLE: ClassVar[bool] = False
-    OVERLAY: ClassVar[bool] = False
-    ENCODED: ClassVar[frozenset[str]] = frozenset()
     id: str
     source: InquirySource
     question: InquiryQuestion
 
     @classmethod
     def from_fields(cls, fields: Fields) -> Self:
-        """Raises BrokenElement."""
+        """Read the fields. Raises BrokenElement."""
         return cls(
             text(fields, "id"),
             InquirySource.from_fields(required_mapping(fields, "source")),
@@ -150,7 +148,7 @@ class InquiryRequest:
 class Answered:
     """The question was answered; the answer is on record."""
 
-    TAG: ClassVar[str] = "answered"
+    TAG: ClassVar[Literal["answered"]] = "answered"
     answer: Any
 
 
@@ -158,7 +156,7 @@ class Answered:
 class Cancelled:
     """The question was closed without an answer."""
 
-    TAG: ClassVar[str] = "cancelled"
+    TAG: ClassVar[Literal["cancelled"]] = "cancelled"
     reason: CancellationReason | UnknownReason
 
 
@@ -166,20 +164,17 @@ class Cancelled:
 class Redacted:
     """A secret was delivered. There is no field that an answer could go in."""
 
-    TAG: ClassVar[str] = "redacted"
+    TAG: ClassVar[Literal["redacted"]] = "redacted"
 
 
 Outcome: TypeAlias = Answered | Cancelled | Redacted
 
 
 @dataclass(frozen=True, slots=True)
-class InquiryResponse:
+class InquiryResponse(Kind):
     """How the inquiry of the same ``id`` ended (RFD 082 *InquiryResponse serialization*)."""
 
     TAG: ClassVar[str] = "inquiry_response"
-    PROVIDER_VISIBLE: ClassVar[bool] = False
-    OVERLAY: ClassVar[bool] = False
-    ENCODED: ClassVar[frozenset[str]] = frozenset()
     id: str
     outcome: Outcome
 

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Literal, TypeAlias
+from typing import Literal, TypeAlias, cast
 
 from jpweb.stream import identity
 from jpweb.stream.events import (
     ConversationEvent,
     Element,
     ToolCallRequest,
-    ToolCallResponse,
 )
 from jpweb.stream.inquiry import InquiryRequest, InquiryResponse, Outcome
 from jpweb.stream.turns import Pairs, Turn, incomplete, pair, split
@@ -26,6 +26,9 @@ class Placed:
     element: Element
 
 
+State: TypeAlias = Literal["answered", "redacted", "cancelled", "open", "unanswered"]
+
+
 @dataclass(frozen=True, slots=True)
 class Inquiry:
     """One question and how it ended.
@@ -36,15 +39,12 @@ class Inquiry:
 
     request: Placed
     response: Placed | None
-    state: Literal["answered", "redacted", "cancelled", "open", "unanswered"]
+    state: State
 
     @property
     def asked(self) -> InquiryRequest:
         """The request's kind."""
-        kind = self.request.element.kind
-        if not isinstance(kind, InquiryRequest):  # pragma: no cover - the outline builds it so
-            raise TypeError("an inquiry starts with a request")
-        return kind
+        return cast(InquiryRequest, self.request.element.kind)
 
     @property
     def outcome(self) -> Outcome | None:
@@ -130,6 +130,11 @@ class Outline:
     """The whole conversation as a reader sees it."""
 
     turns: tuple[OutlineTurn, ...]
+    length: int
+
+    def states(self) -> dict[str, int]:
+        """Return how many inquiries are in each state, those that occur."""
+        return dict(Counter(inquiry.state for inquiry, _ in self.inquiries()))
 
     def inquiries(self) -> list[tuple[Inquiry, ToolCall | None]]:
         """Return every inquiry in order, with the tool call that it belongs to."""
@@ -149,7 +154,8 @@ def outline(elements: Sequence[Element]) -> Outline:
     placed = [Placed(i, anchors[i], element) for i, element in enumerate(elements)]
     turns = split(elements)
     last = turns[-1].index if turns else -1
-    return Outline(tuple(_turn(placed, elements, turn, turn.index == last) for turn in turns))
+    shown = tuple(_turn(placed, elements, turn, turn.index == last) for turn in turns)
+    return Outline(shown, len(elements))
 
 
 def _turn(
@@ -173,24 +179,24 @@ class _Builder:
         self._placed = placed
         self._pairs = pairs
         self._unfinished = unfinished
-        self._open: list[ToolCall] = []
-        self._claimed = set(pairs.responses.values())
+        self._calls: dict[int, ToolCall] = {}
+        self._requests = {end: start for start, end in pairs.responses.items()}
 
     def add(self, here: Placed) -> None:
         kind = here.element.kind
         if isinstance(kind, ToolCallRequest):
-            call = ToolCall(here, kind)
-            self._open.append(call)
+            call = self._calls[here.position] = ToolCall(here, kind)
             self.items.append(call)
         elif isinstance(kind, InquiryRequest):
             self._ask(here, kind)
-        elif here.position in self._claimed:
-            self._close(here)
-        else:
+        elif here.position not in self._requests:
             self.items.append(Entry(here, orphan=here.position in self._pairs.orphans))
+        elif done := self._calls.get(self._requests[here.position]):
+            done.response = here
+        # else it is the response of an inquiry, which holds it already
 
     def _ask(self, here: Placed, asked: InquiryRequest) -> None:
-        call = _owner(here, asked, self._open)
+        call = _owner(here, asked, list(self._calls.values()))
         end = self._pairs.responses.get(here.position)
         response = None if end is None else self._placed[end]
         inquiry = Inquiry(here, response, self._state(here, response, call))
@@ -199,36 +205,30 @@ class _Builder:
         else:
             call.inquiries.append(inquiry)
 
-    def _state(
-        self, here: Placed, response: Placed | None, call: ToolCall | None
-    ) -> Literal["answered", "redacted", "cancelled", "open", "unanswered"]:
+    def _state(self, here: Placed, response: Placed | None, call: ToolCall | None) -> State:
         if response is not None and isinstance(response.element.kind, InquiryResponse):
-            return response.element.kind.outcome.TAG  # type: ignore[return-value]  # closed union
+            return response.element.kind.outcome.TAG
         running = call is None or call.first not in self._pairs.responses
         return "open" if self._unfinished and running else "unanswered"
-
-    def _close(self, here: Placed) -> None:
-        if not isinstance(here.element.kind, ToolCallResponse):
-            return  # an inquiry's response, already inside its inquiry
-        for call in self._open:
-            if self._pairs.responses.get(call.first) == here.position:
-                call.response = here
-                self._open.remove(call)
-                return
 
 
 def _owner(here: Placed, asked: InquiryRequest, calls: Sequence[ToolCall]) -> ToolCall | None:
     """Return the call that asked: as jpweb noted it, else the likeliest of those that run.
 
-    Inquiry ids are opaque, so a shared beginning only ever decides between running calls.
+    Inquiry ids are opaque, so a shared beginning only ever decides between running calls; the
+    longest wins, for ids of calls may hold dots. Of equals, the last.
     """
+    running = [call for call in calls if call.response is None]
     body = here.element.body
     noted = body.metadata.get("jpweb") if isinstance(body, ConversationEvent) else None
     tool_call_id = noted.get("tool_call_id") if isinstance(noted, dict) else None
     guesses = (
         [call for call in calls if call.call.id == tool_call_id],
-        [call for call in calls if asked.id.startswith(f"{call.call.id}.")],
-        [call for call in calls if call.call.name == asked.source.name],
-        list(calls),
+        sorted(
+            (call for call in running if asked.id.startswith(f"{call.call.id}.")),
+            key=lambda call: len(call.call.id),
+        ),
+        [call for call in running if call.call.name == asked.source.name],
+        running,
     )
     return next((found[-1] for found in guesses if found), None)

@@ -5,11 +5,12 @@ from __future__ import annotations
 import re
 from datetime import UTC, datetime, timedelta, timezone
 
-_ACCEPTED = re.compile(
-    r"[ \t]*\+?(?P<y>\d{4})-(?P<mo>\d{1,2})-(?P<d>\d{1,2})(?P<sep>[ \t]+|[Tt])"
-    r"(?P<h>\d{1,2}):(?P<mi>\d{1,2}):(?P<s>\d{1,2})(?:\.(?P<f>\d+))?"
-    r"(?P<zone>[Zz]|[+-]\d{2}:\d{2})?",
-    re.ASCII,
+#: The two forms that JP reads: its own, read loosely, and RFC 3339, read strictly.
+_OWN = re.compile(
+    r"[ \t]*\+?(\d{4})-(\d{1,2})-(\d{1,2})[ \t]+(\d{1,2}):(\d{1,2}):(\d{1,2})(?:\.(\d+))?", re.ASCII
+)
+_RFC_3339 = re.compile(
+    r"(\d{4})-(\d\d)-(\d\d)[Tt ](\d\d):(\d\d):(\d\d)(?:\.(\d+))?([Zz]|[+-]\d\d:[0-5]\d)", re.ASCII
 )
 
 
@@ -28,31 +29,29 @@ def instant(text: str) -> str:
 def written(moment: datetime) -> str:
     """Return JP's written form: trailing zeros cut, at least one digit left."""
     fraction = f"{moment.microsecond:06d}".rstrip("0") or "0"
-    return f"{moment.astimezone(UTC):%Y-%m-%d %H:%M:%S}.{fraction}"
+    second = moment.astimezone(UTC).replace(microsecond=0, tzinfo=None)
+    return f"{second.isoformat(' ')}.{fraction}"
 
 
 def _exact(text: str) -> tuple[datetime, str] | None:
-    found = _ACCEPTED.fullmatch(text)
-    if not found or (found["sep"] in "Tt" and not found["zone"]):
+    found = _OWN.fullmatch(text) or _RFC_3339.fullmatch(text)
+    if not found:
         return None
-    if found["zone"] and len(found["sep"]) > 1:
-        return None
-    nanoseconds = (found["f"] or "").ljust(9, "0")[:9]
-    second = int(found["s"])
+    *parts, fraction, zone = [*found.groups(), "Z"][:8]
+    nanoseconds = (fraction or "").ljust(9, "0")[:9]
+    year, month, day, hour, minute, second = (int(part) for part in parts)
+    second = 59 if second == 60 else second  # noqa: PLR2004  a leap second
     try:
         moment = datetime(
-            *(int(found[part]) for part in ("y", "mo", "d", "h", "mi")),
-            min(second, 59) if second == 60 else second,  # noqa: PLR2004  a leap second
-            int(nanoseconds[:6]),
-            tzinfo=_zone(found["zone"]),
+            year, month, day, hour, minute, second, int(nanoseconds[:6]), tzinfo=_zone(zone)
         )
         return moment.astimezone(UTC), nanoseconds
     except (ValueError, OverflowError):
         return None
 
 
-def _zone(text: str | None) -> timezone:
-    if text is None or text in "Zz":
+def _zone(text: str) -> timezone:
+    if text in "Zz":
         return UTC
     offset = timedelta(hours=int(text[1:3]), minutes=int(text[4:6]))
     return timezone(-offset if text[0] == "-" else offset)

@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections import defaultdict, deque
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 from jpweb.stream.events import (
+    KINDS,
     ChatResponse,
     Element,
     ToolCallRequest,
@@ -14,6 +16,8 @@ from jpweb.stream.events import (
     TurnStart,
 )
 from jpweb.stream.inquiry import InquiryRequest, InquiryResponse
+
+_EVENTS = frozenset(tag for tag, kind in KINDS.items() if not kind.OVERLAY)
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,19 +32,19 @@ class Turn:
 def split(elements: Sequence[Element]) -> list[Turn]:
     """Return the turns. Overlays and unknown elements belong to the turn they follow.
 
-    A ``turn_start`` opens a turn only where the current one already has an event.
+    A ``turn_start`` opens a turn only where the current one already has an event. Broken events
+    count by their tag, so that one of them does not move the turns after it.
     """
     starts: list[int] = []
     has_event = False
     for position, element in enumerate(elements):
-        kind = element.kind
-        if kind is None or kind.OVERLAY:
+        if element.tag not in _EVENTS:
             continue
-        if isinstance(kind, TurnStart) and has_event:
+        if element.tag == TurnStart.TAG and has_event:
             starts.append(position)
         has_event = True
     edges = [0, *starts, len(elements)] if elements else []
-    return [Turn(i, a, b) for i, (a, b) in enumerate(zip(edges, edges[1:], strict=False))]
+    return [Turn(i, a, b) for i, (a, b) in enumerate(pairwise(edges))]
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +84,10 @@ def incomplete(elements: Sequence[Element], turn: Turn, pairs: Pairs) -> bool:
     """Tell whether the turn stopped half-way (RFD 023).
 
     It lacks a reply, or a tool request has no response, or no reply follows the last response.
+    Without any event there is nothing to complete.
     """
+    if not any(element.tag in _EVENTS for element in elements[turn.start : turn.end]):
+        return False
     last_reply = last_result = -1
     for position, kind in _kinds(elements, turn):
         if isinstance(kind, ToolCallRequest) and position not in pairs.responses:

@@ -1,0 +1,62 @@
+# The everyday commands; `make help` lists them. Everything is installed into .venv.
+PYTHON ?= python3
+BIN = .venv/bin
+INSTALL = $(BIN)/python -m pip install -qq --disable-pip-version-check -c constraints.txt
+TEMPLATES = git ls-files -co --exclude-standard 'templates/*.html' | xargs -r
+FLOOR = $(BIN)/coverage report --include='jpweb/stream/*,jpweb/agent/*' --fail-under=100
+
+.PHONY: help run test check bench clean
+
+help: ## list these commands
+	@sed -n 's/^\([a-z]*\):.*## /  make \1|/p' Makefile | awk -F'|' '{ printf "%-14s%s\n", $$1, $$2 }'
+
+run: .venv/runtime ## serve on 127.0.0.1; WORKSPACE=/some/repo also shows that JP workspace
+	@exec $(BIN)/python manage.py serve $(if $(WORKSPACE),--workspace "$(WORKSPACE)")
+
+test: .venv/dev ## run all tests and the coverage floors; ARGS=... runs pytest with these alone
+	@$(BIN)/python -m tests.machine
+ifdef ARGS
+	@$(BIN)/python -m pytest $(ARGS)
+else
+	@$(BIN)/coverage erase
+	@$(BIN)/coverage run -m pytest
+	@$(BIN)/coverage combine --quiet
+	@$(BIN)/coverage report
+	@$(FLOOR)
+endif
+
+check: export DATABASE_URL = sqlite://:memory:
+check: .venv/dev ## format, lint, types, layers, templates, migrations, settings
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/lint-imports
+	$(BIN)/mypy
+	$(TEMPLATES) $(BIN)/djade --check --target-version 5.2
+	$(TEMPLATES) $(BIN)/djlint --lint --quiet
+	$(BIN)/python manage.py makemigrations --check --dry-run
+	$(BIN)/python manage.py check --fail-level WARNING
+
+bench: .venv/dev ## measure against floors of the same run; ONLY=a,b picks
+	@$(BIN)/python -m tests.load $(if $(ONLY),--only "$(ONLY)")
+
+clean: ## remove .venv and caches; your data (var/) stays
+	rm -rf .venv .coverage .coverage.* .mypy_cache .ruff_cache .pytest_cache .hypothesis \
+	  .import_linter_cache *.egg-info
+	find jpweb tests -name __pycache__ -type d -prune -exec rm -rf {} +
+
+$(BIN)/python:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null || { \
+	  echo "jpweb needs Python 3.11 or newer; name one with PYTHON=/path/to/python3" >&2; exit 1; }
+	@$(PYTHON) -c 'import ensurepip, venv' 2>/dev/null || { \
+	  echo "Python's venv module is missing: apt-get install python3-venv" >&2; exit 1; }
+	@$(PYTHON) -m venv .venv
+
+.venv/runtime: pyproject.toml constraints.txt | $(BIN)/python
+	@echo "Installing jpweb into .venv ..."
+	@$(INSTALL) -e .
+	@touch $@
+
+.venv/dev: pyproject.toml constraints.txt | $(BIN)/python
+	@echo "Installing jpweb and its development tools into .venv ..."
+	@$(INSTALL) -e '.[dev]'
+	@touch .venv/runtime $@

@@ -1,0 +1,145 @@
+"""A provider without a model: it plays a fixed script that shows every kind of question."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import re
+import secrets
+from collections.abc import AsyncIterator, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from jpweb.agent import texts
+from jpweb.agent.ports import CallTool, Delta, Finished, ProviderEvent, ProviderRequest
+from jpweb.stream.events import ChatRequest, ConversationEvent, ToolCallResponse
+
+_THINKING = (
+    "There is nothing to think about: the next line of the script is a question. It goes through "
+    "the ask_user tool, as it would with a model."
+)
+_OPENING = (
+    "Hello. **I am a script, not a model**: I say the same things whatever you write. I will ask "
+    "you four questions, one of them for a secret, and then repeat what reached me. Every "
+    "question can be declined.\n"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class _Step:
+    """One tool call of the script, and what its answer is called at the end."""
+
+    title: str
+    tool: str
+    arguments: dict[str, Any]
+    secret: bool = False
+
+
+_STEPS = (
+    _Step(
+        "yes or no",
+        "ask_user",
+        {"question": "Shall I show you how questions work?", "answer_type": "boolean"},
+    ),
+    _Step(
+        "one of three",
+        "ask_user",
+        {
+            "question": "How should the pretend changes be applied?",
+            "context": "The script pretends to change three files.\n"
+            "A backup would let you go back; nothing is changed in any case.",
+            "answer_type": "select",
+            "options": ["with a backup", "without a backup", "not at all"],
+        },
+    ),
+    _Step(
+        "free text",
+        "ask_user",
+        {
+            "question": "What should the pretend report be called?",
+            "answer_type": "text",
+            "default": "report.md",
+        },
+    ),
+    _Step("secret", "demo_vault", {}, secret=True),
+)
+
+
+class Scripted:
+    """Plays the script from the place that the request shows, with small pauses as of typing."""
+
+    NAME = "scripted"
+
+    def __init__(self, pace: float = 0.02) -> None:
+        """``pace`` is the pause before each piece of text, in seconds."""
+        self._pace = pace
+        self._calls = 0
+
+    async def stream(self, request: ProviderRequest) -> AsyncIterator[ProviderEvent]:
+        """Yield the part of the script that follows what the request holds of this turn."""
+        for event in self._part(_results(request.parts.events)):
+            if isinstance(event, Delta):
+                await asyncio.sleep(self._pace)
+            yield event
+
+    def _part(self, results: Sequence[ToolCallResponse]) -> Iterator[ProviderEvent]:
+        if not results:
+            yield from _typed("reasoning", _THINKING)
+            yield from _typed("message", _OPENING)
+        if len(results) < len(_STEPS):
+            yield self._call(_STEPS[len(results)])
+        else:
+            yield from _typed("message", _closing(results))
+        yield Finished()
+
+    def _call(self, step: _Step) -> CallTool:
+        self._calls += 1
+        return CallTool(
+            f"call_{self._calls}_{secrets.token_hex(4)}", step.tool, dict(step.arguments)
+        )
+
+
+def _typed(variant: Literal["message", "reasoning"], text: str) -> Iterator[Delta]:
+    for piece in re.findall(r"\S+\s*", text):
+        yield Delta(variant, piece)
+
+
+def _results(events: Sequence[ConversationEvent]) -> list[ToolCallResponse]:
+    """Return the results since the person last said something."""
+    results: list[ToolCallResponse] = []
+    for event in events:
+        if isinstance(event.kind, ChatRequest):
+            results.clear()
+        elif isinstance(event.kind, ToolCallResponse):
+            results.append(event.kind)
+    return results
+
+
+def _closing(results: Sequence[ToolCallResponse]) -> str:
+    return "\n".join(("That was the script. What reached me:", "", *_report(results), ""))
+
+
+def _report(results: Sequence[ToolCallResponse]) -> Iterator[str]:
+    for step, result in zip(_STEPS, results, strict=False):
+        yield f"- **{step.title}**: {_received(step, result)}"
+
+
+def _received(step: _Step, result: ToolCallResponse) -> str:
+    if result.content == texts.INPUT_CANCELLED:
+        return "declined"
+    if result.is_error:
+        return "no answer, the tool call failed"
+    if step.secret:
+        return "received, not shown"
+    answer = json.loads(result.content)["answer"]
+    return f"{_code(json.dumps(answer, ensure_ascii=False))} ({_json_type(answer)})"
+
+
+def _json_type(value: bool | str) -> str:
+    return "boolean" if isinstance(value, bool) else "string"
+
+
+def _code(text: str) -> str:
+    """Return a code span of Markdown that no text can end early."""
+    fence = "`" * (max(map(len, re.findall("`+", text)), default=0) + 1)
+    return f"{fence}{text}{fence}"

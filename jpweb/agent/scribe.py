@@ -1,0 +1,31 @@
+"""Writes events of now to the journal."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
+
+from jpweb.agent.ports import Recorder
+from jpweb.stream import timestamps
+from jpweb.stream.events import ConversationEvent, EventKind
+
+
+def now() -> datetime:
+    """Return the time of day, in UTC."""
+    return datetime.now(UTC)
+
+
+@dataclass(frozen=True, slots=True)
+class Scribe:
+    """The recorder and the clock: together they make events of what happens."""
+
+    recorder: Recorder
+    clock: Callable[[], datetime] = now
+
+    async def record(self, *kinds: EventKind, note: Mapping[str, Any] | None = None) -> None:
+        """Commit events of now, all or none; ``note`` is what jpweb says beside each of them."""
+        stamp = timestamps.written(self.clock())
+        metadata = {} if note is None else {"jpweb": dict(note)}
+        await self.recorder.record(*(ConversationEvent(stamp, kind, metadata) for kind in kinds))

@@ -1,0 +1,82 @@
+"""What the model reads when a tool call ends without the tool's own result.
+
+Each text names the tool or the setting and says whether to try again: nothing else tells the
+model, since the recorded reasons carry no such advice.
+"""
+
+from __future__ import annotations
+
+from jpweb.agent.routing import RefusalReason
+from jpweb.stream.inquiry import CancellationReason
+
+#: A person declined to answer.
+INPUT_CANCELLED = "Tool input cancelled by user."
+
+#: A person stopped the run while the call had no result.
+STOPPED = (
+    "The user stopped this tool call on purpose, before it had a result. Do not repeat it as it "
+    "was; find out from the user what they want instead."
+)
+
+#: The call never got a result, for instance because the process that ran it ended.
+INTERRUPTED = "Tool call was interrupted."
+
+
+def unknown_tool(tool: str) -> str:
+    """Return the text for a tool that does not exist or is not offered."""
+    return f"The tool {tool} is not available. Do not call it again until it is offered."
+
+
+def bad_question_id(tool: str) -> str:
+    """Return the text for a question that cannot be put on record."""
+    return (
+        f"{tool} asked a question whose id is empty or contains a dot. This is a mistake in the "
+        "tool. Do not retry; continue without it."
+    )
+
+
+def too_many_questions(tool: str, limit: int) -> str:
+    """Return the text for a call that keeps asking."""
+    return (
+        f"{tool} asked more than {limit} questions in one call and was ended. Do not retry this "
+        "tool call in this turn."
+    )
+
+
+def backend_failed(tool: str, question_id: str, why: str) -> str:
+    """Return the text for a question that a secondary assistant was to answer."""
+    return (
+        f"{tool} asked the question “{question_id}”, and a secondary assistant could not answer "
+        f"it: {why}. You may retry the tool call or end the turn."
+    )
+
+
+def refused(tool: str, question_id: str, reason: RefusalReason) -> str:
+    """Return the text for a question that nothing may answer."""
+    match reason:
+        case CancellationReason.INVALID_STATIC_ANSWER:
+            return (
+                f"{tool}: the configured conversation.tools.{tool}.questions.{question_id}.answer "
+                "value is not a valid answer to the question. The configuration must be changed; "
+                "do not retry."
+            )
+        case CancellationReason.ASSISTANT_ROUTING_DENIED:
+            return (
+                f"{tool} requires a human answer and cannot be routed to the assistant. Do not "
+                "retry this tool call in this turn."
+            )
+        case CancellationReason.NO_PROMPT_BACKEND:
+            return (
+                f"{tool} cannot run because nobody who could answer is reachable. Do not retry "
+                "this tool call in this turn; continue without user input or explain what "
+                "information is missing."
+            )
+
+
+def unanswered(tool: str, question_id: str, reason: CancellationReason) -> str:
+    """Return the text for a question that waited for a person and was closed by something else."""
+    return (
+        f"The question “{question_id}” of {tool} was closed without an answer ({reason}). Do not "
+        "retry this tool call in this turn; continue without user input or explain what "
+        "information is missing."
+    )

@@ -1,0 +1,48 @@
+"""A demonstration of secret questions: a pretend vault that asks for a passphrase."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from jpweb.agent.config import QuestionConfig
+from jpweb.agent.outcome import NeedsInput, Outcome, Question, Success
+from jpweb.stream.answers import Secret
+from jpweb.stream.inquiry import InquirySource
+
+_ID = "passphrase"
+
+
+class DemoVault:
+    """Opens for any passphrase, and says nothing about it."""
+
+    NAME = "demo_vault"
+    DESCRIPTION = (
+        "A demonstration of secret questions. It asks the user for a passphrase and then reports "
+        "that a vault is open. There is no vault, any passphrase will do, and neither you nor the "
+        "record of the conversation gets to see it."
+    )
+    PARAMETERS: Mapping[str, Any] = {
+        "type": "object",
+        "properties": {},
+        "required": [],
+        "additionalProperties": False,
+    }
+    QUESTIONS: Mapping[str, QuestionConfig] = {}
+
+    async def execute(self, arguments: Mapping[str, Any], answers: Mapping[str, Any]) -> Outcome:
+        """Ask for the passphrase; with it, succeed with a text that does not depend on it."""
+        if _ID in answers:
+            return Success("The demonstration vault is open.")
+        return NeedsInput(
+            Question(
+                _ID,
+                "What is the passphrase of the vault?",
+                Secret(),
+                context="This is a demonstration. Any passphrase opens it: do not type a real one.",
+            )
+        )
+
+    def inquiry_source(self, name: str) -> InquirySource:
+        """Return the tool: the question is its own."""
+        return InquirySource.tool(name)

@@ -1,0 +1,23 @@
+"""The ASGI application: pages over HTTP, changes over a websocket."""
+
+from __future__ import annotations
+
+import os
+
+from django.core.asgi import get_asgi_application
+
+os.environ.setdefault("DJANGO_SETTINGS_MODULE", "jpweb.settings")
+pages = get_asgi_application()  # before anything that imports models
+
+from channels.auth import AuthMiddlewareStack  # noqa: E402  needs Django set up
+from channels.routing import ProtocolTypeRouter, URLRouter  # noqa: E402  needs Django set up
+from channels.security.websocket import AllowedHostsOriginValidator  # noqa: E402  as above
+
+from jpweb.web.sockets import routes  # noqa: E402  needs Django set up
+
+application = ProtocolTypeRouter(
+    {
+        "http": pages,
+        "websocket": AllowedHostsOriginValidator(AuthMiddlewareStack(URLRouter(routes))),
+    }
+)

@@ -1,0 +1,86 @@
+"""Start jpweb: prepare the data folder, mirror, print a sign-in link, serve."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+from pathlib import Path
+from typing import IO, Any
+
+from django.conf import settings
+from django.core.management import call_command
+from django.core.management.base import BaseCommand, CommandError, CommandParser
+
+from jpweb.cli import server
+from jpweb.cli.progress import bar
+from jpweb.runtime import wiring
+from jpweb.store import accounts, mirror, runs
+from jpweb.store.errors import NoWorkspace
+
+
+class Command(BaseCommand):
+    """``manage.py serve [--workspace PATH]``."""
+
+    help = "Prepare the database, mirror workspaces, print a one-time sign-in link and serve."
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        parser.add_argument("--workspace", type=Path, help="a repository in which jp was used")
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        lock = self._lock()
+        try:
+            server.check_port(settings.PORT)
+            self._prepare(options["workspace"])
+        except (server.PortTaken, NoWorkspace) as problem:
+            raise CommandError(str(problem)) from problem
+        lost = runs.lose_stale(wiring.holder())
+        if lost:
+            self.stdout.write(f"{lost} turn(s) were running when the server last ended; see Questions.")
+        from jpweb.asgi import application  # noqa: PLC0415  it imports models, so only after setup
+
+        server.serve(application, settings.PORT, self._greet)
+        runs.lose_stale(wiring.holder())
+        self.stdout.write("Stopped.")
+        lock.close()
+        server.leave()
+
+    def _prepare(self, path: Path | None) -> None:
+        """Migrate and mirror; raises NoWorkspace before anything is written for a bad path."""
+        if path is not None:
+            mirror.workspace.find(path)
+        call_command("migrate", verbosity=0, interactive=False)
+        owner = accounts.first_owner()
+        for source, name in ((mirror.DEMO, "Demo"), (path, "")):
+            if source is None:
+                continue
+            with bar(f"Reading {name or source}") as progress:
+                home, report = mirror.mirror(source, name, progress)
+            accounts.make_owner(owner, home)
+            self.stdout.write(f"{home.name}: {report.line()}")
+            for problem in report.problems:
+                self.stderr.write(f"  {problem}")
+
+    def _greet(self) -> None:
+        token = accounts.issue_link(accounts.first_owner())
+        self.stdout.write(
+            "jpweb is ready. Open this link to sign in; it works once:\n\n"
+            f"    http://{server.HOST}:{settings.PORT}/sign-in/{token}\n\n"
+            "Ctrl-C ends it. Starting it again prints a new link and loses nothing."
+        )
+        self.stdout.flush()
+
+    def _lock(self) -> IO[str]:
+        """Hold the data folder, so that no second server calls the runs of this one lost."""
+        settings.DATA_DIR.mkdir(parents=True, exist_ok=True)
+        lock = (settings.DATA_DIR / "server.lock").open("a+")
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError as error:
+            raise CommandError(
+                f"jpweb is running on {settings.DATA_DIR} already. Stop it first, or use another "
+                "folder: JPWEB_DATA=/some/folder"
+            ) from error
+        lock.truncate(0)
+        lock.write(f"{os.getpid()}\n")
+        lock.flush()
+        return lock

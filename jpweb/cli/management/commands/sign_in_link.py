@@ -1,0 +1,26 @@
+"""Print a one-time sign-in link for somebody, for when theirs is lost."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.conf import settings
+from django.core.management.base import BaseCommand, CommandError, CommandParser
+
+from jpweb.cli.server import HOST
+from jpweb.store import accounts
+
+
+class Command(BaseCommand):
+    """``manage.py sign_in_link [NAME]``."""
+
+    help = "Print a one-time sign-in link for a person (default: the first owner)."
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        parser.add_argument("name", nargs="?", default=accounts.OWNER)
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        person = accounts.by_name(options["name"])
+        if person is None:
+            raise CommandError(f"There is nobody called “{options['name']}”.")
+        self.stdout.write(f"http://{HOST}:{settings.PORT}/sign-in/{accounts.issue_link(person)}")

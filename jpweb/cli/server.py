@@ -1,0 +1,69 @@
+"""daphne, started and ended the way a person expects.
+
+daphne 4.2 falls over at interpreter exit while a websocket is open (a coroutine that waits is
+collected too late), so the process leaves by ``os._exit`` once everything is flushed.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import socket
+import sys
+from collections.abc import Callable
+from typing import Any
+
+from daphne.server import Server
+from twisted.internet import defer, reactor
+
+HOST = "127.0.0.1"
+#: Seconds that requests in flight get to finish.
+DRAIN = 0.3
+
+
+class PortTaken(Exception):
+    """Something listens on the port already."""
+
+
+def check_port(port: int) -> None:
+    """Raise PortTaken where the port cannot be had."""
+    with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind((HOST, port))
+        except OSError as error:
+            raise PortTaken(
+                f"Port {port} on {HOST} cannot be used: {error.strerror}. "
+                "Stop what uses it, or choose another: JPWEB_PORT=8001 make run"
+            ) from error
+
+
+class QuietServer(Server):  # type: ignore[misc]  # daphne is untyped
+    """daphne that drops its sockets when it stops, so that browsers come back by themselves."""
+
+    def kill_all_applications(self) -> defer.Deferred[None]:
+        for protocol in list(self.connections):
+            if hasattr(protocol, "sendClose"):
+                protocol.transport.abortConnection()
+        done: defer.Deferred[None] = defer.Deferred()
+        reactor.callLater(DRAIN, done.callback, None)  # type: ignore[attr-defined]  # chosen at run time
+        return done
+
+
+def serve(application: Any, port: int, ready: Callable[[], None]) -> None:
+    """Serve until SIGINT or SIGTERM; ``ready`` is called once the port is open."""
+    QuietServer(
+        application=application,
+        endpoints=[f"tcp:port={port}:interface={HOST}"],
+        ready_callable=ready,
+        server_name="jpweb",
+        verbosity=0,
+    ).run()
+
+
+def leave() -> None:
+    """End the process with code 0, without what Python does at exit."""
+    logging.shutdown()
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(0)

@@ -1,0 +1,120 @@
+"""The desk: where open questions wait, and where a person's decision is made.
+
+The row in the database decides who was first; what is in memory here only wakes the waiting call.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+
+from jpweb.runtime import announce
+from jpweb.runtime.crossing import in_store
+from jpweb.runtime.secrets import Handover
+from jpweb.store import inquiries, journal
+from jpweb.store.errors import AlreadySettled
+from jpweb.stream import answers, timestamps
+from jpweb.stream.events import ConversationEvent
+from jpweb.stream.inquiry import (
+    Answered,
+    CancellationReason,
+    Cancelled,
+    InquiryResponse,
+    Outcome,
+    Redacted,
+)
+
+if TYPE_CHECKING:
+    from jpweb.store.inquiries import Decider
+    from jpweb.store.models import Inquiry
+
+#: Seconds after which a waiting call looks at its row again, should a wake-up be lost.
+LOOK_AGAIN = 2.0
+
+_woken: dict[int, asyncio.Event] = {}
+handover = Handover()
+
+
+async def answer(inquiry_key: int, typed: str, by: Decider) -> Inquiry:
+    """Settle a question with what a person typed; returns the settled row.
+
+    A secret goes to the waiting call alone. Raises UnknownInquiry, Unfit, AlreadySettled,
+    NobodyWaits.
+    """
+    row = await in_store(inquiries.get, inquiry_key)
+    kind = answers.answer_type(row.question["answer_type"])
+    value = kind.read(typed)
+    if row.state != inquiries.OPEN:
+        raise AlreadySettled(row)
+    if kind.KEEP:
+        return await settle(row, Answered(value), by)
+    await handover.deliver(inquiry_key, value, by)
+    return await in_store(inquiries.get, inquiry_key)
+
+
+async def decline(inquiry_key: int, by: Decider) -> Inquiry:
+    """Close a question without an answer; returns the settled row.
+
+    Raises UnknownInquiry, AlreadySettled.
+    """
+    row = await in_store(inquiries.get, inquiry_key)
+    if row.state != inquiries.OPEN:
+        raise AlreadySettled(row)
+    return await settle(row, Cancelled(CancellationReason.USER), by)
+
+
+async def settle(row: Inquiry, outcome: Outcome, by: Decider) -> Inquiry:
+    """Commit an outcome, wake the waiting call, tell everybody. Raises AlreadySettled."""
+    event = ConversationEvent(
+        timestamps.written(datetime.now(UTC)), InquiryResponse(row.inquiry_id, outcome), by.note()
+    )
+    await in_store(journal.append, row.conversation_id, [event])
+    if row.pk in _woken:
+        _woken[row.pk].set()
+    await announce.conversation(row.conversation_id)
+    await announce.questions(row.conversation.workspace_id)
+    return await in_store(inquiries.get, row.pk)
+
+
+async def wait(row: Inquiry) -> Inquiry:
+    """Return the row once somebody or something has settled it."""
+    woken = _woken.setdefault(row.pk, asyncio.Event())
+    try:
+        while True:
+            woken.clear()
+            now = await in_store(inquiries.get, row.pk)
+            if now.state != inquiries.OPEN:
+                return now
+            await _until(woken)
+    finally:
+        _woken.pop(row.pk, None)
+
+
+async def wait_for_secret(row: Inquiry) -> str | Inquiry:
+    """Return the secret once ``redacted`` is on record, or the row where it ended otherwise."""
+    with handover.expected(row.pk) as arrival:
+        ending = asyncio.create_task(wait(row))
+        try:
+            await asyncio.wait({arrival, ending}, return_when=asyncio.FIRST_COMPLETED)
+            if not arrival.done():
+                return ending.result()
+            delivery = arrival.result()
+            try:
+                await settle(row, Redacted(), delivery.by)
+            except AlreadySettled as first:
+                delivery.received.set_exception(first)
+                return await ending
+            delivery.received.set_result(None)
+            return delivery.value
+        finally:
+            ending.cancel()
+
+
+
+
+async def _until(woken: asyncio.Event) -> None:
+    try:
+        await asyncio.wait_for(woken.wait(), LOOK_AGAIN)
+    except TimeoutError:
+        return

@@ -1,0 +1,30 @@
+"""From settings to what a turn needs."""
+
+from __future__ import annotations
+
+import socket
+from typing import TYPE_CHECKING
+
+from django.conf import settings
+
+from jpweb.agent.providers import PROVIDERS
+from jpweb.agent.providers.scripted import Scripted
+
+if TYPE_CHECKING:
+    from jpweb.agent.ports import Provider
+
+
+def provider() -> Provider:
+    """Return the provider that plays turns here."""
+    made = PROVIDERS[settings.PROVIDER]
+    return made(pace=settings.SCRIPT_PACE) if made is Scripted else made()
+
+
+def provider_name() -> str:
+    """Return its name, for people and for the run's row."""
+    return str(settings.PROVIDER)
+
+
+def holder() -> str:
+    """Return the name under which this installation executes runs."""
+    return f"{socket.gethostname()}:{settings.DATA_DIR}"[:100]

@@ -1,0 +1,158 @@
+"""Settings, all from the environment; every variable is named in the README.
+
+``JPWEB_DATA`` is the folder that holds everything of an installation (default ``./var``).
+"""
+
+from __future__ import annotations
+
+import os
+import secrets
+from pathlib import Path
+from typing import Any
+
+import environ
+from csp.constants import NONE, SELF
+
+env = environ.Env()
+
+BASE_DIR = Path(__file__).resolve().parent.parent
+DATA_DIR = Path(env.str("JPWEB_DATA", default=str(BASE_DIR / "var"))).expanduser().resolve()
+PORT = env.int("JPWEB_PORT", default=8000)
+
+
+def _secret_key() -> str:
+    """Return the key of this installation, made on first use and readable by its owner alone."""
+    path = DATA_DIR / "secret-key"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    try:
+        handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    except FileExistsError:
+        return path.read_text()
+    with os.fdopen(handle, "w") as file:
+        file.write(secrets.token_urlsafe(50))
+    return path.read_text()
+
+
+SECRET_KEY = env.str("JPWEB_SECRET_KEY", default="") or _secret_key()
+DEBUG = False
+ALLOWED_HOSTS = env.list("JPWEB_HOSTS", default=["127.0.0.1", "localhost", "[::1]"])
+
+INSTALLED_APPS = [
+    "daphne",
+    "django.contrib.auth",
+    "django.contrib.contenttypes",
+    "django.contrib.sessions",
+    "django.contrib.messages",
+    "django.contrib.staticfiles",
+    "channels",
+    "csp",
+    "django_htmx",
+    # Only the packages in which Django has to find models, tags or commands;
+    # stream, agent and runtime are plain Python.
+    "jpweb.store",
+    "jpweb.web",
+    "jpweb.cli",
+]
+
+MIDDLEWARE = [
+    "django.middleware.security.SecurityMiddleware",
+    "whitenoise.middleware.WhiteNoiseMiddleware",
+    "csp.middleware.CSPMiddleware",
+    "django.contrib.sessions.middleware.SessionMiddleware",
+    "django.middleware.common.CommonMiddleware",
+    "django.middleware.csrf.CsrfViewMiddleware",
+    "django.contrib.auth.middleware.AuthenticationMiddleware",
+    "django.contrib.messages.middleware.MessageMiddleware",
+    "django.middleware.clickjacking.XFrameOptionsMiddleware",
+    "django_htmx.middleware.HtmxMiddleware",
+    "jpweb.web.access.PrivatePages",
+]
+
+ROOT_URLCONF = "jpweb.urls"
+ASGI_APPLICATION = "jpweb.asgi.application"
+TEMPLATES: list[dict[str, Any]] = [
+    {
+        "BACKEND": "django.template.backends.django.DjangoTemplates",
+        "DIRS": [BASE_DIR / "templates"],
+        "APP_DIRS": False,
+        "OPTIONS": {
+            "context_processors": [
+                "django.template.context_processors.request",
+                "django.contrib.auth.context_processors.auth",
+                "django.contrib.messages.context_processors.messages",
+                "jpweb.web.access.navigation",
+            ],
+        },
+    },
+]
+
+DATABASES: dict[str, dict[str, Any]] = {
+    "default": env.db("DATABASE_URL", default=f"sqlite:///{DATA_DIR / 'jpweb.sqlite3'}")
+}
+if DATABASES["default"]["ENGINE"] == "django.db.backends.sqlite3":
+    # A read that turns into a write cannot wait for the lock in SQLite's default mode.
+    DATABASES["default"]["OPTIONS"] = {
+        "transaction_mode": "IMMEDIATE",
+        "timeout": 20,
+        "init_command": "PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL;",
+    }
+else:
+    DATABASES["default"]["OPTIONS"] = {"pool": {"min_size": 1, "max_size": 10}}
+
+REDIS_URL = env.str("REDIS_URL", default="")
+CHANNEL_LAYERS: dict[str, dict[str, Any]] = {
+    "default": {
+        "BACKEND": "channels_redis.pubsub.RedisPubSubChannelLayer",
+        "CONFIG": {"hosts": [REDIS_URL]},
+    }
+    if REDIS_URL
+    else {"BACKEND": "jpweb.runtime.layer.InProcessLayer"}
+}
+
+AUTH_USER_MODEL = "store.Person"
+LOGIN_URL = "sign-in"
+SESSION_COOKIE_NAME = "jpweb_session"
+CSRF_COOKIE_NAME = "jpweb_csrf"
+SESSION_COOKIE_AGE = 60 * 60 * 24 * 30
+MESSAGE_STORAGE = "django.contrib.messages.storage.session.SessionStorage"
+X_FRAME_OPTIONS = "DENY"
+SECURE_REFERRER_POLICY = "same-origin"
+DATA_UPLOAD_MAX_MEMORY_SIZE = 1024 * 1024
+
+CONTENT_SECURITY_POLICY = {
+    "DIRECTIVES": {
+        "default-src": [NONE],
+        "script-src": [SELF],
+        "style-src": [SELF],
+        "img-src": [SELF, "data:"],
+        "connect-src": [SELF],
+        "font-src": [SELF],
+        "form-action": [SELF],
+        "base-uri": [NONE],
+        "frame-ancestors": [NONE],
+    }
+}
+
+LANGUAGE_CODE = "en-gb"
+TIME_ZONE = "UTC"
+USE_TZ = True
+USE_I18N = False
+
+STATIC_URL = "static/"
+STATICFILES_DIRS = [BASE_DIR / "static"]
+WHITENOISE_USE_FINDERS = True
+WHITENOISE_MAX_AGE = 0
+DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
+
+# The provider that plays turns; see jpweb.agent.providers.PROVIDERS.
+PROVIDER = env.str("JPWEB_PROVIDER", default="scripted")
+# Seconds between the pieces that the scripted provider sends.
+SCRIPT_PACE = env.float("JPWEB_SCRIPT_PACE", default=0.03)
+
+LOGGING = {
+    "version": 1,
+    "disable_existing_loggers": False,
+    "formatters": {"line": {"format": "{asctime} {levelname} {name}: {message}", "style": "{"}},
+    "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": "line"}},
+    "root": {"handlers": ["stderr"], "level": env.str("JPWEB_LOG_LEVEL", default="WARNING")},
+}

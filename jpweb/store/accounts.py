@@ -1,0 +1,147 @@
+"""People, their roles in a workspace, and one-time sign-in links."""
+
+from __future__ import annotations
+
+import hashlib
+import secrets
+from datetime import timedelta
+
+from django.db import transaction
+from django.db.models import QuerySet
+from django.utils import timezone
+
+from jpweb.store.errors import BadLink, LastOwner, NameTaken
+from jpweb.store.models import Membership, Person, SignInLink, Workspace
+from jpweb.store.terms import Role
+
+LINK_LIFE = timedelta(days=7)
+OWNER = "owner"
+
+
+def first_owner() -> Person:
+    """Return the person that an installation starts with, made on first use."""
+    person, _ = Person.objects.get_or_create(username=OWNER, defaults={"first_name": "Owner"})
+    return person
+
+
+def by_name(name: str) -> Person | None:
+    """Return the person of this name."""
+    return Person.objects.filter(username=name).first()
+
+
+def make_owner(person: Person, home: Workspace) -> None:
+    """Make a person owner of a workspace that nobody owns; change nothing where somebody does."""
+    if not Membership.objects.filter(workspace=home, role=Role.OWNER).exists():
+        Membership.objects.update_or_create(
+            person=person, workspace=home, defaults={"role": Role.OWNER}
+        )
+
+
+def issue_link(person: Person) -> str:
+    """Return the token of a new one-time link; only its hash is kept."""
+    token = secrets.token_urlsafe(32)
+    SignInLink.objects.create(
+        person=person, token_hash=_hash(token), expires_at=timezone.now() + LINK_LIFE
+    )
+    return token
+
+
+def use_link(token: str) -> Person:
+    """Use a link up and return whose it is. Raises BadLink."""
+    now = timezone.now()
+    fresh = SignInLink.objects.filter(
+        token_hash=_hash(token), used_at=None, expires_at__gt=now, person__is_active=True
+    )
+    link = fresh.select_related("person").first()
+    if link is None or not fresh.filter(pk=link.pk).update(used_at=now):
+        raise BadLink("This sign-in link is not valid: it was used, is too old, or is mistyped.")
+    return link.person
+
+
+def invite(home: Workspace, name: str, role: Role) -> tuple[Person, bool]:
+    """Give a person a role, making the person where nobody has the name; tells whether it did.
+
+    Raises NameTaken where a person of that name is a member already.
+    """
+    person, made = Person.objects.get_or_create(
+        username=name[:150], defaults={"first_name": name[:150]}
+    )
+    _, joined = Membership.objects.get_or_create(
+        person=person, workspace=home, defaults={"role": role}
+    )
+    if not joined:
+        raise NameTaken(f"“{name}” is in this workspace already.")
+    return person, made
+
+
+def may_link(owner_id: int, person: Person) -> bool:
+    """Tell whether an owner may sign somebody in: only one who is in no workspace but theirs.
+
+    Otherwise an owner of one workspace could enter another in the name of its members.
+    """
+    own = Membership.objects.filter(person_id=owner_id, role=Role.OWNER).values("workspace_id")
+    return not Membership.objects.filter(person=person).exclude(workspace_id__in=own).exists()
+
+
+def role_in(person_id: int, workspace_id: int) -> Role | None:
+    """Return a person's role in a workspace, or None for an outsider."""
+    found = Membership.objects.filter(person_id=person_id, workspace_id=workspace_id)
+    role = found.values_list("role", flat=True).first()
+    return None if role is None else Role(role)
+
+
+def roles(person_id: int) -> dict[int, Role]:
+    """Return a person's role in each workspace, by its key."""
+    found = Membership.objects.filter(person_id=person_id)
+    return {key: Role(role) for key, role in found.values_list("workspace_id", "role")}
+
+
+def workspaces(person_id: int, role: Role) -> list[Workspace]:
+    """Return the workspaces in which a person has at least this role, by name."""
+    found = Workspace.objects.filter(
+        memberships__person_id=person_id, memberships__role__gte=role
+    )
+    return list(found.order_by("name", "id"))
+
+
+def workspace(workspace_id: int) -> Workspace:
+    """Return a workspace that is known to exist."""
+    return Workspace.objects.get(pk=workspace_id)
+
+
+def members(workspace_id: int) -> QuerySet[Membership]:
+    """Return who is in a workspace, the highest role first."""
+    found = Membership.objects.filter(workspace_id=workspace_id).select_related("person")
+    return found.order_by("-role", "person__username")
+
+
+def membership(membership_id: int) -> Membership | None:
+    """Return a membership with its person and workspace."""
+    found = Membership.objects.select_related("person", "workspace")
+    return found.filter(pk=membership_id).first()
+
+
+@transaction.atomic
+def change_role(member: Membership, role: Role) -> None:
+    """Give a member another role. Raises LastOwner."""
+    _keep_an_owner(member, role)
+    Membership.objects.filter(pk=member.pk).update(role=role)
+
+
+@transaction.atomic
+def remove(member: Membership) -> None:
+    """Take a person out of a workspace; what they did stays on record. Raises LastOwner."""
+    _keep_an_owner(member, None)
+    member.delete()
+
+
+def _keep_an_owner(member: Membership, role: Role | None) -> None:
+    owners = Membership.objects.select_for_update().filter(
+        workspace_id=member.workspace_id, role=Role.OWNER
+    )
+    if role != Role.OWNER and {m.pk for m in owners} == {member.pk}:
+        raise LastOwner("A workspace keeps at least one owner; make somebody else owner first.")
+
+
+def _hash(token: str) -> str:
+    return hashlib.sha256(token.encode()).hexdigest()

@@ -1,0 +1,227 @@
+"""Inquiry rows: what was asked, how it ended, who decided. Derived from the journal, except that
+the row of an open question is also what decides who answers first.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from django.db.models import Count, QuerySet
+from django.utils import timezone
+
+from jpweb.store.errors import AlreadySettled, UnknownInquiry
+from jpweb.store.models import Conversation, Inquiry, JournalEntry, Membership, Run
+from jpweb.store.terms import Role, RunState
+from jpweb.stream import armour, timestamps
+from jpweb.stream.events import ConversationEvent
+from jpweb.stream.inquiry import Answered, Cancelled, InquiryRequest, InquiryResponse
+from jpweb.stream.outline import Inquiry as Outlined
+from jpweb.stream.outline import Outline, ToolCall
+
+OPEN = "open"
+#: Every state a row can have, in the order in which people list them.
+STATES = ("open", "answered", "redacted", "cancelled", "unanswered")
+
+
+@dataclass(frozen=True, slots=True)
+class Decider:
+    """Who or what made a decision. ``kind``: person, configuration, memory, assistant, system."""
+
+    kind: str
+    name: str = ""
+    person_id: int | None = None
+
+    def note(self) -> dict[str, Any]:
+        """Return what is written to ``metadata.jpweb`` of the response."""
+        by: dict[str, Any] = {"kind": self.kind}
+        if self.name:
+            by["name"] = self.name
+        if self.person_id is not None:
+            by["id"] = self.person_id
+        return {"jpweb": {"by": by}}
+
+
+def get(inquiry_id: int) -> Inquiry:
+    """Return a row with its conversation. Raises UnknownInquiry."""
+    found = Inquiry.objects.select_related("conversation__workspace", "run", "decider")
+    row = found.filter(pk=inquiry_id).first()
+    if row is None:
+        raise UnknownInquiry("There is no such question.")
+    return row
+
+
+def by_stream_id(conversation_id: int, inquiry_id: str) -> Inquiry:
+    """Return the newest row of a conversation with this inquiry id. Raises UnknownInquiry."""
+    rows = Inquiry.objects.filter(conversation_id=conversation_id, inquiry_id=inquiry_id)
+    row = rows.select_related("conversation").order_by("-position").first()
+    if row is None:
+        raise UnknownInquiry("There is no such question.")
+    return row
+
+
+def waiting(person_id: int) -> QuerySet[Inquiry]:
+    """Return the questions that a run holds open and that this person may answer, oldest first."""
+    return (
+        _answerable(person_id)
+        .filter(state=OPEN, run__state=RunState.RUNNING)
+        .order_by("asked_at", "id")
+    )
+
+
+def closed_unasked(person_id: int, limit: int = 20) -> list[Inquiry]:
+    """Return the newest questions that ended without anybody deciding."""
+    ended = _answerable(person_id).filter(run__isnull=False, reason__in=("lost", "expired"))
+    return list(ended.order_by("-settled_at", "-id")[:limit])
+
+
+def decided_by(person_id: int, limit: int = 20) -> list[Inquiry]:
+    """Return the newest questions that this person answered or declined."""
+    mine = _answerable(person_id).filter(decider_id=person_id)
+    return list(mine.order_by("-settled_at", "-id")[:limit])
+
+
+def counts(conversation_ids: Iterable[int]) -> dict[int, dict[str, int]]:
+    """Return the inquiries by state, a conversation each; one query."""
+    rows = Inquiry.objects.filter(conversation_id__in=list(conversation_ids))
+    found: dict[int, dict[str, int]] = defaultdict(dict)
+    for row in rows.values("conversation_id", "state").annotate(n=Count("id")):
+        found[row["conversation_id"]][row["state"]] = row["n"]
+    return found
+
+
+def open_row(
+    entry: JournalEntry, event: ConversationEvent, asked: InquiryRequest, run: Run | None
+) -> Inquiry:
+    """Insert the row of a question that jpweb asks."""
+    note = _note(event)
+    row = Inquiry(
+        conversation_id=entry.conversation_id,
+        run=run,
+        anchor=entry.anchor,
+        position=entry.position,
+        label=_clean(str(note.get("label") or ""))[:200],
+        state=OPEN,
+        asked_at=_at(event),
+        asker=_clean(str(note.get("tool_name") or asked.source.name or asked.source.tag))[:200],
+        **_asked_values(asked),
+    )
+    row.save(force_insert=True)
+    return row
+
+
+def settle_row(entry: JournalEntry, event: ConversationEvent, given: InquiryResponse) -> None:
+    """Settle the oldest open row of this inquiry id by compare-and-set. Raises AlreadySettled."""
+    rows = Inquiry.objects.filter(
+        conversation_id=entry.conversation_id, inquiry_id=_clean(given.id)
+    )
+    target = rows.filter(state=OPEN).order_by("position").values_list("pk", flat=True).first()
+    values = _settled_values(event, given, entry.position, trusted=True)
+    if target is None or not rows.filter(pk=target, state=OPEN).update(**values):
+        first = rows.order_by("-position").select_related("decider").first()
+        if first is None:
+            raise UnknownInquiry(f"No question has the id {given.id}.")
+        raise AlreadySettled(first)
+
+
+def derive(conversation: Conversation, outline: Outline) -> Counter[str]:
+    """Make the rows of a mirrored conversation follow its stream; returns them by state.
+
+    A row keeps its key while its question keeps its anchor.
+    """
+    rows = [_derived(conversation, found, call) for found, call in outline.inquiries()]
+    fields = [f.name for f in Inquiry._meta.concrete_fields if not f.primary_key]
+    keys = {"conversation", "anchor"}
+    Inquiry.objects.bulk_create(
+        rows,
+        batch_size=500,
+        update_conflicts=True,
+        unique_fields=list(keys),
+        update_fields=[name for name in fields if name not in keys],
+    )
+    stale = Inquiry.objects.filter(conversation=conversation)
+    stale.exclude(anchor__in=[row.anchor for row in rows]).delete()
+    return Counter(row.state for row in rows)
+
+
+def waiting_time(row: Inquiry) -> float | None:
+    """Return the seconds between question and outcome, or None."""
+    if row.settled_at is None:
+        return None
+    return max((row.settled_at - row.asked_at).total_seconds(), 0.0)
+
+
+def _answerable(person_id: int) -> QuerySet[Inquiry]:
+    workspaces = Membership.objects.filter(person_id=person_id, role__gte=Role.RESPONDER)
+    return Inquiry.objects.filter(
+        conversation__workspace__in=workspaces.values("workspace_id")
+    ).select_related("conversation__workspace", "run", "decider")
+
+
+def _derived(conversation: Conversation, found: Outlined, call: ToolCall | None) -> Inquiry:
+    asked, event = found.asked, found.request.element.body
+    source = asked.source.name or asked.source.tag.value
+    row = Inquiry(
+        conversation=conversation,
+        anchor=found.request.anchor,
+        position=found.request.position,
+        label=_clean(str(_note(event).get("label") or ""))[:200],
+        state=found.state,
+        asked_at=_at(event),
+        asker=_clean(call.call.name if call else source)[:200],
+        **_asked_values(asked),
+    )
+    if found.response is not None:
+        body, given = found.response.element.body, found.response.element.kind
+        if isinstance(body, ConversationEvent) and isinstance(given, InquiryResponse):
+            values = _settled_values(body, given, found.response.position, trusted=False)
+            for name, value in values.items():
+                setattr(row, name, value)
+    return row
+
+
+def _asked_values(asked: InquiryRequest) -> dict[str, Any]:
+    return {
+        "inquiry_id": _clean(asked.id),
+        "source": asked.source.tag.value,
+        "question": armour.deep(_clean, asked.question.to_fields()),
+        "answer_type": asked.question.answer_type.TAG,
+    }
+
+
+def _settled_values(
+    event: ConversationEvent, given: InquiryResponse, position: int, *, trusted: bool
+) -> dict[str, Any]:
+    """Return the columns of an outcome; a person's key is only believed in our own events."""
+    by = _note(event).get("by")
+    by = by if isinstance(by, dict) else {}
+    outcome = given.outcome
+    return {
+        "state": outcome.TAG,
+        "reason": _clean(outcome.reason.tag)[:200] if isinstance(outcome, Cancelled) else "",
+        "answer": armour.deep(_clean, outcome.answer) if isinstance(outcome, Answered) else None,
+        "response_position": position,
+        "settled_at": timestamps.parse(event.timestamp),
+        "decided_by": _clean(str(by.get("kind") or ""))[:20],
+        "decider_name": _clean(str(by.get("name") or ""))[:200],
+        "decider_id": by.get("id") if trusted else None,
+    }
+
+
+def _note(event: Any) -> dict[str, Any]:
+    note = event.metadata.get("jpweb") if isinstance(event, ConversationEvent) else None
+    return note if isinstance(note, dict) else {}
+
+
+def _at(event: Any) -> datetime:
+    """Return when an event was; the wire lets no event through whose time cannot be read."""
+    moment = timestamps.parse(event.timestamp) if isinstance(event, ConversationEvent) else None
+    return moment or timezone.now()
+
+
+def _clean(text: str) -> str:
+    """Return text that every database takes: PostgreSQL refuses the NUL character."""
+    return text.replace("\x00", "\N{REPLACEMENT CHARACTER}")

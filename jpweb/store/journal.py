@@ -1,0 +1,112 @@
+"""The journal: the ordered, durable events of a conversation. The one truth.
+
+A row keeps an element's JSON text as it came; the other columns, and the inquiry rows, are
+derived from it in the same transaction.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from django.db import transaction
+from django.db.models import Q
+
+from jpweb.store import inquiries
+from jpweb.store.errors import UnknownConversation, UnknownEvent
+from jpweb.store.models import Conversation, JournalEntry, Run
+from jpweb.stream import identity, timestamps, wire
+from jpweb.stream.events import ConversationEvent, Element, TurnStart
+from jpweb.stream.inquiry import InquiryRequest, InquiryResponse
+
+
+def elements(conversation_id: int) -> tuple[Element, ...]:
+    """Return the whole stream, in order."""
+    texts = JournalEntry.objects.filter(conversation_id=conversation_id).order_by("position")
+    return tuple(wire.read(text) for text in texts.values_list("text", flat=True))
+
+
+def element(conversation_id: int, anchor: str) -> tuple[int, Element]:
+    """Return the position and the element of a permalink. Raises UnknownEvent."""
+    entry = JournalEntry.objects.filter(conversation_id=conversation_id, anchor=anchor).first()
+    if entry is None:
+        raise UnknownEvent(f"There is no event {anchor} in this conversation.")
+    return entry.position, wire.read(entry.text)
+
+
+@transaction.atomic
+def append(
+    conversation_id: int, events: Iterable[ConversationEvent], run: Run | None = None
+) -> int:
+    """Append events; all or none. Returns the new length.
+
+    An ``inquiry_request`` opens a row, an ``inquiry_response`` settles it by compare-and-set.
+    Raises AlreadySettled (and appends nothing) where a response comes second,
+    UnknownConversation where the conversation is gone.
+    """
+    conversation = _locked(conversation_id)
+    for event in events:
+        made = wire.write(event)
+        entry = _entry(conversation, made)
+        entry.save(force_insert=True)
+        match event.kind:
+            case InquiryRequest():
+                inquiries.open_row(entry, event, event.kind, run)
+            case InquiryResponse():
+                inquiries.settle_row(entry, event, event.kind)
+            case TurnStart():
+                conversation.turns += 1
+            case _:
+                pass
+        conversation.length += 1
+        conversation.last_activity = timestamps.parse(event.timestamp) or conversation.last_activity
+    conversation.save(update_fields=["length", "turns", "last_activity"])
+    return conversation.length
+
+
+def replace(conversation: Conversation, read: Sequence[Element]) -> int:
+    """Make the journal of a mirrored conversation hold ``read``; returns the rows written.
+
+    Rows that are the same up to the first difference stay as they are, so growth only adds.
+    """
+    rows = JournalEntry.objects.filter(conversation=conversation)
+    known = rows.order_by("position").values_list("text", flat=True)
+    same = 0
+    for text, element_read in zip(known.iterator(), read, strict=False):
+        if text != element_read.raw:
+            break
+        same += 1
+    rows.filter(position__gte=same).delete()
+    anchors = identity.anchors(read)
+    fresh = [
+        JournalEntry(
+            conversation=conversation,
+            position=position,
+            text=read[position].raw,
+            kind=read[position].tag[:100],
+            anchor=anchors[position],
+        )
+        for position in range(same, len(read))
+    ]
+    JournalEntry.objects.bulk_create(fresh, batch_size=500)
+    return len(fresh)
+
+
+def _locked(conversation_id: int) -> Conversation:
+    found = Conversation.objects.select_for_update().filter(pk=conversation_id).first()
+    if found is None:
+        raise UnknownConversation("This conversation is gone.")
+    return found
+
+
+def _entry(conversation: Conversation, made: Element) -> JournalEntry:
+    own = identity.name(made)
+    twins = JournalEntry.objects.filter(
+        Q(anchor=own) | Q(anchor__startswith=f"{own}-x"), conversation=conversation
+    ).count()
+    return JournalEntry(
+        conversation=conversation,
+        position=conversation.length,
+        text=made.raw,
+        kind=made.tag,
+        anchor=identity.numbered(own, twins + 1),
+    )

@@ -1,0 +1,152 @@
+"""Mirrors: conversations of a JP workspace, copied here and read-only. JP's files are not touched."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from datetime import datetime
+from pathlib import Path
+
+from django.db import transaction
+
+from jpweb.store import inquiries, journal, workspace
+from jpweb.store.models import Conversation, Workspace
+from jpweb.store.workspace import FoundConversation, FoundWorkspace, Metadata
+from jpweb.store.terms import Origin
+from jpweb.stream import timestamps, wire
+from jpweb.stream.errors import NotAStream
+from jpweb.stream.events import BrokenEvent, ConversationEvent, Element, UnknownEvent
+from jpweb.stream.outline import outline
+
+DEMO = Path(__file__).parent / "demo"
+
+
+@dataclass(slots=True)
+class Report:
+    """What a pass over a workspace found; ``problems`` are lines for people."""
+
+    conversations: int = 0
+    unchanged: int = 0
+    events: int = 0
+    inquiries: Counter[str] = field(default_factory=Counter)
+    unknown: int = 0
+    broken: int = 0
+    problems: list[str] = field(default_factory=list)
+
+    def line(self) -> str:
+        """Return one line for people."""
+        parts = [f"{self.conversations} conversations"]
+        if self.unchanged:
+            parts.append(f"{self.unchanged} unchanged")
+        if self.events:
+            parts.append(f"{self.events} new events")
+        if self.inquiries:
+            states = ", ".join(f"{n} {tag}" for tag, n in sorted(self.inquiries.items()))
+            parts.append(f"{self.inquiries.total()} inquiries ({states})")
+        if self.unknown or self.broken:
+            parts.append(f"{self.unknown} unknown and {self.broken} broken elements, shown raw")
+        if self.problems:
+            parts.append(f"{len(self.problems)} with problems")
+        return "; ".join(parts)
+
+
+def mirror(
+    path: Path,
+    name: str = "",
+    progress: Callable[[int, int, str], None] = lambda done, total, title: None,
+) -> tuple[Workspace, Report]:
+    """Copy what is new in the workspace at or above ``path``. Raises NoWorkspace.
+
+    ``progress`` is told (done, total, folder name) before each conversation. A conversation that
+    cannot be read keeps what was read of it before, and says why.
+    """
+    found = workspace.find(path)
+    home, _ = Workspace.objects.update_or_create(
+        root=str(found.root),
+        defaults={"jp_id": found.jp_id, "name": name or found.root.name or str(found.root)},
+    )
+    report = Report()
+    folders = list(workspace.conversations(found))
+    known = dict(
+        Conversation.objects.filter(workspace=home).values_list("source", "fingerprint")
+    )
+    for done, folder in enumerate(folders):
+        progress(done, len(folders), folder.folder.name)
+        report.conversations += 1
+        if known.get(_source(found, folder)) == folder.fingerprint:
+            report.unchanged += 1
+        else:
+            _read(home, found, folder, report)
+    progress(len(folders), len(folders), "")
+    return home, report
+
+
+def _read(
+    home: Workspace, found: FoundWorkspace, folder: FoundConversation, report: Report
+) -> None:
+    about = workspace.metadata(folder)
+    read, problem = _elements(folder)
+    problem = problem or about.problem
+    if problem:
+        report.problems.append(f"{folder.folder.name}: {problem}")
+    with transaction.atomic():
+        conversation = _conversation(home, found, folder, about)
+        conversation.problem = problem[:500]
+        if read is not None:
+            shown = outline(read)
+            conversation.turns = len(shown.turns)
+            conversation.length = len(read)
+            conversation.last_activity = _last_activity(read, about, folder)
+            report.events += journal.replace(conversation, read)
+            report.inquiries += inquiries.derive(conversation, shown)
+            report.unknown += sum(isinstance(e.body, UnknownEvent) for e in read)
+            report.broken += sum(isinstance(e.body, BrokenEvent) for e in read)
+        conversation.save()
+
+
+def _elements(folder: FoundConversation) -> tuple[list[Element] | None, str]:
+    """Return the elements, or None and the reason."""
+    try:
+        return [wire.read(text) for text in wire.split(workspace.events(folder))], ""
+    except OSError as error:
+        return None, f"events.json: {error.strerror}"
+    except NotAStream as error:
+        return None, f"events.json cannot be read: {error}"
+
+
+def _conversation(
+    home: Workspace, found: FoundWorkspace, folder: FoundConversation, about: Metadata
+) -> Conversation:
+    conversation, _ = Conversation.objects.get_or_create(
+        workspace=home,
+        jp_id=folder.jp_id,
+        defaults={
+            "origin": Origin.MIRRORED,
+            "last_activity": about.last_activated_at or workspace.created_at(folder.jp_id),
+        },
+    )
+    if not about.problem:
+        conversation.title = about.title.replace("\x00", "\N{REPLACEMENT CHARACTER}")[:500]
+        conversation.pinned_at = about.pinned_at
+        conversation.labels = about.labels
+    conversation.archived = folder.archived
+    conversation.source = _source(found, folder)
+    conversation.fingerprint = folder.fingerprint
+    return conversation
+
+
+def _last_activity(
+    read: list[Element], about: Metadata, folder: FoundConversation
+) -> datetime:
+    """Return the time of the last element that has one, as JP lists it."""
+    for element in reversed(read):
+        if isinstance(element.body, ConversationEvent):
+            moment = timestamps.parse(element.body.timestamp)
+            if moment is not None:
+                return moment
+    return about.last_activated_at or workspace.created_at(folder.jp_id)
+
+
+def _source(found: FoundWorkspace, folder: FoundConversation) -> str:
+    return str(folder.folder.relative_to(found.root))

@@ -1,0 +1,98 @@
+"""Runs: a turn being executed, as a row."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+from django.db import IntegrityError, transaction
+from django.utils import timezone
+
+from jpweb.store import journal
+from jpweb.store.errors import AlreadyRunning, ReadOnly
+from jpweb.store.inquiries import OPEN, Decider
+from jpweb.store.models import Conversation, Inquiry, Run
+from jpweb.store.terms import Origin, RunState
+from jpweb.stream import timestamps
+from jpweb.stream.events import ConversationEvent, ToolCallRequest, ToolCallResponse
+from jpweb.stream.inquiry import CancellationReason, Cancelled, InquiryResponse
+from jpweb.stream.turns import pair, split
+
+INTERRUPTED = "Tool call was interrupted."
+
+
+def begin(conversation_id: int, person_id: int, provider: str, holder: str) -> Run:
+    """Insert the row of a run. Raises AlreadyRunning, ReadOnly."""
+    conversation = Conversation.objects.get(pk=conversation_id)
+    if conversation.origin != Origin.NATIVE:
+        raise ReadOnly("This conversation belongs to jp; continue it there.")
+    try:
+        with transaction.atomic():
+            return Run.objects.create(
+                conversation=conversation,
+                provider=provider,
+                holder=holder,
+                started_by_id=person_id,
+            )
+    except IntegrityError as error:
+        raise AlreadyRunning("A turn is running in this conversation.") from error
+
+
+def end(run_id: int, state: RunState, problem: str = "") -> None:
+    """End a run that is running; does nothing to one that has ended."""
+    running = Run.objects.filter(pk=run_id, state=RunState.RUNNING)
+    running.update(state=state, problem=problem[:1000], ended_at=timezone.now())
+
+
+def latest(conversation_id: int) -> Run | None:
+    """Return the newest run of a conversation."""
+    runs = Run.objects.filter(conversation_id=conversation_id).select_related("started_by")
+    return runs.order_by("-id").first()
+
+
+def lose_stale(holder: str) -> int:
+    """Mark the runs that a process of this holder left behind; returns how many.
+
+    Their open questions end as ``lost`` and their open tool calls as interrupted, so that the
+    record says what happened and the conversation can go on.
+    """
+    stale = list(Run.objects.filter(holder=holder, state=RunState.RUNNING))
+    for run in stale:
+        with transaction.atomic():
+            close(run, CancellationReason.LOST)
+            end(run.pk, RunState.LOST, "The server ended before the turn did.")
+    return len(stale)
+
+
+def close(run: Run, reason: CancellationReason) -> None:
+    """Give every open question and tool call of a run an end on record."""
+    stamp = timestamps.written(datetime.now(UTC))
+    by = Decider("system").note()
+    open_rows = Inquiry.objects.filter(run=run, state=OPEN).order_by("position")
+    journal.append(
+        run.conversation_id,
+        [
+            ConversationEvent(stamp, InquiryResponse(row.inquiry_id, Cancelled(reason)), by)
+            for row in open_rows
+        ],
+    )
+    journal.append(
+        run.conversation_id,
+        [
+            ConversationEvent(stamp, ToolCallResponse(call_id, INTERRUPTED, is_error=True))
+            for call_id in _open_calls(run.conversation_id)
+        ],
+    )
+
+
+def _open_calls(conversation_id: int) -> list[str]:
+    read = journal.elements(conversation_id)
+    turns = split(read)
+    if not turns:
+        return []
+    pairs = pair(read, turns[-1])
+    kinds = ((p, read[p].kind) for p in range(turns[-1].start, turns[-1].end))
+    return [
+        kind.id
+        for position, kind in kinds
+        if isinstance(kind, ToolCallRequest) and position not in pairs.responses
+    ]

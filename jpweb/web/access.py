@@ -1,0 +1,203 @@
+"""Who may open which page. Every view is wrapped by one of these rules.
+
+Outsiders get 404, so that a page does not tell what exists; members whose role is too low get
+403; people who are not signed in are sent to the sign-in page.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from functools import wraps
+from inspect import iscoroutinefunction
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlencode
+
+from django.core.exceptions import PermissionDenied
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
+from django.urls import reverse
+from django.utils.decorators import sync_and_async_middleware
+
+from jpweb.runtime.crossing import in_store
+from jpweb.store import accounts, conversations, inquiries
+from jpweb.store.errors import StoreError
+from jpweb.store.terms import Role
+
+if TYPE_CHECKING:
+    from jpweb.store.models import Conversation, Inquiry, Membership, Workspace
+
+View = Callable[..., Any]
+
+
+class NotSignedIn(Exception):
+    """Nobody is signed in."""
+
+
+def public(view: View) -> View:
+    """Let everybody in."""
+    return _mark(view, "public")
+
+
+def signed_in(view: View) -> View:
+    """Let in whoever is signed in; the page shows them only what is theirs."""
+    return _guard(view, "signed in", lambda request: {})
+
+
+def conversation(role: Role) -> Callable[[View], View]:
+    """Let in members of the conversation's workspace from this role on; hands over the row."""
+
+    def check(request: HttpRequest, conversation_id: int) -> dict[str, Any]:
+        return {"conversation": readable(request.user.pk, conversation_id, role)}
+
+    return lambda view: _guard(view, f"conversation: {role.label}", check)
+
+
+def inquiry(role: Role) -> Callable[[View], View]:
+    """Let in members of the question's workspace from this role on; hands over the row."""
+
+    def check(request: HttpRequest, inquiry_id: int) -> dict[str, Any]:
+        found: Inquiry = _or_404(inquiries.get, inquiry_id)
+        _need(request.user.pk, found.conversation.workspace_id, role)
+        return {"inquiry": found}
+
+    return lambda view: _guard(view, f"inquiry: {role.label}", check)
+
+
+def workspace(role: Role) -> Callable[[View], View]:
+    """Let in members of the workspace from this role on; hands over the row."""
+
+    def check(request: HttpRequest, workspace_id: int) -> dict[str, Any]:
+        _need(request.user.pk, workspace_id, role)
+        found: Workspace = accounts.workspace(workspace_id)
+        return {"workspace": found}
+
+    return lambda view: _guard(view, f"workspace: {role.label}", check)
+
+
+def membership(role: Role) -> Callable[[View], View]:
+    """Let in members of the membership's workspace from this role on; hands over the row."""
+
+    def check(request: HttpRequest, membership_id: int) -> dict[str, Any]:
+        found: Membership | None = accounts.membership(membership_id)
+        if found is None:
+            raise Http404
+        _need(request.user.pk, found.workspace_id, role)
+        return {"member": found}
+
+    return lambda view: _guard(view, f"membership: {role.label}", check)
+
+
+def somewhere(role: Role) -> Callable[[View], View]:
+    """Let in whoever has this role in some workspace; the page shows only those workspaces."""
+
+    def check(request: HttpRequest) -> dict[str, Any]:
+        if role > max(accounts.roles(request.user.pk).values(), default=0):
+            raise PermissionDenied
+        return {}
+
+    return lambda view: _guard(view, f"somewhere: {role.label}", check)
+
+
+def readable(person_id: int, conversation_id: int, role: Role = Role.READER) -> Conversation:
+    """Return a conversation or raise Http404 (outsider) or PermissionDenied (role too low)."""
+    found: Conversation = _or_404(conversations.get, conversation_id)
+    _need(person_id, found.workspace_id, role)
+    return found
+
+
+def may(person_id: int, workspace_id: int, role: Role) -> bool:
+    """Tell whether a person has at least this role in a workspace."""
+    own = accounts.role_in(person_id, workspace_id)
+    return own is not None and own >= role
+
+
+def navigation(request: HttpRequest) -> dict[str, Any]:
+    """Return what the head of every page shows: own roles and how much waits."""
+    user = getattr(request, "user", None)
+    if user is None or not user.is_authenticated:
+        return {}
+    roles = accounts.roles(user.pk)
+    return {
+        "may_audit": any(role >= Role.AUDITOR for role in roles.values()),
+        "may_answer": any(role >= Role.RESPONDER for role in roles.values()),
+        "owned": accounts.workspaces(user.pk, Role.OWNER) if Role.OWNER in roles.values() else [],
+        "waiting_count": inquiries.waiting(user.pk).count(),
+    }
+
+
+@sync_and_async_middleware
+def PrivatePages(  # noqa: N802  a middleware's name
+    get_response: Callable[[HttpRequest], Any],
+) -> Callable[[HttpRequest], Any]:
+    """Keep what people read out of shared caches."""
+
+    def private(response: HttpResponse) -> HttpResponse:
+        response.headers.setdefault("Cache-Control", "private, no-cache")
+        return response
+
+    if iscoroutinefunction(get_response):
+
+        async def middle_async(request: HttpRequest) -> HttpResponse:
+            return private(await get_response(request))
+
+        return middle_async
+    return lambda request: private(get_response(request))
+
+
+def _need(person_id: int, workspace_id: int, role: Role) -> None:
+    own = accounts.role_in(person_id, workspace_id)
+    if own is None:
+        raise Http404
+    if own < role:
+        raise PermissionDenied
+
+
+def _or_404(get: Callable[[int], Any], key: int) -> Any:
+    try:
+        return get(key)
+    except StoreError as missing:
+        raise Http404(str(missing)) from missing
+
+
+def _mark(view: View, rule: str) -> View:
+    view.access_rule = rule  # type: ignore[attr-defined]  # read by the test over all routes
+    return view
+
+
+def _guard(view: View, rule: str, check: Callable[..., dict[str, Any]]) -> View:
+    """Wrap a view: the check takes the route's keys and returns what the view gets for them."""
+    taken = [name for name in check.__code__.co_varnames[: check.__code__.co_argcount]][1:]
+
+    def enter(request: HttpRequest, keys: dict[str, Any]) -> dict[str, Any]:
+        if not request.user.is_authenticated:
+            raise NotSignedIn
+        given = {name: keys.pop(name) for name in taken}
+        return keys | check(request, **given)
+
+    if iscoroutinefunction(view):
+
+        @wraps(view)
+        async def guarded_async(request: HttpRequest, **keys: Any) -> HttpResponse:
+            try:
+                found = await in_store(enter, request, keys)
+            except NotSignedIn:
+                return _to_sign_in(request)
+            awaitable: Awaitable[HttpResponse] = view(request, **found)
+            return await awaitable
+
+        return _mark(guarded_async, rule)
+
+    @wraps(view)
+    def guarded(request: HttpRequest, **keys: Any) -> HttpResponse:
+        try:
+            found = enter(request, keys)
+        except NotSignedIn:
+            return _to_sign_in(request)
+        response: HttpResponse = view(request, **found)
+        return response
+
+    return _mark(guarded, rule)
+
+
+def _to_sign_in(request: HttpRequest) -> HttpResponse:
+    query = urlencode({"next": request.get_full_path()}) if request.method == "GET" else ""
+    return HttpResponseRedirect(reverse("sign-in") + (f"?{query}" if query else ""))

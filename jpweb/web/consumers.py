@@ -1,0 +1,90 @@
+"""The socket of a page: hears what changed, reads it anew, sends fragments."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from channels.generic.websocket import AsyncWebsocketConsumer
+from django.core.exceptions import PermissionDenied
+from django.http import Http404
+from django.template.loader import render_to_string
+
+from jpweb.runtime import announce
+from jpweb.runtime.crossing import in_store
+from jpweb.store import accounts
+from jpweb.store.terms import Role
+from jpweb.web import live
+
+#: Close codes that tell the browser not to come back.
+SIGNED_OUT, FORBIDDEN, MALFORMED = 4401, 4404, 4400
+
+
+class PageConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]  # the stub leaves it untyped
+    """One page. It joins its groups first, then sends what the page lacks, then what changes."""
+
+    person: int | None = None
+    conversation: int | None = None
+    length = 0
+    run = ""
+    shown: set[int] | None = None
+
+    async def connect(self) -> None:
+        await self.accept()
+        user = self.scope["user"]
+        if not user.is_authenticated:
+            await self.close(SIGNED_OUT)
+            return
+        self.person = user.pk
+
+    async def receive(self, text_data: str | None = None, bytes_data: bytes | None = None) -> None:
+        """Take the page's word for what it shows; sent on every connection."""
+        if self.person is None:
+            return
+        try:
+            says = json.loads(text_data or "")
+            conversation, length = says.get("conversation"), int(says.get("length") or 0)
+            shown = {int(key) for key in says.get("shown") or []}
+        except (ValueError, TypeError, AttributeError):
+            await self.close(MALFORMED)
+            return
+        if conversation is not None:
+            self.conversation = int(conversation)
+            self.length, self.run = length, str(says.get("run") or "")
+            await self._join(announce.conversation_group(self.conversation))
+        for workspace in await in_store(accounts.workspaces, self.person, Role.RESPONDER):
+            await self._join(announce.workspace_group(workspace.pk))
+        self.shown = shown if says.get("desk") else None
+        if self.conversation is not None:
+            await self.conversation_changed({})
+        await self.questions_changed({})
+
+    async def conversation_changed(self, event: dict[str, Any]) -> None:
+        if self.person is None or self.conversation is None:
+            return
+        try:
+            changes = await in_store(
+                live.conversation, self.person, self.conversation, self.length, self.run
+            )
+        except (Http404, PermissionDenied):
+            await self.close(FORBIDDEN)
+            return
+        self.length, self.run = changes.length, changes.run
+        if changes.html:
+            await self.send(changes.html)
+
+    async def questions_changed(self, event: dict[str, Any]) -> None:
+        if self.person is None:
+            return
+        html, keys = await in_store(live.desk, self.person, self.conversation, self.shown)
+        if self.shown is not None:
+            self.shown = keys
+        await self.send(html)
+
+    async def conversation_partial(self, event: dict[str, Any]) -> None:
+        await self.send(render_to_string("conversations/_partial.html", event))
+
+    async def _join(self, group: str) -> None:
+        if group not in self.groups:
+            self.groups.append(group)
+            await self.channel_layer.group_add(group, self.channel_name)

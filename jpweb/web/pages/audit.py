@@ -1,0 +1,138 @@
+"""Audit: every inquiry in one table, filtered by the URL, and the same as CSV."""
+
+from __future__ import annotations
+
+import csv
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING
+from urllib.parse import urlencode
+
+from django.http import HttpResponse
+from django.shortcuts import render
+from django.urls import reverse
+
+from jpweb.store import audit, inquiries
+from jpweb.store.terms import Role
+from jpweb.web import access, words
+
+if TYPE_CHECKING:
+    from django.http import QueryDict
+
+    from jpweb.store.models import Inquiry
+    from jpweb.web.http import Request
+
+COLUMNS = (
+    "asked_at", "workspace", "conversation", "conversation_title", "asker", "source", "question",
+    "answer_type", "outcome", "reason", "answer", "decided_by", "decider", "settled_at",
+    "waited_seconds", "link",
+)  # fmt: skip
+PLAIN = ("outcome", "reason", "source", "person")
+#: A spreadsheet runs a cell that begins like this.
+RISKY = ("=", "+", "-", "@", "\t", "\r")
+
+
+@access.somewhere(Role.AUDITOR)
+def index(request: Request) -> HttpResponse:
+    filters, problems = _filters(request.GET)
+    found = audit.find(request.user.pk, filters)
+    before = request.GET.get("before", "")
+    rows, following = audit.page(found, int(before) if before.isdecimal() else 0)
+    query = {key: request.GET[key] for key in (*PLAIN, "since", "until") if request.GET.get(key)}
+    context = {
+        "rows": rows,
+        "problems": problems,
+        "bars": _bars(audit.by_outcome(found), query),
+        "choices": audit.choices(request.user.pk),
+        "states": inquiries.STATES,
+        "given": {key: request.GET.get(key, "") for key in (*PLAIN, "since", "until")},
+        "query": urlencode(query),
+        "following": urlencode(query | {"before": following}) if following else "",
+        "continued": bool(before),
+    }
+    return render(request, "audit/index.html", context, status=422 if problems else 200)
+
+
+@access.somewhere(Role.AUDITOR)
+def csv_file(request: Request) -> HttpResponse:
+    filters, problems = _filters(request.GET)
+    if problems:
+        return HttpResponse("\n".join(problems), status=422, content_type="text/plain")
+    response = HttpResponse(content_type="text/csv; charset=utf-8")
+    response["Content-Disposition"] = 'attachment; filename="inquiries.csv"'
+    writer = csv.writer(response)
+    writer.writerow(COLUMNS)
+    for row in audit.every(audit.find(request.user.pk, filters)):
+        writer.writerow([_cell(value) for value in _line(request, row)])
+    return response
+
+
+def _line(request: Request, row: Inquiry) -> list[object]:
+    at = reverse("conversation", kwargs={"conversation_id": row.conversation_id})
+    waited = inquiries.waiting_time(row)
+    return [
+        row.asked_at.isoformat(),
+        row.conversation.workspace.name,
+        f"jp-c{row.conversation.jp_id}",
+        row.conversation.title,
+        row.asker,
+        row.source,
+        row.question["text"],
+        row.answer_type,
+        row.state,
+        row.reason,
+        "" if row.answer is None else row.answer,
+        row.decided_by,
+        row.decider_name,
+        row.settled_at.isoformat() if row.settled_at else "",
+        "" if waited is None else f"{waited:.3f}",
+        request.build_absolute_uri(f"{at}#{row.anchor}"),
+    ]
+
+
+def _cell(value: object) -> str:
+    text = {True: "true", False: "false"}.get(value, str(value)) if isinstance(value, bool) else str(value)
+    return f"'{text}" if text.startswith(RISKY) else text
+
+
+def _filters(given: QueryDict) -> tuple[audit.Filters, list[str]]:
+    problems: list[str] = []
+    outcome = given.get("outcome", "")
+    if outcome and outcome not in inquiries.STATES:
+        problems.append(f"There is no outcome “{outcome}”; there are {', '.join(inquiries.STATES)}.")
+    since = _day(given.get("since", ""), "since", problems)
+    until = _day(given.get("until", ""), "until", problems)
+    filters = audit.Filters(
+        outcome="" if problems else outcome,
+        reason=given.get("reason", ""),
+        source=given.get("source", ""),
+        person=given.get("person", ""),
+        since=since,
+        until=until + timedelta(days=1) if until else None,
+    )
+    return filters, problems
+
+
+def _day(text: str, name: str, problems: list[str]) -> datetime | None:
+    if not text:
+        return None
+    try:
+        return datetime.strptime(text, "%Y-%m-%d").replace(tzinfo=UTC)
+    except ValueError:
+        problems.append(f"“{name}” must be a day such as 2026-05-31, not “{text}”.")
+        return None
+
+
+def _bars(counts: dict[str, int], query: dict[str, str]) -> list[dict[str, object]]:
+    """Return a bar an outcome: its share of the most frequent one, and the link that filters."""
+    most = max(counts.values(), default=0) or 1
+    rest = {key: value for key, value in query.items() if key != "outcome"}
+    return [
+        {
+            "tag": tag,
+            "word": words.STATES[tag][0],
+            "count": count,
+            "width": round(100 * count / most),
+            "query": urlencode(rest | {"outcome": tag}),
+        }
+        for tag, count in counts.items()
+    ]

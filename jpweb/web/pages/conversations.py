@@ -1,0 +1,121 @@
+"""The list of conversations, one conversation, one event; and asking."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from django.contrib import messages
+from django.http import Http404, HttpResponse
+from django.shortcuts import redirect, render
+from django.views.decorators.http import require_POST
+
+from jpweb.runtime import runs, wiring
+from jpweb.runtime.crossing import in_store
+from jpweb.store import accounts, conversations, inquiries, journal
+from jpweb.store.errors import StoreError, UnknownEvent
+from jpweb.store.inquiries import Decider
+from jpweb.store.terms import Role
+from jpweb.stream.outline import outline
+from jpweb.web import access, live
+
+if TYPE_CHECKING:
+    from jpweb.store.models import Conversation
+    from jpweb.web.http import Request
+
+#: Characters of the first words that become the title.
+TITLE = 60
+
+
+@access.signed_in
+def index(request: Request) -> HttpResponse:
+    """List what the person may read; filters are in the URL."""
+    words, archived = request.GET.get("q", "").strip(), "archived" in request.GET
+    before = request.GET.get("before", "")
+    page = conversations.page(request.user.pk, words=words, archived=archived, before=before)
+    context = {"page": page, "words": words, "archived": archived, "before": before}
+    name = "conversations/_list.html" if request.htmx else "conversations/index.html"
+    return render(request, name, context)
+
+
+@access.conversation(Role.READER)
+def detail(request: Request, conversation: Conversation) -> HttpResponse:
+    read = journal.elements(conversation.pk)
+    waiting = inquiries.waiting(request.user.pk).filter(conversation=conversation)
+    context = {
+        "outline": outline(read),
+        "length": len(read),
+        "questions": list(waiting),
+        "provider": wiring.provider_name(),
+    }
+    context |= live.composer(request.user.pk, conversation)
+    return render(request, "conversations/detail.html", context)
+
+
+@access.conversation(Role.READER)
+def event(request: Request, conversation: Conversation, anchor: str) -> HttpResponse:
+    """Show one event alone, whole, with its JSON as it came."""
+    try:
+        position, element = journal.element(conversation.pk, anchor)
+    except UnknownEvent as missing:
+        raise Http404(str(missing)) from missing
+    context = {
+        "conversation": conversation,
+        "element": element,
+        "position": position,
+        "anchor": anchor,
+    }
+    return render(request, "conversations/event.html", context)
+
+
+@access.somewhere(Role.RESPONDER)
+async def begin(request: Request) -> HttpResponse:
+    """Start a conversation: the form, and what it sends."""
+    mine = await in_store(accounts.workspaces, request.user.pk, Role.RESPONDER)
+    text = request.POST.get("text", "").strip()
+    chosen = next((w for w in mine if str(w.pk) == request.POST.get("workspace")), None)
+    problem = ""
+    if request.method == "POST":
+        if chosen is None:
+            problem = "Choose a workspace."
+        elif not text:
+            problem = "Say what the conversation is about."
+        else:
+            title = text.splitlines()[0][:TITLE]
+            made = await in_store(conversations.begin, chosen, title, request.user.pk)
+            await runs.start(made, request.user, text)
+            return redirect("conversation", conversation_id=made.pk)
+    context = {"workspaces": mine, "text": text, "chosen": chosen, "problem": problem}
+    context["provider"] = wiring.provider_name()
+    status = 422 if problem else 200
+    return await in_store(render, request, "conversations/new.html", context, status=status)
+
+
+@require_POST
+@access.conversation(Role.RESPONDER)
+async def ask(request: Request, conversation: Conversation) -> HttpResponse:
+    """Start a turn."""
+    text = request.POST.get("text", "").strip()
+    if not text:
+        messages.error(request, "Say something first.")
+    else:
+        try:
+            await runs.start(conversation, request.user, text)
+        except StoreError as problem:
+            messages.error(request, str(problem))
+    return _to_foot(conversation)
+
+
+@require_POST
+@access.conversation(Role.RESPONDER)
+async def stop(request: Request, conversation: Conversation) -> HttpResponse:
+    """Stop the run of a conversation; its open questions end as cancelled."""
+    by = Decider("person", request.user.display_name, request.user.pk)
+    if not await runs.stop(conversation.pk, by):
+        messages.info(request, "Nothing was running.")
+    return _to_foot(conversation)
+
+
+def _to_foot(conversation: Conversation) -> HttpResponse:
+    response = redirect("conversation", conversation_id=conversation.pk)
+    response["Location"] += "#foot"
+    return response

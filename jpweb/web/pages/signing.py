@@ -1,0 +1,53 @@
+"""Signing in and out, and the pages for those who may not go where they wanted."""
+
+from __future__ import annotations
+
+from django.contrib import messages
+from django.contrib.auth import login, logout
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_POST
+
+from jpweb.store import accounts
+from jpweb.store.errors import BadLink
+from jpweb.web import access
+
+
+@access.public
+@never_cache
+def help_page(request: HttpRequest) -> HttpResponse:
+    return render(request, "signing/sign_in.html")
+
+
+@access.public
+@never_cache
+def sign_in(request: HttpRequest, token: str) -> HttpResponse:
+    """Use a one-time link up."""
+    try:
+        person = accounts.use_link(token)
+    except BadLink as problem:
+        if request.user.is_authenticated:
+            return redirect("conversations")
+        return render(request, "signing/sign_in.html", {"problem": problem}, status=403)
+    login(request, person, backend="django.contrib.auth.backends.ModelBackend")
+    return redirect("conversations")
+
+
+@access.public
+@require_POST
+def sign_out(request: HttpRequest) -> HttpResponse:
+    logout(request)
+    messages.success(request, "You are signed out.")
+    return redirect("sign-in")
+
+
+@access.public
+def not_found(request: HttpRequest, exception: Exception) -> HttpResponse:
+    """Say that there is nothing here, in the same words for what is missing and what is barred."""
+    return render(request, "signing/not_found.html", status=404)
+
+
+@access.public
+def forbidden(request: HttpRequest, exception: Exception) -> HttpResponse:
+    return render(request, "signing/forbidden.html", status=403)

@@ -1,0 +1,252 @@
+"""Tags that pick the fragment of an event, an outcome or an answer type by its wire tag."""
+
+from __future__ import annotations
+
+import json
+from datetime import datetime
+from typing import TYPE_CHECKING, Any
+
+from django import template
+from django.template.loader import render_to_string, select_template
+from django.utils import timezone
+from django.utils.safestring import SafeString
+from django.utils.timesince import timesince
+
+from jpweb.store import inquiries
+from jpweb.stream import timestamps
+from jpweb.stream.events import BrokenEvent, ConversationEvent, Element
+from jpweb.stream.inquiry import Cancelled, InquiryRequest
+from jpweb.stream.outline import Entry, Inquiry, Item, Placed, StrayInquiry, ToolCall
+from jpweb.web import prose, words
+
+if TYPE_CHECKING:
+    from jpweb.store.models import Conversation
+    from jpweb.store.models import Inquiry as Row
+
+register = template.Library()
+#: Characters of a long text that are shown before the rest is offered.
+CLIP = 12_000
+#: Characters of a question that stand in its summary.
+LINE = 140
+
+
+@register.simple_tag
+def item(item: Item, conversation: Conversation, oob: bool = False) -> SafeString:  # noqa: FBT001, FBT002  a tag's flag
+    """Render an item of an outline with the fragment of its kind."""
+    match item:
+        case ToolCall():
+            return _placed(item.request, conversation, call=item, oob=oob)
+        case StrayInquiry():
+            return _placed(item.inquiry.request, conversation, inquiry=item.inquiry, oob=oob)
+        case Entry():
+            return _placed(item.placed, conversation, orphan=item.orphan)
+
+
+@register.simple_tag
+def asked(inquiry: Inquiry, conversation: Conversation) -> SafeString:
+    """Render an inquiry as a sub-flow."""
+    return _placed(inquiry.request, conversation, inquiry=inquiry)
+
+
+@register.simple_tag
+def result(response: Placed, conversation: Conversation) -> SafeString:
+    """Render what a tool call gave back."""
+    return _placed(response, conversation)
+
+
+@register.simple_tag
+def element_alone(element: Element, anchor: str, conversation: Conversation) -> SafeString:
+    """Render one element outside its conversation, as far as it can stand alone."""
+    here = Placed(0, anchor, element)
+    if isinstance(element.kind, InquiryRequest):
+        return _placed(here, conversation, inquiry=Inquiry(here, None, "open"))
+    return _placed(here, conversation)
+
+
+def _placed(here: Placed, conversation: Conversation, **more: Any) -> SafeString:
+    """Render one element: by its kind, or raw where it is unknown or broken."""
+    body = here.element.body
+    context: dict[str, Any] = {
+        "placed": here,
+        "id": here.anchor,
+        "tag": here.element.tag,
+        "event": body,
+        "conversation": conversation,
+    }
+    if not isinstance(body, ConversationEvent):
+        context["broken"] = body.problem if isinstance(body, BrokenEvent) else ""
+        return render_to_string("events/unknown.html", context)
+    context |= {"event": body.kind, "at": timestamps.parse(body.timestamp)}
+    return render_to_string(f"events/{body.kind.TAG}.html", context | more)
+
+
+@register.simple_tag
+def outcome(inquiry: Inquiry) -> SafeString:
+    """Render how an inquiry stands, with the fragment of its state."""
+    response = inquiry.response
+    body = response.element.body if response else None
+    note = body.metadata.get("jpweb") if isinstance(body, ConversationEvent) else None
+    by = note.get("by") if isinstance(note, dict) else None
+    by = by if isinstance(by, dict) else {}
+    ended = inquiry.outcome
+    context = {
+        "inquiry": inquiry,
+        "outcome": ended,
+        "reason": ended.reason.tag if isinstance(ended, Cancelled) else "",
+        "by": words.decided_by(str(by.get("kind") or ""), str(by.get("name") or "")),
+        "at": timestamps.parse(body.timestamp) if isinstance(body, ConversationEvent) else None,
+    }
+    return render_to_string(f"outcomes/{inquiry.state}.html", context)
+
+
+@register.simple_tag
+def answer_fields(row: Row, typed: str = "") -> SafeString:
+    """Render the fields in which a question of this answer type is answered."""
+    question = row.question
+    options = question["answer_type"].get("options") or []
+    context = {
+        "row": row,
+        "question": question,
+        "default": _shown(question.get("default")),
+        "typed": typed,
+        "options": [
+            {"label": _shown(o["value"]), "description": o.get("description", "")} for o in options
+        ],
+    }
+    return select_template(
+        [f"answers/{row.answer_type}.html", "answers/unknown.html"]
+    ).render(context)
+
+
+@register.inclusion_tag("_state.html", name="inquiry_badge")
+def inquiry_badge(inquiry: Inquiry) -> dict[str, Any]:
+    """Render the badge of an inquiry."""
+    return state(inquiry.state, reason_of(inquiry))
+
+
+@register.inclusion_tag("_state.html")
+def state_count(tag: str, count: int) -> dict[str, Any]:
+    """Render the badge of a state with how many there are."""
+    return state(tag) | {"count": count}
+
+
+@register.inclusion_tag("_state.html")
+def state(tag: str, reason: str = "") -> dict[str, Any]:
+    """Render the badge of a state, with its reason."""
+    word, mark = words.STATES.get(tag, (tag, "?"))
+    return {"tag": tag, "word": word, "mark": mark, "reason": reason, "why": words.reason(reason)}
+
+
+@register.inclusion_tag("_moment.html")
+def moment(at: datetime | None, link: str = "") -> dict[str, Any]:
+    """Render an instant: near ones by how long ago, far ones by date."""
+    far = at is not None and (timezone.now() - at).days > 30  # noqa: PLR2004  a month
+    ago = "" if at is None or far else f"{timesince(at, depth=1)} ago"
+    return {"at": at, "ago": ago, "link": link}
+
+
+@register.inclusion_tag("_long.html")
+def long_text(text: str, conversation: Conversation, id: str, look: str = "text") -> dict[str, Any]:  # noqa: A002  the fragment's id
+    """Render a text that may be very long: its beginning, its true size, the way to the rest."""
+    shown = text[:CLIP]
+    return {
+        "html": prose.html(shown) if look == "markdown" else None,
+        "shown": shown,
+        "size": len(text),
+        "cut": len(text) > CLIP,
+        "conversation": conversation,
+        "id": id,
+        "is_diff": look == "question" and _is_diff(shown),
+    }
+
+
+@register.filter
+def markdown(text: str) -> SafeString:
+    """Render hostile Markdown."""
+    return prose.html(text)
+
+
+@register.filter
+def as_json(value: Any) -> str:
+    """Show a value as indented JSON."""
+    return json.dumps(value, indent=2, ensure_ascii=False)
+
+
+@register.filter
+def shown(value: Any) -> str:
+    """Show an answer: a text as it is, anything else as JSON."""
+    return _shown(value)
+
+
+@register.filter
+def raw_json(raw: str) -> str:
+    """Show an element's own text, indented as a document of its own."""
+    return raw.replace("\n  ", "\n")
+
+
+@register.filter
+def reason_words(tag: str) -> str:
+    """Say what a reason means."""
+    return words.reason(tag)
+
+
+@register.filter
+def source_words(tag: str) -> str:
+    """Say who asks."""
+    return words.SOURCES.get(tag, tag)
+
+
+@register.filter
+def kind_words(tag: str) -> str:
+    """Say what an event is."""
+    return words.KINDS.get(tag, tag)
+
+
+@register.filter
+def reason_of(inquiry: Inquiry) -> str:
+    """Return the tag of the reason why an inquiry was cancelled."""
+    ended = inquiry.outcome
+    return ended.reason.tag if isinstance(ended, Cancelled) else ""
+
+
+@register.filter
+def decided(row: Row) -> str:
+    """Say who or what settled a question."""
+    return words.decided_by(row.decided_by, row.decider_name) if row.settled_at else ""
+
+
+@register.filter
+def waited(row: Row) -> str:
+    """Say how long a question waited."""
+    return words.duration(inquiries.waiting_time(row))
+
+
+@register.filter(name="hash")
+def permalink(anchor: str) -> str:
+    """Return the fragment of a permalink."""
+    return f"#{anchor}"
+
+
+@register.filter
+def first_line(text: str) -> str:
+    """Return the first line, cut to what fits a summary."""
+    line = text.strip().partition("\n")[0]
+    return line if len(line) <= LINE else f"{line[:LINE]}…"
+
+
+@register.filter
+def diff_lines(text: str) -> list[dict[str, str]]:
+    """Return the lines of a unified diff with what each does."""
+    kinds = {"+": "added", "-": "removed", "@": "hunk"}
+    return [{"text": line, "kind": kinds.get(line[:1], "")} for line in text.splitlines()]
+
+
+def _shown(value: Any) -> str:
+    """Show a value as a form sends it: a text as it is, anything else as JSON."""
+    if value is None:
+        return ""
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+
+
+def _is_diff(text: str) -> bool:
+    return any(line.startswith(("@@ ", "--- ", "+++ ")) for line in text.splitlines())

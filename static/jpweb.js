@@ -1,0 +1,143 @@
+// What a page does beyond links and forms. Everything here only adds immediacy and comfort.
+"use strict";
+
+(() => {
+  const all = (selector, root = document) => [...root.querySelectorAll(selector)];
+  const byId = (id) => document.getElementById(id);
+
+  // The socket: say what the page shows; the server sends what it lacks.
+  const openCards = () => all(".card[data-question][data-outcome=open]");
+
+  function hello() {
+    const page = byId("page");
+    const says = { shown: openCards().map((card) => Number(card.dataset.question)) };
+    if (page && page.dataset.desk) says.desk = true;
+    if (page && page.dataset.conversation) {
+      says.conversation = Number(page.dataset.conversation);
+      says.length = Number(byId("counts").dataset.length);
+      says.run = byId("foot").dataset.run;
+    }
+    return JSON.stringify(says);
+  }
+
+  let late;
+  document.addEventListener("htmx:wsOpen", (event) => {
+    clearTimeout(late);
+    byId("connection").hidden = true;
+    event.detail.socketWrapper.send(hello());
+  });
+  document.addEventListener("htmx:wsClose", (event) => {
+    const gone = event.detail.event.code === 4401;
+    if (gone) byId("connection").textContent = "You are signed out; reload the page to sign in.";
+    clearTimeout(late);
+    late = setTimeout(() => { byId("connection").hidden = false; }, gone ? 0 : 1500);
+  });
+
+  // What is unfolded stays unfolded when its fragment is replaced.
+  document.addEventListener("htmx:oobBeforeSwap", (event) => {
+    for (const fold of all("details[id]", event.detail.fragment)) {
+      const shown = byId(fold.id);
+      if (shown && !justSettled(shown, fold)) fold.open = shown.open;
+    }
+  });
+  const justSettled = (before, after) =>
+    before.dataset.outcome === "open" && after.dataset.outcome !== "open" &&
+    !before.contains(document.activeElement);
+
+  // Follow the end of a conversation while the reader is there.
+  const atEnd = () => window.innerHeight + window.scrollY >= document.body.scrollHeight - 160;
+  let following = false;
+  document.addEventListener("htmx:wsBeforeMessage", () => { following = atEnd(); });
+  document.addEventListener("htmx:wsAfterMessage", () => {
+    count();
+    announce();
+    if (following && byId("transcript") && window.scrollY > 0) {
+      window.scrollTo({ top: document.body.scrollHeight });
+    }
+  });
+
+  // The count of what waits, in the title; and a word for those who listen.
+  const plainTitle = document.title.replace(/^\(\d+\) /, "");
+  function count() {
+    const waiting = byId("waiting");
+    const number = Number(waiting ? waiting.dataset.count : 0);
+    document.title = number ? `(${number}) ${plainTitle}` : plainTitle;
+  }
+  const announced = new Set(openCards().map((card) => card.id));
+  function announce() {
+    for (const card of openCards()) {
+      if (announced.has(card.id)) continue;
+      announced.add(card.id);
+      byId("announcer").textContent = `A question waits: ${card.querySelector(".ask").textContent.trim()}`;
+    }
+  }
+
+  // Fragments from the socket have no token of their own.
+  const token = document.querySelector("meta[name=csrf-token]");
+  document.addEventListener("htmx:load", (event) => {
+    const root = event.target;
+    for (const field of all("input[name=csrfmiddlewaretoken]", root)) {
+      if (!field.value && token) field.value = token.content;
+    }
+    for (const field of all("[data-draft]", root)) restore(field);
+  });
+
+  // Drafts survive a reload; a secret never is one, its field has no data-draft.
+  const draftKey = (field) => `draft:${field.dataset.draft}`;
+  function restore(field) {
+    const kept = sessionStorage.getItem(draftKey(field));
+    if (kept !== null && !field.dataset.restored) field.value = kept;
+    field.dataset.restored = "1";
+  }
+  document.addEventListener("input", (event) => {
+    if (event.target.dataset.draft) sessionStorage.setItem(draftKey(event.target), event.target.value);
+  });
+  document.addEventListener("submit", (event) => {
+    for (const field of all("[data-draft]", event.target)) sessionStorage.removeItem(draftKey(field));
+  });
+  document.addEventListener("DOMContentLoaded", () => {
+    for (const field of all("[data-draft]")) restore(field);
+    for (const button of all("[data-unfold], [data-fold]")) {
+      button.hidden = false;
+      button.addEventListener("click", () => {
+        for (const fold of all("#transcript details")) fold.open = "unfold" in button.dataset;
+      });
+    }
+    count();
+    reveal();
+  });
+
+  // A permalink into something folded unfolds it.
+  function reveal() {
+    const target = location.hash.length > 1 && byId(decodeURIComponent(location.hash.slice(1)));
+    if (!target) return;
+    for (let fold = target; fold; fold = fold.parentElement) {
+      if (fold.tagName === "DETAILS") fold.open = true;
+    }
+    target.scrollIntoView();
+  }
+  window.addEventListener("hashchange", reveal);
+
+  // Keys in a card: digits choose, Ctrl-Enter sends. Escape does nothing, on purpose.
+  document.addEventListener("keydown", (event) => {
+    const form = event.target.closest && event.target.closest("form");
+    if (!form) return;
+    if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) {
+      event.preventDefault();
+      form.requestSubmit();
+    } else if (/^[1-9]$/.test(event.key) && event.target.type === "radio") {
+      const choice = all("input[type=radio]", form)[Number(event.key) - 1];
+      if (choice) { choice.checked = true; choice.focus(); }
+    }
+  });
+
+  // After one's own answer the focus goes to the next question, else to what became of this one.
+  document.addEventListener("htmx:afterSwap", (event) => {
+    const card = byId(event.target.id);
+    if (!card || !card.classList.contains("card")) return;
+    if (document.activeElement && document.activeElement !== document.body) return;
+    const next = document.querySelector(".card[data-outcome=open] :is(input:not([type=hidden]), textarea, button)");
+    if (next) next.focus({ preventScroll: true });
+    else { card.tabIndex = -1; card.focus({ preventScroll: true }); }
+  });
+})();

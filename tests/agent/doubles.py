@@ -1,0 +1,256 @@
+"""The outside of a turn, made of lists."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Any, Literal, TypeAlias, TypeVar
+
+from jpweb.agent.config import QuestionConfig
+from jpweb.agent.coordinator import ToolCoordinator
+from jpweb.agent.executor import default_config
+from jpweb.agent.outcome import NeedsInput, Outcome, Question, Success
+from jpweb.agent.ports import Answer, Asked, Declined, ProviderEvent, ProviderRequest
+from jpweb.agent.scribe import Scribe
+from jpweb.agent.setup import Setup
+from jpweb.agent.state import TurnState
+from jpweb.agent.turn import TurnPorts
+from jpweb.stream import wire
+from jpweb.stream.answers import Boolean
+from jpweb.stream.events import ConversationEvent, Element, EventKind, ToolCallResponse
+from jpweb.stream.inquiry import (
+    Answered,
+    CancellationReason,
+    Cancelled,
+    InquiryRequest,
+    InquiryResponse,
+    InquirySource,
+    Redacted,
+)
+from jpweb.stream.inquiry import (
+    Outcome as Ended,
+)
+
+K = TypeVar("K")
+AT = "2026-01-02 03:04:05.0"
+
+
+def clock() -> datetime:
+    return datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
+
+
+@dataclass
+class ListRecorder:
+    """Keeps events in a list; ``record`` gives others a turn before it commits."""
+
+    events: list[ConversationEvent] = field(default_factory=list)
+
+    async def record(self, *events: ConversationEvent) -> None:
+        await asyncio.sleep(0)
+        self.events.extend(events)
+
+    async def elements(self) -> tuple[Element, ...]:
+        return tuple(wire.read(wire.write(event).raw) for event in self.events)
+
+    @property
+    def kinds(self) -> list[EventKind]:
+        return [event.kind for event in self.events]
+
+    def of(self, kind: type[K]) -> list[K]:
+        return [event.kind for event in self.events if isinstance(event.kind, kind)]
+
+    def raw(self) -> str:
+        return "\n".join(wire.write(event).raw for event in self.events)
+
+    def notes(self, kind: type[EventKind]) -> list[Any]:
+        return [e.metadata.get("jpweb") for e in self.events if isinstance(e.kind, kind)]
+
+    @property
+    def outcomes(self) -> list[Ended]:
+        return [response.outcome for response in self.of(InquiryResponse)]
+
+    @property
+    def results(self) -> list[tuple[str, str, bool]]:
+        return [(r.id, r.content, r.is_error) for r in self.of(ToolCallResponse)]
+
+
+Reply: TypeAlias = Answer | Declined | Awaitable[Answer | Declined]
+
+
+@dataclass
+class QueuePrompter:
+    """Plays a person with a list of replies, and commits each response as the contract says."""
+
+    recorder: ListRecorder
+    replies: list[Reply] = field(default_factory=list)
+    is_reachable: bool = True
+    asked: list[Asked] = field(default_factory=list)
+    withdrawn: list[tuple[str, CancellationReason]] = field(default_factory=list)
+    on_record_when_reached: list[list[EventKind]] = field(default_factory=list)
+    waiting: asyncio.Event = field(default_factory=asyncio.Event)
+
+    async def reachable(self) -> bool:
+        self.on_record_when_reached.append(self.recorder.kinds)
+        return self.is_reachable
+
+    async def ask(self, asked: Asked) -> Answer | Declined:
+        self.asked.append(asked)
+        self.waiting.set()
+        reply = self.replies.pop(0)
+        if not isinstance(reply, Answer | Declined):
+            reply = await reply
+        await self._commit(asked, reply)
+        return reply
+
+    async def withdraw(self, asked: Asked, reason: CancellationReason) -> None:
+        if any(r.id == asked.inquiry_id for r in self.recorder.of(InquiryResponse)):
+            return
+        self.withdrawn.append((asked.inquiry_id, reason))
+        await self._commit(asked, Declined(reason))
+
+    async def _commit(self, asked: Asked, reply: Answer | Declined) -> None:
+        ended: Ended
+        if isinstance(reply, Declined):
+            ended = Cancelled(reply.reason)
+        elif asked.question.answer_type.KEEP:
+            ended = Answered(reply.value)
+        else:
+            ended = Redacted()
+        note = {"jpweb": {"by": {"kind": "person"}}}
+        response = InquiryResponse(asked.inquiry_id, ended)
+        await self.recorder.record(ConversationEvent(AT, response, note))
+
+
+@dataclass
+class ListDisplay:
+    shown: list[tuple[str, str]] = field(default_factory=list)
+
+    async def partial(self, variant: Literal["message", "reasoning"], text: str) -> None:
+        self.shown.append((variant, text))
+
+
+Step: TypeAlias = ProviderEvent | Exception | asyncio.Event
+
+
+@dataclass
+class QueueProvider:
+    """Plays prepared replies; an Event in a reply is waited for, an exception is raised."""
+
+    replies: list[Sequence[Step]]
+    requests: list[ProviderRequest] = field(default_factory=list)
+    closed: int = 0
+    NAME: str = "queue"
+
+    async def stream(self, request: ProviderRequest) -> AsyncIterator[ProviderEvent]:
+        self.requests.append(request)
+        try:
+            for step in self.replies.pop(0):
+                if isinstance(step, Exception):
+                    raise step
+                if isinstance(step, asyncio.Event):
+                    await step.wait()
+                else:
+                    yield step
+        finally:
+            self.closed += 1
+
+
+Run: TypeAlias = Callable[[Mapping[str, Any], Mapping[str, Any]], Awaitable[Outcome] | Outcome]
+
+
+@dataclass
+class StubTool:
+    """A tool made of a function; remembers the answers of each of its runs."""
+
+    NAME: str
+    run: Run
+    QUESTIONS: Mapping[str, QuestionConfig] = field(default_factory=dict)
+    source: InquirySource | None = None
+    runs: list[Mapping[str, Any]] = field(default_factory=list)
+    DESCRIPTION: str = "A tool of the tests."
+    PARAMETERS: Mapping[str, Any] = field(default_factory=dict)
+
+    async def execute(self, arguments: Mapping[str, Any], answers: Mapping[str, Any]) -> Outcome:
+        self.runs.append(answers)
+        outcome = self.run(arguments, answers)
+        if isinstance(outcome, Awaitable):
+            return await outcome
+        return outcome
+
+    def inquiry_source(self, name: str) -> InquirySource:
+        return self.source or InquirySource.tool(name)
+
+
+CONFIRM = Question("confirm", "Overwrite?", Boolean())
+
+
+def asks(
+    *questions: Question, name: str = "tool", config: QuestionConfig | None = None
+) -> StubTool:
+    """Return a tool that asks the questions in turn, then says what it was given."""
+
+    def run(arguments: Mapping[str, Any], answers: Mapping[str, Any]) -> Outcome:
+        for question in questions:
+            if question.id not in answers:
+                return NeedsInput(question)
+        return Success("done")
+
+    configs = {question.id: config for question in questions} if config else {}
+    return StubTool(name, run, configs)
+
+
+@dataclass
+class Bench:
+    """A coordinator with its surroundings."""
+
+    tools: tuple[StubTool, ...]
+    replies: list[Reply] = field(default_factory=list)
+    state: TurnState = field(default_factory=TurnState)
+    recorder: ListRecorder = field(default_factory=ListRecorder)
+    stop: asyncio.Event = field(default_factory=asyncio.Event)
+
+    def __post_init__(self) -> None:
+        self.prompter = QueuePrompter(self.recorder, self.replies)
+        setup = Setup(tools=tuple(default_config(t) for t in self.tools), builtins=self.tools)
+        scribe = Scribe(self.recorder, clock)
+        self.coordinator = ToolCoordinator(self.prompter, scribe, setup, self.state, self.stop)
+        self.run = self.coordinator.run
+
+    @property
+    def asked_ids(self) -> list[str]:
+        return [request.id for request in self.recorder.of(InquiryRequest)]
+
+
+@dataclass
+class Stage:
+    """A turn's ports, and what it runs with."""
+
+    provider: Any
+    tools: tuple[Any, ...] = ()
+    replies: list[Reply] = field(default_factory=list)
+    recorder: ListRecorder = field(default_factory=ListRecorder)
+    display: ListDisplay = field(default_factory=ListDisplay)
+    stop: asyncio.Event = field(default_factory=asyncio.Event)
+    cycle_limit: int = 50
+
+    def __post_init__(self) -> None:
+        self.prompter = QueuePrompter(self.recorder, self.replies)
+        self.ports = TurnPorts(self.provider, self.prompter, self.recorder, self.display, clock)
+        self.setup = Setup(
+            ("Be brief.",),
+            tuple(default_config(tool) for tool in self.tools),
+            self.tools,
+            self.cycle_limit,
+        )
+
+
+async def never() -> Any:
+    """Wait for something that does not come."""
+    await asyncio.Event().wait()
+
+
+def others() -> set[asyncio.Task[Any]]:
+    """Return the tasks besides the one that asks."""
+    return asyncio.all_tasks() - {asyncio.current_task()}  # type: ignore[arg-type]  # inside a task

@@ -1,0 +1,47 @@
+from __future__ import annotations
+
+from jpweb.agent.state import AnswerKey, Remembered, TurnState
+from tests.builders import asked, element, raw, returned
+
+
+def request(tool_call_id, question_id, **more):
+    note = {"tool_call_id": tool_call_id, "question_id": question_id, **more}
+    return element(asked("opaque"), metadata={"jpweb": note})
+
+
+def test_attempts_count_from_one_for_each_call_and_question():
+    state = TurnState()
+    keys = [("a", "q"), ("a", "q"), ("a", "r"), ("b", "q"), ("a", "q")]
+    assert [state.next_attempt(*key) for key in keys] == [1, 2, 1, 1, 3]
+
+
+def test_dots_in_ids_do_not_mix_up_attempts():
+    state = TurnState()
+    assert (state.next_attempt("a.b", "c"), state.next_attempt("a", "b.c")) == (1, 1)
+
+
+def test_a_resumed_turn_goes_on_counting_from_what_was_noted():
+    state = TurnState.resumed([request("a", "q", attempt=1), request("a", "q", attempt=2)])
+    assert state.next_attempt("a", "q") == 3
+    assert state.next_attempt("a", "other") == 1
+
+
+def test_a_resumed_turn_never_reads_ids():
+    assert TurnState.resumed([element(asked("a.q.1"))]).next_attempt("a", "q") == 1
+
+
+def test_resuming_passes_over_what_is_no_request_of_ours():
+    odd = [{"tool_call_id": "a"}, {"tool_call_id": 1, "question_id": "q"}, "text", None]
+    elements = [
+        *(element(asked("a.q.1"), metadata={"jpweb": note}) for note in odd),
+        element(returned("a"), metadata={"jpweb": {"tool_call_id": "a", "question_id": "q"}}),
+        raw({"type": "later_kind"}),
+    ]
+    assert TurnState.resumed(elements) == TurnState()
+
+
+def test_a_new_turn_remembers_nothing_and_a_resumed_one_neither():
+    first = TurnState()
+    first.remembered_tool_answers[AnswerKey("tool", "q")] = Remembered(None)
+    assert TurnState().remembered_tool_answers == {}
+    assert TurnState.resumed([request("a", "q")]).remembered_tool_answers == {}

@@ -1,0 +1,59 @@
+from __future__ import annotations
+
+import pytest
+
+from jpweb.agent import texts
+from jpweb.stream.inquiry import CancellationReason
+
+
+def test_the_short_texts_are_those_of_jp():
+    assert texts.INPUT_CANCELLED == "Tool input cancelled by user."
+    assert texts.INTERRUPTED == "Tool call was interrupted."
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        texts.bad_question_id("vault"),
+        texts.too_many_questions("vault", 25),
+        texts.refused("vault", "key", CancellationReason.INVALID_STATIC_ANSWER),
+        texts.refused("vault", "key", CancellationReason.ASSISTANT_ROUTING_DENIED),
+        texts.refused("vault", "key", CancellationReason.NO_PROMPT_BACKEND),
+        texts.unanswered("vault", "key", CancellationReason.EXPIRED),
+    ],
+)
+def test_a_text_names_the_tool_and_forbids_a_retry(text):
+    assert "vault" in text
+    assert "do not retry" in text.lower()
+
+
+def test_a_tool_that_is_not_there_is_not_to_be_called_again_until_it_is():
+    assert texts.unknown_tool("vault") == (
+        "The tool vault is not available. Do not call it again until it is offered."
+    )
+
+
+def test_a_wrong_static_answer_names_the_setting():
+    text = texts.refused("vault", "key", CancellationReason.INVALID_STATIC_ANSWER)
+    assert "conversation.tools.vault.questions.key.answer" in text
+
+
+def test_an_assistant_target_is_refused_in_the_words_of_rfd_083():
+    assert texts.refused("vault", "key", CancellationReason.ASSISTANT_ROUTING_DENIED) == (
+        "vault requires a human answer and cannot be routed to the assistant. Do not retry this "
+        "tool call in this turn."
+    )
+
+
+def test_a_failed_backend_may_be_tried_again():
+    text = texts.backend_failed("vault", "key", "out of tokens")
+    assert text == (
+        "vault asked the question “key”, and a secondary assistant could not answer it: out of "
+        "tokens. You may retry the tool call or end the turn."
+    )
+
+
+def test_a_question_closed_by_time_says_so():
+    text = texts.unanswered("vault", "key", CancellationReason.EXPIRED)
+    assert "“key”" in text
+    assert "(expired)" in text

@@ -1,0 +1,70 @@
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from tests.architecture.tree import ROOT, files, templates, text
+
+FOLDERS = {"jpweb", "templates", "static", "tests"}
+TOOLS = {"manage.py", "pyproject.toml", "Makefile", "constraints.txt"}
+PAPERS = {"README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "CHANGELOG.md", "LICENSE"}
+LOCK = re.compile(r".*\.lock|.*-lock\.\w+|pdm\.lock|npm-shrinkwrap\.json")
+#: What one machine knows and another does not: its folders, and where it installs from.
+ELSEWHERE = re.compile(
+    r"(?<![\w.])/(?:work|root|home/\w+|Users/\w+)/"
+    r"|pypi\.org|pythonhosted\.org|npmjs\.(?:org|com)|deb\.debian\.org|index[-]url",
+    re.IGNORECASE,
+)
+#: What the Content-Security-Policy refuses, and what would need eval.
+INLINE = re.compile(
+    r"<script(?![^>]*\ssrc=)|<style\b|\sstyle\s*=|\son[a-z]+\s*=|hx-on\b|javascript:|js:\{",
+    re.IGNORECASE,
+)
+
+
+def found(pattern: re.Pattern[str], paths: list[Path]) -> list[str]:
+    return [
+        f"{path}: {match[0]}"
+        for path in paths
+        if not (content := (ROOT / path).read_bytes()).count(0)
+        for match in pattern.finditer(content.decode(errors="replace"))
+    ]
+
+
+def test_the_top_level_holds_what_it_should_alone():
+    tops = {path.parts[0] for path in files()}
+    assert {top for top in tops if not top.startswith(".")} == FOLDERS | TOOLS | PAPERS
+
+
+def test_nothing_is_locked_to_one_registry():
+    assert [path for path in files() if LOCK.fullmatch(path.name)] == []
+
+
+def test_no_file_names_a_machine_or_a_registry():
+    assert found(ELSEWHERE, files()) == []
+
+
+def test_templates_carry_no_inline_script_or_style():
+    assert found(INLINE, templates()) == []
+
+
+@pytest.mark.parametrize(
+    "bad",
+    ["<script>", "<script type=module>", "<p style='x'>", '<a onclick="x">', "<b hx-on:click=x>"],
+)
+def test_inline_code_is_recognised(bad: str):
+    assert INLINE.search(bad)
+
+
+@pytest.mark.parametrize("good", ['<script src="x.js" defer>', "<p data-kind=x>", "on = off"])
+def test_other_markup_is_not(good: str):
+    assert not INLINE.search(good)
+
+
+def test_every_constraint_is_an_exact_version():
+    lines = text(Path("constraints.txt")).splitlines()
+    assert [line for line in lines if not re.fullmatch(r"[\w.-]+==[\w.]+", line)] == []
+    names = [line.partition("==")[0].lower() for line in lines]
+    assert names == sorted(names)

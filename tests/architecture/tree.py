@@ -1,0 +1,42 @@
+"""The files of the project, as git knows them."""
+
+from __future__ import annotations
+
+import ast
+import subprocess
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+
+
+@cache
+def files() -> list[Path]:
+    """Return every file that is tracked or would be, relative to the root."""
+    listing = ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"]
+    done = subprocess.run(listing, cwd=ROOT, check=True, capture_output=True, text=True)
+    return sorted(
+        path for path in map(Path, done.stdout.split("\0")[:-1]) if (ROOT / path).exists()
+    )
+
+
+def modules(*tops: str) -> list[Path]:
+    """Return the Python files below these folders, migrations left out."""
+    return [
+        path
+        for path in files()
+        if path.suffix == ".py" and path.parts[0] in tops and "migrations" not in path.parts
+    ]
+
+
+def templates() -> list[Path]:
+    return [path for path in files() if path.parts[0] == "templates" and path.suffix == ".html"]
+
+
+def text(path: Path) -> str:
+    return (ROOT / path).read_text()
+
+
+def nodes(path: Path) -> Iterator[ast.AST]:
+    return ast.walk(ast.parse(text(path)))

@@ -1,0 +1,75 @@
+"""Small streams for tests, made by the same writer that makes real ones."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from jpweb.stream import wire
+from jpweb.stream.answers import AnswerType, Boolean
+from jpweb.stream.events import (
+    ConversationEvent,
+    Element,
+    EventKind,
+    ToolCallRequest,
+    ToolCallResponse,
+)
+from jpweb.stream.inquiry import (
+    Answered,
+    InquiryQuestion,
+    InquiryRequest,
+    InquiryResponse,
+    InquirySource,
+)
+
+AT = "2026-01-02 03:04:05.0"
+
+
+def element(kind: EventKind, *, at: str = AT, metadata: dict[str, Any] | None = None) -> Element:
+    """Return the element of an event as it would be written and read again."""
+    return wire.read(wire.write(ConversationEvent(at, kind, metadata or {})).raw)
+
+
+def raw(value: Any) -> Element:
+    """Return the element of any JSON value, however odd."""
+    return wire.read(json.dumps(value))
+
+
+def stream(*kinds: EventKind | Element) -> list[Element]:
+    """Return a stream, one event a second; ready-made elements are taken as they are."""
+    return [
+        kind
+        if isinstance(kind, Element)
+        else element(kind, at=f"2026-01-02 03:{second // 60:02d}:{second % 60:02d}.0")
+        for second, kind in enumerate(kinds)
+    ]
+
+
+def called(id: str, name: str = "fs_modify_file", **arguments: Any) -> ToolCallRequest:  # noqa: A002
+    """Return a tool call."""
+    return ToolCallRequest(id, name, arguments)
+
+
+def returned(id: str, content: str = "Done.", *, is_error: bool = False) -> ToolCallResponse:  # noqa: A002
+    """Return the result of a tool call."""
+    return ToolCallResponse(id, content, is_error)
+
+
+def asked(
+    id: str,  # noqa: A002
+    text: str = "Apply the changes?",
+    *,
+    type: AnswerType | None = None,  # noqa: A002
+    source: InquirySource | None = None,
+) -> InquiryRequest:
+    """Return a question: of a tool, yes or no, unless told otherwise."""
+    return InquiryRequest(
+        id,
+        source or InquirySource.tool("fs_modify_file"),
+        InquiryQuestion(text, type or Boolean()),
+    )
+
+
+def answered(id: str, answer: Any = True) -> InquiryResponse:  # noqa: A002
+    """Return an answer."""
+    return InquiryResponse(id, Answered(answer))

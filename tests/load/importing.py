@@ -1,0 +1,122 @@
+"""How long the mirror takes for the largest conversation at hand.
+
+The floor is what nothing can do without: JSON parse of the same file, and a bare insert of the
+rows that the mirror makes, into the same tables with the same indexes.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import sqlite3
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from time import perf_counter
+from typing import Any
+
+from django.apps import apps
+from django.conf import settings
+from django.core.management import call_command
+from django.db import connection
+
+from jpweb.store import mirror
+from tests.load.benchmark import Progress, interleaved
+
+_BESIDE = Path(settings.BASE_DIR).parent / "shared" / "workspace"
+_PRAGMAS = "PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL; PRAGMA foreign_keys=ON;"
+
+#: The rows that an import makes, a table each, in the order in which they can be inserted.
+Rows = dict[str, list[tuple[Any, ...]]]
+
+
+def largest(progress: Progress) -> tuple[float, float]:
+    """Return the milliseconds of the mirror and of the floor."""
+    with tempfile.TemporaryDirectory(prefix="jpweb-bench-") as scratch:
+        folder = Path(scratch)
+        events = _alone(folder / "workspace")
+        empty = folder / "empty.sqlite3"
+        with _database(empty):
+            call_command("migrate", verbosity=0)
+        rows = _made(folder, empty)
+        value, floor = interleaved(
+            lambda: _mirrored(folder, empty), lambda: _bare(folder, empty, events, rows), progress
+        )
+    return value * 1000, floor * 1000
+
+
+def workspace() -> Path:
+    """Return the workspace to measure with: the one named, the one beside, or the demo."""
+    named = os.environ.get("JPWEB_BENCH_WORKSPACE")
+    if named:
+        return Path(named)
+    return _BESIDE if _BESIDE.is_dir() else mirror.DEMO
+
+
+def _alone(home: Path) -> Path:
+    """Copy the largest conversation into a workspace of its own; return its events."""
+    found = sorted(
+        (workspace() / ".jp" / "conversations").glob("*/events.json"),
+        key=lambda path: path.stat().st_size,
+    )
+    if not found:
+        raise SystemExit(
+            f"No conversation in {workspace()}: name a JP workspace in JPWEB_BENCH_WORKSPACE"
+        )
+    copy = home / ".jp" / "conversations" / found[-1].parent.name
+    shutil.copytree(found[-1].parent, copy)
+    return copy / "events.json"
+
+
+def _made(folder: Path, empty: Path) -> Rows:
+    """Import once and return the rows that were not there before."""
+    with _database(_fresh(folder, empty)) as path:
+        mirror.mirror(folder / "workspace")
+        with sqlite3.connect(path) as reader:
+            tables = [model._meta.db_table for model in apps.get_app_config("store").get_models()]
+            rows = {t: reader.execute(f"SELECT * FROM {t}").fetchall() for t in tables}
+        reader.close()
+    return {table: made for table, made in rows.items() if made}
+
+
+def _mirrored(folder: Path, empty: Path) -> float:
+    with _database(_fresh(folder, empty)):
+        connection.ensure_connection()
+        began = perf_counter()
+        mirror.mirror(folder / "workspace")
+        return perf_counter() - began
+
+
+def _bare(folder: Path, empty: Path, events: Path, rows: Rows) -> float:
+    writer = sqlite3.connect(_fresh(folder, empty))
+    try:
+        writer.executescript(_PRAGMAS)
+        began = perf_counter()
+        json.loads(events.read_bytes())
+        with writer:
+            for table, values in rows.items():
+                marks = ", ".join("?" * len(values[0]))
+                writer.executemany(f"INSERT INTO {table} VALUES ({marks})", values)
+        return perf_counter() - began
+    finally:
+        writer.close()
+
+
+def _fresh(folder: Path, empty: Path) -> Path:
+    path = folder / "round.sqlite3"
+    for old in folder.glob("round.sqlite3*"):
+        old.unlink()
+    return Path(shutil.copy(empty, path))
+
+
+@contextmanager
+def _database(path: Path) -> Iterator[Path]:
+    """Let Django use this SQLite file."""
+    connection.close()
+    connection.settings_dict["NAME"] = str(path)
+    try:
+        yield path
+    finally:
+        connection.close()

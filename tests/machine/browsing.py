@@ -1,0 +1,105 @@
+"""Pages of a real Chromium that report what the browser complained about."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Literal
+
+from axe_playwright_python.sync_playwright import Axe
+from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Page, sync_playwright
+
+ARGUMENTS = (
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+    "--disable-dev-shm-usage",
+)
+WIDE = (1280, 800)
+PHONE = (390, 844)
+
+
+@contextmanager
+def chromium(path: Path) -> Iterator[Browser]:
+    """Run a browser without a window."""
+    with sync_playwright() as library:
+        running = library.chromium.launch(executable_path=path, args=list(ARGUMENTS))
+        yield running
+        running.close()
+
+
+@dataclass  # without slots: Playwright notes its handlers on the object
+class Pages:
+    """Opens pages, each in a context of its own, and keeps what the browser complains about.
+
+    Complaints are console errors (breaches of the Content-Security-Policy among them) and
+    exceptions that no script caught; at the end of the test there must be none.
+    """
+
+    browser: Browser
+    complaints: list[str] = field(default_factory=list)
+    contexts: list[BrowserContext] = field(default_factory=list)
+    _forgiven: list[re.Pattern[str]] = field(default_factory=list)
+
+    def __call__(
+        self,
+        url: str = "",
+        *,
+        javascript: bool = True,
+        size: tuple[int, int] = WIDE,
+        scheme: Literal["light", "dark"] = "light",
+        beside: Page | None = None,
+    ) -> Page:
+        """Open a page; ``beside`` another one it shares that page's sign-in."""
+        context = beside.context if beside else self._context(javascript, size, scheme)
+        page = context.new_page()
+        page.on("console", self._heard)
+        page.on("pageerror", lambda error: self._complain(f"uncaught: {error}"))
+        if url:
+            page.goto(url)
+        return page
+
+    def forgive(self, pattern: str) -> None:
+        """Expect complaints that match, such as a socket's while the server is down."""
+        self._forgiven.append(re.compile(pattern))
+        self.complaints[:] = [c for c in self.complaints if not re.search(pattern, c)]
+
+    def close(self) -> None:
+        """Close every context."""
+        for context in self.contexts:
+            context.close()
+
+    def _context(
+        self, javascript: bool, size: tuple[int, int], scheme: Literal["light", "dark"]
+    ) -> BrowserContext:
+        context = self.browser.new_context(
+            java_script_enabled=javascript,
+            viewport={"width": size[0], "height": size[1]},
+            color_scheme=scheme,
+            locale="en-GB",
+            timezone_id="UTC",
+        )
+        context.set_default_timeout(10_000)
+        self.contexts.append(context)
+        return context
+
+    def _heard(self, message: ConsoleMessage) -> None:
+        if message.type == "error":
+            self._complain(f"{message.text} ({message.location.get('url', '')})")
+
+    def _complain(self, text: str) -> None:
+        if not any(pattern.search(text) for pattern in self._forgiven):
+            self.complaints.append(text)
+
+
+def inaccessible(page: Page) -> list[str]:
+    """Return what axe finds wrong with the page, one line each."""
+    found = Axe().run(page).response["violations"]
+    return [f"{each['id']}: {each['help']} {each['nodes'][0]['target']}" for each in found]

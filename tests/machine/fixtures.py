@@ -1,0 +1,85 @@
+"""The fixtures of this package; ``tests/conftest.py`` offers them to every test."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Protocol
+
+import pytest
+from playwright.sync_api import Browser
+
+from tests.machine import browsing, servers
+from tests.machine.browsing import Pages
+from tests.machine.ports import free_port
+from tests.machine.programs import CHROMIUM, find
+from tests.machine.servers import Cluster
+from tests.machine.serving import Server
+
+
+class Live(Protocol):
+    """How a test starts servers."""
+
+    def __call__(
+        self,
+        *,
+        start: bool = True,
+        workspace: Path | None = None,
+        port: int | None = None,
+        data: Path | None = None,
+        **settings: str,
+    ) -> Server:
+        """Return a server; ``settings`` are environment variables, such as DATABASE_URL."""
+
+
+@pytest.fixture(scope="session")
+def chromium_path() -> Path:
+    return find(CHROMIUM)
+
+
+@pytest.fixture(scope="session")
+def postgres() -> Iterator[Cluster]:
+    with servers.postgres() as cluster:
+        yield cluster
+
+
+@pytest.fixture(scope="session")
+def redis_url() -> Iterator[str]:
+    with servers.redis() as url:
+        yield url
+
+
+@pytest.fixture
+def live(tmp_path: Path) -> Iterator[Live]:
+    made: list[Server] = []
+
+    def make(
+        *,
+        start: bool = True,
+        workspace: Path | None = None,
+        port: int | None = None,
+        data: Path | None = None,
+        **settings: str,
+    ) -> Server:
+        folder = data or tmp_path / f"data{len(made)}"
+        server = Server(folder, port or free_port(), workspace, settings)
+        made.append(server)
+        return server.start() if start else server
+
+    yield make
+    for server in made:
+        server.close()
+
+
+@pytest.fixture(scope="session")
+def browser(chromium_path: Path) -> Iterator[Browser]:
+    with browsing.chromium(chromium_path) as running:
+        yield running
+
+
+@pytest.fixture
+def open_page(browser: Browser) -> Iterator[Pages]:
+    pages = Pages(browser)
+    yield pages
+    pages.close()
+    assert pages.complaints == []

@@ -1,0 +1,111 @@
+"""jpweb as people run it: ``manage.py serve`` in a process of its own."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import subprocess
+import sys
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Self
+
+from tests.machine.ports import LOOPBACK, end, free_port, wait_until
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+_LINK = re.compile(r"https?://\S+/sign-in/\S+")
+_OURS = ("JPWEB_", "DATABASE_URL", "REDIS_URL")
+
+
+@dataclass(slots=True)
+class Server:
+    """One installation: its data folder, its port, and the process while it runs."""
+
+    data: Path
+    port: int = field(default_factory=free_port)
+    workspace: Path | None = None
+    settings: dict[str, str] = field(default_factory=dict)
+    link: str = ""
+    _process: subprocess.Popen[bytes] | None = None
+
+    @property
+    def url(self) -> str:
+        """The address without a path."""
+        return f"http://{LOOPBACK}:{self.port}"
+
+    @property
+    def log(self) -> Path:
+        """The file that everything the processes print goes to."""
+        return self.data.with_name(f"{self.data.name}.log")
+
+    def log_text(self) -> str:
+        """Return what was printed so far, by every start."""
+        return self.log.read_text(errors="replace") if self.log.exists() else ""
+
+    @property
+    def pid(self) -> int:
+        """The process that serves."""
+        assert self._process is not None
+        return self._process.pid
+
+    def start(self, seconds: float = 60) -> Self:
+        """Start, and wait for the sign-in link. Raises AssertionError with the log's end."""
+        printed = len(self.log_text())
+        self._process = self._spawn()
+
+        def linked() -> bool:
+            found = _LINK.search(self.log_text(), printed)
+            self.link = found[0] if found else ""
+            return bool(found) or self._process is None or self._process.poll() is not None
+
+        wait_until(linked, "the server prints its link", seconds)
+        assert self.link, f"the server did not start:\n{self.log_text()[-4000:]}"
+        return self
+
+    def run(self, seconds: float = 60) -> tuple[int, str]:
+        """Run where it is expected to refuse; return the exit code and what it printed."""
+        printed = len(self.log_text())
+        self._process = self._spawn()
+        try:
+            code = self._process.wait(seconds)
+        finally:
+            end(self._process)
+        return code, self.log_text()[printed:]
+
+    def stop(self, by: signal.Signals = signal.SIGTERM, seconds: float = 20) -> int:
+        """Send a signal and return the exit code. Raises TimeoutExpired if it stays."""
+        assert self._process is not None
+        self._process.send_signal(by)
+        return self._process.wait(seconds)
+
+    def kill(self) -> None:
+        """End it as a power cut would."""
+        self.stop(signal.SIGKILL)
+
+    def restart(self) -> Self:
+        """Start again on the same data and port, after a clean stop if it still runs."""
+        if self._process is not None and self._process.poll() is None:
+            self.stop()
+        return self.start()
+
+    def close(self) -> None:
+        """End it, whatever state it is in."""
+        if self._process is not None:
+            end(self._process)
+
+    def _spawn(self) -> subprocess.Popen[bytes]:
+        command = [sys.executable, "manage.py", "serve"]
+        if self.workspace is not None:
+            command += ["--workspace", str(self.workspace)]
+        inherited = {k: v for k, v in os.environ.items() if not k.startswith(_OURS)}
+        own = {"JPWEB_DATA": str(self.data), "JPWEB_PORT": str(self.port), "PYTHONUNBUFFERED": "1"}
+        with self.log.open("ab") as log:
+            return subprocess.Popen(
+                command,
+                cwd=ROOT,
+                env=inherited | own | self.settings,
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+            )

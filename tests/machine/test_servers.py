@@ -1,0 +1,21 @@
+from __future__ import annotations
+
+import psycopg
+import redis
+
+from tests.machine.servers import Cluster
+
+
+def test_each_postgres_database_is_new_and_empty(postgres: Cluster):
+    first, second = postgres(), postgres()
+    assert first != second
+    with psycopg.connect(first) as connection:
+        connection.execute("CREATE TABLE answers (text TEXT)")
+    with psycopg.connect(second) as connection:
+        assert connection.execute("SELECT to_regclass('answers')").fetchone() == (None,)
+
+
+def test_redis_answers_and_keeps_nothing_on_disk(redis_url: str):
+    with redis.Redis.from_url(redis_url) as client:
+        assert client.ping()
+        assert client.config_get("save") == {"save": ""}

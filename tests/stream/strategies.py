@@ -1,0 +1,78 @@
+"""Random streams for property tests."""
+
+from __future__ import annotations
+
+from datetime import UTC
+
+from hypothesis import strategies as st
+
+from jpweb.stream import answers, events, inquiry
+from tests import builders
+
+texts = st.text(st.characters(exclude_categories=["Cs"]), max_size=12)
+ids = st.sampled_from(["c1", "c1.q", "c2", "c1.q.1", "c2.q.1"])
+jsons = st.recursive(
+    st.none()
+    | st.booleans()
+    | st.integers(-(2**63), 2**63)
+    | st.floats(allow_nan=False, allow_infinity=False)
+    | texts,
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(texts, inner, max_size=3),
+    max_leaves=6,
+)
+objects = st.dictionaries(texts, jsons, max_size=3)
+present = jsons.filter(lambda value: value is not None)
+moments = st.datetimes(timezones=st.just(UTC))
+
+options = st.builds(answers.Option, jsons, st.none() | texts)
+answer_types = st.one_of(
+    st.builds(answers.Boolean),
+    st.builds(answers.Select, st.lists(options, max_size=3).map(tuple)),
+    st.builds(answers.Text),
+    st.builds(answers.Secret),
+)
+sources = st.one_of(
+    st.builds(inquiry.InquirySource.tool, texts),
+    st.builds(inquiry.InquirySource, st.just(inquiry.SourceTag.OTHER), texts),
+    st.sampled_from([inquiry.SourceTag.ASSISTANT, inquiry.SourceTag.USER]).map(
+        inquiry.InquirySource
+    ),
+)
+questions = st.builds(
+    inquiry.InquiryQuestion,
+    texts,
+    answer_types,
+    jsons,
+    st.none() | texts,
+    st.booleans(),
+    st.sampled_from(inquiry.AnswerReusePolicy),
+)
+outcomes = st.one_of(
+    st.builds(inquiry.Answered, jsons),
+    st.builds(inquiry.Cancelled, texts.map(inquiry.reason)),
+    st.builds(inquiry.Cancelled, st.sampled_from(inquiry.CancellationReason)),
+    st.just(inquiry.Redacted()),
+)
+policies = st.fixed_dictionaries(
+    {}, optional={"summary": objects, "reasoning": st.just("strip"), "tool_calls": objects}
+)
+kinds = st.one_of(
+    st.just(events.TurnStart()),
+    st.builds(events.ChatRequest, texts, st.none() | objects, st.none() | texts),
+    st.builds(events.ChatResponse, st.sampled_from(["message", "reasoning"]), texts),
+    st.builds(events.ChatResponse, st.just("data"), jsons),
+    st.builds(events.ToolCallRequest, ids, texts, objects),
+    st.builds(events.ToolCallResponse, ids, texts, st.booleans()),
+    st.builds(inquiry.InquiryRequest, ids, sources, questions),
+    st.builds(inquiry.InquiryResponse, ids, outcomes),
+    st.builds(events.ConfigDelta, objects),
+    st.builds(events.Compaction, st.integers(0, 9), st.integers(0, 9), policies),
+)
+odd = st.one_of(
+    jsons,
+    st.sampled_from([{"type": tag} for tag in events.KINDS]),
+    st.just({"type": "chat_request", "timestamp": builders.AT, "content": 1}),
+).map(builders.raw)
+streams = st.lists(st.one_of(kinds, kinds, kinds, odd), max_size=30).map(
+    lambda parts: builders.stream(*parts)
+)

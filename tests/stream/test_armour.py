@@ -1,0 +1,73 @@
+"""The base64 that JP wraps around some strings."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given, settings
+
+from jpweb.stream import armour
+from tests.stream import strategies
+
+
+@given(strategies.texts)
+@settings(deadline=None)
+def test_what_was_wrapped_comes_back(text):
+    assert armour.unwrap(armour.wrap(text)) == text
+    assert armour.unwrap_content(armour.wrap(text)) == text
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "plain text",
+        "true",  # valid base64, but of no UTF-8
+        "test",
+        "abcd",
+        "aGk",  # no padding
+        "aGl=",  # bits left over
+        "aGk=\n",
+        " aGk=",
+        "a-_=",
+        "café",
+        "=",
+    ],
+)
+def test_what_does_not_decode_stays_as_it_is(text):
+    assert armour.unwrap(text) == text
+
+
+def test_the_empty_text_is_its_own_armour():
+    assert armour.wrap("") == armour.unwrap("") == armour.unwrap_content("") == ""
+
+
+def test_a_plain_string_that_looks_like_base64_is_decoded():
+    assert armour.unwrap("MTIz") == "123"
+
+
+def test_a_text_that_is_base64_survives_when_wrapped():
+    assert armour.wrap("aGk=") == "YUdrPQ=="
+    assert armour.unwrap("YUdrPQ==") == "aGk="
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("Pz8_", "???"),
+        ("w6k-", "é>"),
+        ("Pz8_Pw==", "????"),
+        ("Pz8/", "???"),  # the standard alphabet wins
+        ("_w==", "_w=="),  # no UTF-8
+        ("Pz8_P", "Pz8_P"),  # no whole number of bytes
+        ("so-so text", "so-so text"),
+        ("Pz8_\n", "Pz8_\n"),
+        ("aGk", "aGk"),  # nothing in it is URL-safe
+    ],
+)
+def test_old_content_is_shown_through_the_url_safe_alphabet(text, shown):
+    assert armour.unwrap_content(text) == shown
+
+
+def test_a_change_reaches_every_string_value_and_no_key():
+    value = {"k": ["a", {"k": "b"}], "n": 1, "t": True, "z": None, "f": 0.5}
+    changed = {"k": ["A", {"k": "B"}], "n": 1, "t": True, "z": None, "f": 0.5}
+    assert armour.deep(str.upper, value) == changed

@@ -1,0 +1,191 @@
+"""Questions and their outcomes on the wire (RFD 005, 082, 083)."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+
+from jpweb.stream.answers import Boolean
+from jpweb.stream.events import BrokenEvent
+from jpweb.stream.inquiry import (
+    Answered,
+    AnswerReusePolicy,
+    CancellationReason,
+    Cancelled,
+    InquiryQuestion,
+    InquiryRequest,
+    InquiryResponse,
+    InquirySource,
+    Redacted,
+    SourceTag,
+    UnknownReason,
+    reason,
+)
+from tests.builders import AT, element, raw
+from tests.stream import strategies
+
+QUESTION = {"text": "Go on?", "answer_type": {"type": "boolean"}}
+
+
+def response(**fields) -> Any:
+    return raw({"timestamp": AT, "type": "inquiry_response", "id": "c.q.1", **fields})
+
+
+def request(source=None, **question) -> Any:
+    return raw(
+        {
+            "timestamp": AT,
+            "type": "inquiry_request",
+            "id": "c.q.1",
+            "source": source or {"source": "assistant"},
+            "question": QUESTION | question,
+        }
+    )
+
+
+def written(outcome) -> Any:
+    return json.loads(element(InquiryResponse("c.q.1", outcome)).raw)
+
+
+def test_the_tagged_and_the_legacy_form_read_as_the_same_answer():
+    assert response(outcome="answered", answer=True).kind == response(answer=True).kind
+    assert response(answer=True).kind.outcome == Answered(True)
+
+
+def test_a_legacy_null_is_an_answer():
+    assert response(answer=None).kind.outcome == Answered(None)
+
+
+def test_a_cancelled_response_without_reason_reads_as_user():
+    assert response(outcome="cancelled").kind.outcome == Cancelled(CancellationReason.USER)
+
+
+@pytest.mark.parametrize("odd", [None, 1, [], {"reason": "user"}])
+def test_a_reason_that_is_no_text_reads_as_user(odd):
+    assert response(outcome="cancelled", reason=odd).kind.outcome.reason is CancellationReason.USER
+
+
+@pytest.mark.parametrize("known", CancellationReason)
+def test_a_known_reason_reads_as_itself(known):
+    found = response(outcome="cancelled", reason=known.value).kind.outcome
+    assert found.reason is known
+    assert written(found)["reason"] == known.tag == known.value
+
+
+def test_an_unknown_reason_is_kept_verbatim():
+    found = response(outcome="cancelled", reason="Some future/reason").kind.outcome
+    assert found == Cancelled(UnknownReason("Some future/reason"))
+    assert written(found)["reason"] == "Some future/reason"
+
+
+@given(strategies.texts)
+@settings(deadline=None)
+def test_any_reason_comes_back_verbatim(tag):
+    assert reason(tag).tag == tag
+
+
+def test_a_redacted_response_has_no_room_for_an_answer():
+    assert list(written(Redacted())) == ["timestamp", "type", "outcome", "id"]
+    assert response(outcome="redacted", answer="hunter2").kind == InquiryResponse(
+        "c.q.1", Redacted()
+    )
+
+
+def test_a_cancelled_response_has_no_answer():
+    assert written(Cancelled(CancellationReason.EXPIRED)) == {
+        "timestamp": AT,
+        "type": "inquiry_response",
+        "outcome": "cancelled",
+        "id": "c.q.1",
+        "reason": "expired",
+    }
+
+
+def test_a_response_is_written_tagged_outcome_first():
+    assert list(written(Answered("x"))) == ["timestamp", "type", "outcome", "id", "answer"]
+
+
+@pytest.mark.parametrize(
+    ("fields", "says"),
+    [
+        ({}, "needs “answer”"),
+        ({"outcome": "answered"}, "needs “answer”"),
+        ({"outcome": "answered", "reason": "user"}, "needs “answer”"),
+        ({"outcome": "postponed", "answer": 1}, "unknown outcome 'postponed'"),
+        ({"outcome": None, "answer": 1}, "unknown outcome 'None'"),
+        ({"id": 1, "answer": 1}, "“id” must be a string"),
+    ],
+)
+def test_a_response_that_says_nothing_is_broken_and_says_why(fields, says):
+    body = response(**fields).body
+    assert isinstance(body, BrokenEvent)
+    assert says in body.problem
+
+
+def test_a_question_without_the_keys_of_rfd_083_has_their_defaults():
+    assert request().kind.question == InquiryQuestion(
+        "Go on?", Boolean(), None, None, False, AnswerReusePolicy.TURN
+    )
+
+
+def test_default_values_of_a_question_are_not_written():
+    question = InquiryQuestion("Go on?", Boolean())
+    assert question.to_fields() == QUESTION
+
+
+def test_a_full_question_is_written_in_the_order_of_the_rfd():
+    question = InquiryQuestion(
+        "Go on?", Boolean(), False, "Because.", True, AnswerReusePolicy.NONE
+    ).to_fields()
+    assert list(question) == [
+        "text",
+        "answer_type",
+        "default",
+        "context",
+        "exclusive",
+        "persistence",
+    ]
+    assert question["default"] is False
+    assert question["persistence"] == "none"
+
+
+@pytest.mark.parametrize(
+    ("source", "wire"),
+    [
+        (InquirySource.tool("fs"), {"source": "tool", "name": "fs"}),
+        (InquirySource(SourceTag.ASSISTANT), {"source": "assistant"}),
+        (InquirySource(SourceTag.USER), {"source": "user"}),
+        (InquirySource(SourceTag.OTHER, "cron"), {"source": "other", "name": "cron"}),
+    ],
+)
+def test_a_source_names_who_asks(source, wire):
+    assert source.to_fields() == wire
+    assert request(wire).kind.source == source
+    assert (
+        json.loads(element(InquiryRequest("q", source, InquiryQuestion("?", Boolean()))).raw)[
+            "source"
+        ]
+        == wire
+    )
+
+
+@pytest.mark.parametrize(
+    ("broken", "says"),
+    [
+        (request({"source": "oracle"}), "unknown inquiry source 'oracle'"),
+        (request({"source": ["tool"]}), "unknown inquiry source"),
+        (request({"source": "tool"}), "“name” must be a string"),
+        (request(text=None), "“text” must be a string"),
+        (request(answer_type={"type": "colour"}), "unknown answer type"),
+        (request(persistence="forever"), "“persistence” must be none or turn"),
+        (request(persistence=None), "“persistence” must be none or turn"),
+        (request(exclusive="yes"), "“exclusive” must be true or false"),
+        (request(context=1), "“context” must be a string"),
+    ],
+)
+def test_a_request_of_another_shape_is_broken_and_says_why(broken, says):
+    assert isinstance(broken.body, BrokenEvent)
+    assert says in broken.body.problem

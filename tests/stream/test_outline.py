@@ -1,0 +1,223 @@
+"""What a reader sees."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+
+from jpweb.stream import answers, inquiry, outline
+from jpweb.stream.events import ChatRequest, ChatResponse, ConfigDelta, TurnStart
+from jpweb.stream.inquiry import (
+    CancellationReason,
+    Cancelled,
+    InquiryResponse,
+    InquirySource,
+    Redacted,
+    SourceTag,
+)
+from jpweb.stream.outline import Entry, StrayInquiry, ToolCall
+from tests.builders import answered, asked, called, element, raw, returned, stream
+from tests.stream import strategies
+
+SAYS, REPLY = ChatRequest("Hi"), ChatResponse("message", "Hello")
+ASSISTANT = InquirySource(SourceTag.ASSISTANT)
+
+
+def items(*kinds, turn=-1) -> Any:
+    return outline.outline(stream(*kinds)).turns[turn].items
+
+
+def inquiries(*kinds) -> Any:
+    """What was asked, with the position of the tool call that asks it."""
+    found = outline.outline(stream(*kinds)).inquiries()
+    return [(one.asked.id, call and call.first) for one, call in found]
+
+
+def states(*kinds) -> Any:
+    return [one.state for one, _ in outline.outline(stream(*kinds)).inquiries()]
+
+
+def places(item) -> Any:
+    match item:
+        case Entry(placed):
+            return [placed]
+        case StrayInquiry(one):
+            return [one.request, one.response]
+        case ToolCall():
+            inner = [place for one in item.inquiries for place in (one.request, one.response)]
+            return [item.request, *inner, item.response]
+        case _:
+            raise AssertionError(item)
+
+
+@given(strategies.streams)
+@settings(deadline=None)
+def test_every_element_has_exactly_one_place(elements):
+    found = outline.outline(elements)
+    placed = [
+        place for turn in found.turns for item in turn.items for place in places(item) if place
+    ]
+    assert sorted(place.position for place in placed) == list(range(len(elements)))
+    assert all(place.element is elements[place.position] for place in placed)
+    assert len({place.anchor for place in placed}) == len(elements)
+
+
+@given(strategies.streams)
+@settings(deadline=None)
+def test_items_stand_in_stream_order_within_their_turn(elements):
+    for turn in outline.outline(elements).turns:
+        firsts = [item.first for item in turn.items]
+        assert firsts == sorted(firsts)
+        assert all(turn.first <= item.first <= item.last for item in turn.items)
+
+
+def test_an_empty_stream_has_an_empty_outline():
+    assert outline.outline([]).turns == ()
+    assert outline.outline([]).inquiries() == []
+
+
+def test_a_tool_call_holds_its_inquiries_and_its_result():
+    _, call, reply = items(
+        SAYS, called("c"), asked("c.q.1"), answered("c.q.1"), returned("c"), REPLY
+    )
+    assert (call.first, call.last, call.response.position) == (1, 4, 4)
+    (one,) = call.inquiries
+    assert (one.request.position, one.response.position, one.last) == (2, 3, 3)
+    assert one.outcome == inquiry.Answered(True)
+    assert isinstance(reply, Entry)
+    assert (reply.first, reply.last, reply.orphan) == (5, 5, False)
+
+
+def test_an_open_call_was_last_changed_by_its_last_inquiry():
+    assert items(called("c"))[0].last == 0
+    assert items(called("c"), asked("c.q.1"))[0].last == 1
+    assert items(called("c"), asked("c.q.1"), answered("c.q.1"))[0].last == 2
+
+
+def test_a_turn_knows_where_it_starts_and_its_anchor():
+    first, second = outline.outline(stream(TurnStart(), SAYS, REPLY, TurnStart(), SAYS)).turns
+    assert (first.index, first.first, second.index, second.first) == (0, 0, 1, 3)
+    assert second.anchor == places(second.items[0])[0].anchor
+    assert (first.incomplete, second.incomplete) == (False, True)
+
+
+def test_an_inquiry_belongs_to_the_running_call_that_its_id_begins_with():
+    kinds = (called("a"), called("b"), asked("a.q.1"), asked("b.q.1"))
+    assert inquiries(*kinds) == [("a.q.1", 0), ("b.q.1", 1)]
+
+
+def test_the_longest_shared_beginning_wins():
+    assert inquiries(called("a.b"), called("a"), asked("a.b.q.1")) == [("a.b.q.1", 0)]
+    assert inquiries(called("a"), called("a.b"), asked("a.q.1")) == [("a.q.1", 0)]
+
+
+def test_a_shared_beginning_needs_the_dot():
+    by_name = asked("ab.q.1", source=InquirySource.tool("second"))
+    assert inquiries(called("a", "first"), called("c", "second"), by_name) == [("ab.q.1", 1)]
+
+
+def test_the_name_of_the_tool_decides_where_the_id_does_not():
+    kinds = (
+        called("a", "one"),
+        called("b", "two"),
+        asked("inq_1", source=InquirySource.tool("one")),
+    )
+    assert inquiries(*kinds) == [("inq_1", 0)]
+
+
+def test_the_last_running_call_takes_what_nothing_else_decides():
+    kinds = (called("a"), called("b"), returned("b"), asked("inq_1", source=ASSISTANT))
+    assert inquiries(*kinds) == [("inq_1", 0)]
+    assert inquiries(called("a"), called("b"), asked("inq_1", source=ASSISTANT)) == [("inq_1", 1)]
+
+
+def test_a_reused_call_id_means_the_one_that_runs():
+    kinds = (called("a"), returned("a"), called("a"), asked("a.q.2"))
+    assert inquiries(*kinds) == [("a.q.2", 2)]
+
+
+def noted(tool_call_id) -> Any:
+    return element(asked("b.q.1"), metadata={"jpweb": {"tool_call_id": tool_call_id}})
+
+
+def test_what_jpweb_noted_wins_over_everything_else():
+    assert inquiries(called("a"), called("b"), noted("a")) == [("b.q.1", 0)]
+    assert inquiries(called("a"), returned("a"), called("b"), noted("a")) == [("b.q.1", 0)]
+
+
+@pytest.mark.parametrize(
+    "metadata", [{"jpweb": "odd"}, {"jpweb": {}}, {"jpweb": {"tool_call_id": 1}}]
+)
+def test_a_note_that_names_no_call_is_ignored(metadata):
+    note = element(asked("b.q.1"), metadata=metadata)
+    assert inquiries(called("a"), called("b"), note) == [("b.q.1", 1)]
+
+
+def test_an_inquiry_without_a_running_call_is_a_stray_where_it_stood():
+    _, stray, _, end = items(SAYS, asked("c.q.1"), ConfigDelta({}), answered("c.q.1"), REPLY)
+    assert isinstance(stray, StrayInquiry)
+    assert (stray.first, stray.last) == (1, 3)
+    assert end.first == 4
+    assert inquiries(called("c"), returned("c"), asked("c.q.1")) == [("c.q.1", None)]
+    assert inquiries(called("c"), TurnStart(), asked("c.q.1")) == [("c.q.1", None)]
+
+
+@pytest.mark.parametrize("orphaned", [answered("x.q.1"), returned("x")])
+def test_a_response_to_nothing_is_an_orphan(orphaned):
+    (entry,) = items(orphaned)
+    assert isinstance(entry, Entry)
+    assert entry.orphan
+
+
+def test_unknown_and_broken_elements_stand_alone():
+    kinds = (raw({"type": "weather"}), raw({"type": "tool_call_response", "id": "c"}))
+    found = items(called("c"), *kinds)
+    assert [type(item) for item in found] == [ToolCall, Entry, Entry]
+    assert not any(item.orphan for item in found[1:])
+
+
+@pytest.mark.parametrize(
+    ("outcome", "state"),
+    [
+        (inquiry.Answered(None), "answered"),
+        (Redacted(), "redacted"),
+        (Cancelled(CancellationReason.LOST), "cancelled"),
+    ],
+)
+def test_the_state_of_an_ended_inquiry_is_its_outcome(outcome, state):
+    kinds = (called("c"), asked("c.q.1", type=answers.Text()), InquiryResponse("c.q.1", outcome))
+    assert states(*kinds) == [state]
+
+
+def test_a_question_is_open_while_its_call_runs_in_the_last_turn():
+    kinds = (SAYS, called("c"), asked("c.q.1"))
+    assert states(*kinds) == ["open"]
+    assert outline.outline(stream(*kinds)).inquiries()[0][0].outcome is None
+    assert states(SAYS, called("c"), returned("c"), asked("stray")) == ["open"]
+
+
+def test_a_question_is_unanswered_once_the_turn_went_on():
+    assert states(SAYS, called("c"), asked("c.q.1"), returned("c")) == ["unanswered"]
+    assert states(SAYS, called("c"), asked("c.q.1"), returned("c"), REPLY) == ["unanswered"]
+    assert states(SAYS, called("c"), asked("c.q.1"), TurnStart(), SAYS) == ["unanswered"]
+
+
+def test_a_broken_response_leaves_its_question_without_one():
+    broken = raw({"type": "inquiry_response", "timestamp": "2026-01-01 00:00:00", "id": "c.q.1"})
+    assert states(called("c"), asked("c.q.1"), broken, returned("c"), REPLY) == ["unanswered"]
+
+
+def test_inquiries_come_in_order_with_their_calls():
+    kinds = (
+        called("a"),
+        called("b"),
+        asked("b.q.1"),
+        asked("a.q.1"),
+        answered("a.q.1"),
+        returned("a"),
+        TurnStart(),
+        asked("late"),
+    )
+    assert inquiries(*kinds) == [("a.q.1", 0), ("b.q.1", 1), ("late", None)]

@@ -1,0 +1,101 @@
+"""The rules against a real JP workspace, where one is at hand."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from jpweb.stream import outline, wire
+from jpweb.stream.events import BrokenEvent, ConversationEvent, UnknownEvent
+from jpweb.stream.identity import anchors
+
+FOLDER = Path(__file__).parents[2].parent / "shared" / "workspace" / ".jp" / "conversations"
+pytestmark = pytest.mark.skipif(not FOLDER.is_dir(), reason=f"no real workspace at {FOLDER}")
+
+# elements, turn_starts, inquiry requests, inquiry responses (jp-storage-format, section 19)
+COUNTS = {
+    "17648402467": (10, 0, 0, 0),
+    "17662304290": (25, 0, 0, 0),
+    "17671120783": (27, 0, 0, 0),
+    "17673969718": (4, 0, 0, 0),
+    "17727391057": (118, 8, 3, 3),
+    "17727484633": (29, 1, 2, 2),
+    "17727496665": (36, 3, 2, 2),
+    "17727523543": (120, 6, 4, 4),
+    "17728322628": (692, 12, 41, 41),
+    "17728424428": (85, 2, 5, 5),
+    "17758406187": (29, 2, 0, 0),
+}
+
+
+def data(ds) -> Any:
+    (path,) = FOLDER.glob(f"{ds}-*/events.json")
+    return path.read_bytes()
+
+
+def elements(ds) -> Any:
+    return [wire.read(text) for text in wire.split(data(ds))]
+
+
+def test_the_workspace_holds_these_conversations():
+    assert {path.parent.name.split("-")[0] for path in FOLDER.glob("*/events.json")} == set(COUNTS)
+
+
+@pytest.mark.parametrize("ds", COUNTS)
+def test_the_bytes_come_back(ds):
+    assert wire.join([element.raw for element in elements(ds)]).encode() == data(ds)
+
+
+@pytest.mark.parametrize("ds", COUNTS)
+def test_the_counts_are_those_of_the_storage_document(ds):
+    tags = [element.tag for element in elements(ds)]
+    kinds = ("turn_start", "inquiry_request", "inquiry_response")
+    assert (len(tags), *(tags.count(kind) for kind in kinds)) == COUNTS[ds]
+
+
+@pytest.mark.parametrize("ds", COUNTS)
+def test_nothing_is_unknown_or_broken(ds):
+    odd = [e.body for e in elements(ds) if isinstance(e.body, UnknownEvent | BrokenEvent)]
+    assert odd == []
+
+
+@pytest.mark.parametrize("ds", COUNTS)
+def test_what_jp_wrote_is_written_alike(ds):
+    """But for legacy answers, flattened config and old content, which change their form."""
+    for element in elements(ds):
+        assert isinstance(element.body, ConversationEvent)
+        again = wire.write(element.body)
+        if again.raw != element.raw:
+            assert element.tag in ("inquiry_response", "config_delta", "tool_call_response")
+            assert wire.read(again.raw).kind == element.kind
+
+
+@pytest.mark.parametrize("ds", COUNTS)
+def test_anchors_are_all_different(ds):
+    assert len(set(anchors(elements(ds)))) == COUNTS[ds][0]
+
+
+def test_every_inquiry_is_under_the_tool_call_that_its_id_names():
+    found = [pair for ds in COUNTS for pair in outline.outline(elements(ds)).inquiries()]
+    assert len(found) == 57
+    assert [call and call.call.id for _, call in found] == [
+        inquiry.asked.id.removesuffix(".apply_changes") for inquiry, _ in found
+    ]
+    assert {inquiry.state for inquiry, _ in found} == {"answered"}
+
+
+def test_a_reused_tool_call_id_has_a_result_each_time():
+    calls = [
+        item
+        for turn in outline.outline(elements("17671120783")).turns
+        for item in turn.items
+        if isinstance(item, outline.ToolCall) and item.call.id == "fs_modify_file_0"
+    ]
+    assert [(call.first, call.last) for call in calls] == [(18, 19), (22, 23)]
+
+
+def test_old_url_safe_contents_are_readable():
+    found = elements("17671120783")
+    assert all(" " in found[position].kind.content for position in (4, 7, 21))

@@ -1,0 +1,80 @@
+"""What a provider may see."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar, Self, cast
+
+from hypothesis import given, settings
+
+from jpweb.stream.events import (
+    KINDS,
+    ChatRequest,
+    ChatResponse,
+    ConversationEvent,
+    Element,
+    TurnStart,
+)
+from jpweb.stream.kinds import Kind
+from jpweb.stream.thread import Thread, visible
+from tests.builders import AT, answered, asked, called, raw, returned, stream
+from tests.stream import strategies
+
+SEEN = {"chat_request", "chat_response", "tool_call_request", "tool_call_response"}
+
+
+@dataclass(frozen=True, slots=True)
+class Whisper(Kind):
+    """A kind that a newcomer adds without thinking of providers."""
+
+    TAG: ClassVar[str] = "whisper"
+
+    @classmethod
+    def from_fields(cls, fields) -> Self:
+        return cls()
+
+    def to_fields(self) -> dict[str, Any]:
+        return {}
+
+
+def test_the_list_of_what_a_provider_sees_is_complete():
+    assert {tag for tag, kind in KINDS.items() if kind.PROVIDER_VISIBLE} == SEEN
+
+
+def test_a_new_kind_is_invisible_until_it_says_otherwise():
+    whisper = Element("{}", ConversationEvent(AT, cast(Any, Whisper.from_fields({}))))
+    assert whisper.tag == "whisper"
+    assert Whisper().to_fields() == {}
+    assert visible([whisper]) == []
+
+
+def test_inquiries_are_never_visible():
+    elements = stream(
+        TurnStart(),
+        ChatRequest("Hi"),
+        called("c"),
+        asked("c.q.1"),
+        answered("c.q.1"),
+        returned("c"),
+    )
+    shown = [event.kind.TAG for event in visible(elements)]
+    assert shown == ["chat_request", "tool_call_request", "tool_call_response"]
+
+
+def test_unknown_and_broken_elements_are_never_visible():
+    assert visible([raw({"type": "weather"}), raw({"type": "chat_request"}), raw(1)]) == []
+
+
+@given(strategies.streams)
+@settings(deadline=None)
+def test_a_provider_sees_allowed_kinds_alone_and_in_order(elements):
+    shown = visible(elements)
+    assert {event.kind.TAG for event in shown} <= SEEN
+    assert shown == [one.body for one in elements if one.kind and one.tag in SEEN]
+
+
+def test_the_parts_of_a_thread_are_its_system_and_its_visible_events():
+    elements = tuple(stream(TurnStart(), ChatRequest("Hi"), ChatResponse("message", "Hello")))
+    parts = Thread(("Be kind.",), elements).into_parts()
+    assert parts.system == ("Be kind.",)
+    assert [getattr(event.kind, "content", None) for event in parts.events] == ["Hi", "Hello"]

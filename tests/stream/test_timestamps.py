@@ -1,0 +1,115 @@
+"""The forms of jp-storage-format, section 7."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta, timezone
+
+import pytest
+from hypothesis import given, settings
+
+from jpweb.stream import timestamps
+from tests.stream import strategies
+
+TEN = datetime(2024, 9, 1, 10, tzinfo=UTC)
+
+
+@pytest.mark.parametrize(
+    ("text", "moment"),
+    [
+        ("2024-09-01 10:00:00", TEN),
+        ("2024-09-01 10:00:00.0", TEN),
+        ("2024-09-01 10:00:00.5", TEN.replace(microsecond=500_000)),
+        ("2024-09-01 10:00:00.1234567891", TEN.replace(microsecond=123_456)),
+        ("2024-9-1 1:0:0.5", datetime(2024, 9, 1, 1, 0, 0, 500_000, UTC)),
+        (" 2024-09-01 10:00:00", TEN),
+        ("\t 2024-09-01 \t 10:00:00", TEN),
+        ("+2024-09-01 10:00:00", TEN),
+        ("2024-09-01 10:00:60", TEN.replace(second=59)),
+        ("2024-09-01T10:00:00Z", TEN),
+        ("2024-09-01t10:00:00z", TEN),
+        ("2024-09-01 10:00:00Z", TEN),
+        ("2024-09-01T10:00:00.5Z", TEN.replace(microsecond=500_000)),
+        ("2024-09-01T12:00:00+02:00", TEN),
+        ("2024-09-01T06:30:00-03:30", TEN),
+        ("2024-09-01T10:00:00-00:00", TEN),
+        ("2024-09-01T10:00:60Z", TEN.replace(second=59)),
+    ],
+)
+def test_what_jp_accepts_is_read_as_utc(text, moment):
+    found = timestamps.parse(text)
+    assert found == moment
+    assert found.utcoffset() == timedelta(0)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "2024-09-01T10:00:00",
+        "2024-09-01  10:00:00Z",
+        "2024-09-01 10:00:00 +00:00",
+        "2024-09-01T10:00:00+0200",
+        "2024-09-01T10:00:00+24:00",
+        "2024-09-01T10:00:00+02:60",
+        "2024-9-1T1:0:0Z",
+        " 2024-09-01T10:00:00Z",
+        "2024-09-01 10:00:00 ",
+        "2024-09-01 10:00:00.",
+        "2024-09-01T10:00:00.Z",
+        "2024-09-01 10:00",
+        "2024-09-01 24:00:00",
+        "2024-09-01 10:00:61",
+        "2024-02-30 10:00:00",
+        "12024-09-01 10:00:00",
+        "-2024-09-01 10:00:00",
+        "2024-09-01 10:00:00\n",
+        "٢٠٢٤-09-01 10:00:00",
+        "0001-01-01T00:00:00+01:00",  # before the first instant that Python has
+    ],
+)
+def test_what_jp_refuses_is_none(text):
+    assert timestamps.parse(text) is None
+
+
+@pytest.mark.parametrize(
+    ("moment", "text"),
+    [
+        (datetime(2023, 1, 1, tzinfo=UTC), "2023-01-01 00:00:00.0"),
+        (datetime(2025, 12, 24, 5, 53, 40, 595_080, UTC), "2025-12-24 05:53:40.59508"),
+        (datetime(2026, 3, 18, 13, 9, 44, 1, UTC), "2026-03-18 13:09:44.000001"),
+        (
+            datetime(2024, 9, 1, 12, tzinfo=timezone(timedelta(hours=2))),
+            "2024-09-01 10:00:00.0",
+        ),
+        (datetime(33, 1, 1, tzinfo=UTC), "0033-01-01 00:00:00.0"),
+    ],
+)
+def test_a_moment_is_written_without_zone_and_trailing_zeros(moment, text):
+    assert timestamps.written(moment) == text
+
+
+@given(strategies.moments)
+@settings(deadline=None)
+def test_what_is_written_is_read_as_the_same_moment(moment):
+    assert timestamps.parse(timestamps.written(moment)) == moment
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("2024-09-01 10:00:00", "2024-09-01T10:00:00Z"),
+        ("2024-09-01 10:00:00.5", "2024-09-01T12:00:00.500+02:00"),
+        ("2024-09-01 10:00:00.1234567891", "2024-09-01 10:00:00.123456789"),
+    ],
+)
+def test_texts_of_the_same_nanosecond_share_their_instant(one, other):
+    assert timestamps.instant(one) == timestamps.instant(other)
+
+
+def test_texts_of_different_nanoseconds_have_different_instants():
+    texts = ["2024-09-01 10:00:00.123456788", "2024-09-01 10:00:00.123456789"]
+    assert len({timestamps.instant(text) for text in texts}) == 2
+
+
+def test_a_text_that_cannot_be_read_is_its_own_instant():
+    assert timestamps.instant("yesterday") == "yesterday"
