@@ -19,7 +19,7 @@ class QuestionTarget(StrEnum):
 class StaticAnswer:
     """A configured answer; a value of its own so that JSON null can be one."""
 
-    value: Any
+    value: Any = field(repr=False)  # may be a secret, and reprs end up in logs
 
 
 @dataclass(frozen=True, slots=True)

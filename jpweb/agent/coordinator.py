@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Literal, TypeAlias
 
 from jpweb.agent import texts
@@ -59,7 +59,7 @@ class _Result:
 class _Given:
     """An answer for the tool."""
 
-    value: Any
+    value: Any = field(repr=False)  # may be a secret, and reprs end up in logs
 
 
 _Decider: TypeAlias = Literal["configuration", "memory", "system"]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol, TypeAlias
 
 from jpweb.agent.config import QuestionConfig, ToolConfig
@@ -88,7 +88,7 @@ class Asked:
 class Answer:
     """A person's typed answer; ``remember`` for the rest of the turn."""
 
-    value: Any
+    value: Any = field(repr=False)  # may be a secret, and reprs end up in logs
     remember: bool = False
 
 

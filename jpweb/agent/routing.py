@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Literal, TypeAlias
 
 from jpweb.agent.config import QuestionConfig, QuestionTarget
@@ -31,7 +31,7 @@ class UseRemembered:
 class UseStatic:
     """The configuration answers."""
 
-    value: Any
+    value: Any = field(repr=False)  # may be a secret, and reprs end up in logs
 
 
 @dataclass(frozen=True, slots=True)

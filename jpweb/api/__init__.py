@@ -1,1 +1,1 @@
-"""The doors for programs. Empty until REST and MCP arrive; its place in the layers is already enforced."""
+"""The doors for programs. Empty until REST and MCP arrive; its layer is enforced already."""

@@ -17,7 +17,7 @@ def bar(title: str) -> Iterator[Callable[[int, int, str], None]]:
     with Progress(*columns, console=console, transient=True) as progress:
         task = progress.add_task(title, total=None)
 
-        def report(done: int, total: int, folder: str) -> None:
+        def report(done: int, total: int, _folder: str) -> None:
             progress.update(task, completed=done, total=total)
 
         yield report

@@ -46,7 +46,7 @@ class QuietServer(Server):  # type: ignore[misc]  # daphne is untyped
             if hasattr(protocol, "sendClose"):
                 protocol.transport.abortConnection()
         done: defer.Deferred[None] = defer.Deferred()
-        reactor.callLater(DRAIN, done.callback, None)  # type: ignore[attr-defined]  # chosen at run time
+        reactor.callLater(DRAIN, done.callback, None)
         return done
 
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from jpweb.runtime import announce
 from jpweb.runtime.crossing import in_store
@@ -47,7 +47,7 @@ async def answer(inquiry_key: int, typed: str, by: Decider) -> Inquiry:
     value = kind.read(typed)
     if row.state != inquiries.OPEN:
         raise AlreadySettled(row)
-    if kind.KEEP:
+    if kind.KEEP or not isinstance(value, str):
         return await settle(row, Answered(value), by)
     await handover.deliver(inquiry_key, value, by)
     return await in_store(inquiries.get, inquiry_key)
@@ -96,7 +96,8 @@ async def wait_for_secret(row: Inquiry) -> str | Inquiry:
     with handover.expected(row.pk) as arrival:
         ending = asyncio.create_task(wait(row))
         try:
-            await asyncio.wait({arrival, ending}, return_when=asyncio.FIRST_COMPLETED)
+            waiting: set[asyncio.Future[Any]] = {arrival, ending}
+            await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
             if not arrival.done():
                 return ending.result()
             delivery = arrival.result()
@@ -109,8 +110,6 @@ async def wait_for_secret(row: Inquiry) -> str | Inquiry:
             return delivery.value
         finally:
             ending.cancel()
-
-
 
 
 async def _until(woken: asyncio.Event) -> None:

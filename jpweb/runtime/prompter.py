@@ -10,7 +10,7 @@ from jpweb.runtime import desk
 from jpweb.runtime.crossing import in_store
 from jpweb.store import inquiries
 from jpweb.store.errors import AlreadySettled
-from jpweb.stream.inquiry import Cancelled, CancellationReason, reason
+from jpweb.stream.inquiry import CancellationReason, Cancelled, reason
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -31,7 +31,7 @@ class BrowserPrompter:
     withdrawn_by: Callable[[], Decider]
 
     async def reachable(self) -> bool:
-        """A run that a person started in the browser waits for a person (policy ``wait``)."""
+        """Say yes: a run that a person started in the browser waits (policy ``wait``)."""
         return True
 
     async def ask(self, asked: Asked) -> Answer | Declined:

@@ -16,8 +16,14 @@ if TYPE_CHECKING:
 
 def provider() -> Provider:
     """Return the provider that plays turns here."""
-    made = PROVIDERS[settings.PROVIDER]
-    return made(pace=settings.SCRIPT_PACE) if made is Scripted else made()
+    if settings.PROVIDER == Scripted.NAME:
+        return Scripted(pace=settings.SCRIPT_PACE)
+    return PROVIDERS[settings.PROVIDER]()
+
+
+def providers() -> list[str]:
+    """Return the names that a provider can be chosen by."""
+    return sorted(PROVIDERS)
 
 
 def provider_name() -> str:

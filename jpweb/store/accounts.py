@@ -98,9 +98,7 @@ def roles(person_id: int) -> dict[int, Role]:
 
 def workspaces(person_id: int, role: Role) -> list[Workspace]:
     """Return the workspaces in which a person has at least this role, by name."""
-    found = Workspace.objects.filter(
-        memberships__person_id=person_id, memberships__role__gte=role
-    )
+    found = Workspace.objects.filter(memberships__person_id=person_id, memberships__role__gte=role)
     return list(found.order_by("name", "id"))
 
 

@@ -48,9 +48,7 @@ def find(person_id: int, filters: Filters) -> QuerySet[Inquiry]:
         "asked_at__lt": filters.until,
     }
     found = found.filter(**{key: value for key, value in plain.items() if value})
-    return found.select_related("conversation__workspace", "decider").order_by(
-        "-asked_at", "-id"
-    )
+    return found.select_related("conversation__workspace", "decider").order_by("-asked_at", "-id")
 
 
 def page(found: QuerySet[Inquiry], before: int) -> tuple[list[Inquiry], int]:
@@ -86,6 +84,4 @@ def choices(person_id: int) -> Choices:
 
 def _reviewable(person_id: int) -> QuerySet[Inquiry]:
     allowed = Membership.objects.filter(person_id=person_id, role__gte=Role.AUDITOR)
-    return Inquiry.objects.filter(
-        conversation__workspace__in=allowed.values("workspace_id")
-    )
+    return Inquiry.objects.filter(conversation__workspace__in=allowed.values("workspace_id"))

@@ -38,9 +38,7 @@ class Page:
     before: str
 
 
-def page(
-    person_id: int, *, words: str = "", archived: bool = False, before: str = ""
-) -> Page:
+def page(person_id: int, *, words: str = "", archived: bool = False, before: str = "") -> Page:
     """Return the conversations a person may read: pinned first, then the newest.
 
     ``words`` must all occur in the title. ``before`` continues after a row, by key.

@@ -1,5 +1,7 @@
-"""Inquiry rows: what was asked, how it ended, who decided. Derived from the journal, except that
-the row of an open question is also what decides who answers first.
+"""Inquiry rows: what was asked, how it ended, who decided.
+
+They are derived from the journal, except that the row of an open question is also what decides
+who answers first.
 """
 
 from __future__ import annotations
@@ -25,6 +27,13 @@ from jpweb.stream.outline import Outline, ToolCall
 OPEN = "open"
 #: Every state a row can have, in the order in which people list them.
 STATES = ("open", "answered", "redacted", "cancelled", "unanswered")
+
+#: The columns that a changed stream may change.
+DERIVED = (
+    "position", "response_position", "inquiry_id", "source", "asker", "label", "question",
+    "answer_type", "state", "reason", "answer", "decided_by", "decider_name", "asked_at",
+    "settled_at",
+)  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,14 +142,12 @@ def derive(conversation: Conversation, outline: Outline) -> Counter[str]:
     A row keeps its key while its question keeps its anchor.
     """
     rows = [_derived(conversation, found, call) for found, call in outline.inquiries()]
-    fields = [f.name for f in Inquiry._meta.concrete_fields if not f.primary_key]
-    keys = {"conversation", "anchor"}
     Inquiry.objects.bulk_create(
         rows,
         batch_size=500,
         update_conflicts=True,
-        unique_fields=list(keys),
-        update_fields=[name for name in fields if name not in keys],
+        unique_fields=["conversation", "anchor"],
+        update_fields=DERIVED,
     )
     stale = Inquiry.objects.filter(conversation=conversation)
     stale.exclude(anchor__in=[row.anchor for row in rows]).delete()

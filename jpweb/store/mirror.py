@@ -1,4 +1,4 @@
-"""Mirrors: conversations of a JP workspace, copied here and read-only. JP's files are not touched."""
+"""Mirrors: conversations of a JP workspace, copied and read-only. JP's files stay untouched."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from django.db import transaction
 
 from jpweb.store import inquiries, journal, workspace
 from jpweb.store.models import Conversation, Workspace
-from jpweb.store.workspace import FoundConversation, FoundWorkspace, Metadata
 from jpweb.store.terms import Origin
+from jpweb.store.workspace import FoundConversation, FoundWorkspace, Metadata
 from jpweb.stream import timestamps, wire
 from jpweb.stream.errors import NotAStream
 from jpweb.stream.events import BrokenEvent, ConversationEvent, Element, UnknownEvent
@@ -51,10 +51,14 @@ class Report:
         return "; ".join(parts)
 
 
+def _silent(_done: int, _total: int, _folder: str) -> None:
+    """Report progress to nobody."""
+
+
 def mirror(
     path: Path,
     name: str = "",
-    progress: Callable[[int, int, str], None] = lambda done, total, title: None,
+    progress: Callable[[int, int, str], None] = _silent,
 ) -> tuple[Workspace, Report]:
     """Copy what is new in the workspace at or above ``path``. Raises NoWorkspace.
 
@@ -68,9 +72,7 @@ def mirror(
     )
     report = Report()
     folders = list(workspace.conversations(found))
-    known = dict(
-        Conversation.objects.filter(workspace=home).values_list("source", "fingerprint")
-    )
+    known = dict(Conversation.objects.filter(workspace=home).values_list("source", "fingerprint"))
     for done, folder in enumerate(folders):
         progress(done, len(folders), folder.folder.name)
         report.conversations += 1
@@ -136,9 +138,7 @@ def _conversation(
     return conversation
 
 
-def _last_activity(
-    read: list[Element], about: Metadata, folder: FoundConversation
-) -> datetime:
+def _last_activity(read: list[Element], about: Metadata, folder: FoundConversation) -> datetime:
     """Return the time of the last element that has one, as JP lists it."""
     for element in reversed(read):
         if isinstance(element.body, ConversationEvent):

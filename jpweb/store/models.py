@@ -99,7 +99,9 @@ class JournalEntry(models.Model):
 
     class Meta:
         constraints: ClassVar = [
-            models.UniqueConstraint(fields=["conversation", "position"], name="one_entry_a_position")
+            models.UniqueConstraint(
+                fields=["conversation", "position"], name="one_entry_a_position"
+            )
         ]
         indexes: ClassVar = [models.Index(fields=["conversation", "anchor"])]
 

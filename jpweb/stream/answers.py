@@ -127,7 +127,9 @@ class Text(_Type):
         return isinstance(value, str)
 
     def read(self, typed: str) -> str:
-        """Return the text with the browser's line ends made plain."""
+        """Return the text with the browser's line ends made plain. Raises Unfit."""
+        if "\x00" in typed:
+            raise Unfit("The text holds a NUL character, which not every database can keep.")
         return typed.replace("\r\n", "\n")
 
     def schema(self) -> dict[str, Any]:

@@ -137,7 +137,7 @@ class Outline:
         return dict(Counter(inquiry.state for inquiry, _ in self.inquiries()))
 
     def inquiries(self) -> list[tuple[Inquiry, ToolCall | None]]:
-        """Return every inquiry in order, with the tool call that it belongs to."""
+        """Return every inquiry, in the order of the outline, with the tool call it belongs to."""
         found: list[tuple[Inquiry, ToolCall | None]] = []
         for turn in self.turns:
             for item in turn.items:

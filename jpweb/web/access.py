@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 from functools import wraps
-from inspect import iscoroutinefunction
+from inspect import iscoroutinefunction, signature
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlencode
 
@@ -24,6 +24,7 @@ from jpweb.store.terms import Role
 
 if TYPE_CHECKING:
     from jpweb.store.models import Conversation, Inquiry, Membership, Workspace
+    from jpweb.web.http import Request
 
 View = Callable[..., Any]
 
@@ -39,13 +40,13 @@ def public(view: View) -> View:
 
 def signed_in(view: View) -> View:
     """Let in whoever is signed in; the page shows them only what is theirs."""
-    return _guard(view, "signed in", lambda request: {})
+    return _guard(view, "signed in", lambda _request: {})
 
 
 def conversation(role: Role) -> Callable[[View], View]:
     """Let in members of the conversation's workspace from this role on; hands over the row."""
 
-    def check(request: HttpRequest, conversation_id: int) -> dict[str, Any]:
+    def check(request: Request, conversation_id: int) -> dict[str, Any]:
         return {"conversation": readable(request.user.pk, conversation_id, role)}
 
     return lambda view: _guard(view, f"conversation: {role.label}", check)
@@ -54,7 +55,7 @@ def conversation(role: Role) -> Callable[[View], View]:
 def inquiry(role: Role) -> Callable[[View], View]:
     """Let in members of the question's workspace from this role on; hands over the row."""
 
-    def check(request: HttpRequest, inquiry_id: int) -> dict[str, Any]:
+    def check(request: Request, inquiry_id: int) -> dict[str, Any]:
         found: Inquiry = _or_404(inquiries.get, inquiry_id)
         _need(request.user.pk, found.conversation.workspace_id, role)
         return {"inquiry": found}
@@ -65,7 +66,7 @@ def inquiry(role: Role) -> Callable[[View], View]:
 def workspace(role: Role) -> Callable[[View], View]:
     """Let in members of the workspace from this role on; hands over the row."""
 
-    def check(request: HttpRequest, workspace_id: int) -> dict[str, Any]:
+    def check(request: Request, workspace_id: int) -> dict[str, Any]:
         _need(request.user.pk, workspace_id, role)
         found: Workspace = accounts.workspace(workspace_id)
         return {"workspace": found}
@@ -76,7 +77,7 @@ def workspace(role: Role) -> Callable[[View], View]:
 def membership(role: Role) -> Callable[[View], View]:
     """Let in members of the membership's workspace from this role on; hands over the row."""
 
-    def check(request: HttpRequest, membership_id: int) -> dict[str, Any]:
+    def check(request: Request, membership_id: int) -> dict[str, Any]:
         found: Membership | None = accounts.membership(membership_id)
         if found is None:
             raise Http404
@@ -89,7 +90,7 @@ def membership(role: Role) -> Callable[[View], View]:
 def somewhere(role: Role) -> Callable[[View], View]:
     """Let in whoever has this role in some workspace; the page shows only those workspaces."""
 
-    def check(request: HttpRequest) -> dict[str, Any]:
+    def check(request: Request) -> dict[str, Any]:
         if role > max(accounts.roles(request.user.pk).values(), default=0):
             raise PermissionDenied
         return {}
@@ -165,7 +166,7 @@ def _mark(view: View, rule: str) -> View:
 
 def _guard(view: View, rule: str, check: Callable[..., dict[str, Any]]) -> View:
     """Wrap a view: the check takes the route's keys and returns what the view gets for them."""
-    taken = [name for name in check.__code__.co_varnames[: check.__code__.co_argcount]][1:]
+    taken = list(signature(check).parameters)[1:]
 
     def enter(request: HttpRequest, keys: dict[str, Any]) -> dict[str, Any]:
         if not request.user.is_authenticated:

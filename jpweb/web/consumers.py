@@ -20,7 +20,7 @@ from jpweb.web import live
 SIGNED_OUT, FORBIDDEN, MALFORMED = 4401, 4404, 4400
 
 
-class PageConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]  # the stub leaves it untyped
+class PageConsumer(AsyncWebsocketConsumer):
     """One page. It joins its groups first, then sends what the page lacks, then what changes."""
 
     person: int | None = None
@@ -32,7 +32,7 @@ class PageConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]  # the stub le
     async def connect(self) -> None:
         await self.accept()
         user = self.scope["user"]
-        if not user.is_authenticated:
+        if user is None or not user.is_authenticated:
             await self.close(SIGNED_OUT)
             return
         self.person = user.pk

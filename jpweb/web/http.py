@@ -15,5 +15,6 @@ if TYPE_CHECKING:
 class Request(HttpRequest):
     """A request of someone who is signed in."""
 
-    user: Person  # type: ignore[assignment]  # the access rule has let nobody else through
+    #: The access rule has let nobody else through.
+    user: Person
     htmx: HtmxDetails

@@ -42,7 +42,11 @@ def conversation(person_id: int, conversation_id: int, after: int, run: str) -> 
     now = run_key(conversation_id)
     parts = _turns(shown, after, found) if len(read) > after else []
     if parts:
-        parts.append(render_to_string("conversations/_counts.html", {"outline": shown, "oob": True}))
+        # What was being received is on record; the next piece of text shows itself again.
+        parts.append(render_to_string("conversations/_partial.html", {"text": ""}))
+        parts.append(
+            render_to_string("conversations/_counts.html", {"outline": shown, "oob": True})
+        )
     if now != run:
         context = composer(person_id, found) | {"oob": True}
         parts.append(render_to_string("conversations/_composer.html", context))
@@ -58,7 +62,9 @@ def desk(
     On a conversation's page only its own questions are on the desk.
     """
     waiting = list(inquiries.waiting(person_id))
-    parts = [render_to_string("_waiting.html", {"waiting_count": len(waiting), "oob": True})]
+    parts: list[str] = [
+        render_to_string("_waiting.html", {"waiting_count": len(waiting), "oob": True})
+    ]
     if shown is None:
         return parts[0], set()
     here = [row for row in waiting if conversation_id in (None, row.conversation_id)]
@@ -100,7 +106,7 @@ def _turns(shown: Outline, after: int, found: Conversation) -> list[str]:
 
 
 def _items(turn: OutlineTurn, after: int, found: Conversation) -> list[str]:
-    parts = []
+    parts: list[str] = []
     for item in turn.items:
         if item.last >= after:
             name = "_append_item" if item.first >= after else "_replace_item"

@@ -7,7 +7,7 @@ from jpweb.stream.inquiry import CancellationReason
 STATES = {
     "open": ("Waiting", "●"),
     "answered": ("Answered", "✓"),
-    "redacted": ("Redacted", "🔒"),
+    "redacted": ("Redacted", "■"),
     "cancelled": ("Cancelled", "⊘"),
     "unanswered": ("Unanswered", "○"),
 }

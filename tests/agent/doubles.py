@@ -131,22 +131,22 @@ class ListDisplay:
         self.shown.append((variant, text))
 
 
-Step: TypeAlias = ProviderEvent | Exception | asyncio.Event
-
-
 @dataclass
 class QueueProvider:
     """Plays prepared replies; an Event in a reply is waited for, an exception is raised."""
 
-    replies: list[Sequence[Step]]
+    replies: Sequence[Sequence[Any]]
     requests: list[ProviderRequest] = field(default_factory=list)
     closed: int = 0
     NAME: str = "queue"
 
+    def __post_init__(self) -> None:
+        self._replies = list(self.replies)
+
     async def stream(self, request: ProviderRequest) -> AsyncIterator[ProviderEvent]:
         self.requests.append(request)
         try:
-            for step in self.replies.pop(0):
+            for step in self._replies.pop(0):
                 if isinstance(step, Exception):
                     raise step
                 if isinstance(step, asyncio.Event):
@@ -205,8 +205,8 @@ def asks(
 class Bench:
     """A coordinator with its surroundings."""
 
-    tools: tuple[StubTool, ...]
-    replies: list[Reply] = field(default_factory=list)
+    tools: tuple[Any, ...]
+    replies: list[Any] = field(default_factory=list)
     state: TurnState = field(default_factory=TurnState)
     recorder: ListRecorder = field(default_factory=ListRecorder)
     stop: asyncio.Event = field(default_factory=asyncio.Event)
@@ -229,7 +229,7 @@ class Stage:
 
     provider: Any
     tools: tuple[Any, ...] = ()
-    replies: list[Reply] = field(default_factory=list)
+    replies: list[Any] = field(default_factory=list)
     recorder: ListRecorder = field(default_factory=ListRecorder)
     display: ListDisplay = field(default_factory=ListDisplay)
     stop: asyncio.Event = field(default_factory=asyncio.Event)
@@ -251,6 +251,15 @@ async def never() -> Any:
     await asyncio.Event().wait()
 
 
+async def until(condition: Callable[[], object]) -> None:
+    """Let the others run until the condition holds, which it must soon."""
+    for _ in range(1000):
+        if condition():
+            return
+        await asyncio.sleep(0)
+    raise TimeoutError("what was waited for did not come")
+
+
 def others() -> set[asyncio.Task[Any]]:
     """Return the tasks besides the one that asks."""
-    return asyncio.all_tasks() - {asyncio.current_task()}  # type: ignore[arg-type]  # inside a task
+    return asyncio.all_tasks() - {asyncio.current_task()}

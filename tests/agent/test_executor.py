@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from jpweb.agent import texts
@@ -13,7 +15,7 @@ from tests.agent.doubles import CONFIRM, StubTool, asks
 ASSISTANT = InquirySource(SourceTag.ASSISTANT)
 
 
-def executor(*tools):
+def executor(*tools) -> Any:
     return Executor(tools, {tool.NAME for tool in tools})
 
 
@@ -62,7 +64,7 @@ async def test_a_question_id_that_is_empty_or_dotted_is_a_failure_of_the_tool(qu
 
 
 async def test_what_a_tool_raises_is_not_caught():
-    def fail(arguments, answers):
+    def fail(arguments, answers) -> Any:
         raise RuntimeError("bug")
 
     with pytest.raises(RuntimeError, match="bug"):

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 from collections import Counter
 from itertools import product
+from typing import Any
 
 import pytest
 
@@ -55,17 +56,18 @@ KINDS = {
     "select": (Select((Option("a"), Option("b"))), "a", "c", "b"),
     "text": (Text(), "static", 1, "remembered"),
 }
+REASONS: dict[str, Any] = {reason.value: reason for reason in CancellationReason}
 SECRET = (Secret(), "static", True, "remembered")
 
 
-def matching(case):
-    def fits(row):
+def matching(case) -> Any:
+    def fits(row) -> Any:
         return all(cell in ("*", value) for cell, value in zip(row, case, strict=False))
 
     return next(number for number, row in enumerate(ROWS) if fits(row))
 
 
-def routed(case, kind):
+def routed(case, kind) -> Any:
     static, remembered, _, exclusive, persistence, target, reachable = case
     answer_type, valid, invalid, memory = kind
     answers = {"none": None, "valid": StaticAnswer(valid), "invalid": StaticAnswer(invalid)}
@@ -84,7 +86,7 @@ def routed(case, kind):
     )
 
 
-def expected(case, kind):
+def expected(case, kind) -> Any:
     _, valid, _, memory = kind
     match ROWS[matching(case)][8].split():
         case ["remembered"]:
@@ -92,10 +94,10 @@ def expected(case, kind):
         case ["static"]:
             return UseStatic(valid)
         case ["refuse", reason]:
-            return Refuse(CancellationReason(reason))
+            return Refuse(REASONS[reason])
         case ["backend"]:
             return AskBackend()
-        case ["person"]:
+        case _:
             return AskPerson()
 
 

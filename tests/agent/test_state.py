@@ -1,10 +1,12 @@
 from __future__ import annotations
 
+from typing import Any
+
 from jpweb.agent.state import AnswerKey, Remembered, TurnState
 from tests.builders import asked, element, raw, returned
 
 
-def request(tool_call_id, question_id, **more):
+def request(tool_call_id, question_id, **more) -> Any:
     note = {"tool_call_id": tool_call_id, "question_id": question_id, **more}
     return element(asked("opaque"), metadata={"jpweb": note})
 

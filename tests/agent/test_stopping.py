@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import asyncio
+from typing import Any
 
 import pytest
 
@@ -8,7 +9,7 @@ from jpweb.agent.stopping import Stopped, together, unless_stopped
 from tests.agent.doubles import never, others
 
 
-async def value(result, after=0):
+async def value(result, after=0) -> Any:
     for _ in range(after):
         await asyncio.sleep(0)
     return result
@@ -22,7 +23,7 @@ async def test_work_that_ends_gives_its_result():
 async def test_a_stop_cancels_the_work_and_waits_until_it_is_gone():
     stop, seen = asyncio.Event(), []
 
-    async def work():
+    async def work() -> Any:
         stop.set()
         try:
             await never()
@@ -39,7 +40,7 @@ async def test_after_a_stop_no_work_is_started():
     stop, seen = asyncio.Event(), []
     stop.set()
 
-    async def work():
+    async def work() -> Any:
         seen.append("started")
 
     assert await unless_stopped(work(), stop) == Stopped()
@@ -49,7 +50,7 @@ async def test_after_a_stop_no_work_is_started():
 async def test_work_that_ends_together_with_the_stop_keeps_its_result():
     stop = asyncio.Event()
 
-    async def work():
+    async def work() -> Any:
         stop.set()
         return "result"
 
@@ -59,7 +60,7 @@ async def test_work_that_ends_together_with_the_stop_keeps_its_result():
 async def test_work_that_answers_the_stop_with_a_result_keeps_it():
     stop = asyncio.Event()
 
-    async def work():
+    async def work() -> Any:
         stop.set()
         try:
             await never()
@@ -70,7 +71,7 @@ async def test_work_that_answers_the_stop_with_a_result_keeps_it():
 
 
 async def test_what_work_raises_comes_out():
-    async def work():
+    async def work() -> Any:
         raise LookupError("gone")
 
     with pytest.raises(LookupError, match="gone"):
@@ -79,7 +80,7 @@ async def test_what_work_raises_comes_out():
 
 
 async def test_work_cancelled_by_itself_is_no_stop():
-    async def work():
+    async def work() -> Any:
         raise asyncio.CancelledError
 
     with pytest.raises(asyncio.CancelledError):
@@ -104,7 +105,7 @@ async def test_no_works_give_no_results():
 
 
 async def test_the_first_to_raise_cancels_the_others_and_comes_out_as_it_is():
-    async def work():
+    async def work() -> Any:
         raise LookupError("gone")
 
     with pytest.raises(LookupError, match="gone"):

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from typing import Any
+
 from jpweb.agent.view import well_formed
 from jpweb.stream.events import ChatRequest, ChatResponse, ToolCallResponse, TurnStart
 from tests.builders import answered, asked, called, element, raw, returned, stream
@@ -7,11 +9,11 @@ from tests.builders import answered, asked, called, element, raw, returned, stre
 INTERRUPTED = "Tool call was interrupted."
 
 
-def kinds(elements):
+def kinds(elements) -> Any:
     return [element.kind for element in well_formed(elements)]
 
 
-def lost(tool_call_id):
+def lost(tool_call_id) -> Any:
     return ToolCallResponse(tool_call_id, INTERRUPTED, is_error=True)
 
 
@@ -31,7 +33,8 @@ def test_a_request_without_response_gets_one_right_after_it():
 
 def test_the_response_has_the_time_of_its_request():
     elements = stream(TurnStart(), called("a"))
-    assert well_formed(elements)[2].body.timestamp == elements[1].body.timestamp
+    inserted: Any = well_formed(elements)[2].body
+    assert inserted.timestamp == "2026-01-02 03:00:01.0"
 
 
 def test_of_two_requests_with_one_id_the_later_lacks_its_response():

@@ -157,7 +157,7 @@ def test_a_conversation_is_written_as_jp_writes_it(folder):
 @each_conversation
 def test_a_conversation_runs_forward_and_ends_with_a_reply(folder):
     found = elements(folder)
-    moments = [timestamps.parse(json.loads(element.raw)["timestamp"]) for element in found]
+    moments: Any = [timestamps.parse(json.loads(element.raw)["timestamp"]) for element in found]
     assert moments == sorted(moments)
     ds = int(folder.name.split("-")[0])
     assert 0 <= moments[0].timestamp() * 10 - ds < 10

@@ -209,7 +209,7 @@ def test_a_broken_response_leaves_its_question_without_one():
     assert states(called("c"), asked("c.q.1"), broken, returned("c"), REPLY) == ["unanswered"]
 
 
-def test_inquiries_come_in_order_with_their_calls():
+def test_inquiries_come_in_the_order_of_the_outline_with_their_calls():
     kinds = (
         called("a"),
         called("b"),
@@ -221,3 +221,11 @@ def test_inquiries_come_in_order_with_their_calls():
         asked("late"),
     )
     assert inquiries(*kinds) == [("a.q.1", 0), ("b.q.1", 1), ("late", None)]
+
+
+def test_an_outline_knows_its_length_and_counts_the_states_that_occur():
+    kinds = (called("c"), asked("c.a.1"), answered("c.a.1"), asked("c.b.1"), asked("c.b.2"))
+    found = outline.outline(stream(*kinds))
+    assert found.length == 5
+    assert found.states() == {"answered": 1, "open": 2}
+    assert outline.outline([]).states() == {}

@@ -92,6 +92,12 @@ def test_overlays_have_their_type_first():
     assert list(json.loads(element(TurnStart()).raw)) == ["timestamp", "type"]
 
 
+def test_the_policies_of_a_compaction_have_jps_order():
+    backwards = {"tool_calls": {"policy": "omit"}, "reasoning": "strip", "summary": {"summary": ""}}
+    written = json.loads(element(Compaction(0, 1, backwards)).raw)
+    assert list(written)[4:] == ["summary", "reasoning", "tool_calls"]
+
+
 def test_empty_metadata_is_not_written():
     assert "metadata" not in element(ChatRequest("Hi")).raw
 

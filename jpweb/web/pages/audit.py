@@ -90,7 +90,11 @@ def _line(request: Request, row: Inquiry) -> list[object]:
 
 
 def _cell(value: object) -> str:
-    text = {True: "true", False: "false"}.get(value, str(value)) if isinstance(value, bool) else str(value)
+    text = (
+        {True: "true", False: "false"}.get(value, str(value))
+        if isinstance(value, bool)
+        else str(value)
+    )
     return f"'{text}" if text.startswith(RISKY) else text
 
 
@@ -98,7 +102,9 @@ def _filters(given: QueryDict) -> tuple[audit.Filters, list[str]]:
     problems: list[str] = []
     outcome = given.get("outcome", "")
     if outcome and outcome not in inquiries.STATES:
-        problems.append(f"There is no outcome “{outcome}”; there are {', '.join(inquiries.STATES)}.")
+        problems.append(
+            f"There is no outcome “{outcome}”; there are {', '.join(inquiries.STATES)}."
+        )
     since = _day(given.get("since", ""), "since", problems)
     until = _day(given.get("until", ""), "until", problems)
     filters = audit.Filters(

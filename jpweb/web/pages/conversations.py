@@ -80,7 +80,7 @@ async def begin(request: Request) -> HttpResponse:
         elif not text:
             problem = "Say what the conversation is about."
         else:
-            title = text.splitlines()[0][:TITLE]
+            title = text.splitlines()[0][:TITLE].replace("\x00", "")
             made = await in_store(conversations.begin, chosen, title, request.user.pk)
             await runs.start(made, request.user, text)
             return redirect("conversation", conversation_id=made.pk)

@@ -43,11 +43,11 @@ def sign_out(request: HttpRequest) -> HttpResponse:
 
 
 @access.public
-def not_found(request: HttpRequest, exception: Exception) -> HttpResponse:
+def not_found(request: HttpRequest, exception: Exception) -> HttpResponse:  # noqa: ARG001  Django passes it
     """Say that there is nothing here, in the same words for what is missing and what is barred."""
     return render(request, "signing/not_found.html", status=404)
 
 
 @access.public
-def forbidden(request: HttpRequest, exception: Exception) -> HttpResponse:
+def forbidden(request: HttpRequest, exception: Exception) -> HttpResponse:  # noqa: ARG001  as above
     return render(request, "signing/forbidden.html", status=403)

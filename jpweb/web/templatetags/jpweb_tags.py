@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import json
-from datetime import datetime
-from typing import TYPE_CHECKING, Any
+from datetime import datetime, timedelta
+from typing import TYPE_CHECKING, Any, Literal
 
 from django import template
-from django.template.loader import render_to_string, select_template
+from django.template.loader import render_to_string
 from django.utils import timezone
 from django.utils.safestring import SafeString
 from django.utils.timesince import timesince
@@ -31,7 +31,7 @@ LINE = 140
 
 
 @register.simple_tag
-def item(item: Item, conversation: Conversation, oob: bool = False) -> SafeString:  # noqa: FBT001, FBT002  a tag's flag
+def item(item: Item, conversation: Conversation, oob: bool = False) -> SafeString:
     """Render an item of an outline with the fragment of its kind."""
     match item:
         case ToolCall():
@@ -94,6 +94,7 @@ def outcome(inquiry: Inquiry) -> SafeString:
         "outcome": ended,
         "reason": ended.reason.tag if isinstance(ended, Cancelled) else "",
         "by": words.decided_by(str(by.get("kind") or ""), str(by.get("name") or "")),
+        "known": bool(by),
         "at": timestamps.parse(body.timestamp) if isinstance(body, ConversationEvent) else None,
     }
     return render_to_string(f"outcomes/{inquiry.state}.html", context)
@@ -113,9 +114,7 @@ def answer_fields(row: Row, typed: str = "") -> SafeString:
             {"label": _shown(o["value"]), "description": o.get("description", "")} for o in options
         ],
     }
-    return select_template(
-        [f"answers/{row.answer_type}.html", "answers/unknown.html"]
-    ).render(context)
+    return render_to_string([f"answers/{row.answer_type}.html", "answers/unknown.html"], context)
 
 
 @register.inclusion_tag("_state.html", name="inquiry_badge")
@@ -138,25 +137,30 @@ def state(tag: str, reason: str = "") -> dict[str, Any]:
 
 
 @register.inclusion_tag("_moment.html")
-def moment(at: datetime | None, link: str = "") -> dict[str, Any]:
-    """Render an instant: near ones by how long ago, far ones by date."""
-    far = at is not None and (timezone.now() - at).days > 30  # noqa: PLR2004  a month
-    ago = "" if at is None or far else f"{timesince(at, depth=1)} ago"
-    return {"at": at, "ago": ago, "link": link}
+def moment(at: datetime | None, link: str = "", exact: bool = False) -> dict[str, Any]:
+    """Render an instant: near ones by how long ago, far and exact ones by date and time."""
+    return {"at": at, "ago": "" if exact or at is None else _ago(at), "link": link}
 
 
 @register.inclusion_tag("_long.html")
-def long_text(text: str, conversation: Conversation, id: str, look: str = "text") -> dict[str, Any]:  # noqa: A002  the fragment's id
-    """Render a text that may be very long: its beginning, its true size, the way to the rest."""
+def long_text(
+    text: str,
+    conversation: Conversation,
+    id: str,  # noqa: A002  the fragment's id
+    look: Literal["plain", "markdown", "question"] = "plain",
+) -> dict[str, Any]:
+    """Render a text that may be very long: its beginning, its true size, the way to the rest.
+
+    A question is Markdown whose line ends count, as a terminal shows it.
+    """
     shown = text[:CLIP]
     return {
-        "html": prose.html(shown) if look == "markdown" else None,
+        "html": None if look == "plain" else prose.html(shown, line_ends=look == "question"),
         "shown": shown,
         "size": len(text),
         "cut": len(text) > CLIP,
         "conversation": conversation,
         "id": id,
-        "is_diff": look == "question" and _is_diff(shown),
     }
 
 
@@ -234,13 +238,6 @@ def first_line(text: str) -> str:
     return line if len(line) <= LINE else f"{line[:LINE]}…"
 
 
-@register.filter
-def diff_lines(text: str) -> list[dict[str, str]]:
-    """Return the lines of a unified diff with what each does."""
-    kinds = {"+": "added", "-": "removed", "@": "hunk"}
-    return [{"text": line, "kind": kinds.get(line[:1], "")} for line in text.splitlines()]
-
-
 def _shown(value: Any) -> str:
     """Show a value as a form sends it: a text as it is, anything else as JSON."""
     if value is None:
@@ -248,5 +245,9 @@ def _shown(value: Any) -> str:
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 
-def _is_diff(text: str) -> bool:
-    return any(line.startswith(("@@ ", "--- ", "+++ ")) for line in text.splitlines())
+def _ago(at: datetime) -> str:
+    """Say how long ago; nothing where a date says it better."""
+    age = timezone.now() - at
+    if age > timedelta(days=30) or age < timedelta(0):
+        return ""
+    return "just now" if age < timedelta(minutes=1) else f"{timesince(at, depth=1)} ago"

@@ -28,5 +28,5 @@ class Command(BaseCommand):
             raise CommandError(str(problem)) from problem
         accounts.make_owner(accounts.first_owner(), home)
         self.stdout.write(f"{home.name}: {report.line()}")
-        for problem in report.problems:
-            self.stderr.write(f"  {problem}")
+        for line in report.problems:
+            self.stderr.write(f"  {line}")

@@ -7,6 +7,7 @@ import os
 from pathlib import Path
 from typing import IO, Any
 
+from channels.routing import get_default_application
 from django.conf import settings
 from django.core.management import call_command
 from django.core.management.base import BaseCommand, CommandError, CommandParser
@@ -14,7 +15,7 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 from jpweb.cli import server
 from jpweb.cli.progress import bar
 from jpweb.runtime import wiring
-from jpweb.store import accounts, mirror, runs
+from jpweb.store import accounts, mirror, runs, workspace
 from jpweb.store.errors import NoWorkspace
 
 
@@ -35,10 +36,10 @@ class Command(BaseCommand):
             raise CommandError(str(problem)) from problem
         lost = runs.lose_stale(wiring.holder())
         if lost:
-            self.stdout.write(f"{lost} turn(s) were running when the server last ended; see Questions.")
-        from jpweb.asgi import application  # noqa: PLC0415  it imports models, so only after setup
-
-        server.serve(application, settings.PORT, self._greet)
+            self.stdout.write(
+                f"{lost} turn(s) were running when the server last ended; see Questions."
+            )
+        server.serve(get_default_application(), settings.PORT, self._greet)
         runs.lose_stale(wiring.holder())
         self.stdout.write("Stopped.")
         lock.close()
@@ -47,7 +48,7 @@ class Command(BaseCommand):
     def _prepare(self, path: Path | None) -> None:
         """Migrate and mirror; raises NoWorkspace before anything is written for a bad path."""
         if path is not None:
-            mirror.workspace.find(path)
+            workspace.find(path)
         call_command("migrate", verbosity=0, interactive=False)
         owner = accounts.first_owner()
         for source, name in ((mirror.DEMO, "Demo"), (path, "")):

@@ -1,0 +1,29 @@
+from __future__ import annotations
+
+from jpweb.agent.outcome import NeedsInput, Success
+from jpweb.agent.tools.demo_vault import DemoVault
+from jpweb.stream.answers import Secret
+from jpweb.stream.inquiry import InquirySource
+
+
+async def test_it_asks_for_a_secret():
+    outcome = await DemoVault().execute({}, {})
+    assert isinstance(outcome, NeedsInput)
+    assert outcome.question.id == "passphrase"
+    assert outcome.question.answer_type == Secret()
+    assert outcome.question.default is None
+    assert outcome.question.human_only
+
+
+async def test_what_it_says_does_not_depend_on_the_secret():
+    said = [await DemoVault().execute({}, {"passphrase": text}) for text in ("", "a", "ab" * 99)]
+    assert said == [Success("The demonstration vault is open.")] * 3
+
+
+def test_it_says_that_it_is_a_demonstration():
+    assert "A demonstration of secret questions" in DemoVault.DESCRIPTION
+    assert DemoVault.PARAMETERS["additionalProperties"] is False
+
+
+def test_its_question_is_the_tools():
+    assert DemoVault().inquiry_source("demo_vault") == InquirySource.tool("demo_vault")

@@ -1,0 +1,221 @@
+"""A stop, and a cancellation from outside, at every place where a turn can wait."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import pytest
+
+from jpweb.agent import texts
+from jpweb.agent.errors import ProviderFailed
+from jpweb.agent.outcome import Success
+from jpweb.agent.ports import Answer, CallTool, Delta, Finished
+from jpweb.agent.turn import TurnEnd, run_turn
+from jpweb.stream.events import ChatResponse, ToolCallRequest, ToolCallResponse
+from jpweb.stream.inquiry import (
+    Answered,
+    CancellationReason,
+    Cancelled,
+    InquiryRequest,
+    InquiryResponse,
+)
+from tests.agent.doubles import (
+    CONFIRM,
+    Bench,
+    QueueProvider,
+    Stage,
+    StubTool,
+    asks,
+    never,
+    others,
+    until,
+)
+from tests.builders import called
+
+
+async def stopped(bench, calls, ready) -> Any:
+    """Run the calls, say stop once ready, and wait for the end."""
+    running = asyncio.create_task(bench.run(calls))
+    await until(ready)
+    bench.stop.set()
+    await running
+    assert not others()
+
+
+async def test_a_stop_withdraws_the_open_question_and_tells_the_model():
+    bench = Bench((asks(CONFIRM),), [never()])
+    await stopped(bench, [called("c1", "tool")], lambda: bench.prompter.asked)
+    assert bench.prompter.withdrawn == [("c1.confirm.1", CancellationReason.USER)]
+    assert bench.recorder.outcomes == [Cancelled(CancellationReason.USER)]
+    assert bench.recorder.results == [("c1", texts.STOPPED, False)]
+
+
+async def test_a_stop_withdraws_every_open_question():
+    bench = Bench((asks(CONFIRM),), [never(), never()])
+    calls = [called("a", "tool"), called("b", "tool")]
+    await stopped(bench, calls, lambda: len(bench.prompter.asked) == 2)
+    assert sorted(bench.prompter.withdrawn) == [
+        ("a.confirm.1", CancellationReason.USER),
+        ("b.confirm.1", CancellationReason.USER),
+    ]
+
+
+async def test_a_stop_cancels_the_running_tool_and_keeps_the_results_that_are_there():
+    running, cleaned = asyncio.Event(), []
+
+    async def slow(arguments, answers) -> Any:
+        running.set()
+        try:
+            return await never()
+        finally:
+            cleaned.append("slow")
+
+    bench = Bench((StubTool("slow", slow), StubTool("fast", lambda *_: Success("result"))))
+    await stopped(bench, [called("a", "slow"), called("b", "fast")], running.is_set)
+    assert bench.recorder.results == [("a", texts.STOPPED, False), ("b", "result", False)]
+    assert cleaned == ["slow"]
+
+
+async def test_an_answer_that_comes_with_the_stop_stays_and_the_tool_is_not_run_again():
+    bench = Bench((asks(CONFIRM),))
+
+    async def answer() -> Any:
+        bench.stop.set()
+        return Answer(value=True)
+
+    bench.replies.append(answer())
+    await bench.run([called("c1", "tool")])
+    assert bench.recorder.outcomes == [Answered(answer=True)]
+    assert bench.prompter.withdrawn == []
+    assert bench.tools[0].runs == [{}]
+    assert bench.recorder.results == [("c1", texts.STOPPED, False)]
+
+
+async def test_a_question_that_is_being_recorded_at_the_stop_is_closed_too(monkeypatch):
+    bench = Bench((asks(CONFIRM),))
+    record = bench.recorder.record
+
+    async def record_and_stop(*events) -> Any:
+        bench.stop.set()
+        await record(*events)
+
+    monkeypatch.setattr(bench.recorder, "record", record_and_stop)
+    await bench.run([called("c1", "tool")])
+    assert bench.prompter.asked == []
+    assert bench.prompter.withdrawn == [("c1.confirm.1", CancellationReason.USER)]
+    assert [type(kind) for kind in bench.recorder.kinds] == [
+        InquiryRequest,
+        InquiryResponse,
+        ToolCallResponse,
+    ]
+
+
+async def test_a_cancellation_from_outside_records_nothing_and_leaks_nothing():
+    slow = StubTool("slow", lambda *_: never())
+    bench = Bench((asks(CONFIRM), slow), [never()])
+    running = asyncio.create_task(bench.run([called("a", "tool"), called("b", "slow")]))
+    await bench.prompter.waiting.wait()
+    running.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await running
+    assert [type(kind) for kind in bench.recorder.kinds] == [InquiryRequest]
+    assert bench.prompter.withdrawn == []
+    assert not others()
+
+
+async def turn_stopped(stage, ready) -> Any:
+    running = asyncio.create_task(run_turn(stage.ports, "Go.", None, stage.stop, stage.setup))
+    await until(ready)
+    stage.stop.set()
+    end = await running
+    assert not others()
+    return end
+
+
+async def test_a_stop_while_text_comes_commits_the_text_so_far():
+    provider = QueueProvider([[Delta("message", "Half a"), asyncio.Event()]])
+    stage = Stage(provider)
+    end = await turn_stopped(stage, lambda: stage.display.shown)
+    assert end is TurnEnd.STOPPED
+    assert stage.recorder.kinds[2:] == [ChatResponse("message", "Half a")]
+    assert provider.closed == 1
+
+
+async def test_a_stop_between_two_pieces_closes_the_stream(monkeypatch):
+    stage = Stage(QueueProvider([[Delta("message", "a"), Delta("message", "b")]]))
+
+    async def partial(variant, text) -> Any:
+        stage.stop.set()
+
+    monkeypatch.setattr(stage.display, "partial", partial)
+    assert await run_turn(stage.ports, "Go.", None, stage.stop, stage.setup) is TurnEnd.STOPPED
+    assert stage.recorder.kinds[2:] == [ChatResponse("message", "a")]
+    assert stage.provider.closed == 1
+    assert not others()
+
+
+async def test_a_stop_after_a_call_was_announced_answers_the_call():
+    provider = QueueProvider([[CallTool("c1", "tool", {}), asyncio.Event()]])
+    tool = asks(CONFIRM)
+    stage = Stage(provider, (tool,))
+    end = await turn_stopped(stage, lambda: stage.recorder.of(ToolCallRequest))
+    assert end is TurnEnd.STOPPED
+    assert stage.recorder.results == [("c1", texts.STOPPED, False)]
+    assert tool.runs == []
+
+
+async def test_a_stop_while_a_question_waits_ends_the_turn():
+    provider = QueueProvider([[CallTool("c1", "tool", {}), Finished()]])
+    stage = Stage(provider, (asks(CONFIRM),), [never()])
+    assert await turn_stopped(stage, lambda: stage.prompter.asked) is TurnEnd.STOPPED
+    assert stage.recorder.outcomes == [Cancelled(CancellationReason.USER)]
+    assert stage.recorder.results == [("c1", texts.STOPPED, False)]
+    assert len(provider.requests) == 1
+
+
+async def test_a_stop_before_the_first_request_sends_none():
+    stage = Stage(QueueProvider([[Finished()]]))
+    stage.stop.set()
+    assert await run_turn(stage.ports, "Go.", None, stage.stop, stage.setup) is TurnEnd.STOPPED
+    assert [kind.TAG for kind in stage.recorder.kinds] == ["turn_start", "chat_request"]
+
+
+async def test_a_reply_that_was_complete_when_the_stop_came_completes_the_turn(monkeypatch):
+    stage = Stage(QueueProvider([[Delta("message", "Done."), Finished()]]))
+    record = stage.recorder.record
+
+    async def record_and_stop(*events) -> Any:
+        await record(*events)
+        if isinstance(events[0].kind, ChatResponse):
+            stage.stop.set()
+
+    monkeypatch.setattr(stage.recorder, "record", record_and_stop)
+    assert await run_turn(stage.ports, "Go.", None, stage.stop, stage.setup) is TurnEnd.COMPLETE
+
+
+@pytest.mark.parametrize("steps", [[], [Delta("message", "Half a")]])
+async def test_a_cancellation_while_text_comes_records_nothing_more(steps):
+    stage = Stage(QueueProvider([[*steps, asyncio.Event()]]))
+    running = asyncio.create_task(run_turn(stage.ports, "Go.", None, stage.stop, stage.setup))
+    await until(lambda: stage.provider.requests and len(stage.display.shown) == len(steps))
+    running.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await running
+    assert [kind.TAG for kind in stage.recorder.kinds] == ["turn_start", "chat_request"]
+    assert stage.provider.closed == 1
+    assert not others()
+
+
+async def test_a_failing_provider_fails_the_turn_after_the_text_so_far():
+    stage = Stage(QueueProvider([[Delta("message", "Half a"), ProviderFailed("Overloaded.")]]))
+    with pytest.raises(ProviderFailed, match="Overloaded"):
+        await run_turn(stage.ports, "Go.", None, stage.stop, stage.setup)
+    assert stage.recorder.kinds[2:] == [ChatResponse("message", "Half a")]
+
+
+async def test_a_reply_without_an_end_is_a_failure_of_the_provider():
+    stage = Stage(QueueProvider([[Delta("message", "Half a")]]))
+    with pytest.raises(ProviderFailed, match="broke off"):
+        await run_turn(stage.ports, "Go.", None, stage.stop, stage.setup)
+    assert stage.recorder.kinds[2:] == [ChatResponse("message", "Half a")]

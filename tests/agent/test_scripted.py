@@ -1,0 +1,160 @@
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from jpweb.agent.ports import Answer, CallTool, Declined, Delta, Finished, ProviderRequest
+from jpweb.agent.providers import PROVIDERS
+from jpweb.agent.providers.scripted import Scripted
+from jpweb.agent.tools import BUILTINS
+from jpweb.agent.turn import TurnEnd, run_turn
+from jpweb.stream.answers import Boolean, Secret, Select, Text
+from jpweb.stream.events import ChatResponse, ToolCallRequest
+from jpweb.stream.inquiry import Answered, CancellationReason, Cancelled, InquirySource, Redacted
+from jpweb.stream.thread import ThreadParts
+from tests.agent.doubles import Stage, asks
+
+DECLINED = Declined(CancellationReason.USER)
+SECRET = "canary-7f3a"
+
+
+async def played(*replies, tools=BUILTINS) -> Any:
+    stage = Stage(Scripted(pace=0), tools, list(replies))
+    assert await run_turn(stage.ports, "Hello", None, stage.stop, stage.setup) is TurnEnd.COMPLETE
+    return stage
+
+
+def closing(stage) -> Any:
+    return stage.recorder.of(ChatResponse)[-1].content
+
+
+async def test_it_is_in_the_table_under_its_name():
+    assert PROVIDERS["scripted"] is Scripted
+    assert all(name == provider.NAME for name, provider in PROVIDERS.items())
+
+
+async def test_it_says_that_it_is_no_model():
+    stage = await played(Answer(value=True), Answer("not at all"), Answer("x"), Answer(SECRET))
+    reasoning, opening, _ = stage.recorder.of(ChatResponse)
+    assert reasoning.variant == "reasoning"
+    assert "I am a script, not a model" in opening.content
+
+
+async def test_it_asks_one_question_of_each_type():
+    stage = await played(Answer(value=True), Answer("not at all"), Answer("x"), Answer(SECRET))
+    yes_no, one_of, text, secret = (asked.question for asked in stage.prompter.asked)
+    assert isinstance(yes_no.answer_type, Boolean)
+    assert isinstance(one_of.answer_type, Select)
+    assert len(one_of.answer_type.options) == 3
+    assert one_of.context
+    assert (type(text.answer_type), text.default) == (Text, "report.md")
+    assert isinstance(secret.answer_type, Secret)
+    assert [asked.label for asked in stage.prompter.asked] == ["Assistant"] * 3 + [None]
+    assert stage.prompter.asked[3].source == InquirySource.tool("demo_vault")
+
+
+async def test_it_reports_each_answer_with_its_type_and_never_the_secret():
+    stage = await played(
+        Answer(value=True), Answer("with a backup"), Answer("true"), Answer(SECRET)
+    )
+    assert closing(stage).splitlines() == [
+        "That was the script. What reached me:",
+        "",
+        "- **yes or no**: `true` (boolean)",
+        '- **one of three**: `"with a backup"` (string)',
+        '- **free text**: `"true"` (string)',
+        "- **secret**: received, not shown",
+    ]
+    assert stage.recorder.outcomes[-1] == Redacted()
+
+
+async def test_the_secret_occurs_in_no_event_no_request_and_on_no_screen():
+    requests = []
+
+    class Watched(Scripted):
+        def stream(self, request) -> Any:
+            requests.append(request)
+            return super().stream(request)
+
+    replies = [Answer(value=True), Answer("with a backup"), Answer("x"), Answer(SECRET)]
+    stage = Stage(Watched(pace=0), BUILTINS, replies)
+    await run_turn(stage.ports, "Hello", None, stage.stop, stage.setup)
+    assert stage.recorder.outcomes[-1] == Redacted()
+    assert len(requests) == 5
+    everything = (stage.recorder.events, requests, stage.display.shown, stage.prompter.asked)
+    assert SECRET not in repr(everything)
+    assert SECRET not in stage.recorder.raw()
+
+
+@pytest.mark.parametrize("number", range(4))
+async def test_a_declined_question_is_reported_and_the_script_goes_on(number):
+    replies: list[Any] = [Answer(value=False), Answer("not at all"), Answer("x"), Answer(SECRET)]
+    replies[number] = DECLINED
+    stage = await played(*replies)
+    lines = [line for line in closing(stage).splitlines() if line.startswith("- ")]
+    assert [line.endswith(": declined") for line in lines] == [n == number for n in range(4)]
+    assert stage.recorder.outcomes[number] == Cancelled(CancellationReason.USER)
+
+
+async def test_without_its_tools_it_reports_that_the_calls_failed():
+    stage = await played(tools=(asks(),))
+    assert closing(stage).count("no answer, the tool call failed") == 4
+
+
+@pytest.mark.parametrize(
+    ("text", "span"),
+    [
+        ("plain", '`"plain"`'),
+        ("a ` b", '``"a ` b"``'),
+        ("``", '```"``"```'),
+        ("two\nlines", '`"two\\nlines"`'),
+    ],
+)
+async def test_no_answer_breaks_out_of_its_code_span(text, span):
+    stage = await played(Answer(value=True), Answer("not at all"), Answer(text), Answer(SECRET))
+    assert f"- **free text**: {span} (string)" in closing(stage)
+    assert stage.recorder.outcomes[2] == Answered(text)
+
+
+async def test_ids_of_calls_are_new_each_time():
+    provider = Scripted(pace=0)
+    empty = ThreadParts((), ())
+    ids = [
+        event.id
+        for _ in range(3)
+        async for event in provider.stream(asked(empty))
+        if isinstance(event, CallTool)
+    ]
+    ids += [e.id async for e in Scripted(0).stream(asked(empty)) if isinstance(e, CallTool)]
+    assert len(set(ids)) == 4
+
+
+def asked(parts) -> Any:
+    return ProviderRequest(parts, ())
+
+
+async def test_it_plays_from_the_start_in_every_turn():
+    stage = await played(Answer(value=True), Answer("not at all"), Answer("x"), Answer(SECRET))
+    stage.prompter.replies += [DECLINED] * 4
+    await run_turn(stage.ports, "Again", None, stage.stop, stage.setup)
+    assert len(stage.recorder.of(ToolCallRequest)) == 8
+    assert closing(stage).count("declined") == 4
+
+
+async def test_it_types_with_pauses_and_ends_as_it_should(monkeypatch):
+    pauses = []
+
+    async def sleep(seconds) -> Any:
+        pauses.append(seconds)
+
+    monkeypatch.setattr("jpweb.agent.providers.scripted.asyncio.sleep", sleep)
+    events = [event async for event in Scripted(pace=0.5).stream(asked(ThreadParts((), ())))]
+    pieces = [event for event in events if isinstance(event, Delta)]
+    assert pauses == [0.5] * len(pieces)
+    assert [type(event) for event in events[-2:]] == [CallTool, Finished]
+
+
+def test_what_it_asks_is_json():
+    assert json.dumps([step.PARAMETERS for step in BUILTINS])

@@ -1,0 +1,211 @@
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from typing import Any
+
+from jpweb.agent import texts
+from jpweb.agent.ports import Answer, CallTool, Delta, Finished
+from jpweb.agent.setup import UNCONFIGURED
+from jpweb.agent.tools import BUILTINS
+from jpweb.agent.turn import TurnEnd, TurnPorts, run_turn
+from jpweb.stream import wire
+from jpweb.stream.events import (
+    ChatRequest,
+    ChatResponse,
+    ConversationEvent,
+    ToolCallRequest,
+    ToolCallResponse,
+    TurnStart,
+)
+from jpweb.stream.inquiry import InquiryRequest, InquiryResponse
+from tests.agent.doubles import AT, CONFIRM, ListRecorder, QueueProvider, Stage, asks
+
+DONE = (Delta("message", "Done."), Finished())
+
+
+async def run(stage, content="Go.", author=None) -> Any:
+    return await run_turn(stage.ports, content, author, stage.stop, stage.setup)
+
+
+async def test_a_turn_without_tool_calls_is_one_reply():
+    stage = Stage(QueueProvider([DONE]))
+    assert await run(stage, "Hello", "Alice") is TurnEnd.COMPLETE
+    assert stage.recorder.events == [
+        ConversationEvent(AT, TurnStart()),
+        ConversationEvent(AT, ChatRequest("Hello", author="Alice")),
+        ConversationEvent(AT, ChatResponse("message", "Done.")),
+    ]
+
+
+async def test_the_query_is_committed_at_once_with_the_turns_start(monkeypatch):
+    batches = []
+    stage = Stage(QueueProvider([DONE]))
+
+    async def record(*events) -> Any:
+        batches.append([event.kind.TAG for event in events])
+
+    monkeypatch.setattr(stage.recorder, "record", record)
+    await run(stage)
+    assert batches[0] == ["turn_start", "chat_request"]
+
+
+async def test_pieces_of_one_variant_become_one_event():
+    pieces = [
+        Delta("reasoning", "Let me "),
+        Delta("reasoning", "see."),
+        Delta("message", "It "),
+        Delta("message", "works."),
+        Finished(),
+    ]
+    stage = Stage(QueueProvider([pieces]))
+    await run(stage)
+    assert stage.recorder.kinds[2:] == [
+        ChatResponse("reasoning", "Let me see."),
+        ChatResponse("message", "It works."),
+    ]
+    assert stage.display.shown == [
+        ("reasoning", "Let me "),
+        ("reasoning", "Let me see."),
+        ("message", "It "),
+        ("message", "It works."),
+    ]
+
+
+async def test_a_tool_call_commits_the_text_before_it_and_itself():
+    first = [
+        Delta("message", "One"),
+        CallTool("a", "tool", {"x": 1}),
+        Delta("message", "Two"),
+        CallTool("b", "gone", {}),
+        Finished(),
+    ]
+    stage = Stage(QueueProvider([first, DONE]), (asks(CONFIRM),), [Answer(value=True)])
+    assert await run(stage) is TurnEnd.COMPLETE
+    without_inquiries = [
+        kind
+        for kind in stage.recorder.kinds[2:]
+        if not isinstance(kind, InquiryRequest | InquiryResponse)
+    ]
+    assert without_inquiries == [
+        ChatResponse("message", "One"),
+        ToolCallRequest("a", "tool", {"x": 1}),
+        ChatResponse("message", "Two"),
+        ToolCallRequest("b", "gone", {}),
+        ToolCallResponse("a", "done", is_error=False),
+        ToolCallResponse("b", texts.unknown_tool("gone"), is_error=True),
+        ChatResponse("message", "Done."),
+    ]
+
+
+async def test_a_reply_of_nothing_completes_the_turn():
+    stage = Stage(QueueProvider([[Delta("message", ""), Finished()]]))
+    assert await run(stage) is TurnEnd.COMPLETE
+    assert len(stage.recorder.events) == 2
+
+
+async def test_what_comes_after_the_end_of_a_reply_is_not_read():
+    stage = Stage(QueueProvider([[Finished(), Delta("message", "too late")]]))
+    await run(stage)
+    assert len(stage.recorder.events) == 2
+    assert stage.provider.closed == 1
+
+
+async def test_each_cycle_sends_system_prompt_tools_and_all_that_is_visible():
+    stage = Stage(QueueProvider([[CallTool("a", "tool", {}), Finished()], DONE]), (asks(),))
+    await run(stage)
+    first, second = stage.provider.requests
+    assert first.parts.system == second.parts.system == ("Be brief.",)
+    assert [tool.name for tool in first.tools] == ["tool"]
+    assert [e.kind for e in first.parts.events] == [ChatRequest("Go.")]
+    assert [e.kind.TAG for e in second.parts.events] == [
+        "chat_request",
+        "tool_call_request",
+        "tool_call_response",
+    ]
+
+
+async def test_no_inquiry_event_reaches_the_provider():
+    stage = Stage(
+        QueueProvider([[CallTool("a", "tool", {}), Finished()], DONE]),
+        (asks(CONFIRM),),
+        [Answer(value=True)],
+    )
+    await run(stage)
+    assert len(stage.recorder.of(InquiryRequest)) == 1
+    for request in stage.provider.requests:
+        assert all(event.kind.PROVIDER_VISIBLE for event in request.parts.events)
+
+
+async def test_a_call_that_a_crash_left_open_is_closed_in_the_request_alone():
+    left: list[Any] = [TurnStart(), ChatRequest("Before."), ToolCallRequest("old", "tool", {})]
+    recorder = ListRecorder([ConversationEvent(AT, kind) for kind in left])
+    stage = Stage(QueueProvider([DONE]), recorder=recorder)
+    await run(stage)
+    [request] = stage.provider.requests
+    assert [event.kind for event in request.parts.events] == [
+        ChatRequest("Before."),
+        ToolCallRequest("old", "tool", {}),
+        ToolCallResponse("old", texts.INTERRUPTED, is_error=True),
+        ChatRequest("Go."),
+    ]
+    assert recorder.of(ToolCallResponse) == []
+
+
+async def test_attempts_go_on_over_the_cycles_of_a_turn_and_begin_anew_with_the_next():
+    cycle = [CallTool("same", "tool", {}), Finished()]
+    replies = [Answer(value=True)] * 3
+    stage = Stage(QueueProvider([cycle, cycle, DONE, cycle, DONE]), (asks(CONFIRM),), replies)
+    await run(stage)
+    await run(stage)
+    assert [request.id for request in stage.recorder.of(InquiryRequest)] == [
+        "same.confirm.1",
+        "same.confirm.2",
+        "same.confirm.1",
+    ]
+
+
+async def test_an_answer_is_remembered_over_the_cycles_of_a_turn_but_not_longer():
+    cycle = [CallTool("c", "tool", {}), Finished()]
+    replies = [Answer(value=True, remember=True), Answer(value=False)]
+    stage = Stage(QueueProvider([cycle, cycle, DONE, cycle, DONE]), (asks(CONFIRM),), replies)
+    await run(stage)
+    assert len(stage.prompter.asked) == 1
+    await run(stage)
+    assert len(stage.prompter.asked) == 2
+
+
+async def test_a_turn_that_calls_tools_without_end_is_ended_whole():
+    cycle = [CallTool("c", "tool", {}), Finished()]
+    stage = Stage(QueueProvider([cycle] * 4), (asks(),), cycle_limit=3)
+    assert await run(stage) is TurnEnd.CYCLE_LIMIT
+    assert len(stage.recorder.of(ToolCallResponse)) == 3
+    assert len(stage.provider.requests) == 3
+
+
+async def test_a_provider_may_be_any_iterator():
+    class Plain:
+        NAME = "plain"
+
+        def stream(self, request) -> Any:
+            return self
+
+        def __aiter__(self) -> AsyncIterator[object]:
+            return self
+
+        async def __anext__(self) -> Any:
+            return Finished()
+
+    stage = Stage(Plain())
+    assert await run(stage) is TurnEnd.COMPLETE
+
+
+async def test_without_configuration_every_builtin_is_offered_and_the_clock_is_real():
+    stage = Stage(QueueProvider([DONE]))
+    ports = stage.ports
+    real = TurnPorts(ports.provider, ports.prompter, ports.recorder, ports.display)
+    await run_turn(real, "Go.", None, stage.stop)
+    offered = [tool.name for tool in stage.provider.requests[0].tools]
+    assert offered == [tool.NAME for tool in BUILTINS]
+    assert UNCONFIGURED.cycle_limit == 50
+    assert all(event.timestamp > AT for event in stage.recorder.events)
+    assert all(wire.read(wire.write(e).raw).body == e for e in stage.recorder.events)

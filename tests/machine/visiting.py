@@ -1,0 +1,60 @@
+"""Someone without a browser: keeps cookies, sends forms, opens sockets."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from http.cookiejar import CookieJar
+from typing import NamedTuple
+from urllib.error import HTTPError
+from urllib.parse import urlencode, urljoin
+from urllib.request import HTTPCookieProcessor, OpenerDirector, ProxyHandler, build_opener
+
+from websockets.sync.client import ClientConnection, connect
+from websockets.typing import Origin
+
+_CSRF = re.compile(r'name="csrfmiddlewaretoken" value="([^"]+)"')
+
+
+class Reply(NamedTuple):
+    """What came back, redirects followed."""
+
+    status: int
+    text: str
+    url: str
+
+
+@dataclass(slots=True)
+class Visitor:
+    """Visits the server at ``url``; links may be paths or whole."""
+
+    url: str
+    cookies: CookieJar = field(default_factory=CookieJar)
+
+    def get(self, link: str = "/") -> Reply:
+        """Follow a link."""
+        return self._open(link, None)
+
+    def post(self, link: str, page: str = "/", **fields: str) -> Reply:
+        """Send a form as it stands on ``page``, from which the CSRF token is taken."""
+        token = _CSRF.search(self.get(page).text)
+        assert token, f"{page} holds no form"
+        form = {"csrfmiddlewaretoken": token[1]} | fields
+        return self._open(link, urlencode(form).encode())
+
+    def socket(self, path: str = "/ws") -> ClientConnection:
+        """Open a websocket as this visitor; use it as a context."""
+        cookies = "; ".join(f"{each.name}={each.value}" for each in self.cookies)
+        address = urljoin(self.url.replace("http", "ws", 1), path)
+        headers = {"Cookie": cookies}
+        return connect(address, origin=Origin(self.url), additional_headers=headers, proxy=None)
+
+    def _open(self, link: str, body: bytes | None) -> Reply:
+        direct, kept = ProxyHandler({}), HTTPCookieProcessor(self.cookies)
+        opener: OpenerDirector = build_opener(direct, kept)
+        try:
+            answer = opener.open(urljoin(self.url, link), body, timeout=20)
+        except HTTPError as refusal:
+            answer = refusal
+        with answer:
+            return Reply(answer.status or 0, answer.read().decode(), answer.url)
