@@ -25,6 +25,7 @@ else
 	@$(FLOOR)
 endif
 
+test check: export JPWEB_SECRET_KEY = only-for-tests
 check: export DATABASE_URL = sqlite://:memory:
 check: .venv/dev ## format, lint, types, layers, templates, migrations, settings
 	$(BIN)/ruff format --check .

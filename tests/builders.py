@@ -45,21 +45,21 @@ def stream(*kinds: EventKind | Element) -> list[Element]:
     ]
 
 
-def called(id: str, name: str = "fs_modify_file", **arguments: Any) -> ToolCallRequest:  # noqa: A002
+def called(id: str, name: str = "fs_modify_file", **arguments: Any) -> ToolCallRequest:  # noqa: A002  JP calls it id
     """Return a tool call."""
     return ToolCallRequest(id, name, arguments)
 
 
-def returned(id: str, content: str = "Done.", *, is_error: bool = False) -> ToolCallResponse:  # noqa: A002
+def returned(id: str, content: str = "Done.", *, is_error: bool = False) -> ToolCallResponse:  # noqa: A002  JP calls it id
     """Return the result of a tool call."""
     return ToolCallResponse(id, content, is_error)
 
 
 def asked(
-    id: str,  # noqa: A002
+    id: str,  # noqa: A002  JP calls it id
     text: str = "Apply the changes?",
     *,
-    type: AnswerType | None = None,  # noqa: A002
+    type: AnswerType | None = None,  # noqa: A002  JP calls it id
     source: InquirySource | None = None,
 ) -> InquiryRequest:
     """Return a question: of a tool, yes or no, unless told otherwise."""
@@ -70,6 +70,6 @@ def asked(
     )
 
 
-def answered(id: str, answer: Any = True) -> InquiryResponse:  # noqa: A002
+def answered(id: str, answer: Any = True) -> InquiryResponse:  # noqa: A002  JP calls it id
     """Return an answer."""
     return InquiryResponse(id, Answered(answer))

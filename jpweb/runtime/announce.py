@@ -40,6 +40,6 @@ async def partial(
 
 async def _send(group: str, event: dict[str, str]) -> None:
     layer = get_channel_layer()
-    if layer is None:  # pragma: no cover - the settings always name one
+    if layer is None:  # pragma: no cover  the settings always name one
         raise RuntimeError("CHANNEL_LAYERS names no layer")
     await layer.group_send(group, event)

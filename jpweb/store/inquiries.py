@@ -18,8 +18,8 @@ from django.utils import timezone
 from jpweb.store.errors import AlreadySettled, UnknownInquiry
 from jpweb.store.models import Conversation, Inquiry, JournalEntry, Membership, Run
 from jpweb.store.terms import Role, RunState
-from jpweb.stream import armour, timestamps
-from jpweb.stream.events import ConversationEvent
+from jpweb.stream import armour, timestamps, wire
+from jpweb.stream.events import ConversationEvent, ToolCallRequest
 from jpweb.stream.inquiry import Answered, Cancelled, InquiryRequest, InquiryResponse
 from jpweb.stream.outline import Inquiry as Outlined
 from jpweb.stream.outline import Outline, ToolCall
@@ -115,7 +115,7 @@ def open_row(
         label=_clean(str(note.get("label") or ""))[:200],
         state=OPEN,
         asked_at=_at(event),
-        asker=_clean(str(note.get("tool_name") or asked.source.name or asked.source.tag))[:200],
+        asker=_clean(_asking_tool(entry, note) or asked.source.name or asked.source.tag)[:200],
         **_asked_values(asked),
     )
     row.save(force_insert=True)
@@ -188,6 +188,18 @@ def _derived(conversation: Conversation, found: Outlined, call: ToolCall | None)
             for name, value in values.items():
                 setattr(row, name, value)
     return row
+
+
+def _asking_tool(entry: JournalEntry, note: dict[str, Any]) -> str:
+    """Return the name of the tool whose call asks: the newest call of the noted id."""
+    calls = JournalEntry.objects.filter(
+        conversation_id=entry.conversation_id, kind=ToolCallRequest.TAG
+    ).order_by("-position")
+    for text in calls.values_list("text", flat=True).iterator(chunk_size=20):
+        kind = wire.read(text).kind
+        if isinstance(kind, ToolCallRequest) and kind.id == note.get("tool_call_id"):
+            return kind.name
+    return ""
 
 
 def _asked_values(asked: InquiryRequest) -> dict[str, Any]:

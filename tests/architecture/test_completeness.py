@@ -8,12 +8,21 @@ from typing import get_args
 import pytest
 
 from jpweb.stream import answers, events, inquiry
+from jpweb.web import words
 from tests.architecture.tree import files
 
 TEMPLATES = {str(path) for path in files() if path.parts[0] == "templates"}
 SAMPLES = {path.name for path in files() if path.parts[:3] == ("tests", "samples", "events")}
 OUTCOMES = [outcome.TAG for outcome in get_args(inquiry.Outcome)]
+UNSETTLED = ["open", "unanswered"]
 REASONS = [reason.value for reason in inquiry.CancellationReason]
+
+
+def test_each_tag_has_the_word_that_people_read():
+    assert set(words.KINDS) == {*events.KINDS}
+    assert set(words.STATES) == {*OUTCOMES, *UNSETTLED}
+    assert set(words.REASONS) == {*REASONS}
+    assert set(words.SOURCES) == {source.value for source in inquiry.SourceTag}
 
 
 @pytest.mark.parametrize("tag", events.KINDS)
@@ -22,7 +31,7 @@ def test_each_kind_has_its_template_and_sample(tag: str):
     assert any(name.split(".")[0] == tag for name in SAMPLES)
 
 
-@pytest.mark.parametrize("tag", [*OUTCOMES, "open", "unanswered"])
+@pytest.mark.parametrize("tag", [*OUTCOMES, *UNSETTLED])
 def test_each_outcome_has_its_template(tag: str):
     assert f"templates/outcomes/{tag}.html" in TEMPLATES
 

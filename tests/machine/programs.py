@@ -115,9 +115,7 @@ def _downloaded(program: Program) -> Path | None:
     if expected.is_file():
         return expected
     _say(f"downloading {program.title}: {' '.join(program.download)} ...")
-    done = _run([sys.executable, "-m", *program.download])
-    if done.returncode:
-        _say((done.stderr.strip().splitlines() or ["it failed"])[-1])
+    _run([sys.executable, "-m", *program.download])
     return expected if expected.is_file() else None
 
 

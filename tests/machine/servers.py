@@ -46,7 +46,7 @@ def postgres() -> Iterator[Cluster]:
         account = _unprivileged(folder)
         initdb: list[str | Path] = [programs / "initdb", "-D", folder / "data", "-U", _ACCOUNT]
         initdb += ["-A", "trust", "-E", "UTF8", "--locale=C", "--no-sync"]
-        subprocess.run(initdb, check=True, capture_output=True, cwd=folder, **account)
+        subprocess.run(initdb, check=True, cwd=folder, **account)
         port = free_port()
         command: list[str | Path] = [programs / "postgres", "-D", folder / "data", "-k", folder]
         command += ["-p", str(port), "-h", LOOPBACK, "-c", "fsync=off"]
