@@ -12,25 +12,40 @@ from typing import Any
 
 import environ
 from csp.constants import NONE, SELF
+from django.core.exceptions import ImproperlyConfigured
 
 env = environ.Env()
 
+
+def number(name: str, default: float) -> float:
+    """Return a number from the environment; a mistake is told in one line."""
+    text = env.str(name, default="")
+    try:
+        return float(text) if text else default
+    except ValueError:
+        raise ImproperlyConfigured(f"{name} must be a number, not “{text}”.") from None
+
+
 BASE_DIR = Path(__file__).resolve().parent.parent
 DATA_DIR = Path(env.str("JPWEB_DATA", default=str(BASE_DIR / "var"))).expanduser().resolve()
-PORT = env.int("JPWEB_PORT", default=8000)
+PORT = int(number("JPWEB_PORT", 8000))
 
 
 def _secret_key() -> str:
     """Return the key of this installation, made on first use and readable by its owner alone."""
     path = DATA_DIR / "secret-key"
-    path.parent.mkdir(parents=True, exist_ok=True)
     try:
-        handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-    except FileExistsError:
+        DATA_DIR.mkdir(mode=0o700, parents=True, exist_ok=True)
+        if not path.exists():
+            whole = path.with_name(f"secret-key.{os.getpid()}")
+            whole.touch(mode=0o600)
+            whole.write_text(secrets.token_urlsafe(50))
+            whole.replace(path)
         return path.read_text()
-    with os.fdopen(handle, "w") as file:
-        file.write(secrets.token_urlsafe(50))
-    return path.read_text()
+    except OSError as error:
+        raise ImproperlyConfigured(
+            f"JPWEB_DATA cannot be used: {error.filename}: {error.strerror}."
+        ) from error
 
 
 SECRET_KEY = env.str("JPWEB_SECRET_KEY", default="") or _secret_key()
@@ -97,7 +112,7 @@ if DATABASES["default"]["ENGINE"] == "django.db.backends.sqlite3":
         "init_command": "PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL;",
     }
 else:
-    DATABASES["default"]["OPTIONS"] = {"pool": {"min_size": 1, "max_size": 10}}
+    DATABASES["default"]["OPTIONS"] = {"pool": {"min_size": 1, "max_size": 10, "timeout": 10}}
 
 REDIS_URL = env.str("REDIS_URL", default="")
 CHANNEL_LAYERS: dict[str, dict[str, Any]] = {
@@ -147,12 +162,14 @@ DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 # The provider that plays turns; see jpweb.agent.providers.PROVIDERS.
 PROVIDER = env.str("JPWEB_PROVIDER", default="scripted")
 # Seconds between the pieces that the scripted provider sends.
-SCRIPT_PACE = env.float("JPWEB_SCRIPT_PACE", default=0.03)
+SCRIPT_PACE = number("JPWEB_SCRIPT_PACE", 0.03)
 
 LOGGING = {
     "version": 1,
     "disable_existing_loggers": False,
     "formatters": {"line": {"format": "{asctime} {levelname} {name}: {message}", "style": "{"}},
     "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": "line"}},
+    # It reports every attempt to connect; the error that ends them says enough.
+    "loggers": {"psycopg.pool": {"level": "ERROR"}},
     "root": {"handlers": ["stderr"], "level": env.str("JPWEB_LOG_LEVEL", default="WARNING")},
 }

@@ -1,6 +1,7 @@
 """What the store refuses.
 
 * StoreError
+  + NoDatabase            the database cannot be reached
   + NoWorkspace           there is no ``.jp`` at or above the path
   + UnknownConversation   no such conversation
   + UnknownEvent          no such event in the conversation
@@ -23,6 +24,10 @@ if TYPE_CHECKING:
 
 class StoreError(Exception):
     """Base of everything the store raises; the message is for people."""
+
+
+class NoDatabase(StoreError):
+    """The database cannot be reached."""
 
 
 class NoWorkspace(StoreError):

@@ -12,8 +12,9 @@ from django.db import transaction
 from django.db.models import Q
 
 from jpweb.store import inquiries
-from jpweb.store.errors import UnknownConversation, UnknownEvent
+from jpweb.store.errors import ReadOnly, UnknownConversation, UnknownEvent
 from jpweb.store.models import Conversation, JournalEntry, Run
+from jpweb.store.terms import Origin
 from jpweb.stream import identity, timestamps, wire
 from jpweb.stream.events import ConversationEvent, Element, TurnStart
 from jpweb.stream.inquiry import InquiryRequest, InquiryResponse
@@ -40,8 +41,8 @@ def append(
     """Append events; all or none. Returns the new length.
 
     An ``inquiry_request`` opens a row, an ``inquiry_response`` settles it by compare-and-set.
-    Raises AlreadySettled (and appends nothing) where a response comes second,
-    UnknownConversation where the conversation is gone.
+    Raises AlreadySettled (and appends nothing) where a response comes second, ReadOnly for a
+    mirrored conversation, UnknownConversation where the conversation is gone.
     """
     conversation = _locked(conversation_id)
     for event in events:
@@ -95,6 +96,8 @@ def _locked(conversation_id: int) -> Conversation:
     found = Conversation.objects.select_for_update().filter(pk=conversation_id).first()
     if found is None:
         raise UnknownConversation("This conversation is gone.")
+    if found.origin != Origin.NATIVE:
+        raise ReadOnly("This conversation belongs to jp; what it asks is answered there.")
     return found
 
 

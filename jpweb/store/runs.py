@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime
 
 from django.db import IntegrityError, transaction
+from django.db.models import Q
 from django.utils import timezone
 
 from jpweb.store import journal
@@ -37,10 +38,10 @@ def begin(conversation_id: int, person_id: int, provider: str, holder: str) -> R
         raise AlreadyRunning("A turn is running in this conversation.") from error
 
 
-def end(run_id: int, state: RunState, problem: str = "") -> None:
-    """End a run that is running; does nothing to one that has ended."""
+def end(run_id: int, state: RunState, problem: str = "") -> bool:
+    """End a run that is running; tells whether it was."""
     running = Run.objects.filter(pk=run_id, state=RunState.RUNNING)
-    running.update(state=state, problem=problem[:1000], ended_at=timezone.now())
+    return bool(running.update(state=state, problem=problem[:1000], ended_at=timezone.now()))
 
 
 def latest(conversation_id: int) -> Run | None:
@@ -55,12 +56,15 @@ def lose_stale(holder: str) -> int:
     Their open questions end as ``lost`` and their open tool calls as interrupted, so that the
     record says what happened and the conversation can go on.
     """
-    stale = list(Run.objects.filter(holder=holder, state=RunState.RUNNING))
-    for run in stale:
+    running = Q(state=RunState.RUNNING)
+    # A commit that was under way when its process ended can leave a question behind its run.
+    stale = Run.objects.filter(running | Q(inquiries__state=OPEN), holder=holder).distinct()
+    lost = 0
+    for run in list(stale):
         with transaction.atomic():
             close(run, CancellationReason.LOST)
-            end(run.pk, RunState.LOST, "The server ended before the turn did.")
-    return len(stale)
+            lost += end(run.pk, RunState.LOST, "The server ended before the turn did.")
+    return lost
 
 
 def close(run: Run, reason: CancellationReason) -> None:

@@ -12,6 +12,7 @@ from websockets.sync.client import ClientConnection
 
 from tests.machine.fixtures import Live
 from tests.machine.ports import LOOPBACK
+from tests.machine.servers import Cluster
 from tests.machine.visiting import Visitor
 
 SIGN_IN = "/sign-in"
@@ -101,3 +102,15 @@ def test_a_folder_without_jp_is_one_line_and_leaves_nothing(live: Live, tmp_path
     assert code != 0
     assert str(bare) in refusal(printed)
     assert not list(server.data.glob("*.sqlite3"))
+
+
+def test_it_serves_from_postgres_and_redis(live: Live, postgres: Cluster, redis_url: str):
+    server = live(DATABASE_URL=postgres(), REDIS_URL=redis_url)
+    owner = Visitor(server.url)
+    assert "Demo" in owner.get(server.link).text
+    with owner.socket() as heard:
+        heard.send('{"desk": true, "shown": []}')
+        assert heard.recv(timeout=10)
+        assert server.stop() == 0
+    assert not list(server.data.glob("*.sqlite3"))
+    assert "Traceback" not in server.log_text()

@@ -13,7 +13,7 @@ from jpweb.runtime import desk
 from jpweb.runtime.crossing import in_store
 from jpweb.runtime.secrets import NobodyWaits
 from jpweb.store import inquiries
-from jpweb.store.errors import AlreadySettled
+from jpweb.store.errors import AlreadySettled, ReadOnly
 from jpweb.store.inquiries import Decider
 from jpweb.store.terms import Role
 from jpweb.stream.errors import Unfit
@@ -49,6 +49,8 @@ async def answer(request: Request, inquiry: Inquiry) -> HttpResponse:
         return await _card(request, inquiry, kept, str(problem))
     except AlreadySettled:
         return await _late(request, inquiry, kept)
+    except ReadOnly as problem:
+        return await _card(request, inquiry, kept, str(problem))
     except NobodyWaits:
         problem_text = (
             "The call that asked is not waiting in this server. What you typed was dropped and "
@@ -66,6 +68,8 @@ async def decline(request: Request, inquiry: Inquiry) -> HttpResponse:
         row = await desk.decline(inquiry.pk, _me(request))
     except AlreadySettled:
         return await _late(request, inquiry, "")
+    except ReadOnly as problem:
+        return await _card(request, inquiry, "", str(problem))
     return await _settled(request, row)
 
 

@@ -9,14 +9,13 @@ from typing import IO, Any
 
 from channels.routing import get_default_application
 from django.conf import settings
-from django.core.management import call_command
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from jpweb.cli import server
 from jpweb.cli.progress import bar
 from jpweb.runtime import wiring
-from jpweb.store import accounts, mirror, runs, workspace
-from jpweb.store.errors import NoWorkspace
+from jpweb.store import accounts, mirror, runs, schema, workspace
+from jpweb.store.errors import NoDatabase, NoWorkspace
 
 
 class Command(BaseCommand):
@@ -32,7 +31,7 @@ class Command(BaseCommand):
         try:
             server.check_port(settings.PORT)
             self._prepare(options["workspace"])
-        except (server.PortTaken, NoWorkspace) as problem:
+        except (server.PortTaken, NoDatabase, NoWorkspace) as problem:
             raise CommandError(str(problem)) from problem
         lost = runs.lose_stale(wiring.holder())
         if lost:
@@ -49,7 +48,7 @@ class Command(BaseCommand):
         """Migrate and mirror; raises NoWorkspace before anything is written for a bad path."""
         if path is not None:
             workspace.find(path)
-        call_command("migrate", verbosity=0, interactive=False)
+        schema.prepare()
         owner = accounts.first_owner()
         for source, name in ((mirror.DEMO, "Demo"), (path, "")):
             if source is None:
