@@ -14,7 +14,9 @@ def bar(title: str) -> Iterator[Callable[[int, int, str], None]]:
     """Show a bar on standard error while the block runs; gives what ``mirror`` reports to."""
     console = Console(stderr=True)
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
-    with Progress(*columns, console=console, transient=True) as progress:
+    with Progress(
+        *columns, console=console, transient=True, disable=not console.is_terminal
+    ) as progress:
         task = progress.add_task(title, total=None)
 
         def report(done: int, total: int, _folder: str) -> None:

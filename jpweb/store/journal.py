@@ -64,7 +64,7 @@ def append(
     return conversation.length
 
 
-def replace(conversation: Conversation, read: Sequence[Element]) -> int:
+def replace(conversation: Conversation, read: Sequence[Element], anchors: Sequence[str]) -> int:
     """Make the journal of a mirrored conversation hold ``read``; returns the rows written.
 
     Rows that are the same up to the first difference stay as they are, so growth only adds.
@@ -77,7 +77,6 @@ def replace(conversation: Conversation, read: Sequence[Element]) -> int:
             break
         same += 1
     rows.filter(position__gte=same).delete()
-    anchors = identity.anchors(read)
     fresh = [
         JournalEntry(
             conversation=conversation,

@@ -100,7 +100,7 @@ def _read(
             conversation.turns = len(shown.turns)
             conversation.length = len(read)
             conversation.last_activity = _last_activity(read, about, folder)
-            report.events += journal.replace(conversation, read)
+            report.events += journal.replace(conversation, read, shown.anchors)
             report.inquiries += inquiries.derive(conversation, shown)
             report.unknown += sum(isinstance(e.body, UnknownEvent) for e in read)
             report.broken += sum(isinstance(e.body, BrokenEvent) for e in read)

@@ -14,6 +14,8 @@ from collections import Counter
 from collections.abc import Iterable
 from typing import Any
 
+import msgspec
+
 from jpweb.stream import timestamps
 from jpweb.stream.events import ConfigDelta, ConversationEvent, Element, UnknownEvent
 
@@ -49,11 +51,18 @@ def name(element: Element) -> str:
         says = element.raw
     if isinstance(event_id, str) and _SAFE.fullmatch(event_id):
         return f"e-{event_id}"
-    text = json.dumps(says, ensure_ascii=True, sort_keys=True)
-    digest = hashlib.blake2b(text.encode(), digest_size=10).digest()
+    digest = hashlib.blake2b(_canonical(says), digest_size=10).digest()
     return f"e-{base64.b32encode(digest).decode().lower()}"
 
 
 def numbered(own: str, count: int) -> str:
     """Return the anchor of the ``count``-th of equal elements, from 1."""
     return own if count == 1 else f"{own}-x{count}"
+
+
+def _canonical(says: Any) -> bytes:
+    """Return one spelling of a value; integers past 64 bits are more than the fast one takes."""
+    try:
+        return msgspec.json.encode(says, order="sorted")
+    except (msgspec.MsgspecError, OverflowError, ValueError):
+        return json.dumps(says, sort_keys=True).encode()

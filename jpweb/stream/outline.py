@@ -130,7 +130,12 @@ class Outline:
     """The whole conversation as a reader sees it."""
 
     turns: tuple[OutlineTurn, ...]
-    length: int
+    anchors: tuple[str, ...]
+
+    @property
+    def length(self) -> int:
+        """How many elements there are."""
+        return len(self.anchors)
 
     def states(self) -> dict[str, int]:
         """Return how many inquiries are in each state, those that occur."""
@@ -155,7 +160,7 @@ def outline(elements: Sequence[Element]) -> Outline:
     turns = split(elements)
     last = turns[-1].index if turns else -1
     shown = tuple(_turn(placed, elements, turn, turn.index == last) for turn in turns)
-    return Outline(shown, len(elements))
+    return Outline(shown, tuple(anchors))
 
 
 def _turn(
