@@ -15,6 +15,7 @@
     if (page && page.dataset.conversation) {
       says.conversation = Number(page.dataset.conversation);
       says.length = Number(byId("counts").dataset.length);
+      says.revision = Number(byId("counts").dataset.revision);
       says.run = byId("foot").dataset.run;
     }
     return JSON.stringify(says);

@@ -6,11 +6,12 @@ collected too late), so the process leaves by ``os._exit`` once everything is fl
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import os
 import socket
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine, Iterable
 from typing import Any
 
 from daphne.server import Server
@@ -50,8 +51,23 @@ class QuietServer(Server):  # type: ignore[misc]  # daphne is untyped
         return done
 
 
-def serve(application: Any, port: int, ready: Callable[[], None]) -> None:
-    """Serve until SIGINT or SIGTERM; ``ready`` is called once the port is open."""
+def serve(
+    application: Any,
+    port: int,
+    ready: Callable[[], None],
+    beside: Iterable[Coroutine[Any, Any, None]],
+) -> None:
+    """Serve until SIGINT or SIGTERM; ``ready`` is called once the port is open.
+
+    The coroutines ``beside`` run in the server's loop for as long as they last.
+    """
+    tasks: list[asyncio.Task[None]] = []
+
+    def begin() -> None:
+        loop = asyncio.get_running_loop()
+        tasks.extend(loop.create_task(work) for work in beside)
+
+    reactor.callWhenRunning(lambda: asyncio.get_event_loop().call_soon(begin))
     QuietServer(
         application=application,
         endpoints=[f"tcp:port={port}:interface={HOST}"],

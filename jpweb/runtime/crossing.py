@@ -15,3 +15,10 @@ async def in_store(function: Callable[P, T], /, *args: P.args, **kwargs: P.kwarg
     """Run a function that uses the database, in a thread that may."""
     result: T = await database_sync_to_async(function)(*args, **kwargs)
     return result
+
+
+async def in_background(function: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> T:
+    """Run a function that uses the database for long, in a thread that nothing else waits for."""
+    crossing = database_sync_to_async(function, thread_sensitive=False)
+    result: T = await crossing(*args, **kwargs)
+    return result

@@ -67,7 +67,8 @@ def append(
 def replace(conversation: Conversation, read: Sequence[Element], anchors: Sequence[str]) -> int:
     """Make the journal of a mirrored conversation hold ``read``; returns the rows written.
 
-    Rows that are the same up to the first difference stay as they are, so growth only adds.
+    Rows that are the same up to the first difference stay as they are, so growth only adds; where
+    rows had to go, the conversation has a new revision (which the caller saves).
     """
     rows = JournalEntry.objects.filter(conversation=conversation)
     known = rows.order_by("position").values_list("text", flat=True)
@@ -76,7 +77,8 @@ def replace(conversation: Conversation, read: Sequence[Element], anchors: Sequen
         if text != element_read.raw:
             break
         same += 1
-    rows.filter(position__gte=same).delete()
+    if rows.filter(position__gte=same).delete()[0]:
+        conversation.revision += 1
     fresh = [
         JournalEntry(
             conversation=conversation,

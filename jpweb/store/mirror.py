@@ -9,11 +9,13 @@ from datetime import datetime
 from pathlib import Path
 
 from django.db import transaction
+from django.utils import timezone
 
 from jpweb.store import inquiries, journal, workspace
+from jpweb.store.errors import NoWorkspace
 from jpweb.store.models import Conversation, Workspace
 from jpweb.store.terms import Origin
-from jpweb.store.workspace import FoundConversation, FoundWorkspace, Metadata
+from jpweb.store.workspace import FoundConversation, Metadata
 from jpweb.stream import timestamps, wire
 from jpweb.stream.errors import NotAStream
 from jpweb.stream.events import BrokenEvent, ConversationEvent, Element, UnknownEvent
@@ -32,7 +34,10 @@ class Report:
     inquiries: Counter[str] = field(default_factory=Counter)
     unknown: int = 0
     broken: int = 0
+    gone: int = 0
     problems: list[str] = field(default_factory=list)
+    #: The keys of the conversations that were read anew.
+    changed: list[int] = field(default_factory=list)
 
     def line(self) -> str:
         """Return one line for people."""
@@ -46,6 +51,8 @@ class Report:
             parts.append(f"{self.inquiries.total()} inquiries ({states})")
         if self.unknown or self.broken:
             parts.append(f"{self.unknown} unknown and {self.broken} broken elements, shown raw")
+        if self.gone:
+            parts.append(f"{self.gone} removed by jp and kept here")
         if self.problems:
             parts.append(f"{len(self.problems)} with problems")
         return "; ".join(parts)
@@ -72,28 +79,47 @@ def mirror(
     )
     report = Report()
     folders = list(workspace.conversations(found))
-    known = dict(Conversation.objects.filter(workspace=home).values_list("source", "fingerprint"))
+    own = Conversation.objects.filter(workspace=home)
+    native = set(own.filter(origin=Origin.NATIVE).values_list("jp_id", flat=True))
+    folders = [folder for folder in folders if folder.jp_id not in native]
+    mirrored = own.filter(origin=Origin.MIRRORED)
+    known = dict(mirrored.filter(gone_at=None).values_list("jp_id", "fingerprint"))
     for done, folder in enumerate(folders):
         progress(done, len(folders), folder.folder.name)
         report.conversations += 1
-        if known.get(_source(found, folder)) == folder.fingerprint:
+        if known.get(folder.jp_id) == folder.fingerprint:
             report.unchanged += 1
         else:
-            _read(home, found, folder, report)
+            _read(home, folder, report)
+    here = {folder.jp_id for folder in folders}
+    missing = [key for key in known if key not in here]
+    report.gone = mirrored.filter(jp_id__in=missing).update(gone_at=timezone.now())
     progress(len(folders), len(folders), "")
     return home, report
 
 
-def _read(
-    home: Workspace, found: FoundWorkspace, folder: FoundConversation, report: Report
-) -> None:
+def roots() -> list[Path]:
+    """Return the roots of the mirrored workspaces that are still there, the demo left out."""
+    known = Workspace.objects.exclude(root=str(DEMO)).values_list("root", flat=True)
+    return [Path(root) for root in known if (Path(root) / ".jp").is_dir()]
+
+
+def watchable(root: Path) -> list[Path]:
+    """Return the folders in which the conversations of a workspace change."""
+    try:
+        return [home for home in workspace.find(root).homes if home.is_dir()]
+    except NoWorkspace:
+        return []
+
+
+def _read(home: Workspace, folder: FoundConversation, report: Report) -> None:
     about = workspace.metadata(folder)
     read, problem = _elements(folder)
     problem = problem or about.problem
     if problem:
         report.problems.append(f"{folder.folder.name}: {problem}")
     with transaction.atomic():
-        conversation = _conversation(home, found, folder, about)
+        conversation = _conversation(home, folder, about)
         conversation.problem = problem[:500]
         if read is not None:
             shown = outline(read)
@@ -105,6 +131,7 @@ def _read(
             report.unknown += sum(isinstance(e.body, UnknownEvent) for e in read)
             report.broken += sum(isinstance(e.body, BrokenEvent) for e in read)
         conversation.save()
+        report.changed.append(conversation.pk)
 
 
 def _elements(folder: FoundConversation) -> tuple[list[Element] | None, str]:
@@ -117,9 +144,7 @@ def _elements(folder: FoundConversation) -> tuple[list[Element] | None, str]:
         return None, f"events.json cannot be read: {error}"
 
 
-def _conversation(
-    home: Workspace, found: FoundWorkspace, folder: FoundConversation, about: Metadata
-) -> Conversation:
+def _conversation(home: Workspace, folder: FoundConversation, about: Metadata) -> Conversation:
     conversation, _ = Conversation.objects.get_or_create(
         workspace=home,
         jp_id=folder.jp_id,
@@ -132,8 +157,10 @@ def _conversation(
         conversation.title = about.title.replace("\x00", "\N{REPLACEMENT CHARACTER}")[:500]
         conversation.pinned_at = about.pinned_at
         conversation.labels = about.labels
+        conversation.expires_at = about.expires_at
     conversation.archived = folder.archived
-    conversation.source = _source(found, folder)
+    conversation.gone_at = None
+    conversation.source = folder.folder.name
     conversation.fingerprint = folder.fingerprint
     return conversation
 
@@ -146,7 +173,3 @@ def _last_activity(read: list[Element], about: Metadata, folder: FoundConversati
             if moment is not None:
                 return moment
     return about.last_activated_at or workspace.created_at(folder.jp_id)
-
-
-def _source(found: FoundWorkspace, folder: FoundConversation) -> str:
-    return str(folder.folder.relative_to(found.root))

@@ -11,6 +11,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
+from jpweb.store import silo
 from jpweb.store.errors import NoWorkspace
 from jpweb.stream import timestamps
 
@@ -20,17 +21,29 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 @dataclass(frozen=True, slots=True)
 class FoundWorkspace:
-    """A folder with a ``.jp`` inside."""
+    """A folder with a ``.jp`` inside, and the silo that holds its user's copies."""
 
     root: Path
     jp_id: str
+    silo: Path | None = None
+
+    @property
+    def homes(self) -> list[Path]:
+        """The folders that hold conversations, the silo's first."""
+        homes = [self.root / ".jp" / "conversations"]
+        return homes if self.silo is None else [self.silo / "conversations", *homes]
 
 
 @dataclass(frozen=True, slots=True)
 class FoundConversation:
-    """A conversation's folder. ``fingerprint`` changes when its files may have."""
+    """A conversation's folders: ``folder`` has its events, ``about`` its metadata.
+
+    They differ where workspace and silo hold copies of which one unit is newer here and the
+    other there. ``fingerprint`` changes when the files may have.
+    """
 
     folder: Path
+    about: Path
     jp_id: int
     archived: bool
     fingerprint: str
@@ -43,6 +56,7 @@ class Metadata:
     title: str = ""
     last_activated_at: datetime | None = None
     pinned_at: datetime | None = None
+    expires_at: datetime | None = None
     labels: dict[str, str] = field(default_factory=dict)
     problem: str = ""
 
@@ -54,7 +68,8 @@ def find(path: Path) -> FoundWorkspace:
         for folder in (start, *start.parents):
             if (folder / ".jp").is_dir():
                 root = folder.resolve()
-                return FoundWorkspace(root, _workspace_id(root))
+                jp_id = _workspace_id(root)
+                return FoundWorkspace(root, jp_id, silo.find(root, jp_id))
     except OSError as error:
         raise NoWorkspace(f"{error.filename}: {error.strerror}") from error
     raise NoWorkspace(
@@ -64,25 +79,24 @@ def find(path: Path) -> FoundWorkspace:
 
 
 def conversations(workspace: FoundWorkspace) -> Iterator[FoundConversation]:
-    """Yield the conversations, archived ones too. Raises NoWorkspace for an unreadable folder."""
-    home = workspace.root / ".jp" / "conversations"
-    for parent, archived in ((home, False), (home / ".archive", True)):
-        if not parent.is_dir():
-            continue
-        try:
-            folders = sorted(parent.iterdir())
-        except OSError as error:
-            raise NoWorkspace(f"{parent} cannot be read: {error.strerror}") from error
-        for folder in folders:
-            head = folder.name.partition("-")[0]
-            if head.isascii() and head.isdigit() and folder.is_dir():
-                yield FoundConversation(folder, int(head), archived, _fingerprint(folder))
+    """Yield the conversations of both roots by id, archived ones too.
+
+    Of two copies the newer one counts, for the metadata and for the stream each; a tie goes to
+    the silo. Raises NoWorkspace for an unreadable folder.
+    """
+    live = _copies(workspace.homes)
+    archived = _copies([home / ".archive" for home in reversed(workspace.homes)])
+    for jp_id, folders in sorted(live.items()):
+        yield _found(jp_id, folders, archived=False)
+    for jp_id, folders in sorted(archived.items()):
+        if jp_id not in live:
+            yield _found(jp_id, folders[:1], archived=True)
 
 
 def metadata(found: FoundConversation) -> Metadata:
     """Read ``metadata.json``. Never fails."""
     try:
-        value = json.loads((found.folder / "metadata.json").read_bytes())
+        value = json.loads((found.about / "metadata.json").read_bytes())
     except OSError as error:
         return Metadata(problem=f"metadata.json: {error.strerror}")
     except (ValueError, RecursionError) as error:
@@ -94,6 +108,7 @@ def metadata(found: FoundConversation) -> Metadata:
         title=value["title"] if isinstance(value.get("title"), str) else "",
         last_activated_at=_instant(value.get("last_activated_at")),
         pinned_at=_instant(value.get("pinned_at")),
+        expires_at=_instant(value.get("expires_at")),
         labels={str(k): str(v) for k, v in labels.items()} if isinstance(labels, dict) else {},
     )
 
@@ -120,15 +135,53 @@ def _instant(value: Any) -> datetime | None:
     return timestamps.parse(value) if isinstance(value, str) else None
 
 
-def _fingerprint(folder: Path) -> str:
-    parts = []
-    for name in ("metadata.json", "events.json"):
+def _copies(homes: list[Path]) -> dict[int, list[Path]]:
+    """Return the folders of each conversation, one a home, in the order of the homes."""
+    found: dict[int, list[Path]] = {}
+    for home in homes:
+        if not home.is_dir():
+            continue
         try:
-            seen = (folder / name).stat()
-            parts.append(f"{seen.st_size}.{seen.st_mtime_ns}.{seen.st_ino}")
-        except OSError:
-            parts.append("none")
-    return "/".join(parts)
+            entries = sorted(home.iterdir())
+        except OSError as error:
+            raise NoWorkspace(f"{home} cannot be read: {error.strerror}") from error
+        for folder in entries:
+            head = folder.name.partition("-")[0]
+            if not (head.isascii() and head.isdigit() and folder.is_dir()):
+                continue
+            folders = found.setdefault(int(head), [])
+            if not any(known.parent == home for known in folders):
+                folders.append(folder)
+    return found
+
+
+def _found(jp_id: int, folders: list[Path], *, archived: bool) -> FoundConversation:
+    # max() keeps the first of equals, and the silo comes first.
+    stream = max(folders, key=lambda f: _changed(f, "events.json", "base_config.json"))
+    about = max(folders, key=lambda f: _changed(f, "metadata.json"))
+    seen = (about / "metadata.json", stream / "events.json")
+    fingerprint = "/".join(_fingerprint(path) for path in seen)
+    return FoundConversation(stream, about, jp_id, archived, fingerprint)
+
+
+def _changed(folder: Path, *names: str) -> int:
+    """Return when one of the files changed last, in nanoseconds; -1 where there is none."""
+    return max(_mtime(folder / name) for name in names)
+
+
+def _mtime(path: Path) -> int:
+    try:
+        return path.stat().st_mtime_ns
+    except OSError:
+        return -1
+
+
+def _fingerprint(path: Path) -> str:
+    try:
+        seen = path.stat()
+    except OSError:
+        return "none"
+    return f"{seen.st_size}.{seen.st_mtime_ns}.{seen.st_ino}"
 
 
 def _workspace_id(root: Path) -> str:

@@ -25,8 +25,7 @@ class PageConsumer(AsyncWebsocketConsumer):
 
     person: int | None = None
     conversation: int | None = None
-    length = 0
-    run = ""
+    page = live.Shown()
     shown: set[int] | None = None
 
     async def connect(self) -> None:
@@ -43,14 +42,18 @@ class PageConsumer(AsyncWebsocketConsumer):
             return
         try:
             says = json.loads(text_data or "")
-            conversation, length = says.get("conversation"), int(says.get("length") or 0)
+            conversation = says.get("conversation")
+            self.conversation = None if conversation is None else int(conversation)
+            self.page = live.Shown(
+                int(says.get("length") or 0),
+                int(says.get("revision") or 0),
+                str(says.get("run") or ""),
+            )
             shown = {int(key) for key in says.get("shown") or []}
         except (ValueError, TypeError, AttributeError):
             await self.close(MALFORMED)
             return
-        if conversation is not None:
-            self.conversation = int(conversation)
-            self.length, self.run = length, str(says.get("run") or "")
+        if self.conversation is not None:
             await self._join(announce.conversation_group(self.conversation))
         for workspace in await in_store(accounts.workspaces, self.person, Role.RESPONDER):
             await self._join(announce.workspace_group(workspace.pk))
@@ -63,13 +66,11 @@ class PageConsumer(AsyncWebsocketConsumer):
         if self.person is None or self.conversation is None:
             return
         try:
-            changes = await in_store(
-                live.conversation, self.person, self.conversation, self.length, self.run
-            )
+            changes = await in_store(live.conversation, self.person, self.conversation, self.page)
         except (Http404, PermissionDenied):
             await self.close(FORBIDDEN)
             return
-        self.length, self.run = changes.length, changes.run
+        self.page = changes.page
         if changes.html:
             await self.send(changes.html)
 

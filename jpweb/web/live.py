@@ -23,34 +23,48 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
+class Shown:
+    """What a page shows of a conversation: so many entries, of which revision, which run."""
+
+    length: int = 0
+    revision: int = 0
+    run: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class Changes:
     """Fragments, and what the page shows once it has them."""
 
     html: str
-    length: int
-    run: str
+    page: Shown
 
 
-def conversation(person_id: int, conversation_id: int, after: int, run: str) -> Changes:
-    """Return what changed in a conversation after position ``after``.
+def conversation(person_id: int, conversation_id: int, page: Shown) -> Changes:
+    """Return what changed in a conversation since the page was made.
 
-    ``run`` is the state of the run that the page shows. Raises Http404, PermissionDenied.
+    Where entries were replaced the whole transcript is sent. Raises Http404, PermissionDenied.
     """
     found = access.readable(person_id, conversation_id)
     read = journal.elements(conversation_id)
     shown = outline(read)
     now = run_key(conversation_id)
-    parts = _turns(shown, after, found) if len(read) > after else []
+    parts: list[str] = []
+    if found.revision != page.revision:
+        parts = [_whole(shown, found)]
+    elif len(read) > page.length:
+        parts = _turns(shown, page.length, found)
     if parts:
         # What was being received is on record; the next piece of text shows itself again.
         parts.append(render_to_string("conversations/_partial.html", {"text": ""}))
         parts.append(
-            render_to_string("conversations/_counts.html", {"outline": shown, "oob": True})
+            render_to_string(
+                "conversations/_counts.html", {"outline": shown, "conversation": found, "oob": True}
+            )
         )
-    if now != run:
+    if now != page.run:
         context = composer(person_id, found) | {"oob": True}
         parts.append(render_to_string("conversations/_composer.html", context))
-    return Changes("".join(parts), len(read), now)
+    return Changes("".join(parts), Shown(len(read), found.revision, now))
 
 
 def desk(
@@ -92,6 +106,11 @@ def composer(person_id: int, found: Conversation) -> dict[str, object]:
         "run_key": run_key(found.pk),
         "may_run": access.may(person_id, found.workspace_id, Role.RESPONDER),
     }
+
+
+def _whole(shown: Outline, found: Conversation) -> str:
+    context = {"outline": shown, "conversation": found}
+    return render_to_string("conversations/_replace_all.html", context)
 
 
 def _turns(shown: Outline, after: int, found: Conversation) -> list[str]:

@@ -13,7 +13,7 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from jpweb.cli import server
 from jpweb.cli.progress import bar
-from jpweb.runtime import wiring
+from jpweb.runtime import watching, wiring
 from jpweb.store import accounts, mirror, runs, schema, workspace
 from jpweb.store.errors import NoDatabase, NoWorkspace
 
@@ -38,7 +38,8 @@ class Command(BaseCommand):
             self.stdout.write(
                 f"{lost} turn(s) were running when the server last ended; see Questions."
             )
-        server.serve(get_default_application(), settings.PORT, self._greet)
+        following = [watching.follow(root) for root in mirror.roots()]
+        server.serve(get_default_application(), settings.PORT, self._greet, following)
         runs.lose_stale(wiring.holder())
         self.stdout.write("Stopped.")
         lock.close()

@@ -1,0 +1,45 @@
+"""Follows the files of mirrored workspaces, so that a running ``jp`` is on the page at once."""
+
+from __future__ import annotations
+
+import logging
+from pathlib import Path
+
+from watchfiles import awatch
+
+from jpweb.runtime import announce
+from jpweb.runtime.crossing import in_background
+from jpweb.store import mirror
+from jpweb.store.errors import StoreError
+
+logger = logging.getLogger(__name__)
+
+#: Milliseconds of quiet after which changed files are read.
+QUIET = 100
+#: Milliseconds between two looks at files that nothing was reported of.
+LOOK = 10_000
+
+
+async def follow(root: Path) -> None:
+    """Mirror a workspace whenever its files change; ends when they can no longer be watched."""
+    homes = await in_background(mirror.watchable, root)
+    if not homes:
+        return
+    # A look now and then as well: what changed before the watch began, or was not reported.
+    async for _ in awatch(
+        *homes, step=QUIET // 2, debounce=QUIET * 4, rust_timeout=LOOK, yield_on_timeout=True
+    ):
+        await refresh(root)
+
+
+async def refresh(root: Path) -> None:
+    """Read what changed in a workspace and tell those who look at it."""
+    try:
+        _, report = await in_background(mirror.mirror, root)
+    except StoreError as problem:
+        logger.warning("%s cannot be mirrored: %s", root, problem)
+        return
+    for line in report.problems:
+        logger.warning("%s", line)
+    for conversation_id in report.changed:
+        await announce.conversation(conversation_id)
