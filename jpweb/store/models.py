@@ -95,6 +95,8 @@ class Conversation(models.Model):
 class JournalEntry(models.Model):
     """One element of a conversation. ``text`` is its JSON as it came; the rest is derived."""
 
+    TABLE = "store_journalentry"
+
     conversation = models.ForeignKey(Conversation, models.CASCADE, related_name="journal")
     position = models.PositiveIntegerField()
     text = models.TextField()
@@ -102,6 +104,7 @@ class JournalEntry(models.Model):
     anchor = models.CharField(max_length=60)
 
     class Meta:
+        db_table = "store_journalentry"
         constraints: ClassVar = [
             models.UniqueConstraint(
                 fields=["conversation", "position"], name="one_entry_a_position"

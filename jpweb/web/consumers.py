@@ -18,6 +18,8 @@ from jpweb.web import live
 
 #: Close codes that tell the browser not to come back.
 SIGNED_OUT, FORBIDDEN, MALFORMED = 4401, 4404, 4400
+#: The largest key that a database has.
+LARGEST = 2**63 - 1
 
 
 class PageConsumer(AsyncWebsocketConsumer):
@@ -43,15 +45,15 @@ class PageConsumer(AsyncWebsocketConsumer):
         try:
             says = json.loads(text_data or "")
             conversation = says.get("conversation")
-            self.conversation = None if conversation is None else int(conversation)
+            self.conversation = None if conversation is None else _whole(conversation)
             self.page = live.Shown(
-                int(says.get("length") or 0),
-                int(says.get("revision") or 0),
+                _whole(says.get("length") or 0),
+                _whole(says.get("revision") or 0),
                 str(says.get("run") or ""),
             )
-            shown = {int(key) for key in says.get("shown") or []}
-        except (ValueError, TypeError, AttributeError):
-            await self.close(MALFORMED)
+            shown = {_whole(key) for key in says.get("shown") or []}
+        except (ValueError, TypeError, AttributeError, OverflowError, RecursionError):
+            await self._leave(MALFORMED)
             return
         if self.conversation is not None:
             await self._join(announce.conversation_group(self.conversation))
@@ -68,7 +70,7 @@ class PageConsumer(AsyncWebsocketConsumer):
         try:
             changes = await in_store(live.conversation, self.person, self.conversation, self.page)
         except (Http404, PermissionDenied):
-            await self.close(FORBIDDEN)
+            await self._leave(FORBIDDEN)
             return
         self.page = changes.page
         if changes.html:
@@ -83,9 +85,24 @@ class PageConsumer(AsyncWebsocketConsumer):
         await self.send(html)
 
     async def conversation_partial(self, event: dict[str, Any]) -> None:
+        if self.conversation is None:
+            return
         await self.send(render_to_string("conversations/_partial.html", event))
+
+    async def _leave(self, code: int) -> None:
+        """Close, and send nothing more: signals still come until the groups are left."""
+        self.person = self.conversation = None
+        await self.close(code)
 
     async def _join(self, group: str) -> None:
         if group not in self.groups:
             self.groups.append(group)
             await self.channel_layer.group_add(group, self.channel_name)
+
+
+def _whole(value: Any) -> int:
+    """Read a key or a count. Raises ValueError, TypeError, OverflowError."""
+    number = int(value)
+    if not 0 <= number <= LARGEST:
+        raise ValueError(number)
+    return number

@@ -88,7 +88,7 @@ def desk(
         for row in here
         if row.pk not in shown
     ]
-    parts += [_settled(key) for key in sorted(set(shown) - keys)]
+    parts += [_settled(person_id, key) for key in sorted(set(shown) - keys)]
     return "".join(parts), keys
 
 
@@ -138,9 +138,13 @@ def _fragment(name: str, turn: OutlineTurn, found: Conversation) -> str:
     return render_to_string(name, {"turn": turn, "conversation": found})
 
 
-def _settled(key: int) -> str:
+def _settled(person_id: int, key: int) -> str:
+    """Render what became of a card. The page names the key, so the row may be anybody's."""
     try:
         row = inquiries.get(key)
     except UnknownInquiry:
+        row = None
+    may_read = row and access.may(person_id, row.conversation.workspace_id, Role.READER)
+    if row is None or row.state == inquiries.OPEN or not may_read:
         return render_to_string("questions/_gone.html", {"key": key})
     return render_to_string("questions/_settled.html", {"row": row, "oob": True})
