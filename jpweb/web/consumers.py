@@ -14,7 +14,7 @@ from jpweb.runtime import announce
 from jpweb.runtime.crossing import in_store
 from jpweb.store import accounts
 from jpweb.store.terms import Role
-from jpweb.web import live
+from jpweb.web import changes
 
 #: Close codes that tell the browser not to come back.
 SIGNED_OUT, FORBIDDEN, MALFORMED = 4401, 4404, 4400
@@ -27,7 +27,7 @@ class PageConsumer(AsyncWebsocketConsumer):
 
     person: int | None = None
     conversation: int | None = None
-    page = live.Shown()
+    page = changes.Shown()
     shown: set[int] | None = None
 
     async def connect(self) -> None:
@@ -46,7 +46,7 @@ class PageConsumer(AsyncWebsocketConsumer):
             says = json.loads(text_data or "")
             conversation = says.get("conversation")
             self.conversation = None if conversation is None else _whole(conversation)
-            self.page = live.Shown(
+            self.page = changes.Shown(
                 _whole(says.get("length") or 0),
                 _whole(says.get("revision") or 0),
                 str(says.get("run") or ""),
@@ -68,18 +68,20 @@ class PageConsumer(AsyncWebsocketConsumer):
         if self.person is None or self.conversation is None:
             return
         try:
-            changes = await in_store(live.conversation, self.person, self.conversation, self.page)
+            changes = await in_store(
+                changes.conversation, self.person, self.conversation, self.page
+            )
         except (Http404, PermissionDenied):
             await self._leave(FORBIDDEN)
             return
-        self.page = changes.page
-        if changes.html:
-            await self.send(changes.html)
+        self.page = new.page
+        if new.html:
+            await self.send(new.html)
 
     async def questions_changed(self, event: dict[str, Any]) -> None:
         if self.person is None:
             return
-        html, keys = await in_store(live.desk, self.person, self.conversation, self.shown)
+        html, keys = await in_store(changes.desk, self.person, self.conversation, self.shown)
         if self.shown is not None:
             self.shown = keys
         await self.send(html)

@@ -16,7 +16,7 @@ from jpweb.store.errors import StoreError, UnknownEvent
 from jpweb.store.inquiries import Decider
 from jpweb.store.terms import Role
 from jpweb.stream.outline import outline
-from jpweb.web import access, live
+from jpweb.web import access, changes
 
 if TYPE_CHECKING:
     from jpweb.store.models import Conversation
@@ -47,7 +47,7 @@ def detail(request: Request, conversation: Conversation) -> HttpResponse:
         "questions": list(waiting),
         "provider": wiring.provider_name(),
     }
-    context |= live.composer(request.user.pk, conversation)
+    context |= changes.composer(request.user.pk, conversation)
     return render(request, "conversations/detail.html", context)
 
 

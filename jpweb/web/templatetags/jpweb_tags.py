@@ -12,12 +12,13 @@ from django.utils import timezone
 from django.utils.safestring import SafeString
 from django.utils.timesince import timesince
 
+from jpweb.runtime import prose
 from jpweb.store import inquiries
 from jpweb.stream import timestamps
 from jpweb.stream.events import BrokenEvent, ConversationEvent, Element
 from jpweb.stream.inquiry import Cancelled, InquiryRequest
 from jpweb.stream.outline import Entry, Inquiry, Item, Placed, StrayInquiry, ToolCall
-from jpweb.web import prose, words
+from jpweb.web import words
 
 if TYPE_CHECKING:
     from jpweb.store.models import Conversation
