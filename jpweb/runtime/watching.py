@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Callable
 from pathlib import Path
 
 from watchfiles import awatch
@@ -11,6 +12,7 @@ from jpweb.runtime import announce
 from jpweb.runtime.crossing import in_background
 from jpweb.store import mirror
 from jpweb.store.errors import StoreError
+from jpweb.store.mirror import Report
 
 logger = logging.getLogger(__name__)
 
@@ -20,8 +22,16 @@ QUIET = 100
 LOOK = 10_000
 
 
-async def follow(root: Path) -> None:
-    """Mirror a workspace whenever its files change; ends when they can no longer be watched."""
+def _log(report: Report) -> None:
+    for line in report.problems:
+        logger.warning("%s", line)
+
+
+async def follow(root: Path, tell: Callable[[Report], None] = _log) -> None:
+    """Mirror a workspace whenever its files change; ends when they can no longer be watched.
+
+    ``tell`` gets the report of every pass that found something.
+    """
     homes = await in_background(mirror.watchable, root)
     if not homes:
         return
@@ -29,17 +39,17 @@ async def follow(root: Path) -> None:
     async for _ in awatch(
         *homes, step=QUIET // 2, debounce=QUIET * 4, rust_timeout=LOOK, yield_on_timeout=True
     ):
-        await refresh(root)
+        await refresh(root, tell)
 
 
-async def refresh(root: Path) -> None:
+async def refresh(root: Path, tell: Callable[[Report], None]) -> None:
     """Read what changed in a workspace and tell those who look at it."""
     try:
         _, report = await in_background(mirror.mirror, root)
     except StoreError as problem:
         logger.warning("%s cannot be mirrored: %s", root, problem)
         return
-    for line in report.problems:
-        logger.warning("%s", line)
+    if report.changed or report.gone:
+        tell(report)
     for conversation_id in report.changed:
         await announce.conversation(conversation_id)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
@@ -17,6 +17,7 @@ from jpweb.store.models import Conversation, Workspace
 from jpweb.store.terms import Origin
 from jpweb.store.workspace import FoundConversation, Metadata
 from jpweb.stream import timestamps, wire
+from jpweb.stream.census import Census, census
 from jpweb.stream.errors import NotAStream
 from jpweb.stream.events import BrokenEvent, ConversationEvent, Element, UnknownEvent
 from jpweb.stream.outline import outline
@@ -96,6 +97,13 @@ def mirror(
     report.gone = mirrored.filter(jp_id__in=missing).update(gone_at=timezone.now())
     progress(len(folders), len(folders), "")
     return home, report
+
+
+def counted(home: Workspace) -> Iterator[tuple[Conversation, Census]]:
+    """Yield the mirrored conversations of a workspace with what they hold, one at a time."""
+    mirrored = Conversation.objects.filter(workspace=home, origin=Origin.MIRRORED)
+    for conversation in mirrored.order_by("jp_id").iterator():
+        yield conversation, census(journal.elements(conversation.pk))
 
 
 def roots() -> list[Path]:

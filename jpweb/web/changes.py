@@ -140,11 +140,12 @@ def _fragment(name: str, turn: OutlineTurn, found: Conversation) -> str:
 
 def _settled(person_id: int, key: int) -> str:
     """Render what became of a card. The page names the key, so the row may be anybody's."""
+    gone = render_to_string("questions/_gone.html", {"key": key})
     try:
         row = inquiries.get(key)
     except UnknownInquiry:
-        row = None
-    may_read = row and access.may(person_id, row.conversation.workspace_id, Role.READER)
-    if row is None or row.state == inquiries.OPEN or not may_read:
-        return render_to_string("questions/_gone.html", {"key": key})
+        return gone
+    may_read = access.may(person_id, row.conversation.workspace_id, Role.READER)
+    if row.state == inquiries.OPEN or not may_read:
+        return gone
     return render_to_string("questions/_settled.html", {"row": row, "oob": True})

@@ -68,9 +68,7 @@ class PageConsumer(AsyncWebsocketConsumer):
         if self.person is None or self.conversation is None:
             return
         try:
-            new = await in_store(
-                changes.conversation, self.person, self.conversation, self.page
-            )
+            new = await in_store(changes.conversation, self.person, self.conversation, self.page)
         except (Http404, PermissionDenied):
             await self._leave(FORBIDDEN)
             return

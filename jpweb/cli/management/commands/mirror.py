@@ -1,32 +1,89 @@
-"""Copy what is new in a JP workspace, once."""
+"""Copy what is new in a JP workspace, once or for as long as it changes."""
 
 from __future__ import annotations
 
+import asyncio
+import json
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
+from rich.console import Console
+from rich.table import Table
 
 from jpweb.cli.progress import bar
-from jpweb.store import accounts, mirror
-from jpweb.store.errors import NoWorkspace
+from jpweb.runtime import watching
+from jpweb.store import accounts, mirror, schema
+from jpweb.store.errors import NoDatabase, NoWorkspace
+
+if TYPE_CHECKING:
+    from jpweb.store.mirror import Report
+    from jpweb.store.models import Conversation, Workspace
+    from jpweb.stream.census import Census
 
 
 class Command(BaseCommand):
-    """``manage.py mirror PATH``."""
+    """``manage.py mirror PATH [--watch] [--json]``."""
 
     help = "Mirror the JP workspace at or above PATH; unchanged conversations cost a look each."
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("path", type=Path)
+        parser.add_argument("--watch", action="store_true", help="go on until Ctrl-C")
+        parser.add_argument("--json", action="store_true", help="print what was found as JSON")
 
     def handle(self, *args: Any, **options: Any) -> None:
         try:
+            schema.prepare()
             with bar(f"Reading {options['path']}") as progress:
                 home, report = mirror.mirror(options["path"], "", progress)
-        except NoWorkspace as problem:
+        except (NoDatabase, NoWorkspace) as problem:
             raise CommandError(str(problem)) from problem
         accounts.make_owner(accounts.first_owner(), home)
-        self.stdout.write(f"{home.name}: {report.line()}")
+        if options["json"]:
+            self._print_json(home, report)
+        else:
+            self._print_table(home, report)
+        if options["watch"]:
+            self._watch(Path(home.root))
+
+    def _print_json(self, home: Workspace, report: Report) -> None:
+        found = {
+            "workspace": {"root": home.root, "id": home.jp_id, "name": home.name},
+            "problems": report.problems,
+            "conversations": [_entry(c, counts) for c, counts in mirror.counted(home)],
+        }
+        self.stdout.write(json.dumps(found, indent=2, ensure_ascii=False))
+
+    def _print_table(self, home: Workspace, report: Report) -> None:
+        table = Table("conversation", "events", "turns", "inquiries", "unknown", "broken")
+        for conversation, counts in mirror.counted(home):
+            inquiries = ", ".join(f"{n} {state}" for state, n in counts.inquiries.items())
+            plain = (counts.elements, counts.turns, inquiries, counts.unknown, counts.broken)
+            table.add_row(conversation.source, *(str(cell) for cell in plain))
+        Console().print(table)
+        self._tell(report)
+
+    def _tell(self, report: Report) -> None:
+        self.stdout.write(report.line())
+        self.stdout.flush()
         for line in report.problems:
             self.stderr.write(f"  {line}")
+
+    def _watch(self, root: Path) -> None:
+        self.stderr.write("Watching; Ctrl-C ends it.")
+        try:
+            asyncio.run(watching.follow(root, self._tell))
+        except KeyboardInterrupt:
+            self.stderr.write("Stopped.")
+
+
+def _entry(conversation: Conversation, counts: Census) -> dict[str, Any]:
+    return {
+        "id": f"jp-c{conversation.jp_id}",
+        "title": conversation.title,
+        "folder": conversation.source,
+        "archived": conversation.archived,
+        "removed": conversation.gone_at is not None,
+        "problem": conversation.problem,
+    } | counts.to_json()

@@ -1,0 +1,51 @@
+"""What a stream holds, counted."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from jpweb.stream.events import BrokenEvent, Element, UnknownEvent
+from jpweb.stream.outline import outline
+
+
+@dataclass(frozen=True, slots=True)
+class Census:
+    """Counts of one stream. ``kinds`` adds up to all elements, unknown and broken ones included."""
+
+    kinds: dict[str, int] = field(default_factory=dict)
+    turns: int = 0
+    inquiries: dict[str, int] = field(default_factory=dict)
+    unknown: int = 0
+    broken: int = 0
+
+    @property
+    def elements(self) -> int:
+        """How many elements there are."""
+        return sum(self.kinds.values())
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the counts as they are printed."""
+        return {
+            "elements": self.elements,
+            "kinds": self.kinds,
+            "turns": self.turns,
+            "inquiries": self.inquiries,
+            "unanswered": self.inquiries.get("unanswered", 0),
+            "unknown": self.unknown,
+            "broken": self.broken,
+        }
+
+
+def census(elements: Sequence[Element]) -> Census:
+    """Count a stream."""
+    shown = outline(elements)
+    return Census(
+        kinds=dict(sorted(Counter(element.tag for element in elements).items())),
+        turns=len(shown.turns),
+        inquiries=dict(sorted(shown.states().items())),
+        unknown=sum(isinstance(element.body, UnknownEvent) for element in elements),
+        broken=sum(isinstance(element.body, BrokenEvent) for element in elements),
+    )
