@@ -39,6 +39,8 @@ BENCHMARKS = {
     each.name: each
     for each in [
         Benchmark("import.largest", "ms", 2.0, "tests.load.importing.largest"),
+        Benchmark("import.million", "s", 2.0, "tests.load.million.time"),
+        Benchmark("import.memory", "MB", 1.1, "tests.load.million.memory"),
     ]
 }
 

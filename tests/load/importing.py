@@ -26,7 +26,7 @@ from jpweb.store import mirror
 from tests.load.benchmark import Progress, interleaved
 
 _BESIDE = Path(settings.BASE_DIR).parent / "shared" / "workspace"
-_PRAGMAS = "PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL; PRAGMA foreign_keys=ON;"
+PRAGMAS = "PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL; PRAGMA foreign_keys=ON;"
 
 #: The rows that an import makes, a table each, in the order in which they can be inserted.
 Rows = dict[str, list[tuple[Any, ...]]]
@@ -38,9 +38,9 @@ def largest(progress: Progress) -> tuple[float, float]:
         folder = Path(scratch)
         events = _alone(folder / "workspace")
         empty = folder / "empty.sqlite3"
-        with _database(empty):
+        with database(empty):
             call_command("migrate", verbosity=0)
-        rows = _made(folder, empty)
+        rows = made(folder, empty, folder / "workspace")
         value, floor = interleaved(
             lambda: _mirrored(folder, empty), lambda: _bare(folder, empty, events, rows), progress
         )
@@ -70,10 +70,10 @@ def _alone(home: Path) -> Path:
     return copy / "events.json"
 
 
-def _made(folder: Path, empty: Path) -> Rows:
+def made(folder: Path, empty: Path, home: Path) -> Rows:
     """Import once and return the rows that were not there before."""
-    with _database(_fresh(folder, empty)) as path:
-        mirror.mirror(folder / "workspace")
+    with database(_fresh(folder, empty)) as path:
+        mirror.mirror(home)
         with sqlite3.connect(path) as reader:
             tables = [model._meta.db_table for model in apps.get_app_config("store").get_models()]
             every = {t: f"SELECT * FROM {t}" for t in tables}  # noqa: S608  Django's own names
@@ -83,7 +83,7 @@ def _made(folder: Path, empty: Path) -> Rows:
 
 
 def _mirrored(folder: Path, empty: Path) -> float:
-    with _database(_fresh(folder, empty)):
+    with database(_fresh(folder, empty)):
         connection.ensure_connection()
         began = perf_counter()
         mirror.mirror(folder / "workspace")
@@ -91,9 +91,8 @@ def _mirrored(folder: Path, empty: Path) -> float:
 
 
 def _bare(folder: Path, empty: Path, events: Path, rows: Rows) -> float:
-    writer = sqlite3.connect(_fresh(folder, empty))
-    try:
-        writer.executescript(_PRAGMAS)
+    with writing(_fresh(folder, empty)) as writer:
+        writer.executescript(PRAGMAS)
         began = perf_counter()
         json.loads(events.read_bytes())
         with writer:
@@ -102,6 +101,14 @@ def _bare(folder: Path, empty: Path, events: Path, rows: Rows) -> float:
                 insert = f"INSERT INTO {table} VALUES ({marks})"  # noqa: S608  Django's own names
                 writer.executemany(insert, values)
         return perf_counter() - began
+
+
+@contextmanager
+def writing(path: Path) -> Iterator[sqlite3.Connection]:
+    """Open a database without Django."""
+    writer = sqlite3.connect(path)
+    try:
+        yield writer
     finally:
         writer.close()
 
@@ -114,7 +121,7 @@ def _fresh(folder: Path, empty: Path) -> Path:
 
 
 @contextmanager
-def _database(path: Path) -> Iterator[Path]:
+def database(path: Path) -> Iterator[Path]:
     """Let Django use this SQLite file."""
     connection.close()
     connection.settings_dict["NAME"] = str(path)

@@ -1,0 +1,136 @@
+"""The mirror over a workspace of many conversations: its time, and that its memory stays flat."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import sqlite3
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from time import perf_counter
+
+from django.core.management import call_command
+
+from jpweb.store import mirror
+from tests.load.benchmark import Progress
+from tests.load.importing import PRAGMAS, Rows, database, made, writing
+from tests.load.synthetic import conversation
+
+#: Events of one conversation, and how many conversations make a million.
+EVENTS = 1000
+MANY = int(os.environ.get("JPWEB_BENCH_CONVERSATIONS", "1000"))
+#: What the memory of many is compared with.
+FEW = max(MANY // 20, 1)
+FIRST = 17_700_000_000
+
+
+def time(progress: Progress) -> tuple[float, float]:
+    """Return the seconds of the mirror and of the floor, one after the other, once each."""
+    with tempfile.TemporaryDirectory(prefix="jpweb-bench-") as scratch:
+        folder = Path(scratch)
+        empty = folder / "empty.sqlite3"
+        with database(empty):
+            call_command("migrate", verbosity=0)
+        home = workspace(folder / "many", MANY, progress)
+        rows = made(folder, empty, workspace(folder / "one", 1, progress))
+        value = _mirrored(home, folder, empty, progress)
+        return value, _bare(home, folder, empty, rows)
+
+
+def memory(progress: Progress) -> tuple[float, float]:
+    """Return the peak megabytes of a process that mirrors many conversations, and few."""
+    peaks = []
+    with tempfile.TemporaryDirectory(prefix="jpweb-bench-") as scratch:
+        for step, count in enumerate((FEW, MANY)):
+            home = workspace(Path(scratch) / str(count), count, progress)
+            progress(step, 2)
+            peaks.append(_peak(home, Path(scratch) / f"data-{count}"))
+            shutil.rmtree(home)
+    return peaks[1], peaks[0]
+
+
+def workspace(home: Path, conversations: int, progress: Progress) -> Path:
+    """Write a workspace of equal conversations with ids of their own."""
+    text = conversation(EVENTS)
+    for number in range(conversations):
+        folder = home / ".jp" / "conversations" / f"{FIRST + number}-synthetic"
+        folder.mkdir(parents=True)
+        (folder / "events.json").write_bytes(text)
+        (folder / "metadata.json").write_text(
+            '{\n  "title": "Synthetic",\n  "last_activated_at": "2026-01-01 00:00:00.0"\n}\n'
+        )
+        progress(number, conversations)
+    return home
+
+
+def _mirrored(home: Path, folder: Path, empty: Path, progress: Progress) -> float:
+    with database(Path(shutil.copy(empty, folder / "ours.sqlite3"))):
+        began = perf_counter()
+        mirror.mirror(home, "", lambda done, total, _: progress(done, total))
+        taken = perf_counter() - began
+    (folder / "ours.sqlite3").unlink()
+    return taken
+
+
+def _bare(home: Path, folder: Path, empty: Path, rows: Rows) -> float:
+    """Parse each file and insert the rows of one conversation, the keys made different."""
+    with writing(Path(shutil.copy(empty, folder / "bare.sqlite3"))) as writer:
+        writer.executescript(PRAGMAS)
+        began = perf_counter()
+        for number, path in enumerate(sorted(home.glob(".jp/conversations/*/events.json"))):
+            json.loads(path.read_bytes())
+            with writer:
+                _insert(writer, rows, number)
+        return perf_counter() - began
+
+
+def _insert(writer: sqlite3.Connection, rows: Rows, number: int) -> None:
+    for table, values in rows.items():
+        if table == "store_workspace":
+            if number == 0:
+                writer.executemany(_statement(table, values), values)
+            continue
+        columns = [row[1] for row in writer.execute(f"PRAGMA table_info({table})")]
+        moved = [_moved(columns, row, number) for row in values]
+        writer.executemany(_statement(table, values), moved)
+
+
+def _moved(columns: list[str], row: tuple[object, ...], number: int) -> tuple[object, ...]:
+    """Return the row as the ``number``-th conversation has it."""
+    shift = {"id": number * EVENTS * 2, "conversation_id": number, "jp_id": number}
+    if "jp_id" in columns:
+        shift["id"] = number
+    return tuple(
+        value + shift[name] if name in shift and isinstance(value, int) else value
+        for name, value in zip(columns, row, strict=True)
+    )
+
+
+def _statement(table: str, values: list[tuple[object, ...]]) -> str:
+    marks = ", ".join("?" * len(values[0]))
+    return f"INSERT INTO {table} VALUES ({marks})"  # noqa: S608  Django's own names
+
+
+def _peak(home: Path, data: Path) -> float:
+    """Return the peak resident memory of ``manage.py mirror``, in megabytes."""
+    program = (
+        "import resource, sys; from django.core.management import execute_from_command_line as run;"
+        "sys.stdout = open('/dev/null', 'w'); run(['manage.py', 'mirror', sys.argv[1]]);"
+        "sys.__stdout__.write(str(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss))"
+    )
+    environment = os.environ | {
+        "JPWEB_DATA": str(data),
+        "DATABASE_URL": f"sqlite:///{data / 'jpweb.sqlite3'}",
+        "DJANGO_SETTINGS_MODULE": "jpweb.settings",
+    }
+    printed = subprocess.run(
+        [sys.executable, "-c", program, str(home)],
+        env=environment,
+        check=True,
+        capture_output=True,
+        text=True,
+    )
+    return int(printed.stdout) / 1024
