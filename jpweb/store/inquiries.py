@@ -15,6 +15,7 @@ from typing import Any
 from django.db.models import Count, QuerySet
 from django.utils import timezone
 
+from jpweb.store import rows
 from jpweb.store.errors import AlreadySettled, UnknownInquiry
 from jpweb.store.models import Conversation, Inquiry, JournalEntry, Membership, Run
 from jpweb.store.terms import Role, RunState
@@ -28,12 +29,18 @@ OPEN = "open"
 #: Every state a row can have, in the order in which people list them.
 STATES = ("open", "answered", "redacted", "cancelled", "unanswered")
 
-#: The columns that a changed stream may change.
+#: The columns of a derived row; the first two are its key.
 DERIVED = (
-    "position", "response_position", "inquiry_id", "source", "asker", "label", "question",
-    "answer_type", "state", "reason", "answer", "decided_by", "decider_name", "asked_at",
-    "settled_at",
+    "conversation_id", "anchor", "position", "response_position", "inquiry_id", "source", "asker",
+    "label", "question", "answer_type", "state", "reason", "answer", "decided_by", "decider_name",
+    "asked_at", "settled_at",
 )  # fmt: skip
+_DOCUMENTS = ("question", "answer")
+_MOMENTS = ("asked_at", "settled_at")
+_UNSETTLED: dict[str, Any] = {
+    "response_position": None, "reason": "", "answer": None, "decided_by": "", "decider_name": "",
+    "settled_at": None,
+}  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,8 +72,8 @@ def get(inquiry_id: int) -> Inquiry:
 
 def by_stream_id(conversation_id: int, inquiry_id: str) -> Inquiry:
     """Return the newest row of a conversation with this inquiry id. Raises UnknownInquiry."""
-    rows = Inquiry.objects.filter(conversation_id=conversation_id, inquiry_id=inquiry_id)
-    row = rows.select_related("conversation").order_by("-position").first()
+    found = Inquiry.objects.filter(conversation_id=conversation_id, inquiry_id=inquiry_id)
+    row = found.select_related("conversation").order_by("-position").first()
     if row is None:
         raise UnknownInquiry("There is no such question.")
     return row
@@ -95,9 +102,9 @@ def decided_by(person_id: int, limit: int = 20) -> list[Inquiry]:
 
 def counts(conversation_ids: Iterable[int]) -> dict[int, dict[str, int]]:
     """Return the inquiries by state, a conversation each; one query."""
-    rows = Inquiry.objects.filter(conversation_id__in=list(conversation_ids))
+    every = Inquiry.objects.filter(conversation_id__in=list(conversation_ids))
     found: dict[int, dict[str, int]] = defaultdict(dict)
-    for row in rows.values("conversation_id", "state").annotate(n=Count("id")):
+    for row in every.values("conversation_id", "state").annotate(n=Count("id")):
         found[row["conversation_id"]][row["state"]] = row["n"]
     return found
 
@@ -124,13 +131,13 @@ def open_row(
 
 def settle_row(entry: JournalEntry, event: ConversationEvent, given: InquiryResponse) -> None:
     """Settle the oldest open row of this inquiry id by compare-and-set. Raises AlreadySettled."""
-    rows = Inquiry.objects.filter(
+    own = Inquiry.objects.filter(
         conversation_id=entry.conversation_id, inquiry_id=_clean(given.id)
     )
-    target = rows.filter(state=OPEN).order_by("position").values_list("pk", flat=True).first()
+    target = own.filter(state=OPEN).order_by("position").values_list("pk", flat=True).first()
     values = _settled_values(event, given, entry.position, trusted=True)
-    if target is None or not rows.filter(pk=target, state=OPEN).update(**values):
-        first = rows.order_by("-position").select_related("decider").first()
+    if target is None or not own.filter(pk=target, state=OPEN).update(**values):
+        first = own.order_by("-position").select_related("decider").first()
         if first is None:
             raise UnknownInquiry(f"No question has the id {given.id}.")
         raise AlreadySettled(first)
@@ -141,17 +148,13 @@ def derive(conversation: Conversation, outline: Outline) -> Counter[str]:
 
     A row keeps its key while its question keeps its anchor.
     """
-    rows = [_derived(conversation, found, call) for found, call in outline.inquiries()]
-    Inquiry.objects.bulk_create(
-        rows,
-        batch_size=500,
-        update_conflicts=True,
-        unique_fields=["conversation", "anchor"],
-        update_fields=DERIVED,
-    )
-    stale = Inquiry.objects.filter(conversation=conversation)
-    stale.exclude(anchor__in=[row.anchor for row in rows]).delete()
-    return Counter(row.state for row in rows)
+    found = [_derived(conversation.pk, each, call) for each, call in outline.inquiries()]
+    known = Inquiry.objects.filter(conversation=conversation)
+    stale = set(known.values_list("anchor", flat=True)) - {row["anchor"] for row in found}
+    for anchor in stale:
+        known.filter(anchor=anchor).delete()
+    rows.upsert(Inquiry.TABLE, DERIVED, [_row(values) for values in found], DERIVED[:2])
+    return Counter(row["state"] for row in found)
 
 
 def waiting_time(row: Inquiry) -> float | None:
@@ -168,26 +171,30 @@ def _answerable(person_id: int) -> QuerySet[Inquiry]:
     ).select_related("conversation__workspace", "run", "decider")
 
 
-def _derived(conversation: Conversation, found: Outlined, call: ToolCall | None) -> Inquiry:
+def _derived(conversation_id: int, found: Outlined, call: ToolCall | None) -> dict[str, Any]:
     asked, event = found.asked, found.request.element.body
     source = asked.source.name or asked.source.tag.value
-    row = Inquiry(
-        conversation=conversation,
-        anchor=found.request.anchor,
-        position=found.request.position,
-        label=_clean(str(_note(event).get("label") or ""))[:200],
-        state=found.state,
-        asked_at=_at(event),
-        asker=_clean(call.call.name if call else source)[:200],
-        **_asked_values(asked),
-    )
+    values = {
+        "conversation_id": conversation_id,
+        "anchor": found.request.anchor,
+        "position": found.request.position,
+        "label": _clean(str(_note(event).get("label") or ""))[:200],
+        "state": found.state,
+        "asked_at": _at(event),
+        "asker": _clean(call.call.name if call else source)[:200],
+    }
+    values |= _asked_values(asked) | _UNSETTLED
     if found.response is not None:
         body, given = found.response.element.body, found.response.element.kind
         if isinstance(body, ConversationEvent) and isinstance(given, InquiryResponse):
-            values = _settled_values(body, given, found.response.position, trusted=False)
-            for name, value in values.items():
-                setattr(row, name, value)
-    return row
+            values |= _settled_values(body, given, found.response.position, trusted=False)
+    return values
+
+
+def _row(values: dict[str, Any]) -> list[Any]:
+    plain = values | {name: rows.document(values[name]) for name in _DOCUMENTS}
+    plain |= {name: rows.moment(values[name]) for name in _MOMENTS}
+    return [plain[name] for name in DERIVED]
 
 
 def _asking_tool(entry: JournalEntry, note: dict[str, Any]) -> str:

@@ -144,6 +144,8 @@ class Run(models.Model):
 class Inquiry(models.Model):
     """One question: derived from the journal, and the row that decides who answers first."""
 
+    TABLE = "store_inquiry"
+
     conversation = models.ForeignKey(Conversation, models.CASCADE, related_name="inquiries")
     run = models.ForeignKey(Run, models.SET_NULL, null=True, related_name="inquiries")
     anchor = models.CharField(max_length=60)
@@ -165,6 +167,7 @@ class Inquiry(models.Model):
     settled_at = models.DateTimeField(null=True)
 
     class Meta:
+        db_table = "store_inquiry"
         constraints: ClassVar = [
             models.UniqueConstraint(fields=["conversation", "anchor"], name="one_row_an_inquiry")
         ]

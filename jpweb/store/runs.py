@@ -67,8 +67,11 @@ def lose_stale(holder: str) -> int:
     return lost
 
 
+@transaction.atomic
 def close(run: Run, reason: CancellationReason) -> None:
     """Give every open question and tool call of a run an end on record."""
+    # Held from here on, so that no answer comes between the look and the record.
+    Conversation.objects.select_for_update().filter(pk=run.conversation_id).first()
     stamp = timestamps.written(datetime.now(UTC))
     by = Decider("system").note()
     open_rows = Inquiry.objects.filter(run=run, state=OPEN).order_by("position")
