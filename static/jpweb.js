@@ -21,6 +21,12 @@
     return JSON.stringify(says);
   }
 
+  // It comes back by itself, soon and not with everybody else at once, unless it was sent away.
+  htmx.config.wsReconnectDelay = (tries) => Math.random() * Math.min(1000 * 2 ** tries, 5000);
+  const OVER = {
+    4401: "You are signed out; reload the page to sign in.",
+    4404: "This is no longer yours to read; what you see is old.",
+  };
   let late;
   document.addEventListener("htmx:wsOpen", (event) => {
     clearTimeout(late);
@@ -28,14 +34,21 @@
     event.detail.socketWrapper.send(hello());
   });
   document.addEventListener("htmx:wsClose", (event) => {
-    const gone = event.detail.event.code === 4401;
-    if (gone) byId("connection").textContent = "You are signed out; reload the page to sign in.";
+    const over = OVER[event.detail.event.code];
+    if (over) byId("connection").textContent = over;
     clearTimeout(late);
-    late = setTimeout(() => { byId("connection").hidden = false; }, gone ? 0 : 1500);
+    late = setTimeout(() => { byId("connection").hidden = false; }, over ? 0 : 1500);
   });
 
-  // What is unfolded stays unfolded when its fragment is replaced.
   document.addEventListener("htmx:oobBeforeSwap", (event) => {
+    // A card that is being sent waits for its reply, which alone knows what was typed; one that
+    // is settled stays as it is, since it may hold that text or the focus.
+    const card = event.target.closest(".card");
+    if (card && (card.matches(".settled") || card.querySelector(".htmx-request"))) {
+      event.preventDefault();
+      return;
+    }
+    // What is unfolded stays unfolded when its fragment is replaced.
     for (const fold of all("details[id]", event.detail.fragment)) {
       const shown = byId(fold.id);
       if (shown && !justSettled(shown, fold)) fold.open = shown.open;

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from jpweb.runtime import announce
 from jpweb.runtime.crossing import in_store
-from jpweb.runtime.secrets import Handover
+from jpweb.runtime.secrets import Handover, NobodyWaits
 from jpweb.store import inquiries, journal
 from jpweb.store.errors import AlreadySettled
 from jpweb.stream import answers, timestamps
@@ -43,13 +43,19 @@ async def answer(inquiry_key: int, typed: str, by: Decider) -> Inquiry:
     NobodyWaits.
     """
     row = await in_store(inquiries.get, inquiry_key)
-    kind = answers.answer_type(row.question["answer_type"])
-    value = kind.read(typed)
     if row.state != inquiries.OPEN:
         raise AlreadySettled(row)
+    kind = answers.answer_type(row.question["answer_type"])
+    value = kind.read(typed)
     if kind.KEEP or not isinstance(value, str):
         return await settle(row, Answered(value), by)
-    await handover.deliver(inquiry_key, value, by)
+    try:
+        await handover.deliver(inquiry_key, value, by)
+    except NobodyWaits:
+        row = await in_store(inquiries.get, inquiry_key)
+        if row.state != inquiries.OPEN:
+            raise AlreadySettled(row) from None
+        raise
     return await in_store(inquiries.get, inquiry_key)
 
 
@@ -104,9 +110,12 @@ async def wait_for_secret(row: Inquiry) -> str | Inquiry:
             try:
                 await settle(row, Redacted(), delivery.by)
             except AlreadySettled as first:
-                delivery.received.set_exception(first)
+                if not delivery.received.done():
+                    delivery.received.set_exception(first)
                 return await ending
-            delivery.received.set_result(None)
+            # Whoever sent it may have hung up meanwhile.
+            if not delivery.received.done():
+                delivery.received.set_result(None)
             return delivery.value
         finally:
             ending.cancel()

@@ -43,14 +43,19 @@ class Handover:
             yield arrival
         finally:
             del self._waiting[inquiry_key]
-            arrival.cancel()
+            if not arrival.cancel() and not arrival.result().received.done():
+                # The call ended with the secret in its hands and nothing on record.
+                arrival.result().received.set_exception(NobodyWaits())
 
     async def deliver(self, inquiry_key: int, value: str, by: Decider) -> None:
         """Hand a secret over; returns when the call has it and ``redacted`` is on record.
 
-        Raises NobodyWaits, or what the call met when it recorded (AlreadySettled).
+        Raises NobodyWaits, or what the call met when it recorded (AlreadySettled). Of two at once
+        the second waits until it is known what became of the first, and raises NobodyWaits.
         """
         arrival = self._waiting.get(inquiry_key)
+        if arrival is not None and arrival.done():
+            await asyncio.wait([arrival.result().received])
         if arrival is None or arrival.done():
             raise NobodyWaits
         received: asyncio.Future[None] = asyncio.get_running_loop().create_future()

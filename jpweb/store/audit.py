@@ -47,6 +47,8 @@ def find(person_id: int, filters: Filters) -> QuerySet[Inquiry]:
         "asked_at__gte": filters.since,
         "asked_at__lt": filters.until,
     }
+    if any("\x00" in value for value in plain.values() if isinstance(value, str)):
+        found = found.none()  # no row holds the character, and PostgreSQL refuses it
     found = found.filter(**{key: value for key, value in plain.items() if value})
     return found.select_related("conversation__workspace", "decider").order_by("-asked_at", "-id")
 

@@ -44,7 +44,7 @@ def page(person_id: int, *, words: str = "", archived: bool = False, before: str
     ``words`` must all occur in the title. ``before`` continues after a row, by key.
     """
     found = _visible(person_id).filter(archived=archived)
-    for word in words.split():
+    for word in words.replace("\x00", " ").split():  # which PostgreSQL refuses
         found = found.filter(title__icontains=word)
     pinned = Q(pinned_at__isnull=False)
     marker = _marker(before)

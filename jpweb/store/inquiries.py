@@ -15,11 +15,11 @@ from typing import Any
 from django.db.models import Count, QuerySet
 from django.utils import timezone
 
-from jpweb.store import rows
+from jpweb.store import plain, rows
 from jpweb.store.errors import AlreadySettled, UnknownInquiry
 from jpweb.store.models import Conversation, Inquiry, JournalEntry, Membership, Run
 from jpweb.store.terms import Role, RunState
-from jpweb.stream import armour, timestamps, wire
+from jpweb.stream import timestamps, wire
 from jpweb.stream.events import ConversationEvent, ToolCallRequest
 from jpweb.stream.inquiry import Answered, Cancelled, InquiryRequest, InquiryResponse
 from jpweb.stream.outline import Inquiry as Outlined
@@ -72,7 +72,7 @@ def get(inquiry_id: int) -> Inquiry:
 
 def by_stream_id(conversation_id: int, inquiry_id: str) -> Inquiry:
     """Return the newest row of a conversation with this inquiry id. Raises UnknownInquiry."""
-    found = Inquiry.objects.filter(conversation_id=conversation_id, inquiry_id=inquiry_id)
+    found = Inquiry.objects.filter(conversation_id=conversation_id, inquiry_id=plain.text(inquiry_id))
     row = found.select_related("conversation").order_by("-position").first()
     if row is None:
         raise UnknownInquiry("There is no such question.")
@@ -119,10 +119,10 @@ def open_row(
         run=run,
         anchor=entry.anchor,
         position=entry.position,
-        label=_clean(str(note.get("label") or ""))[:200],
+        label=plain.text(str(note.get("label") or ""))[:200],
         state=OPEN,
         asked_at=_at(event),
-        asker=_clean(_asking_tool(entry, note) or asked.source.name or asked.source.tag)[:200],
+        asker=plain.text(_asking_tool(entry, note) or asked.source.name or asked.source.tag)[:200],
         **_asked_values(asked),
     )
     row.save(force_insert=True)
@@ -132,7 +132,7 @@ def open_row(
 def settle_row(entry: JournalEntry, event: ConversationEvent, given: InquiryResponse) -> None:
     """Settle the oldest open row of this inquiry id by compare-and-set. Raises AlreadySettled."""
     own = Inquiry.objects.filter(
-        conversation_id=entry.conversation_id, inquiry_id=_clean(given.id)
+        conversation_id=entry.conversation_id, inquiry_id=plain.text(given.id)
     )
     target = own.filter(state=OPEN).order_by("position").values_list("pk", flat=True).first()
     values = _settled_values(event, given, entry.position, trusted=True)
@@ -178,10 +178,10 @@ def _derived(conversation_id: int, found: Outlined, call: ToolCall | None) -> di
         "conversation_id": conversation_id,
         "anchor": found.request.anchor,
         "position": found.request.position,
-        "label": _clean(str(_note(event).get("label") or ""))[:200],
+        "label": plain.text(str(_note(event).get("label") or ""))[:200],
         "state": found.state,
         "asked_at": _at(event),
-        "asker": _clean(call.call.name if call else source)[:200],
+        "asker": plain.text(call.call.name if call else source)[:200],
     }
     values |= _asked_values(asked) | _UNSETTLED
     if found.response is not None:
@@ -192,9 +192,9 @@ def _derived(conversation_id: int, found: Outlined, call: ToolCall | None) -> di
 
 
 def _row(values: dict[str, Any]) -> list[Any]:
-    plain = values | {name: rows.document(values[name]) for name in _DOCUMENTS}
-    plain |= {name: rows.moment(values[name]) for name in _MOMENTS}
-    return [plain[name] for name in DERIVED]
+    taken = values | {name: rows.document(values[name]) for name in _DOCUMENTS}
+    taken |= {name: rows.moment(values[name]) for name in _MOMENTS}
+    return [taken[name] for name in DERIVED]
 
 
 def _asking_tool(entry: JournalEntry, note: dict[str, Any]) -> str:
@@ -211,9 +211,9 @@ def _asking_tool(entry: JournalEntry, note: dict[str, Any]) -> str:
 
 def _asked_values(asked: InquiryRequest) -> dict[str, Any]:
     return {
-        "inquiry_id": _clean(asked.id),
+        "inquiry_id": plain.text(asked.id),
         "source": asked.source.tag.value,
-        "question": armour.deep(_clean, asked.question.to_fields()),
+        "question": plain.deep(asked.question.to_fields()),
         "answer_type": asked.question.answer_type.TAG,
     }
 
@@ -227,12 +227,12 @@ def _settled_values(
     outcome = given.outcome
     return {
         "state": outcome.TAG,
-        "reason": _clean(outcome.reason.tag)[:200] if isinstance(outcome, Cancelled) else "",
-        "answer": armour.deep(_clean, outcome.answer) if isinstance(outcome, Answered) else None,
+        "reason": plain.text(outcome.reason.tag)[:200] if isinstance(outcome, Cancelled) else "",
+        "answer": plain.deep(outcome.answer) if isinstance(outcome, Answered) else None,
         "response_position": position,
         "settled_at": timestamps.parse(event.timestamp),
-        "decided_by": _clean(str(by.get("kind") or ""))[:20],
-        "decider_name": _clean(str(by.get("name") or ""))[:200],
+        "decided_by": plain.text(str(by.get("kind") or ""))[:20],
+        "decider_name": plain.text(str(by.get("name") or ""))[:200],
         "decider_id": by.get("id") if trusted else None,
     }
 
@@ -246,8 +246,3 @@ def _at(event: Any) -> datetime:
     """Return when an event was; the wire lets no event through whose time cannot be read."""
     moment = timestamps.parse(event.timestamp) if isinstance(event, ConversationEvent) else None
     return moment or timezone.now()
-
-
-def _clean(text: str) -> str:
-    """Return text that every database takes: PostgreSQL refuses the NUL character."""
-    return text.replace("\x00", "\N{REPLACEMENT CHARACTER}")

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sequence
 from django.db import transaction
 from django.db.models import Q
 
-from jpweb.store import inquiries, rows
+from jpweb.store import inquiries, plain, rows
 from jpweb.store.errors import ReadOnly, UnknownConversation, UnknownEvent
 from jpweb.store.models import Conversation, JournalEntry, Run
 from jpweb.store.terms import Origin
@@ -89,7 +89,7 @@ def replace(conversation: Conversation, read: Sequence[Element], anchors: Sequen
                 conversation.pk,
                 position,
                 read[position].raw,
-                read[position].tag[:100],
+                plain.text(read[position].tag)[:100],
                 anchors[position],
             )
             for position in fresh

@@ -11,7 +11,7 @@ from pathlib import Path
 from django.db import transaction
 from django.utils import timezone
 
-from jpweb.store import inquiries, journal, workspace
+from jpweb.store import inquiries, journal, plain, workspace
 from jpweb.store.errors import NoWorkspace
 from jpweb.store.models import Conversation, Workspace
 from jpweb.store.terms import Origin
@@ -23,6 +23,8 @@ from jpweb.stream.events import BrokenEvent, ConversationEvent, Element, Unknown
 from jpweb.stream.outline import outline
 
 DEMO = Path(__file__).parent / "demo"
+#: The columns that tell whether a conversation has to be read anew.
+_SEEN = ("fingerprint", "archived", "source")
 
 
 @dataclass(slots=True)
@@ -84,11 +86,13 @@ def mirror(
     native = set(own.filter(origin=Origin.NATIVE).values_list("jp_id", flat=True))
     folders = [folder for folder in folders if folder.jp_id not in native]
     mirrored = own.filter(origin=Origin.MIRRORED)
-    known = dict(mirrored.filter(gone_at=None).values_list("jp_id", "fingerprint"))
+    there = mirrored.filter(gone_at=None)
+    known = {key: tuple(seen) for key, *seen in there.values_list("jp_id", *_SEEN)}
     for done, folder in enumerate(folders):
         progress(done, len(folders), folder.folder.name)
         report.conversations += 1
-        if known.get(folder.jp_id) == folder.fingerprint:
+        seen = (folder.fingerprint, folder.archived, plain.text(folder.folder.name))
+        if known.get(folder.jp_id) == seen:
             report.unchanged += 1
         else:
             _read(home, folder, report)
@@ -125,7 +129,7 @@ def _read(home: Workspace, folder: FoundConversation, report: Report) -> None:
     read, problem = _elements(folder)
     problem = problem or about.problem
     if problem:
-        report.problems.append(f"{folder.folder.name}: {problem}")
+        report.problems.append(f"{plain.text(folder.folder.name)}: {problem}")
     with transaction.atomic():
         conversation = _conversation(home, folder, about)
         conversation.problem = problem[:500]
@@ -162,13 +166,13 @@ def _conversation(home: Workspace, folder: FoundConversation, about: Metadata) -
         },
     )
     if not about.problem:
-        conversation.title = about.title.replace("\x00", "\N{REPLACEMENT CHARACTER}")[:500]
+        conversation.title = plain.text(about.title)[:500]
         conversation.pinned_at = about.pinned_at
-        conversation.labels = about.labels
+        conversation.labels = plain.deep(about.labels)
         conversation.expires_at = about.expires_at
     conversation.archived = folder.archived
     conversation.gone_at = None
-    conversation.source = folder.folder.name
+    conversation.source = plain.text(folder.folder.name)
     conversation.fingerprint = folder.fingerprint
     return conversation
 

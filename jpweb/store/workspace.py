@@ -16,6 +16,8 @@ from jpweb.store.errors import NoWorkspace
 from jpweb.stream import timestamps
 
 _ID = re.compile(r"[0-9a-z]{5}", re.ASCII)
+#: An id that fits a database's largest integer.
+_DECISECONDS = re.compile(r"\d{1,18}", re.ASCII)
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
@@ -147,7 +149,7 @@ def _copies(homes: list[Path]) -> dict[int, list[Path]]:
             raise NoWorkspace(f"{home} cannot be read: {error.strerror}") from error
         for folder in entries:
             head = folder.name.partition("-")[0]
-            if not (head.isascii() and head.isdigit() and folder.is_dir()):
+            if not (_DECISECONDS.fullmatch(head) and folder.is_dir()):
                 continue
             folders = found.setdefault(int(head), [])
             if not any(known.parent == home for known in folders):

@@ -86,7 +86,7 @@ class Select(_Type):
 
     @classmethod
     def from_fields(cls, fields: Fields) -> Self:
-        """Read ``options`` as objects with ``value``. Raises BrokenElement."""
+        """Read ``options``: objects with ``value``, or bare values. Raises BrokenElement."""
         options = fields.get("options")
         if not isinstance(options, list):
             raise BrokenElement("“options” must be a list")
@@ -156,16 +156,34 @@ AnswerType: TypeAlias = Boolean | Select | Text | Secret
 ANSWER_TYPES: dict[str, type[AnswerType]] = {kind.TAG: kind for kind in get_args(AnswerType)}
 
 
+#: How JP's Rust type spells itself where it has no tag (jp-storage-format, section 12).
+_UNTAGGED: dict[str, type[AnswerType]] = {kind.__name__: kind for kind in get_args(AnswerType)}
+
+
 def answer_type(value: Any) -> AnswerType:
-    """Read a persisted ``answer_type``. Raises BrokenElement for a tag nobody knows."""
-    tag = value.get("type") if isinstance(value, dict) else None
-    if not isinstance(tag, str) or tag not in ANSWER_TYPES:
-        raise BrokenElement(f"unknown answer type {_json(value)[:80]}")
-    return ANSWER_TYPES[tag].from_fields(value)
+    """Read a persisted ``answer_type``. Raises BrokenElement for a tag nobody knows.
+
+    Both spellings are read: ``{"type": "select", "options": …}`` and the old ``"Boolean"``,
+    ``{"Select": {"options": …}}``.
+    """
+    match value:
+        case {"type": str(tag)} if tag in ANSWER_TYPES:
+            return ANSWER_TYPES[tag].from_fields(value)
+        case str(name) if name in _UNTAGGED:
+            return _UNTAGGED[name].from_fields({})
+        case dict() if len(value) == 1:
+            ((name, fields),) = value.items()
+            if name in _UNTAGGED and isinstance(fields, dict):
+                return _UNTAGGED[name].from_fields(fields)
+        case _:
+            pass
+    raise BrokenElement(f"unknown answer type {_json(value)[:80]}")
 
 
 def _option(option: Any) -> Option:
-    if not isinstance(option, dict) or "value" not in option:
+    if not isinstance(option, dict):
+        return Option(option)  # before March 2026 an option was its bare value
+    if "value" not in option:
         raise BrokenElement("an option must be an object with “value”")
     return Option(option["value"], optional_text(option, "description"))
 

@@ -30,8 +30,13 @@ def unwrap(text: str) -> str:
 def unwrap_content(text: str) -> str:
     """Return a tool's content for display: as ``unwrap``, then the old URL-safe alphabet."""
     plain = unwrap(text)
-    if plain != text or not _URL_SAFE.fullmatch(text) or not re.search("[-_]", text):
-        return plain
+    return plain if plain != text else unwrap_url_safe(text)
+
+
+def unwrap_url_safe(text: str) -> str:
+    """Return the text in old URL-safe base64, as it is where it is not that."""
+    if not _URL_SAFE.fullmatch(text) or not re.search("[-_]", text):
+        return text
     try:
         return base64.urlsafe_b64decode(text).decode()
     except (binascii.Error, ValueError):

@@ -122,6 +122,10 @@ class ToolCallResponse(Kind):
         return {"id": self.id, "content": self.content, "is_error": self.is_error}
 
 
+#: What a flattened config_delta holds beside the configuration.
+_ENVELOPE = frozenset({"type", "timestamp", "metadata", "event_id", "request_id", "delta"})
+
+
 @dataclass(frozen=True, slots=True)
 class ConfigDelta(Kind):
     """A change of JP's configuration; applies to what follows. Read leniently."""
@@ -136,8 +140,7 @@ class ConfigDelta(Kind):
         delta = fields.get("delta")
         if isinstance(delta, dict):
             return cls(delta)
-        envelope = ("type", "timestamp", "metadata", "event_id", "delta")
-        return cls({key: value for key, value in fields.items() if key not in envelope})
+        return cls({key: value for key, value in fields.items() if key not in _ENVELOPE})
 
     def to_fields(self) -> dict[str, Any]:
         """Return the nested form."""
@@ -184,12 +187,23 @@ KINDS: dict[str, type[EventKind]] = {kind.TAG: kind for kind in get_args(EventKi
 
 @dataclass(frozen=True, slots=True)
 class ConversationEvent:
-    """One event: when (JP's text, UTC), what, its opaque metadata (decoded), RFD 097's id."""
+    """One event: when (JP's text, UTC), what, and its opaque metadata (decoded).
+
+    ``event_id`` is RFD 097's name of the event, ``request_id`` RFD 098's link to the chat_request
+    that it answers. Both are read and kept, and mean nothing here.
+    """
 
     timestamp: str
     kind: EventKind
     metadata: dict[str, Any] = field(default_factory=dict)
     event_id: str | None = None
+    request_id: str | None = None
+
+    @property
+    def note(self) -> dict[str, Any]:
+        """What jpweb noted beside it (jp-storage-format, section 11)."""
+        noted = self.metadata.get("jpweb")
+        return noted if isinstance(noted, dict) else {}
 
 
 @dataclass(frozen=True, slots=True)
@@ -209,11 +223,25 @@ class BrokenEvent:
 
 
 @dataclass(frozen=True, slots=True)
+class LegacyEvents:
+    """An element of a layout older than event streams, and the events that it stands for.
+
+    There is at least one (jp-storage-format, section 12). Written back as it came, always.
+    """
+
+    tag: str
+    events: tuple[ConversationEvent, ...]
+
+
+Body: TypeAlias = ConversationEvent | LegacyEvents | UnknownEvent | BrokenEvent
+
+
+@dataclass(frozen=True, slots=True)
 class Element:
     """One element of a stream: its JSON text as it came, and what was made of it."""
 
     raw: str
-    body: ConversationEvent | UnknownEvent | BrokenEvent
+    body: Body
 
     @property
     def tag(self) -> str:
@@ -222,5 +250,16 @@ class Element:
 
     @property
     def kind(self) -> EventKind | None:
-        """The kind, or None for unknown and broken elements."""
+        """The kind, or None for legacy, unknown and broken elements."""
         return self.body.kind if isinstance(self.body, ConversationEvent) else None
+
+    @property
+    def events(self) -> tuple[ConversationEvent, ...]:
+        """The events in it: one, several for a legacy element, none for unknown and broken."""
+        match self.body:
+            case ConversationEvent() as event:
+                return (event,)
+            case LegacyEvents(events=events):
+                return events
+            case _:
+                return ()

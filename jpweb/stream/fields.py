@@ -1,13 +1,16 @@
-"""Typed reads from a decoded JSON object; each failure names the field."""
+"""Typed reads from a decoded JSON object, and what JP's JSON can hold; failures say what."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from typing import Any, TypeAlias
 
 from jpweb.stream.errors import BrokenElement
 
 Fields: TypeAlias = Mapping[str, Any]
+#: How many containers JP reads inside each other: 127, of which the stream's array is one.
+_DEPTH = 126
 
 
 def text(fields: Fields, key: str) -> str:
@@ -52,3 +55,14 @@ def required_mapping(fields: Fields, key: str) -> dict[str, Any]:
 def optional_text(fields: Fields, key: str) -> str | None:
     """Return a string, or None for absent and null. Raises BrokenElement."""
     return None if fields.get(key) is None else text(fields, key)
+
+
+def check_storable(value: Any, room: int = _DEPTH) -> None:
+    """Raise BrokenElement for values that JP's JSON cannot hold (jp-storage-format, section 6)."""
+    if isinstance(value, float) and not math.isfinite(value):
+        raise BrokenElement(f"{value} is not a number")
+    if isinstance(value, list | dict):
+        if not room:
+            raise BrokenElement("nested too deeply")
+        for inner in value.values() if isinstance(value, dict) else value:
+            check_storable(inner, room - 1)

@@ -1,7 +1,15 @@
 """A name of our own for every element, for permalinks.
 
-It is made of what the element says, so it survives a second import, growth of the file, and JP
-writing the file anew (which may re-encode the timestamp, drop unknown keys and metadata).
+It is made of what the element says and when, nothing else. So it survives a second import, growth
+of the file, and JP writing the file anew: re-encoded timestamps, dropped unknown keys and
+metadata, healed legacy responses, answer types and options in another spelling, keys of RFD 083
+that an older jp drops, old contents that today's jp wraps twice, configuration stripped of keys,
+ids of RFD 097 and 098 that come or go.
+
+What cannot survive: an edit of the text itself; another count of *equal* elements before it; a
+response without an answer that a jp before RFD 082 writes anew (it becomes an answer, null); a
+``config_delta`` without a time, which JP gives the present one, and a flattened one without a
+time of its own, which it empties; a broken element that somebody mends.
 """
 
 from __future__ import annotations
@@ -11,15 +19,25 @@ import hashlib
 import json
 import re
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import msgspec
 
-from jpweb.stream import timestamps
-from jpweb.stream.events import ConfigDelta, ConversationEvent, Element, UnknownEvent
+from jpweb.stream import armour, timestamps
+from jpweb.stream.answers import Secret, Select, Text
+from jpweb.stream.events import (
+    ConfigDelta,
+    ConversationEvent,
+    Element,
+    LegacyEvents,
+    ToolCallResponse,
+    UnknownEvent,
+)
+from jpweb.stream.inquiry import InquiryQuestion, InquiryRequest
 
-_SAFE = re.compile(r"[A-Za-z0-9]{1,40}", re.ASCII)
+_PART = re.compile(r"(e-[A-Za-z0-9-]+)-p([1-9][0-9]{0,8})", re.ASCII)
+_LINKS = ("event_id", "request_id")
 
 
 def anchors(elements: Iterable[Element]) -> list[str]:
@@ -38,26 +56,86 @@ def anchors(elements: Iterable[Element]) -> list[str]:
 
 def name(element: Element) -> str:
     """Return what equal elements share of their anchors."""
-    body = element.body
-    event_id: Any = None
-    if isinstance(body, ConversationEvent):
-        event_id = body.event_id
-        stamp = "" if isinstance(body.kind, ConfigDelta) else timestamps.instant(body.timestamp)
-        says: Any = [body.kind.TAG, stamp, body.kind.to_fields()]
-    elif isinstance(body, UnknownEvent):
-        event_id = body.value.get("event_id") if isinstance(body.value, dict) else None
-        says = body.value
-    else:
-        says = element.raw
-    if isinstance(event_id, str) and _SAFE.fullmatch(event_id):
-        return f"e-{event_id}"
+    match element.body:
+        case ConversationEvent() as event:
+            says: Any = _says(event)
+        case LegacyEvents(tag, events):
+            says = [tag, *map(_says, events)]
+        case UnknownEvent(value=dict(value)):
+            says = {key: value[key] for key in value if key not in _LINKS}
+        case UnknownEvent(value=value):
+            says = value
+        case _:
+            says = element.raw
     digest = hashlib.blake2b(_canonical(says), digest_size=10).digest()
     return f"e-{base64.b32encode(digest).decode().lower()}"
+
+
+def by_event_id(elements: Sequence[Element]) -> dict[str, int]:
+    """Return the positions of elements by RFD 097's ``event_id``, to open links made with it.
+
+    An id that two elements share names neither, as the RFD has it.
+    """
+    ids = [_event_id(element) for element in elements]
+    counts = Counter(ids)
+    return {own: i for i, own in enumerate(ids) if own is not None and counts[own] == 1}
+
+
+def part(anchor: str, index: int) -> str:
+    """Return the anchor of an event inside a legacy element, from 0; the first has the whole's."""
+    return anchor if index == 0 else f"{anchor}-p{index + 1}"
+
+
+def whole(anchor: str) -> tuple[str, int]:
+    """Return the anchor of the element, and which of its events is meant, from 0."""
+    found = _PART.fullmatch(anchor)
+    return (found[1], int(found[2]) - 1) if found else (anchor, 0)
 
 
 def numbered(own: str, count: int) -> str:
     """Return the anchor of the ``count``-th of equal elements, from 1."""
     return own if count == 1 else f"{own}-x{count}"
+
+
+def _says(event: ConversationEvent) -> list[Any]:
+    """Return what an event says, in the one form that every jp leaves of it."""
+    kind = event.kind
+    moment = timestamps.instant(event.timestamp)
+    match kind:
+        case ConfigDelta():
+            timed = timestamps.parse(event.timestamp) is not None
+            return [kind.TAG, moment if timed else kind.to_fields()]
+        case InquiryRequest(question=question):
+            return [kind.TAG, moment, kind.to_fields() | {"question": _asked(question)}]
+        case ToolCallResponse(content=content):
+            # jp wraps the old alphabet once more: what it holds is the same
+            plain = armour.unwrap_url_safe(content)
+            return [kind.TAG, moment, kind.to_fields() | {"content": plain}]
+        case _:
+            return [kind.TAG, moment, kind.to_fields()]
+
+
+def _asked(question: InquiryQuestion) -> dict[str, Any]:
+    """Return a question without what older versions drop, a secret as the text they know."""
+    fields = InquiryQuestion(question.text, question.answer_type, question.default).to_fields()
+    match question.answer_type:
+        case Select(options):
+            fields["answer_type"]["options"] = [{"value": option.value} for option in options]
+        case Secret():
+            fields["answer_type"] = Text().to_fields()
+        case _:
+            pass
+    return fields
+
+
+def _event_id(element: Element) -> str | None:
+    match element.body:
+        case ConversationEvent(event_id=own):
+            return own
+        case UnknownEvent(value={"event_id": str(own)}) if own:
+            return own
+        case _:
+            return None
 
 
 def _canonical(says: Any) -> bytes:

@@ -1,29 +1,59 @@
-"""What a reader sees: turn > tool call > inquiries. Every element has exactly one place."""
+"""What a reader sees: turn > tool call > inquiries. Every event has exactly one place."""
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Sequence
+import json
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Literal, TypeAlias, cast
+from typing import Literal, NamedTuple, TypeAlias, cast
 
 from jpweb.stream import identity
 from jpweb.stream.events import (
-    ConversationEvent,
+    BrokenEvent,
     Element,
+    LegacyEvents,
     ToolCallRequest,
+    UnknownEvent,
 )
 from jpweb.stream.inquiry import InquiryRequest, InquiryResponse, Outcome
-from jpweb.stream.turns import Pairs, Turn, incomplete, pair, split
+from jpweb.stream.turns import (
+    Matches,
+    Place,
+    Turn,
+    incomplete,
+    match,
+    owners,
+    pair,
+    placed,
+    split,
+)
 
 
 @dataclass(frozen=True, slots=True)
 class Placed:
-    """An element with its position in the stream and the anchor of its permalink."""
+    """An element with its position in the stream and the anchor of its permalink.
+
+    Of a legacy element there is one for each of its events, in ``element`` as if it stood alone;
+    ``part`` counts them from 0 and ``layout`` is the tag of the whole.
+    """
 
     position: int
     anchor: str
     element: Element
+    part: int = 0
+    layout: str = ""
+
+    @property
+    def account(self) -> str:
+        """What it is counted under: its tag, its layout, ``unknown`` or ``broken``."""
+        match self.element.body:
+            case UnknownEvent():
+                return "unknown"
+            case BrokenEvent():
+                return "broken"
+            case _:
+                return self.layout or self.element.tag
 
 
 State: TypeAlias = Literal["answered", "redacted", "cancelled", "open", "unanswered"]
@@ -58,6 +88,13 @@ class Inquiry:
         return self.response.position if self.response else self.request.position
 
 
+class Question(NamedTuple):
+    """A question of a tool call, with every attempt to have it answered, in order."""
+
+    key: str
+    attempts: list[Inquiry]
+
+
 @dataclass(slots=True)
 class ToolCall:
     """A tool call with its inquiries and, once it is there, its result."""
@@ -77,6 +114,17 @@ class ToolCall:
         """The last position that changed what is shown of it."""
         ends = [self.first, *(inquiry.last for inquiry in self.inquiries)]
         return max([*ends, self.response.position] if self.response else ends)
+
+    @property
+    def groups(self) -> list[Question]:
+        """The inquiries by question, in the order in which each was first asked.
+
+        The same question has the same id as jpweb noted it, else the same text and answer type.
+        """
+        found: dict[str, list[Inquiry]] = defaultdict(list)
+        for inquiry in self.inquiries:
+            found[_question_key(inquiry)].append(inquiry)
+        return [Question(key, attempts) for key, attempts in found.items()]
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,6 +185,30 @@ class Outline:
         """How many elements there are."""
         return len(self.anchors)
 
+    def accounts(self) -> dict[str, int]:
+        """Return how many elements there are of each tag; they add up to ``length``.
+
+        Elements of unknown kinds are counted as ``unknown``, those that cannot be read as
+        ``broken``, legacy ones under their layout, each once.
+        """
+        return dict(Counter(here.account for here in self.placed() if not here.part))
+
+    def placed(self) -> Iterator[Placed]:
+        """Return everything that has a place, in the order of the outline."""
+        for turn in self.turns:
+            for item in turn.items:
+                match item:
+                    case Entry(placed=here):
+                        yield here
+                    case StrayInquiry(inquiry=inquiry):
+                        yield from _of_inquiry(inquiry)
+                    case ToolCall():
+                        yield item.request
+                        for inquiry in item.inquiries:
+                            yield from _of_inquiry(inquiry)
+                        if item.response:
+                            yield item.response
+
     def states(self) -> dict[str, int]:
         """Return how many inquiries are in each state, those that occur."""
         return dict(Counter(inquiry.state for inquiry, _ in self.inquiries()))
@@ -156,84 +228,96 @@ class Outline:
 def outline(elements: Sequence[Element]) -> Outline:
     """Return the outline of a whole stream."""
     anchors = identity.anchors(elements)
-    placed = [Placed(i, anchors[i], element) for i, element in enumerate(elements)]
     turns = split(elements)
     last = turns[-1].index if turns else -1
-    shown = tuple(_turn(placed, elements, turn, turn.index == last) for turn in turns)
+    shown = tuple(_turn(elements, anchors, turn, turn.index == last) for turn in turns)
     return Outline(shown, tuple(anchors))
 
 
 def _turn(
-    placed: Sequence[Placed], elements: Sequence[Element], turn: Turn, is_last: bool
+    elements: Sequence[Element], anchors: Sequence[str], turn: Turn, is_last: bool
 ) -> OutlineTurn:
-    pairs = pair(elements, turn)
-    unfinished = is_last and incomplete(elements, turn, pairs)
-    builder = _Builder(placed, pairs, unfinished)
-    for position in range(turn.start, turn.end):
-        builder.add(placed[position])
+    events = list(placed(elements, turn))
+    found = match(events)
+    unfinished = is_last and incomplete(elements, turn, pair(elements, turn))
+    here = {
+        (position, part): Placed(
+            position, identity.part(anchors[position], part), element, part, layout
+        )
+        for position in range(turn.start, turn.end)
+        for part, (element, layout) in enumerate(_parts(elements[position]))
+    }
+    builder = _Builder(here, found, owners(events, found), unfinished)
+    for place in here:
+        builder.add(place)
     return OutlineTurn(
-        turn.index, placed[turn.start].anchor, turn.start, tuple(builder.items), unfinished
+        turn.index, anchors[turn.start], turn.start, tuple(builder.items), unfinished
     )
+
+
+def _parts(element: Element) -> list[tuple[Element, str]]:
+    if isinstance(element.body, LegacyEvents):
+        return [(Element(element.raw, event), element.tag) for event in element.body.events]
+    return [(element, "")]
+
+
+def _of_inquiry(inquiry: Inquiry) -> list[Placed]:
+    return [inquiry.request, inquiry.response] if inquiry.response else [inquiry.request]
+
+
+def _question_key(inquiry: Inquiry) -> str:
+    (event,) = inquiry.request.element.events
+    noted = event.note.get("question_id")
+    if isinstance(noted, str):
+        return noted
+    question = inquiry.asked.question
+    return json.dumps([question.text, question.answer_type.to_fields()])
 
 
 class _Builder:
-    """Lays the elements of one turn into items, in stream order."""
+    """Lays the events of one turn into items, in stream order."""
 
-    def __init__(self, placed: Sequence[Placed], pairs: Pairs, unfinished: bool) -> None:
+    def __init__(
+        self,
+        here: dict[Place, Placed],
+        found: Matches,
+        owned: dict[Place, Place],
+        unfinished: bool,
+    ) -> None:
         self.items: list[Item] = []
-        self._placed = placed
-        self._pairs = pairs
+        self._here = here
+        self._found = found
+        self._owned = owned
         self._unfinished = unfinished
-        self._calls: dict[int, ToolCall] = {}
-        self._requests = {end: start for start, end in pairs.responses.items()}
+        self._calls: dict[Place, ToolCall] = {}
+        self._requests = {end: start for start, end in found.responses.items()}
 
-    def add(self, here: Placed) -> None:
+    def add(self, place: Place) -> None:
+        here = self._here[place]
         kind = here.element.kind
         if isinstance(kind, ToolCallRequest):
-            call = self._calls[here.position] = ToolCall(here, kind)
+            call = self._calls[place] = ToolCall(here, kind)
             self.items.append(call)
         elif isinstance(kind, InquiryRequest):
-            self._ask(here, kind)
-        elif here.position not in self._requests:
-            self.items.append(Entry(here, orphan=here.position in self._pairs.orphans))
-        elif done := self._calls.get(self._requests[here.position]):
+            self._ask(place)
+        elif place not in self._requests:
+            self.items.append(Entry(here, orphan=place in self._found.orphans))
+        elif done := self._calls.get(self._requests[place]):
             done.response = here
         # else it is the response of an inquiry, which holds it already
 
-    def _ask(self, here: Placed, asked: InquiryRequest) -> None:
-        call = _owner(here, asked, list(self._calls.values()))
-        end = self._pairs.responses.get(here.position)
-        response = None if end is None else self._placed[end]
-        inquiry = Inquiry(here, response, self._state(here, response, call))
-        if call is None:
+    def _ask(self, place: Place) -> None:
+        owner = self._owned.get(place)
+        end = self._found.responses.get(place)
+        response = None if end is None else self._here[end]
+        inquiry = Inquiry(self._here[place], response, self._state(response, owner))
+        if owner is None:
             self.items.append(StrayInquiry(inquiry))
         else:
-            call.inquiries.append(inquiry)
+            self._calls[owner].inquiries.append(inquiry)
 
-    def _state(self, here: Placed, response: Placed | None, call: ToolCall | None) -> State:
+    def _state(self, response: Placed | None, owner: Place | None) -> State:
         if response is not None and isinstance(response.element.kind, InquiryResponse):
             return response.element.kind.outcome.TAG
-        running = call is None or call.first not in self._pairs.responses
+        running = owner is None or owner not in self._found.responses
         return "open" if self._unfinished and running else "unanswered"
-
-
-def _owner(here: Placed, asked: InquiryRequest, calls: Sequence[ToolCall]) -> ToolCall | None:
-    """Return the call that asked: as jpweb noted it, else the likeliest of those that run.
-
-    Inquiry ids are opaque, so a shared beginning only ever decides between running calls; the
-    longest wins, for ids of calls may hold dots. Of equals, the last.
-    """
-    running = [call for call in calls if call.response is None]
-    body = here.element.body
-    noted = body.metadata.get("jpweb") if isinstance(body, ConversationEvent) else None
-    tool_call_id = noted.get("tool_call_id") if isinstance(noted, dict) else None
-    guesses = (
-        [call for call in calls if call.call.id == tool_call_id],
-        sorted(
-            (call for call in running if asked.id.startswith(f"{call.call.id}.")),
-            key=lambda call: len(call.call.id),
-        ),
-        [call for call in running if call.call.name == asked.source.name],
-        running,
-    )
-    return next((found[-1] for found in guesses if found), None)

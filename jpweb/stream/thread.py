@@ -1,4 +1,4 @@
-"""What a provider may see of a stream (RFD 005 *Provider visibility*).
+"""What a provider may see of a stream (RFD 005 *Event Visibility*, *Thread Decomposition*).
 
 An allow-list on the kinds: what does not say ``PROVIDER_VISIBLE`` stays here, inquiries above all.
 """
@@ -8,7 +8,20 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from jpweb.stream.compaction import project
 from jpweb.stream.events import ConversationEvent, Element
+
+
+@dataclass(frozen=True, slots=True)
+class SystemPart:
+    """A piece of the system prompt, between tags of this name where it has one."""
+
+    content: str
+    tag: str = ""
+
+    def rendered(self) -> str:
+        """Return the text that is sent."""
+        return f"<{self.tag}>\n{self.content}\n</{self.tag}>" if self.tag else self.content
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,18 +36,25 @@ class ThreadParts:
 class Thread:
     """A stream together with the system prompt it is sent under."""
 
-    system: tuple[str, ...]
+    system: tuple[str | SystemPart, ...]
     elements: tuple[Element, ...]
 
     def into_parts(self) -> ThreadParts:
-        """Return the parts. The one way for events to reach a provider."""
-        return ThreadParts(self.system, tuple(visible(self.elements)))
+        """Return the parts, old turns compacted. The one way for events to reach a provider."""
+        turns = project(self.elements)
+        return self._parts(element for turn in turns for element in turn.elements)
+
+    def raw_parts(self) -> ThreadParts:
+        """Return the parts as if nothing were compacted; for people to compare."""
+        return self._parts(self.elements)
+
+    def _parts(self, elements: Iterable[Element]) -> ThreadParts:
+        system = [part if isinstance(part, str) else part.rendered() for part in self.system]
+        return ThreadParts(tuple(system), tuple(visible(elements)))
 
 
 def visible(elements: Iterable[Element]) -> list[ConversationEvent]:
     """Return the events that a provider may see, in order."""
     return [
-        element.body
-        for element in elements
-        if isinstance(element.body, ConversationEvent) and element.body.kind.PROVIDER_VISIBLE
+        event for element in elements for event in element.events if event.kind.PROVIDER_VISIBLE
     ]

@@ -1,16 +1,23 @@
-"""Turns, and which response belongs to which request (jp-storage-format, section 18)."""
+"""Turns, and which response belongs to which request (jp-storage-format, section 18).
+
+A *place* is an element's position and which of its events is meant, from 0: more than one only in
+legacy elements.
+"""
 
 from __future__ import annotations
 
-from collections import defaultdict, deque
-from collections.abc import Iterator, Sequence
+from collections import Counter, defaultdict, deque
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
+from typing import Any, TypeAlias
 
 from jpweb.stream.events import (
     KINDS,
     ChatResponse,
+    ConversationEvent,
     Element,
+    LegacyEvents,
     ToolCallRequest,
     ToolCallResponse,
     TurnStart,
@@ -18,6 +25,7 @@ from jpweb.stream.events import (
 from jpweb.stream.inquiry import InquiryRequest, InquiryResponse
 
 _EVENTS = frozenset(tag for tag, kind in KINDS.items() if not kind.OVERLAY)
+Place: TypeAlias = tuple[int, int]
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +37,13 @@ class Turn:
     end: int
 
 
+def is_event(element: Element) -> bool:
+    """Tell whether an element happens in a turn; a broken one tells by its tag."""
+    if isinstance(element.body, LegacyEvents):
+        return any(not event.kind.OVERLAY for event in element.body.events)
+    return element.tag in _EVENTS
+
+
 def split(elements: Sequence[Element]) -> list[Turn]:
     """Return the turns. Overlays and unknown elements belong to the turn they follow.
 
@@ -38,7 +53,7 @@ def split(elements: Sequence[Element]) -> list[Turn]:
     starts: list[int] = []
     has_event = False
     for position, element in enumerate(elements):
-        if element.tag not in _EVENTS:
+        if not is_event(element):
             continue
         if element.tag == TurnStart.TAG and has_event:
             starts.append(position)
@@ -49,35 +64,131 @@ def split(elements: Sequence[Element]) -> list[Turn]:
 
 @dataclass(frozen=True, slots=True)
 class Pairs:
-    """Positions of requests and of the responses that belong to them, within one turn."""
+    """Positions of requests and of the responses that belong to them, within one turn.
+
+    A legacy element counts as one: it is among the requests when each of its calls is answered,
+    and never an orphan.
+    """
 
     responses: dict[int, int]
     orphans: frozenset[int]
 
 
-def pair(elements: Sequence[Element], turn: Turn) -> Pairs:
-    """Match by count: the nth response of an id belongs to its nth request.
+@dataclass(frozen=True, slots=True)
+class Matches:
+    """As ``Pairs``, place by place."""
 
-    A response that finds no waiting request is an orphan.
+    responses: dict[Place, Place]
+    orphans: frozenset[Place]
+
+
+def placed(elements: Sequence[Element], turn: Turn) -> Iterator[tuple[Place, ConversationEvent]]:
+    """Return the events of a turn with their places, in order."""
+    for position in range(turn.start, turn.end):
+        for part, event in enumerate(elements[position].events):
+            yield (position, part), event
+
+
+def match(events: Iterable[tuple[Place, ConversationEvent]]) -> Matches:
+    """Match within one turn by count: the nth response of an id belongs to its nth request.
+
+    A response that finds no waiting request is an orphan. Ids are opaque (RFD 082 *Inquiry ID
+    format*), and legacy duplicates pair by order.
     """
-    waiting: dict[tuple[str, str], deque[int]] = defaultdict(deque)
-    responses: dict[int, int] = {}
-    orphans: set[int] = set()
-    for position, kind in _kinds(elements, turn):
-        match kind:
+    waiting: dict[tuple[str, str], deque[Place]] = defaultdict(deque)
+    responses: dict[Place, Place] = {}
+    orphans: set[Place] = set()
+    for place, event in events:
+        match event.kind:
             case ToolCallRequest(id=key):
-                waiting["tool", key].append(position)
+                waiting["tool", key].append(place)
             case InquiryRequest(id=key):
-                waiting["inquiry", key].append(position)
+                waiting["inquiry", key].append(place)
             case ToolCallResponse(id=key) | InquiryResponse(id=key):
-                family = "tool" if isinstance(kind, ToolCallResponse) else "inquiry"
+                family = "tool" if isinstance(event.kind, ToolCallResponse) else "inquiry"
                 if waiting[family, key]:
-                    responses[waiting[family, key].popleft()] = position
+                    responses[waiting[family, key].popleft()] = place
                 else:
-                    orphans.add(position)
+                    orphans.add(place)
             case _:
                 pass
-    return Pairs(responses, frozenset(orphans))
+    return Matches(responses, frozenset(orphans))
+
+
+def pair(elements: Sequence[Element], turn: Turn) -> Pairs:
+    """Match the elements of a turn by count, as ``match`` does."""
+    events = list(placed(elements, turn))
+    found = match(events)
+    asked = ToolCallRequest | InquiryRequest
+    unanswered = {
+        place[0]
+        for place, event in events
+        if isinstance(event.kind, asked) and place not in found.responses
+    }
+    return Pairs(
+        {a: b for (a, _), (b, _) in found.responses.items() if a not in unanswered},
+        frozenset(a for a, _ in found.orphans if elements[a].kind is not None),
+    )
+
+
+def owners(events: Iterable[tuple[Place, ConversationEvent]], found: Matches) -> dict[Place, Place]:
+    """Return, for each inquiry of a turn that a tool call asks, that call.
+
+    As jpweb noted it, else the likeliest of the calls that run at that time. Inquiry ids are
+    opaque (RFD 082), so a shared beginning only ever decides between running calls; the longest
+    wins, for ids of calls may hold dots. Of equals, the last.
+    """
+    running = _Running()
+    ended = {end: start for start, end in found.responses.items()}
+    owned: dict[Place, Place] = {}
+    for place, event in events:
+        match event.kind:
+            case ToolCallRequest() as call:
+                running.add(place, call)
+            case ToolCallResponse() if place in ended:
+                running.end(ended[place])
+            case InquiryRequest() as asked:
+                owner = running.asking(asked, event.note.get("tool_call_id"))
+                if owner is not None:
+                    owned[place] = owner
+            case _:
+                pass
+    return owned
+
+
+class _Running:
+    """The calls that run, found without looking at each: a hostile file may have very many."""
+
+    def __init__(self) -> None:
+        self._calls: dict[Place, ToolCallRequest] = {}
+        self._ever: dict[str, Place] = {}
+        self._ids: dict[str, dict[Place, None]] = defaultdict(dict)
+        self._names: dict[str, dict[Place, None]] = defaultdict(dict)
+        self._lengths: Counter[int] = Counter()
+
+    def add(self, place: Place, call: ToolCallRequest) -> None:
+        self._calls[place] = call
+        self._ever[call.id] = place
+        self._ids[call.id][place] = self._names[call.name][place] = None
+        self._lengths[len(call.id)] += 1
+
+    def end(self, place: Place) -> None:
+        call = self._calls.pop(place)
+        del self._ids[call.id][place], self._names[call.name][place]
+        self._lengths[len(call.id)] -= 1
+
+    def asking(self, asked: InquiryRequest, noted: Any) -> Place | None:
+        if isinstance(noted, str) and noted in self._ever:
+            return self._ever[noted]
+        guesses = (self._beginning(asked.id), self._names.get(asked.source.name or ""), self._calls)
+        return next((next(reversed(guess)) for guess in guesses if guess), None)
+
+    def _beginning(self, inquiry_id: str) -> dict[Place, None] | None:
+        for length in sorted(+self._lengths, reverse=True):
+            running = self._ids.get(inquiry_id[:length])
+            if running and inquiry_id[length : length + 1] == ".":
+                return running
+        return None
 
 
 def incomplete(elements: Sequence[Element], turn: Turn, pairs: Pairs) -> bool:
@@ -86,21 +197,71 @@ def incomplete(elements: Sequence[Element], turn: Turn, pairs: Pairs) -> bool:
     It lacks a reply, or a tool request has no response, or no reply follows the last response.
     Without any event there is nothing to complete.
     """
-    if not any(element.tag in _EVENTS for element in elements[turn.start : turn.end]):
+    if not any(is_event(element) for element in elements[turn.start : turn.end]):
         return False
-    last_reply = last_result = -1
-    for position, kind in _kinds(elements, turn):
-        if isinstance(kind, ToolCallRequest) and position not in pairs.responses:
+    last_reply = last_result = (-1, -1)
+    for place, event in placed(elements, turn):
+        if isinstance(event.kind, ToolCallRequest) and place[0] not in pairs.responses:
             return True
-        if isinstance(kind, ChatResponse):
-            last_reply = position
-        elif isinstance(kind, ToolCallResponse):
-            last_result = position
+        if isinstance(event.kind, ChatResponse):
+            last_reply = place
+        elif isinstance(event.kind, ToolCallResponse):
+            last_result = place
     return last_reply <= last_result
 
 
-def _kinds(elements: Sequence[Element], turn: Turn) -> Iterator[tuple[int, object]]:
-    for position in range(turn.start, turn.end):
-        kind = elements[position].kind
-        if kind is not None:
-            yield position, kind
+@dataclass(frozen=True, slots=True)
+class Streaming:
+    """The provider is to be asked: no reply yet, or none after the results."""
+
+
+@dataclass(frozen=True, slots=True)
+class Executing:
+    """These calls are to be run; no question of theirs is open."""
+
+    calls: tuple[tuple[int, ToolCallRequest], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class WaitingForInput:
+    """These calls are to be run, and these questions of theirs wait for an answer."""
+
+    calls: tuple[tuple[int, ToolCallRequest], ...]
+    inquiries: tuple[tuple[int, InquiryRequest], ...]
+
+
+Phase: TypeAlias = Streaming | Executing | WaitingForInput
+
+
+@dataclass(frozen=True, slots=True)
+class Unfinished:
+    """A last turn that stopped half-way, and the phase to resume it from."""
+
+    turn: Turn
+    phase: Phase
+
+
+def unfinished(elements: Sequence[Element]) -> Unfinished | None:
+    """Return the last turn where it is incomplete (RFD 023), else None.
+
+    It is to be split off and resumed, not repaired: ``repair(elements[: turn.start])`` is safe.
+    A question that no unanswered call owns holds up nothing and is not waited for.
+    """
+    turns = split(elements)
+    if not turns or not incomplete(elements, turns[-1], pair(elements, turns[-1])):
+        return None
+    events = list(placed(elements, turns[-1]))
+    found = match(events)
+    owned = owners(events, found)
+    calls = [(p, e.kind) for p, e in events if isinstance(e.kind, ToolCallRequest)]
+    open_calls = {p: call for p, call in calls if p not in found.responses}
+    questions = [(p, e.kind) for p, e in events if isinstance(e.kind, InquiryRequest)]
+    unmatched = tuple((p[0], call) for p, call in open_calls.items())
+    waiting = tuple(
+        (p[0], asked)
+        for p, asked in questions
+        if p not in found.responses and owned.get(p) in open_calls
+    )
+    if waiting:
+        return Unfinished(turns[-1], WaitingForInput(unmatched, waiting))
+    return Unfinished(turns[-1], Executing(unmatched) if unmatched else Streaming())

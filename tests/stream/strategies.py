@@ -73,6 +73,45 @@ odd = st.one_of(
     st.sampled_from([{"type": tag} for tag in events.KINDS]),
     st.just({"type": "chat_request", "timestamp": builders.AT, "content": 1}),
 ).map(builders.raw)
-streams = st.lists(st.one_of(kinds, kinds, kinds, odd), max_size=30).map(
+calls = st.fixed_dictionaries({"id": ids, "name": texts, "arguments": objects})
+replies = st.fixed_dictionaries(
+    {"provider": texts},
+    optional={
+        "reasoning": texts,
+        "content": texts,
+        "tool_calls": st.lists(calls, max_size=2),
+        "metadata": objects,
+    },
+)
+results = st.fixed_dictionaries({"id": ids, "content": texts, "error": st.booleans()})
+messages = texts | st.lists(results, min_size=1, max_size=2)
+legacy = st.one_of(
+    st.fixed_dictionaries(
+        {"timestamp": st.just(builders.AT), "message": messages, "reply": replies},
+        optional={"config_delta": objects, "context": objects},
+    ),
+    st.fixed_dictionaries(
+        {"timestamp": st.just(builders.AT), "type": st.just("user_message"), "message": messages}
+    ),
+    st.builds(
+        lambda reply: {"timestamp": builders.AT, "type": "assistant_message"} | reply, replies
+    ),
+).map(builders.raw)
+streams = st.lists(st.one_of(kinds, kinds, kinds, odd, legacy), max_size=30).map(
     lambda parts: builders.stream(*parts)
 )
+#: Several turns in which few ids are used often: what pairing and repair are about.
+tangles = st.lists(
+    st.one_of(
+        st.just(events.TurnStart()),
+        st.builds(events.ChatRequest, texts),
+        st.builds(events.ToolCallRequest, ids, texts),
+        st.builds(events.ToolCallResponse, ids, texts, st.booleans()),
+        st.builds(inquiry.InquiryRequest, ids, sources, questions),
+        st.builds(inquiry.InquiryResponse, ids, outcomes),
+        st.builds(events.ConfigDelta, objects),
+        odd,
+        legacy,
+    ),
+    max_size=24,
+).map(lambda parts: builders.stream(*parts))

@@ -137,7 +137,12 @@ def test_an_empty_description_is_kept_and_an_absent_one_left_out():
         ({"type": "colour"}, "unknown answer type"),
         ({"type": ["text"]}, "unknown answer type"),
         ({"type": "select"}, "“options” must be a list"),
-        ({"type": "select", "options": ["a", "b"]}, "an object with “value”"),
+        ({"Boolean": 1}, "unknown answer type"),
+        ({"Select": []}, "unknown answer type"),
+        ({"Select": {}}, "“options” must be a list"),
+        ({"Colour": {}}, "unknown answer type"),
+        ({"Text": {}, "Select": {}}, "unknown answer type"),
+        ("Select", "“options” must be a list"),
         ({"type": "select", "options": [{"description": "a"}]}, "an object with “value”"),
         ({"type": "select", "options": [{"value": 1, "description": 2}]}, "“description”"),
     ],
@@ -145,3 +150,17 @@ def test_an_empty_description_is_kept_and_an_absent_one_left_out():
 def test_a_type_of_another_shape_is_broken(value, says):
     with pytest.raises(BrokenElement, match=says):
         answer_type(value)
+
+
+@pytest.mark.parametrize(
+    ("old", "kind"),
+    [
+        ("Boolean", Boolean()),
+        ("Text", Text()),
+        ({"Select": {"options": ["a", 1]}}, Select((Option("a"), Option(1)))),
+        ({"type": "select", "options": ["a", None]}, Select((Option("a"), Option(None)))),
+        ({"type": "select", "options": ["a", {"value": "b"}]}, Select((Option("a"), Option("b")))),
+    ],
+)
+def test_the_spellings_before_march_2026_are_read(old, kind):
+    assert answer_type(old) == kind

@@ -8,7 +8,14 @@ import pytest
 from hypothesis import given, settings
 
 from jpweb.stream import answers, inquiry, outline
-from jpweb.stream.events import ChatRequest, ChatResponse, ConfigDelta, TurnStart
+from jpweb.stream.events import (
+    BrokenEvent,
+    ChatRequest,
+    ChatResponse,
+    ConfigDelta,
+    TurnStart,
+    UnknownEvent,
+)
 from jpweb.stream.inquiry import (
     CancellationReason,
     Cancelled,
@@ -39,29 +46,27 @@ def states(*kinds) -> Any:
     return [one.state for one, _ in outline.outline(stream(*kinds)).inquiries()]
 
 
-def places(item) -> Any:
-    match item:
-        case Entry(placed):
-            return [placed]
-        case StrayInquiry(one):
-            return [one.request, one.response]
-        case ToolCall():
-            inner = [place for one in item.inquiries for place in (one.request, one.response)]
-            return [item.request, *inner, item.response]
-        case _:
-            raise AssertionError(item)
+@given(strategies.streams)
+@settings(deadline=None)
+def test_every_event_has_exactly_one_place(elements):
+    found = outline.outline(elements)
+    placed = list(found.placed())
+    wanted = [(i, part) for i, one in enumerate(elements) for part in range(len(one.events) or 1)]
+    assert sorted((place.position, place.part) for place in placed) == wanted
+    assert all(place.element.raw is elements[place.position].raw for place in placed)
+    assert len({place.anchor for place in placed}) == len(wanted)
 
 
 @given(strategies.streams)
 @settings(deadline=None)
-def test_every_element_has_exactly_one_place(elements):
-    found = outline.outline(elements)
-    placed = [
-        place for turn in found.turns for item in turn.items for place in places(item) if place
-    ]
-    assert sorted(place.position for place in placed) == list(range(len(elements)))
-    assert all(place.element is elements[place.position] for place in placed)
-    assert len({place.anchor for place in placed}) == len(elements)
+def test_the_accounts_add_up_to_the_stream(elements):
+    accounts = outline.outline(elements).accounts()
+    assert sum(accounts.values()) == len(elements)
+    odd = [one.body for one in elements if not one.events]
+    assert accounts.get("broken", 0) == sum(isinstance(body, BrokenEvent) for body in odd)
+    assert accounts.get("unknown", 0) == sum(isinstance(body, UnknownEvent) for body in odd)
+    for tag in {one.tag for one in elements if one.events}:
+        assert accounts[tag] == sum(one.tag == tag for one in elements if one.events)
 
 
 @given(strategies.streams)
@@ -99,7 +104,7 @@ def test_an_open_call_was_last_changed_by_its_last_inquiry():
 def test_a_turn_knows_where_it_starts_and_its_anchor():
     first, second = outline.outline(stream(TurnStart(), SAYS, REPLY, TurnStart(), SAYS)).turns
     assert (first.index, first.first, second.index, second.first) == (0, 0, 1, 3)
-    assert second.anchor == places(second.items[0])[0].anchor
+    assert second.anchor == second.items[0].placed.anchor
     assert (first.incomplete, second.incomplete) == (False, True)
 
 
@@ -229,3 +234,43 @@ def test_an_outline_knows_its_length_and_counts_the_states_that_occur():
     assert found.length == 5
     assert found.states() == {"answered": 1, "open": 2}
     assert outline.outline([]).states() == {}
+
+
+def ask(id, text="?", type=None, question_id=None) -> Any:
+    note = {"jpweb": {"question_id": question_id}} if question_id else None
+    return element(asked(id, text, type=type), metadata=note)
+
+
+def grouped(*kinds) -> Any:
+    (call,) = items(called("c"), *kinds)
+    assert [i for group in call.groups for i in group.attempts] != [] or not kinds
+    return [[inquiry.asked.id for inquiry in attempts] for _, attempts in call.groups]
+
+
+def test_attempts_are_grouped_by_the_question_that_jpweb_noted():
+    kinds = (
+        ask("c.a.1", "one", question_id="a"),
+        ask("c.b.1", "one", question_id="b"),
+        ask("c.a.2", "other words", answers.Text(), question_id="a"),
+    )
+    assert grouped(*kinds) == [["c.a.1", "c.a.2"], ["c.b.1"]]
+    (call,) = items(called("c"), *kinds)
+    assert [group.key for group in call.groups] == ["a", "b"]
+    assert [inquiry.asked.id for inquiry in call.inquiries] == ["c.a.1", "c.b.1", "c.a.2"]
+
+
+def test_elsewhere_attempts_share_text_and_answer_type():
+    kinds = (ask("q", "x"), ask("r", "y"), ask("q", "x"), ask("s", "x", answers.Text()))
+    assert grouped(*kinds) == [["q", "q"], ["r"], ["s"]]
+    assert grouped() == []
+
+
+def test_a_question_id_that_is_no_text_is_not_used():
+    odd = element(asked("q", "x"), metadata={"jpweb": {"question_id": 7}})
+    assert grouped(odd, ask("r", "x")) == [["q", "r"]]
+
+
+def test_many_calls_and_questions_are_told_apart_in_a_moment():
+    calls = [called(f"c{n}") for n in range(300)]
+    found = inquiries(*calls, *(asked(f"c{n}.q.1") for n in range(300)))
+    assert [first for _, first in found] == list(range(300))

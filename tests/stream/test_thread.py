@@ -7,16 +7,18 @@ from typing import Any, ClassVar, Self, cast
 
 from hypothesis import given, settings
 
+from jpweb.stream.compaction import SUMMARY_REQUEST
 from jpweb.stream.events import (
     KINDS,
     ChatRequest,
     ChatResponse,
+    Compaction,
     ConversationEvent,
     Element,
     TurnStart,
 )
 from jpweb.stream.kinds import Kind
-from jpweb.stream.thread import Thread, visible
+from jpweb.stream.thread import SystemPart, Thread, visible
 from tests.builders import AT, answered, asked, called, raw, returned, stream
 from tests.stream import strategies
 
@@ -70,7 +72,7 @@ def test_unknown_and_broken_elements_are_never_visible():
 def test_a_provider_sees_allowed_kinds_alone_and_in_order(elements):
     shown = visible(elements)
     assert {event.kind.TAG for event in shown} <= SEEN
-    assert shown == [one.body for one in elements if one.kind and one.tag in SEEN]
+    assert shown == [event for one in elements for event in one.events if event.kind.TAG in SEEN]
 
 
 def test_the_parts_of_a_thread_are_its_system_and_its_visible_events():
@@ -78,3 +80,34 @@ def test_the_parts_of_a_thread_are_its_system_and_its_visible_events():
     parts = Thread(("Be kind.",), elements).into_parts()
     assert parts.system == ("Be kind.",)
     assert [getattr(event.kind, "content", None) for event in parts.events] == ["Hi", "Hello"]
+
+
+def test_parts_of_the_system_prompt_have_their_tags():
+    system = ("Be kind.", SystemPart("Rust.", "project"), SystemPart("Plain."))
+    assert Thread(system, ()).into_parts().system == (
+        "Be kind.",
+        "<project>\nRust.\n</project>",
+        "Plain.",
+    )
+
+
+def test_a_provider_gets_the_compacted_view_and_people_the_raw_one_beside_it():
+    elements = stream(
+        TurnStart(),
+        ChatRequest("Hi"),
+        ChatResponse("message", "Hello"),
+        Compaction(0, 0, {"summary": {"summary": "Greetings."}}),
+        TurnStart(),
+        ChatRequest("More"),
+    )
+    thread = Thread((), tuple(elements))
+    assert [event.kind for event in thread.into_parts().events] == [
+        ChatRequest(SUMMARY_REQUEST),
+        ChatResponse("message", "Greetings."),
+        ChatRequest("More"),
+    ]
+    assert [event.kind for event in thread.raw_parts().events] == [
+        ChatRequest("Hi"),
+        ChatResponse("message", "Hello"),
+        ChatRequest("More"),
+    ]

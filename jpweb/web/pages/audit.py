@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import csv
-from datetime import UTC, datetime, timedelta
+import json
+from datetime import UTC, date, datetime, timedelta
 from typing import TYPE_CHECKING
 from urllib.parse import urlencode
 
@@ -27,6 +28,8 @@ COLUMNS = (
     "waited_seconds", "link",
 )  # fmt: skip
 PLAIN = ("outcome", "reason", "source", "person")
+#: Digits of the largest key.
+LONGEST_KEY = 19
 #: A spreadsheet runs a cell that begins like this.
 RISKY = ("=", "+", "-", "@", "\t", "\r")
 
@@ -36,7 +39,8 @@ def index(request: Request) -> HttpResponse:
     filters, problems = _filters(request.GET)
     found = audit.find(request.user.pk, filters)
     before = request.GET.get("before", "")
-    rows, following = audit.page(found, int(before) if before.isdecimal() else 0)
+    key = int(before) if before.isdecimal() and len(before) < LONGEST_KEY else 0
+    rows, following = audit.page(found, key)
     query = {key: request.GET[key] for key in (*PLAIN, "since", "until") if request.GET.get(key)}
     context = {
         "rows": rows,
@@ -56,7 +60,7 @@ def index(request: Request) -> HttpResponse:
 def csv_file(request: Request) -> HttpResponse:
     filters, problems = _filters(request.GET)
     if problems:
-        return HttpResponse("\n".join(problems), status=422, content_type="text/plain")
+        return HttpResponse("\n".join(problems), status=422, content_type="text/plain; charset=utf-8")
     response = HttpResponse(content_type="text/csv; charset=utf-8")
     response["Content-Disposition"] = 'attachment; filename="inquiries.csv"'
     writer = csv.writer(response)
@@ -90,11 +94,7 @@ def _line(request: Request, row: Inquiry) -> list[object]:
 
 
 def _cell(value: object) -> str:
-    text = (
-        {True: "true", False: "false"}.get(value, str(value))
-        if isinstance(value, bool)
-        else str(value)
-    )
+    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
     return f"'{text}" if text.startswith(RISKY) else text
 
 
@@ -113,7 +113,7 @@ def _filters(given: QueryDict) -> tuple[audit.Filters, list[str]]:
         source=given.get("source", ""),
         person=given.get("person", ""),
         since=since,
-        until=until + timedelta(days=1) if until else None,
+        until=until + timedelta(days=1) if until and until.date() < date.max else None,
     )
     return filters, problems
 

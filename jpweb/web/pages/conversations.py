@@ -39,15 +39,16 @@ def index(request: Request) -> HttpResponse:
 
 @access.conversation(Role.READER)
 def detail(request: Request, conversation: Conversation) -> HttpResponse:
+    # The run first: a page that says it has ended then holds all that it said.
+    context = changes.composer(request.user.pk, conversation)
     read = journal.elements(conversation.pk)
     waiting = inquiries.waiting(request.user.pk).filter(conversation=conversation)
-    context = {
+    context |= {
         "outline": outline(read),
         "length": len(read),
         "questions": list(waiting),
         "provider": wiring.provider_name(),
     }
-    context |= changes.composer(request.user.pk, conversation)
     return render(request, "conversations/detail.html", context)
 
 

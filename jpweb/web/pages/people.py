@@ -101,5 +101,4 @@ def _page(
 
 
 def _role(request: Request) -> Role | None:
-    value = request.POST.get("role", "")
-    return Role(int(value)) if value.isdecimal() and int(value) in Role.values else None
+    return {str(role.value): role for role in Role}.get(request.POST.get("role", ""))

@@ -20,7 +20,7 @@ from jpweb.stream.inquiry import (
     UnknownReason,
 )
 
-FOLDER = Path(__file__).parents[1] / "samples" / "events"
+FOLDER = Path(__file__).parents[2] / "samples" / "events"
 SAMPLES = {path.name.removesuffix(".json"): path.read_text() for path in FOLDER.glob("*.json")}
 NOT_AS_JP_WRITES = {"broken", "unknown", "inquiry_response.legacy", "config_delta.flattened"}
 

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 
 from jpweb.stream import wire
-from jpweb.stream.errors import BrokenElement, NotAStream
+from jpweb.stream.errors import BrokenElement
 from jpweb.stream.events import (
     BrokenEvent,
     ChatRequest,
@@ -24,7 +24,7 @@ from jpweb.stream.events import (
     UnknownEvent,
 )
 from jpweb.stream.inquiry import Answered, InquiryResponse
-from tests.builders import AT, element, raw, stream
+from tests.builders import AT, element, raw
 from tests.stream import strategies
 
 
@@ -49,28 +49,6 @@ def test_what_is_written_reads_as_the_same_event(kind, metadata):
     again: Any = wire.read(written.raw)
     assert again == written
     assert wire.write(again.body).raw == written.raw
-
-
-@given(strategies.streams)
-@settings(deadline=None)
-def test_a_joined_stream_splits_into_the_same_texts(elements):
-    texts = [element.raw for element in elements]
-    assert wire.split(wire.join(texts).encode()) == texts
-
-
-def test_a_stream_is_written_as_jp_writes_it():
-    written = wire.join([e.raw for e in stream(TurnStart(), ChatRequest("Hi"))])
-    whole = [
-        {"timestamp": "2026-01-02 03:00:00.0", "type": "turn_start"},
-        {"timestamp": "2026-01-02 03:00:01.0", "type": "chat_request", "content": "Hi"},
-    ]
-    assert written == json.dumps(whole, indent=2) + "\n"
-
-
-def test_an_empty_stream_is_two_brackets():
-    assert wire.join([]) == "[]\n"
-    assert wire.split(b"[]\n") == []
-    assert wire.split(b"[\n]") == []
 
 
 @pytest.mark.parametrize(
@@ -211,52 +189,12 @@ def test_a_flattened_config_delta_shows_its_keys():
     assert read(value).kind.delta == {"inherit": True, "assistant": {"name": "JP"}}
 
 
-def test_one_bad_element_never_costs_the_others():
-    good = element(ChatRequest("Hi")).raw
-    bad = [
-        '{"type": "chat_request"}',
-        '{"type": "chat_response", "message": "\\ud800"}',
-        '{"type": "chat_response", "data": NaN}',
-        '{"type": "chat_response", "data": 1e400}',
-        "[" * 500 + "]" * 500,
-        "-Infinity",
-    ]
-    texts = [text for one in bad for text in (one, good)]
-    split = wire.split(f"[ {','.join(texts)}\n]\n".encode())
-    assert split == texts
-    elements = [wire.read(text) for text in split]
-    assert all(isinstance(found.body, BrokenEvent) for found in elements[::2])
-    assert all(found.kind == ChatRequest("Hi") for found in elements[1::2])
-
-
 @pytest.mark.parametrize("depth", [126, 127, 1000, 100_000])
 def test_an_element_is_read_as_deep_as_jp_reads(depth):
     value = '{"type":"chat_response","timestamp":"2026-01-01 00:00:00.0","data":' + (
         "[" * (depth - 1) + "]" * (depth - 1) + "}"
     )
     assert isinstance(wire.read(value).body, ConversationEvent) == (depth == 126)
-
-
-@pytest.mark.parametrize(
-    ("data", "says"),
-    [
-        (b"\xff[]", "not UTF-8 at byte 0"),
-        (b"\xef\xbb\xbf[]", "byte 0"),
-        (b"", "truncated"),
-        (b"{}", "Expected `array`"),
-        (b"]", "byte 0"),
-        (b"[1,", "truncated"),
-        (b"[1,]", "trailing comma"),
-        (b"[1 2]", "byte 3"),
-        (b"[NaN[1]", "byte 1"),
-        (b"[NaN] x", "byte 1"),
-        (b"[" * 100_000, "nested too deeply"),
-        (b"[NaN," + b"[" * 100_000, "byte 1"),
-    ],
-)
-def test_what_is_no_array_is_no_stream(data, says):
-    with pytest.raises(NotAStream, match=says):
-        wire.split(data)
 
 
 def nested(depth) -> Any:

@@ -1,0 +1,51 @@
+"""One server for all tests that do not harm it; every test leaves it with nothing running."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.browser.pages import Home, Visit
+from tests.machine.browsing import Pages
+from tests.machine.ports import free_port
+from tests.machine.serving import ROOT, Server
+
+DEMO = ROOT / "jpweb" / "store" / "demo" / ".jp"
+ELSEWHERE = "elsewhere"
+
+
+@pytest.fixture(scope="session")
+def home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Home]:
+    """Serve the demo and a second workspace of one conversation; the script is played at once."""
+    folder = tmp_path_factory.mktemp("home")
+    server = Server(folder / "data", free_port(), _elsewhere(folder), {"JPWEB_SCRIPT_PACE": "0"})
+    server.start()
+    yield Home(server)
+    server.close()
+    assert " ERROR " not in server.log_text()
+
+
+@pytest.fixture
+def visit(home: Home, open_page: Pages) -> Iterator[Visit]:
+    """Visit the shared server."""
+    visit = Visit(home, open_page)
+    yield visit
+    visit.leave()
+
+
+@pytest.fixture
+def visiting(open_page: Pages) -> Callable[[Server], Visit]:
+    """Return a way to visit a server of the test's own."""
+    return lambda server: Visit(Home(server), open_page)
+
+
+def _elsewhere(folder: Path) -> Path:
+    """Make a second workspace, of one conversation."""
+    root = folder / ELSEWHERE
+    one = next((DEMO / "conversations").glob("*-release-*"))
+    shutil.copytree(one, root / ".jp" / "conversations" / one.name)
+    (root / ".jp" / ".id").write_text("other\n")
+    return root

@@ -1,0 +1,77 @@
+"""What is on record: the journal as the database holds it, and every place a secret could be."""
+
+from __future__ import annotations
+
+import base64
+import json
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from playwright.sync_api import Page
+
+from tests.machine.serving import Server
+
+STORAGE = "JSON.stringify([{...localStorage}, {...sessionStorage}, document.cookie])"
+
+
+class Asked(NamedTuple):
+    """An inquiry as its two events have it."""
+
+    id: str
+    source: dict[str, Any]
+    type: str
+    outcome: dict[str, Any]
+
+
+def journal(server: Server, conversation: int) -> list[dict[str, Any]]:
+    """Return the events of a conversation, read past the application from its database file."""
+    path = f"file:{server.data / 'jpweb.sqlite3'}?mode=ro"
+    query = "SELECT text FROM store_journalentry WHERE conversation_id = ? ORDER BY position"
+    with closing(sqlite3.connect(path, uri=True)) as database:
+        rows = database.execute(query, [conversation]).fetchall()
+    return [json.loads(text) for (text,) in rows]
+
+
+def asked(events: list[dict[str, Any]]) -> list[Asked]:
+    """Pair the requests with their responses, in the order in which they were asked."""
+    outcomes = {
+        each["id"]: {key: each[key] for key in ("outcome", "answer", "reason") if key in each}
+        for each in events
+        if each["type"] == "inquiry_response"
+    }
+    return [
+        Asked(e["id"], e["source"], e["question"]["answer_type"]["type"], outcomes.get(e["id"], {}))
+        for e in events
+        if e["type"] == "inquiry_request"
+    ]
+
+
+def results(events: list[dict[str, Any]]) -> list[str]:
+    """Return what the tool calls gave the model, decoded."""
+    encoded = [each["content"] for each in events if each["type"] == "tool_call_response"]
+    return [base64.b64decode(each).decode() for each in encoded]
+
+
+def traces(canary: str, data: Path, *texts: str) -> list[str]:
+    """Return where a secret is found, in any spelling: files under a folder, and texts."""
+    found = [str(path) for path in data.rglob("*") if path.is_file() and _in(canary, path)]
+    found += [text[:200] for text in texts if any(s in text.encode() for s in _spellings(canary))]
+    return found
+
+
+def kept_by(page: Page) -> str:
+    """Return what the browser keeps for this page, and the page itself."""
+    return str(page.evaluate(STORAGE)) + page.content()
+
+
+def _in(canary: str, path: Path) -> bool:
+    held = path.read_bytes()
+    return any(spelling in held for spelling in _spellings(canary))
+
+
+def _spellings(canary: str) -> list[bytes]:
+    """Return the secret as it is, and as the stream would encode it."""
+    plain = canary.encode()
+    return [plain, base64.b64encode(plain).rstrip(b"="), plain.hex().encode()]

@@ -1,0 +1,198 @@
+"""What a person does on the pages, in their words."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+from playwright.sync_api import Locator, Page, expect
+
+from tests.machine.browsing import Pages
+from tests.machine.ports import wait_until
+from tests.machine.serving import Server
+from tests.machine.visiting import Visitor
+
+BOOLEAN, SELECT, TEXT, SECRET = TYPES = ("boolean", "select", "text", "secret")
+REPORT = "autumn – “report”.md"
+#: What a browser complains of while its server cannot be reached.
+DOWN = r"WebSocket connection|ERR_CONNECTION_REFUSED|ERR_EMPTY_RESPONSE|^.object Event."
+_LINK = re.compile(r"data-link>([^<]+)<")
+_WORKSPACE = re.compile(r'href="/workspaces/(\d+)/people">People of ([^<]+)<')
+
+
+class Home:
+    """An installation and the sign-ins of its people, who each use their link up once."""
+
+    def __init__(self, server: Server) -> None:
+        self.server = server
+        self.owner = self.sign_in(server.link)
+
+    def sign_in(self, link: str) -> Visitor:
+        """Use a link up."""
+        visitor = Visitor(self.server.url)
+        assert visitor.get(link).status == 200
+        return visitor
+
+    def invite(self, name: str, role: str, workspace: str = "Demo") -> Visitor:
+        """Make somebody a member, and sign them in."""
+        people = f"/workspaces/{self.workspaces()[workspace]}/people"
+        number = re.search(rf'<option value="(\d+)">{role}<', self.owner.get(people).text)
+        assert number, f"no role {role}"
+        reply = self.owner.post(f"{people}/invite", people, name=name, role=number[1])
+        link = _LINK.search(reply.text)
+        assert link, f"no link for {name}"
+        return self.sign_in(link[1])
+
+    def workspaces(self) -> dict[str, str]:
+        """Return the keys of the workspaces by name."""
+        return {name: key for key, name in _WORKSPACE.findall(self.owner.get("/").text)}
+
+
+@dataclass
+class Visit:
+    """One test's time at an installation."""
+
+    home: Home
+    pages: Pages
+    begun: list[str] = field(default_factory=list)
+
+    @property
+    def server(self) -> Server:
+        return self.home.server
+
+    def open(self, path: str = "/", *, who: Visitor | None = None, **look: Any) -> Page:
+        """Open a page as a person who is signed in: the owner unless told otherwise."""
+        page = self.pages(**look)
+        cookies = [
+            {"name": each.name, "value": each.value or "", "url": self.server.url}
+            for each in (who or self.home.owner).cookies
+        ]
+        page.context.add_cookies(cookies)  # type: ignore[arg-type]  # a TypedDict of these keys
+        page.goto(self.server.url + path)
+        return page
+
+    def begin(self, text: str = "Show me", **look: Any) -> Page:
+        """Start a conversation; returns its page."""
+        page = self.open("/conversations/new", **look)
+        self.begin_on(page, text)
+        return page
+
+    def begin_on(self, page: Page, text: str) -> None:
+        """Start a conversation with the form on a page."""
+        page.get_by_label("Workspace").select_option("Demo")
+        page.get_by_label("What is it about?").fill(text)
+        page.get_by_role("button", name="Start").click()
+        page.wait_for_url(re.compile(r"/conversations/\d+"))
+        self.begun.append(path_of(page))
+
+    def leave(self) -> None:
+        """Stop what was begun, so that nothing waits when the next test comes."""
+        for path in self.begun:
+            self.home.owner.post(f"{path}/stop", path)
+            wait_until(lambda path=path: self._ended(path), f"{path} ends")  # type: ignore[misc]
+
+    def _ended(self, path: str) -> bool:
+        return "The turn is running" not in self.home.owner.get(path).text
+
+
+def path_of(page: Page) -> str:
+    """Return the path of a page."""
+    return re.sub(r"^\w+://[^/]+|[?#].*$", "", page.url)
+
+
+def number_of(page: Page) -> int:
+    """Return the key of the conversation on a page."""
+    return int(path_of(page).rpartition("/")[2])
+
+
+def cards(page: Page, kind: str = "") -> Locator:
+    """Return the open cards, of an answer type."""
+    return page.locator(f"#desk {_card(kind)}")
+
+
+def card(page: Page, kind: str) -> Locator:
+    """Wait for the one open card of an answer type, on the desk or on a page of its own."""
+    found = page.locator(_card(kind))
+    expect(found).to_have_count(1)
+    return found
+
+
+def _card(kind: str) -> str:
+    return ".card[data-outcome=open]" + (f"[data-answer-type={kind}]" if kind else "")
+
+
+def answer(page: Page, kind: str, value: str) -> None:
+    """Answer the open question of an answer type, by mouse."""
+    asked = card(page, kind)
+    if kind in (BOOLEAN, SELECT):
+        asked.get_by_label(value, exact=True).check()
+    else:
+        asked.locator("[name=answer]").fill(value)
+    asked.get_by_role("button", name="Answer").click()
+    expect(page.locator(_card(kind))).to_have_count(0)
+
+
+def decline(page: Page, kind: str) -> None:
+    """Decline the open question of an answer type."""
+    card(page, kind).get_by_role("button", name="Decline").click()
+    expect(page.locator(_card(kind))).to_have_count(0)
+
+
+def answer_all(page: Page, secret: str) -> None:
+    """Answer the four questions of the script, and wait for its end."""
+    answer(page, BOOLEAN, "Yes")
+    answer(page, SELECT, "without a backup")
+    answer(page, TEXT, REPORT)
+    answer(page, SECRET, secret)
+    expect(composer(page)).to_be_visible()
+
+
+def say(page: Page, text: str) -> None:
+    """Say something in the conversation on the page."""
+    composer(page).fill(text)
+    page.get_by_role("button", name="Send").click()
+
+
+def composer(page: Page) -> Locator:
+    """Return the field in which a person goes on; it is there when nothing runs."""
+    return page.get_by_label("Say something")
+
+
+def last_words(page: Page) -> Locator:
+    """Return what the assistant said last."""
+    return page.locator("article.assistant[data-variant=message]").last
+
+
+def inquiries(page: Page) -> Locator:
+    """Return the inquiries of the transcript, each in its tool call."""
+    return page.locator("[data-kind=tool_call_request] [data-kind=inquiry_request]")
+
+
+def waiting(page: Page) -> Locator:
+    """Return the count in the navigation."""
+    return page.locator("#waiting")
+
+
+def connected(page: Page) -> None:
+    """Wait until the page has its socket."""
+    state = "document.body['htmx-internal-data'].webSocket?.socket?.readyState"
+    wait_until(lambda: page.evaluate(state) == 1, "the page has its socket")
+
+
+@contextmanager
+def staying(page: Page) -> Iterator[None]:
+    """Check that the page neither reloads nor goes elsewhere."""
+    left: list[str] = []
+
+    def note(frame: Any) -> None:
+        left.append(frame.url)
+
+    page.on("framenavigated", note)
+    page.evaluate("window.unbroken = true")
+    yield
+    assert page.evaluate("window.unbroken") is True
+    assert left == []
+    page.remove_listener("framenavigated", note)

@@ -1,0 +1,76 @@
+from __future__ import annotations
+
+import csv
+import io
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from tests.browser.pages import BOOLEAN, Visit, answer, decline, path_of
+
+pytestmark = pytest.mark.browser
+
+
+def rows(page: Page):
+    return page.locator("tbody tr")
+
+
+def downloaded(page: Page) -> list[dict[str, str]]:
+    with page.expect_download() as begun:
+        page.get_by_role("link", name="Download as CSV").click()
+    assert begun.value.suggested_filename == "inquiries.csv"
+    text = Path(begun.value.path()).read_text(encoding="utf-8-sig")
+    return list(csv.DictReader(io.StringIO(text)))
+
+
+def test_the_outcome_in_the_url_filters_the_table_and_the_file(visit: Visit):
+    page = visit.open("/audit?outcome=redacted")
+    expect(rows(page).first).to_be_visible()
+    shown = [each.get_attribute("data-outcome") for each in rows(page).all()]
+    assert set(shown) == {"redacted"}
+    expect(page.get_by_label("Outcome", exact=True)).to_have_value("redacted")
+    in_file = downloaded(page)
+    assert [row["outcome"] for row in in_file] == shown
+    assert {row["answer"] for row in in_file} == {""}
+
+
+def test_the_filter_form_and_the_bars_write_the_url(visit: Visit):
+    page = visit.open("/audit")
+    page.get_by_label("Reason").select_option("backend_error")
+    page.get_by_role("button", name="Filter").click()
+    expect(rows(page).first).to_have_attribute("data-reason", "backend_error")
+    assert "reason=backend_error" in page.url
+    page.get_by_role("link", name="Clear").click()
+    bar = page.locator(".bar-row[data-outcome=unanswered]")
+    count = int(bar.locator("b").inner_text())
+    bar.click()
+    expect(rows(page)).to_have_count(count)
+    assert "outcome=unanswered" in page.url
+
+
+def test_a_row_leads_to_its_event(visit: Visit):
+    page = visit.open("/audit?outcome=redacted")
+    question = rows(page).first.get_by_role("link").first
+    text = question.inner_text()
+    question.click()
+    target = page.locator(":target")
+    expect(target).to_be_in_viewport()
+    expect(target).to_have_attribute("data-outcome", "redacted")
+    expect(target).to_contain_text(text)
+
+
+def test_what_was_just_decided_is_in_the_audit_with_who_decided(visit: Visit):
+    asked = visit.begin("Audited")
+    answer(asked, BOOLEAN, "No")
+    decline(asked, "select")
+    page = visit.open("/audit?person=Owner")
+    latest = [rows(page).nth(index) for index in (0, 1)]
+    expect(latest[0]).to_have_attribute("data-outcome", "cancelled")
+    expect(latest[1]).to_contain_text("false")
+    for row in latest:
+        expect(row).to_contain_text("Audited")
+        expect(row).to_contain_text("Owner")
+    line = downloaded(page)[1]
+    assert (line["answer"], line["decided_by"], line["decider"]) == ("false", "person", "Owner")
+    assert path_of(asked) in line["link"]

@@ -1,0 +1,95 @@
+from __future__ import annotations
+
+import time
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from tests.browser import evidence
+from tests.browser.pages import (
+    BOOLEAN,
+    REPORT,
+    SECRET,
+    SELECT,
+    TEXT,
+    Visit,
+    composer,
+    inquiries,
+    last_words,
+    number_of,
+    say,
+)
+
+pytestmark = pytest.mark.browser
+
+
+def asked(page: Page, kind: str) -> None:
+    """Reload until the question of an answer type is there."""
+    until(page, f".card[data-answer-type={kind}]")
+
+
+def until(page: Page, selector: str) -> None:
+    for _ in range(40):
+        if page.locator(selector).count():
+            return
+        time.sleep(0.1)
+        page.reload()
+    raise AssertionError(f"{selector} never came")
+
+
+def reply(page: Page, kind: str, value: str) -> None:
+    asked(page, kind)
+    if kind in (BOOLEAN, SELECT):
+        page.get_by_label(value, exact=True).check()
+    else:
+        page.locator("[name=answer]").fill(value)
+    page.get_by_role("button", name="Answer").click()
+
+
+def test_the_whole_journey_works_with_plain_forms(visit: Visit):
+    page = visit.begin("Plain", javascript=False)
+    reply(page, BOOLEAN, "Yes")
+    expect(page.locator(":target")).to_have_attribute("data-kind", "inquiry_request")
+    reply(page, SELECT, "not at all")
+    reply(page, TEXT, REPORT)
+    asked(page, SECRET)
+    page.get_by_role("button", name="Decline").click()
+    until(page, "#text")
+    assert composer(page).count() == 1
+    expect(last_words(page)).to_contain_text('one of three: "not at all" (string)')
+    expect(last_words(page)).to_contain_text("secret: declined")
+    say(page, "Again")
+    asked(page, BOOLEAN)
+    page.get_by_role("button", name="Decline").click()
+    reply(page, SELECT, "not at all")
+    reply(page, TEXT, REPORT)
+    reply(page, SECRET, "open sesame")
+    until(page, "#text")
+    outcomes = [each.get_attribute("data-outcome") for each in inquiries(page).all()]
+    assert outcomes == [*["answered"] * 3, "cancelled", "cancelled", *["answered"] * 2, "redacted"]
+    on_record = evidence.asked(evidence.journal(visit.server, number_of(page)))
+    assert [each.outcome["outcome"] for each in on_record] == outcomes
+
+
+def test_a_page_without_scripts_refreshes_itself_until_a_question_comes(visit: Visit):
+    page = visit.open("/questions", javascript=False)
+    expect(page.locator("noscript meta[http-equiv=refresh]")).to_have_count(1)
+    visit.begin()
+    page.goto(f"{visit.server.url}/questions")
+    asked(page, BOOLEAN)
+    expect(page.locator("meta[http-equiv=refresh]")).to_have_count(0)
+
+
+def test_an_empty_secret_is_refused_with_a_message(visit: Visit):
+    visit.pages.forgive("status of 422")
+    page = visit.begin(javascript=False)
+    for kind in (BOOLEAN, SELECT, TEXT):
+        asked(page, kind)
+        page.get_by_role("button", name="Decline").click()
+    asked(page, SECRET)
+    page.locator("[name=answer]").evaluate("field => field.required = false")
+    page.get_by_role("button", name="Answer").click()
+    expect(page.get_by_role("alert")).to_have_text("Type the secret, or decline.")
+    reply(page, SECRET, "open sesame")
+    until(page, "#text")
+    expect(inquiries(page).last).to_have_attribute("data-outcome", "redacted")

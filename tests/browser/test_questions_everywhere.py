@@ -1,0 +1,198 @@
+from __future__ import annotations
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from tests.browser.pages import (
+    BOOLEAN,
+    SECRET,
+    SELECT,
+    TEXT,
+    Visit,
+    answer,
+    card,
+    cards,
+    composer,
+    connected,
+    decline,
+    inquiries,
+    path_of,
+    staying,
+    waiting,
+)
+from tests.machine.browsing import PHONE
+
+pytestmark = pytest.mark.browser
+
+def up_to_the_text(page: Page) -> None:
+    """Decline the first two questions, so that the text is asked."""
+    decline(page, BOOLEAN)
+    decline(page, SELECT)
+    card(page, TEXT)
+
+
+def test_a_question_is_there_after_a_refresh_in_a_second_tab_and_on_a_phone(visit: Visit):
+    page = visit.begin()
+    card(page, BOOLEAN)
+    page.reload()
+    expect(card(page, BOOLEAN)).to_contain_text("Shall I show you how questions work?")
+    second = visit.pages(page.url, beside=page)
+    card(second, BOOLEAN)
+    phone = visit.open("/questions", size=PHONE)
+    asked = card(phone, BOOLEAN)
+    asked.scroll_into_view_if_needed()
+    expect(asked.get_by_role("button", name="Answer")).to_be_in_viewport()
+
+
+def test_a_question_comes_and_goes_everywhere_without_a_reload(visit: Visit):
+    desk = visit.open("/questions")
+    phone = visit.open("/questions", size=PHONE)
+    plain_list = visit.open("/")
+    for each in (desk, phone, plain_list):
+        connected(each)
+    with staying(desk), staying(phone), staying(plain_list):
+        page = visit.begin("Push me")
+        second = visit.pages(page.url, beside=page)
+        for each in (page, second, desk, phone):
+            card(each, BOOLEAN)
+        expect(card(desk, BOOLEAN).get_by_role("link", name="Push me")).to_be_visible()
+        for each in (page, second, desk, phone, plain_list):
+            expect(waiting(each)).to_have_attribute("data-count", "1")
+        answer(phone, BOOLEAN, "Yes")
+        for each in (page, second, desk, phone):
+            expect(each.locator(".card.settled")).to_contain_text("by Owner")
+            card(each, SELECT)
+        expect(plain_list).to_have_title("(1) Conversations · jpweb")
+
+
+def test_the_desk_says_when_nothing_waits_any_more(visit: Visit):
+    desk = visit.open("/questions")
+    nothing = desk.get_by_text("Nothing waits for an answer.")
+    expect(nothing).to_be_visible()
+    page = visit.begin()
+    card(desk, BOOLEAN)
+    expect(nothing).to_be_hidden()
+    page.get_by_role("button", name="Stop the turn").click()
+    expect(cards(desk)).to_have_count(0)
+    desk.reload()
+    expect(nothing).to_be_visible()
+
+
+def test_a_draft_survives_a_reload_and_other_live_updates(visit: Visit):
+    page = visit.begin()
+    up_to_the_text(page)
+    visit.begin("Another")
+    page.goto(f"{visit.server.url}/questions")
+    field = card(page, TEXT).get_by_label("Your answer")
+    field.fill("half a thought")
+    other = visit.open("/questions")
+    decline(other, BOOLEAN)
+    card(page, SELECT)
+    expect(field).to_have_value("half a thought")
+    page.reload()
+    expect(field).to_have_value("half a thought")
+    answer(page, TEXT, "a whole thought")
+    assert "thought" not in page.evaluate("JSON.stringify({...sessionStorage})")
+
+
+def test_the_draft_of_what_one_says_survives_a_reload_until_it_is_sent(visit: Visit):
+    page = visit.open("/conversations/new")
+    words = page.get_by_label("What is it about?")
+    words.fill("Not sent yet")
+    page.reload()
+    expect(words).to_have_value("Not sent yet")
+    visit.begin_on(page, "Sent")
+    page.goto(f"{visit.server.url}/conversations/new")
+    expect(words).to_have_value("")
+
+
+def test_what_is_unfolded_stays_unfolded_when_it_is_replaced(visit: Visit):
+    page = visit.begin()
+    card(page, BOOLEAN)
+    calls = page.locator("details[data-kind=tool_call_request]")
+    calls.first.locator("> summary").click(position={"x": 8, "y": 12})
+    expect(inquiries(page).first).to_be_visible()
+    answer(page, BOOLEAN, "Yes")
+    card(page, SELECT)
+    expect(calls.first.locator("[data-kind=tool_call_response]")).to_be_visible()
+    expect(calls.nth(1)).not_to_have_attribute("open", "")
+    expect(calls.first.locator("[data-answer]")).to_be_hidden()  # a settled one folds by itself
+
+
+def test_the_focus_stays_where_somebody_types(visit: Visit):
+    page = visit.begin()
+    up_to_the_text(page)
+    page.goto(f"{visit.server.url}/questions")
+    field = card(page, TEXT).get_by_label("Your answer")
+    field.fill("")
+    field.press_sequentially("typed ")
+    visit.begin("Another")
+    card(page, BOOLEAN)
+    expect(field).to_be_focused()
+    page.keyboard.type("on")
+    expect(field).to_have_value("typed on")
+
+
+def test_after_the_last_answer_the_focus_goes_to_what_became_of_it(visit: Visit):
+    page = visit.begin()
+    up_to_the_text(page)
+    decline(page, TEXT)
+    card(page, SECRET).get_by_label("The secret").fill("open sesame")
+    page.keyboard.press("Enter")
+    expect(composer(page)).to_be_visible()
+    expect(page.locator(".card.settled[data-outcome=redacted]")).to_be_focused()
+
+
+def test_after_an_answer_the_focus_goes_to_the_next_question(visit: Visit):
+    one = visit.begin("One")
+    up_to_the_text(one)
+    visit.begin("Other")
+    page = visit.open("/questions")
+    card(page, TEXT).get_by_label("Your answer").press("Control+Enter")
+    expect(card(page, BOOLEAN).get_by_role("radio").first).to_be_focused()
+
+
+def test_escape_declines_nothing(visit: Visit):
+    page = visit.begin()
+    card(page, BOOLEAN).get_by_label("Yes").focus()
+    page.keyboard.press("Escape")
+    card(page, BOOLEAN)
+    page.reload()
+    card(page, BOOLEAN)
+
+
+def test_a_new_question_is_announced_to_those_who_listen(visit: Visit):
+    desk = visit.open("/questions")
+    connected(desk)
+    visit.begin()
+    expect(desk.locator("#announcer")).to_have_text(
+        "A question waits: Shall I show you how questions work?"
+    )
+
+
+def test_what_one_decided_is_listed_with_its_outcome(visit: Visit):
+    page = visit.begin("Decide")
+    answer(page, BOOLEAN, "Yes")
+    decline(page, SELECT)
+    place = path_of(page)
+    page.goto(f"{visit.server.url}/questions")
+    mine = page.get_by_role("region", name="What you decided").locator(".row")
+    expect(mine.first).to_have_attribute("data-outcome", "cancelled")
+    expect(mine.nth(1)).to_have_attribute("data-outcome", "answered")
+    mine.nth(1).get_by_role("link").first.click()
+    assert path_of(page) == place
+    expect(page.locator(":target")).to_be_in_viewport()
+
+
+def test_a_secret_field_is_a_password_field_that_keeps_no_draft(visit: Visit):
+    page = visit.begin()
+    up_to_the_text(page)
+    decline(page, TEXT)
+    field = card(page, SECRET).get_by_label("The secret")
+    expect(field).to_have_attribute("type", "password")
+    expect(field).to_have_attribute("autocomplete", "off")
+    field.fill("open sesame")
+    page.reload()
+    expect(card(page, SECRET).get_by_label("The secret")).to_have_value("")
+    decline(page, SECRET)
+    expect(composer(page)).to_be_visible()

@@ -1,0 +1,126 @@
+from __future__ import annotations
+
+import re
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from tests.browser.pages import Visit, path_of
+
+pytestmark = pytest.mark.browser
+
+TOUR = "A tour of questions and answers"
+CALL = "details[data-kind=tool_call_request]"
+INQUIRY = "details[data-kind=inquiry_request]"
+
+
+def titles(page: Page) -> list[str]:
+    return page.locator("#list .row-link").all_inner_texts()
+
+
+def tour(visit: Visit, **look: object) -> Page:
+    page = visit.open(**look)
+    page.get_by_role("link", name=TOUR).click()
+    return page
+
+
+def test_the_list_shows_the_demo_with_what_was_pinned_first(visit: Visit):
+    page = visit.open()
+    first = page.locator("#list .row").first
+    expect(first).to_contain_text(TOUR)
+    expect(first).to_contain_text("Demo")
+    expect(first.locator("[data-count=turns]")).to_have_text("5")
+    expect(first.locator("[data-count=answered]")).to_have_text("7")
+    assert len(titles(page)) >= 4
+
+
+def test_the_filter_box_filters_while_typing(visit: Visit):
+    page = visit.open()
+    with_scripts = page.get_by_label("Filter by title")
+    with_scripts.press_sequentially("nobody")
+    expect(page.locator("#list .row")).to_have_count(1)
+    expect(page.locator("#list .row-link")).to_have_text("A night with nobody at the desk")
+    expect(page).to_have_url(re.compile(r"\?q=nobody"))
+    expect(with_scripts).to_be_focused()
+    page.reload()
+    expect(page.locator("#list .row")).to_have_count(1)
+    page.get_by_label("Filter by title").fill("no such title")
+    expect(page.locator("#list .empty")).to_contain_text("No conversation has “no such title”")
+
+
+def test_the_back_button_takes_a_filter_off(visit: Visit):
+    page = visit.open()
+    page.get_by_label("Filter by title").press_sequentially("nobody")
+    expect(page.locator("#list .row")).to_have_count(1)
+    page.go_back()
+    expect(page.get_by_role("link", name=TOUR)).to_be_visible()
+
+
+def test_archived_conversations_are_shown_on_request(visit: Visit):
+    page = visit.open()
+    old = page.get_by_role("link", name="Old and odd")
+    expect(old).to_have_count(0)
+    page.get_by_label("Archived").check()
+    expect(old).to_be_visible()
+    old.click()
+    expect(page.get_by_text("archived", exact=True)).to_be_visible()
+
+
+def test_a_call_and_its_inquiry_unfold_by_mouse(visit: Visit):
+    page = tour(visit)
+    call = page.locator(CALL).filter(has=page.locator(INQUIRY)).first
+    asked = call.locator(INQUIRY).first
+    expect(asked).to_be_hidden()
+    call.locator("> summary").click(position={"x": 8, "y": 12})
+    expect(asked.locator("> summary")).to_be_visible()
+    expect(asked.locator("[data-answer]")).to_be_hidden()
+    asked.locator("> summary").click(position={"x": 8, "y": 12})
+    expect(asked.locator("[data-answer]")).to_be_visible()
+    call.locator("> summary").click(position={"x": 8, "y": 12})
+    expect(asked).to_be_hidden()
+
+
+def test_a_call_and_its_inquiry_unfold_by_keyboard(visit: Visit):
+    page = tour(visit)
+    call = page.locator(CALL).filter(has=page.locator(INQUIRY)).first
+    asked = call.locator(INQUIRY).first
+    call.locator("> summary").focus()
+    page.keyboard.press("Enter")
+    expect(asked.locator("> summary")).to_be_visible()
+    asked.locator("> summary").focus()
+    page.keyboard.press("Enter")
+    expect(asked.locator("[data-answer]")).to_be_visible()
+    page.keyboard.press("Enter")
+    expect(asked.locator("[data-answer]")).to_be_hidden()
+
+
+def test_everything_unfolds_and_folds_at_once(visit: Visit):
+    page = tour(visit)
+    answers = page.locator("[data-answer]")
+    page.get_by_role("button", name="Unfold all").click()
+    for index in range(answers.count()):
+        expect(answers.nth(index)).to_be_visible()
+    page.get_by_role("button", name="Fold all", exact=True).click()
+    expect(answers.first).to_be_hidden()
+
+
+def test_a_permalink_unfolds_what_hides_its_target(visit: Visit):
+    page = tour(visit)
+    place = path_of(page)
+    target = page.locator(f"{CALL} {INQUIRY}").last
+    anchor = target.get_attribute("id")
+    expect(target).to_be_hidden()
+    other = visit.open(f"{place}#{anchor}")
+    expect(other.locator(f"#{anchor}")).to_be_visible()
+    expect(other.locator(f"#{anchor}")).to_be_in_viewport()
+    with_the_hash_alone = f"{visit.server.url}{place}#{anchor}"
+    page.goto(with_the_hash_alone)
+    expect(target).to_be_in_viewport()
+
+
+def test_the_time_of_an_event_is_its_permalink(visit: Visit):
+    page = tour(visit)
+    said = page.locator("article[data-kind=chat_request]").last
+    said.locator("a.moment").click()
+    expect(page).to_have_url(re.compile(rf"#{said.get_attribute('id')}$"))
+    expect(said).to_be_in_viewport()

@@ -1,0 +1,181 @@
+from __future__ import annotations
+
+import re
+import secrets
+
+import pytest
+from playwright.sync_api import Page, Route, expect
+
+from tests.browser.pages import (
+    BOOLEAN,
+    SELECT,
+    TEXT,
+    Visit,
+    answer,
+    card,
+    cards,
+    composer,
+    connected,
+    decline,
+    inquiries,
+    path_of,
+    staying,
+)
+
+pytestmark = pytest.mark.browser
+
+REFUSED = "status of 40[349]"
+
+
+@pytest.fixture
+def name() -> str:
+    return f"Ada {secrets.token_hex(3)}"
+
+
+def without_a_socket(page: Page) -> Page:
+    """Let a page believe that it is connected, and hear nothing."""
+    page.route_web_socket(re.compile("/ws$"), lambda _: None)
+    page.reload()
+    return page
+
+
+def up_to_the_text(page: Page) -> None:
+    decline(page, BOOLEAN)
+    decline(page, SELECT)
+    card(page, TEXT)
+
+
+def test_an_invited_person_signs_in_by_a_link_that_is_shown_once(visit: Visit, name: str):
+    visit.pages.forgive("status of 403")
+    page = visit.open()
+    page.locator(".menu summary").click()
+    page.get_by_role("link", name="People of Demo").click()
+    page.get_by_label("Name", exact=True).fill(name)
+    page.locator("form[action$=invite] select").select_option("responder")
+    page.get_by_role("button", name="Invite").click()
+    link = page.locator("[data-link]").inner_text()
+    expect(page.get_by_role("row", name=name)).to_be_visible()
+    page.goto(page.url.removesuffix("/invite"))
+    expect(page.locator("[data-link]")).to_have_count(0)
+    ada = visit.pages(link)
+    expect(ada.locator(".menu summary")).to_contain_text(name)
+    expect(ada.get_by_role("link", name="A tour of questions and answers")).to_be_visible()
+    expect(ada.get_by_role("link", name="Audit")).to_have_count(0)
+    expect(visit.pages(link).get_by_role("alert")).to_contain_text("not valid: it was used")
+
+
+def test_both_have_the_card_and_the_first_answer_settles_it_for_both(visit: Visit, name: str):
+    page = visit.begin()
+    ada = visit.open(path_of(page), who=visit.home.invite(name, "responder"))
+    with staying(page), staying(ada):
+        for each in (page, ada):
+            card(each, BOOLEAN)
+        answer(page, BOOLEAN, "No")
+        expect(ada.locator(".card.settled")).to_contain_text("by Owner")
+        answer(ada, SELECT, "not at all")
+        expect(page.locator(".card.settled").nth(1)).to_contain_text(f"by {name}")
+    page.goto(f"{visit.server.url}/audit?person={name.replace(' ', '+')}")
+    expect(page.locator("tbody tr")).to_have_count(1)
+
+
+def test_who_is_late_is_told_who_was_first_and_keeps_what_they_typed(visit: Visit, name: str):
+    visit.pages.forgive(REFUSED)
+    page = visit.begin()
+    up_to_the_text(page)
+    ada = visit.open(path_of(page), who=visit.home.invite(name, "responder"))
+    without_a_socket(ada)
+    card(ada, TEXT).get_by_label("Your answer").fill("a long and careful answer")
+    answer(page, TEXT, "mine")
+    card(ada, TEXT).get_by_role("button", name="Answer").click()
+    late = ada.locator(".card.settled")
+    expect(late.get_by_role("alert")).to_contain_text(
+        re.compile("Somebody was first: this question was settled by Owner")
+    )
+    expect(late.get_by_label("What you typed, to copy")).to_have_value("a long and careful answer")
+    expect(inquiries(page).nth(2)).to_have_attribute("data-outcome", "answered")
+    assert page.locator("[data-answer]").all_text_contents() == ['"mine"']
+
+
+def test_an_answer_that_loses_while_it_is_sent_keeps_its_text(visit: Visit, name: str):
+    visit.pages.forgive(REFUSED)
+    page = visit.begin()
+    up_to_the_text(page)
+    ada = visit.open(path_of(page), who=visit.home.invite(name, "responder"))
+    held: list[Route] = []
+    ada.route(re.compile("/answer$"), lambda route: held.append(route))
+    connected(ada)
+    card(ada, TEXT).get_by_label("Your answer").fill("overtaken")
+    card(ada, TEXT).get_by_role("button", name="Answer").click()
+    expect(ada.get_by_text("Sending…")).to_be_visible()
+    decline(page, TEXT)
+    expect(inquiries(ada).nth(2)).to_have_attribute("data-outcome", "cancelled")
+    held[0].continue_()
+    expect(ada.get_by_role("alert")).to_contain_text("settled by Owner")
+    expect(ada.get_by_label("What you typed, to copy")).to_have_value("overtaken")
+
+
+def test_who_is_late_without_scripts_is_told_as_well(visit: Visit, name: str):
+    visit.pages.forgive(REFUSED)
+    page = visit.begin()
+    up_to_the_text(page)
+    responder = visit.home.invite(name, "responder")
+    ada = visit.open(path_of(page), who=responder, javascript=False)
+    card(ada, TEXT).get_by_label("Your answer").fill("kept")
+    decline(page, TEXT)
+    ada.get_by_role("button", name="Answer").click()
+    expect(ada.get_by_role("alert")).to_contain_text("settled by Owner")
+    expect(ada.get_by_label("What you typed, to copy")).to_have_value("kept")
+
+
+def test_a_reader_sees_the_conversation_and_can_do_nothing_in_it(visit: Visit, name: str):
+    page = visit.begin("Read me")
+    card(page, BOOLEAN)
+    reader = visit.open(path_of(page), who=visit.home.invite(name, "reader"))
+    connected(reader)
+    with staying(reader):
+        expect(inquiries(reader)).to_have_attribute("data-outcome", "open")
+        answer(page, BOOLEAN, "Yes")
+        expect(inquiries(reader).first).to_have_attribute("data-outcome", "answered")
+        expect(inquiries(reader)).to_have_count(2)
+    expect(cards(reader)).to_have_count(0)
+    expect(composer(reader)).to_have_count(0)
+    expect(reader.get_by_role("button", name="Stop the turn")).to_have_count(0)
+    expect(reader.get_by_role("link", name="Questions")).to_have_count(0)
+    visit.pages.forgive(REFUSED)
+    for path in ("/questions", "/conversations/new", "/audit"):
+        reader.goto(visit.server.url + path)
+        expect(reader.get_by_role("heading", name="Not allowed")).to_be_visible()
+
+
+@pytest.mark.parametrize("path", ["", "/events/e-guessed"])
+def test_an_outsider_finds_nothing(visit: Visit, name: str, path: str):
+    visit.pages.forgive(REFUSED)
+    page = visit.begin("Orchids")
+    card(page, BOOLEAN)
+    outsider = visit.home.invite(name, "owner", workspace="elsewhere")
+    theirs = visit.open(who=outsider)
+    expect(theirs.locator("#list .row")).to_have_count(1)
+    theirs.goto(f"{visit.server.url}/questions")
+    expect(cards(theirs)).to_have_count(0)
+    theirs.goto(page.url + path)
+    expect(theirs.get_by_role("heading", name="Not found")).to_be_visible()
+    expect(theirs.get_by_text("Orchids")).to_have_count(0)
+
+
+def test_who_is_removed_sees_nothing_more(visit: Visit, name: str):
+    visit.pages.forgive(REFUSED)
+    page = visit.begin()
+    card(page, BOOLEAN)
+    ada = visit.open(path_of(page), who=visit.home.invite(name, "responder"))
+    connected(ada)
+    card(ada, BOOLEAN)
+    owner = visit.open(f"/workspaces/{visit.home.workspaces()['Demo']}/people")
+    owner.get_by_role("row", name=name).get_by_role("button", name="Remove").click()
+    expect(owner.get_by_role("row", name=name)).to_have_count(0)
+    answer(page, BOOLEAN, "Yes")
+    expect(ada.locator("#connection")).to_have_text(
+        "This is no longer yours to read; what you see is old."
+    )
+    expect(cards(ada, SELECT)).to_have_count(0)
+    ada.reload()
+    expect(ada.get_by_role("heading", name="Not found")).to_be_visible()

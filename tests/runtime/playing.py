@@ -1,0 +1,114 @@
+"""A stage for the desk and the runs, and people who answer."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager, suppress
+from typing import Any
+
+from channels.layers import get_channel_layer
+
+from jpweb.runtime import desk, runs
+from jpweb.runtime.crossing import in_store
+from jpweb.store import conversations, inquiries, journal
+from jpweb.store.models import Conversation, Inquiry, JournalEntry, Run
+from jpweb.store.terms import Role
+from jpweb.stream.events import Element
+from tests.store import making
+
+SOON = 10
+
+
+class Scene:
+    """A conversation, two people who may answer, and the questions of a run."""
+
+    def __init__(self) -> None:
+        self.home = making.workspace()
+        self.ada = making.person("ada", Role.RESPONDER, self.home)
+        self.eve = making.person("eve", Role.RESPONDER, self.home)
+        self.talk: Conversation = making.conversation(self.home, "A talk", self.ada)
+
+    async def question(self, *args: Any) -> Inquiry:
+        """Return an open question of a run that no process executes."""
+
+        def ask() -> Inquiry:
+            run = Run.objects.filter(conversation=self.talk).first()
+            return making.question(run or making.running(self.talk, self.ada), *args)
+
+        return await in_store(ask)
+
+    async def elements(self) -> tuple[Element, ...]:
+        return await in_store(journal.elements, self.talk.pk)
+
+    async def opened(self) -> Inquiry:
+        """Return the one question that waits, once there is one and its call waits for it."""
+
+        async def one() -> Inquiry | None:
+            row = await in_store(
+                Inquiry.objects.filter(conversation=self.talk, state="open").first
+            )
+            waits = row is not None and row.pk in desk._woken
+            return row if waits else None
+
+        return await eventually(one)
+
+    async def start(self, text: str = "Begin") -> tuple[Run, asyncio.Task[None]]:
+        run = await runs.start(self.talk, self.ada, text)
+        task = runs._active[run.pk].task
+        assert task is not None
+        return run, task
+
+    async def reload(self, row: Inquiry) -> Inquiry:
+        return await in_store(inquiries.get, row.pk)
+
+    async def texts(self) -> str:
+        """Return everything that the database keeps of the conversation."""
+
+        def read() -> str:
+            kept: list[Any] = list(JournalEntry.objects.values_list())
+            kept += Inquiry.objects.values_list()
+            kept += [conversations.get(self.talk.pk).title, *Run.objects.values_list()]
+            return repr(kept)
+
+        return await in_store(read)
+
+
+async def eventually(look: Callable[[], Awaitable[Any]]) -> Any:
+    """Return the first thing that is found. Raises TimeoutError."""
+    async with asyncio.timeout(SOON):
+        while not (found := await look()):
+            await asyncio.sleep(0.005)
+        return found
+
+
+async def done(task: asyncio.Task[Any]) -> Any:
+    return await asyncio.wait_for(task, SOON)
+
+
+async def waiting(row: Inquiry, call: Callable[[Inquiry], Any]) -> asyncio.Task[Any]:
+    """Start a call that waits for a row; return once it does."""
+    task = asyncio.create_task(call(row))
+
+    async def waits() -> bool:
+        return task.done() or row.pk in desk._woken
+
+    await eventually(waits)
+    return task
+
+
+@asynccontextmanager
+async def ear(group: str) -> AsyncIterator[Callable[[], Awaitable[dict[str, Any] | None]]]:
+    """Hear what is announced to a group; the call returns None where nothing comes."""
+    layer = get_channel_layer()
+    assert layer is not None
+    name = await layer.new_channel()
+    await layer.group_add(group, name)
+
+    async def hear() -> dict[str, Any] | None:
+        with suppress(TimeoutError):
+            return dict(await asyncio.wait_for(layer.receive(name), 0.05))
+        return None
+
+    yield hear
+    await layer.group_discard(group, name)

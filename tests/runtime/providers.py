@@ -1,0 +1,68 @@
+"""Providers that do one thing, and what it takes to run them."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+
+import pytest
+
+from jpweb.agent.errors import ProviderFailed
+from jpweb.agent.ports import CallTool, Delta, Finished, ProviderEvent, ProviderRequest
+from jpweb.agent.providers.scripted import Scripted
+from jpweb.runtime import wiring
+from jpweb.stream.events import ToolCallResponse
+
+
+class Says:
+    """Says one thing, then what ``then`` does."""
+
+    NAME = "says"
+
+    def __init__(self, then: Callable[[], None] | None = None) -> None:
+        self._then = then
+
+    async def stream(self, request: ProviderRequest) -> AsyncIterator[ProviderEvent]:
+        yield Delta("message", "A word.\n")
+        if self._then:
+            self._then()
+        yield Finished()
+
+
+class Asks:
+    """Calls a tool, over and over or once."""
+
+    NAME = "asks"
+
+    def __init__(self, tool: str = "demo_vault", *, forever: bool = False) -> None:
+        self._tool, self._forever, self._calls = tool, forever, 0
+
+    async def stream(self, request: ProviderRequest) -> AsyncIterator[ProviderEvent]:
+        results = [e for e in request.parts.events if isinstance(e.kind, ToolCallResponse)]
+        if self._forever or not results:
+            self._calls += 1
+            yield CallTool(f"call_{self._calls}", self._tool, {})
+        yield Finished()
+
+
+class Hangs:
+    """Says a word, then nothing more; ``said`` is set once the word has been taken."""
+
+    NAME = "hangs"
+
+    def __init__(self) -> None:
+        self.said = asyncio.Event()
+
+    async def stream(self, request: ProviderRequest) -> AsyncIterator[ProviderEvent]:
+        yield Delta("message", "Half a ")
+        self.said.set()
+        await asyncio.Event().wait()
+
+
+def fail() -> None:
+    raise ProviderFailed("The vendor says no.")
+
+
+def use(monkeypatch: pytest.MonkeyPatch, provider: object = None) -> None:
+    """Let every run be played by this provider, the script without its pauses by default."""
+    monkeypatch.setattr(wiring, "provider", lambda: provider or Scripted(pace=0))

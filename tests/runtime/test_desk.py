@@ -1,0 +1,163 @@
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import pytest
+
+from jpweb.runtime import announce, desk
+from jpweb.runtime.crossing import in_store
+from jpweb.store import mirror
+from jpweb.store.errors import AlreadySettled, ReadOnly, UnknownInquiry
+from jpweb.store.models import Inquiry
+from jpweb.stream.answers import Boolean, Option, Secret, Select, Text
+from jpweb.stream.errors import Unfit
+from jpweb.stream.inquiry import Answered
+from tests.runtime.playing import Scene, done, ear, waiting
+from tests.store import making
+from tests.store.making import decider
+
+CHOICE = Select((Option("red"), Option(2), Option({"deep": [True]})))
+
+
+@pytest.mark.parametrize(
+    ("kind", "typed", "value"),
+    [
+        (Boolean(), "true", True),
+        (Boolean(), "false", False),
+        (CHOICE, "red", "red"),
+        (CHOICE, "2", 2),
+        (CHOICE, '{"deep": [true]}', {"deep": [True]}),
+        (Text(), "two\r\nlines", "two\nlines"),
+        (Text(), "", ""),
+    ],
+)
+async def test_the_waiting_call_gets_the_typed_value(
+    scene: Scene, kind: Any, typed: str, value: Any
+):
+    row = await scene.question(kind)
+    call = await waiting(row, desk.wait)
+    settled = await desk.answer(row.pk, typed, decider(scene.ada))
+    got = await done(call)
+    assert (settled.state, settled.answer) == (got.state, got.answer) == ("answered", value)
+    assert type(got.answer) is type(value)
+    assert (settled.decider_id, settled.decider_name) == (scene.ada.pk, "Ada")
+    last = (await scene.elements())[-1].kind
+    assert last.outcome == Answered(value)  # type: ignore[union-attr]
+
+
+async def test_an_answer_needs_no_call_that_waits_here(scene: Scene):
+    """Another process may wait; the row tells it."""
+    row = await scene.question()
+    assert (await desk.answer(row.pk, "true", decider(scene.ada))).state == "answered"
+
+
+@pytest.mark.parametrize(
+    ("kind", "typed"), [(Boolean(), "yes"), (CHOICE, "blue"), (Text(), "\0"), (Secret(), "")]
+)
+async def test_what_does_not_fit_changes_nothing(scene: Scene, kind: Any, typed: str):
+    row = await scene.question(kind)
+    before = await scene.elements()
+    with pytest.raises(Unfit):
+        await desk.answer(row.pk, typed, decider(scene.ada))
+    assert (await scene.reload(row)).state == "open"
+    assert await scene.elements() == before
+
+
+async def test_a_question_that_is_not_there_cannot_be_settled(scene: Scene):
+    with pytest.raises(UnknownInquiry):
+        await desk.answer(10**9, "true", decider(scene.ada))
+    with pytest.raises(UnknownInquiry):
+        await desk.decline(10**9, decider(scene.ada))
+
+
+async def test_the_second_hears_who_was_first(scene: Scene):
+    row = await scene.question()
+    await desk.answer(row.pk, "true", decider(scene.ada))
+    before = await scene.elements()
+    for late in (desk.answer(row.pk, "false", decider(scene.eve)), desk.decline(row.pk, decider(scene.eve))):
+        with pytest.raises(AlreadySettled) as told:
+            await late
+        assert told.value.inquiry.decider_name == "Ada"
+    assert await scene.elements() == before
+    assert (await scene.reload(row)).answer is True
+
+
+async def test_of_many_at_once_one_wins(scene: Scene):
+    row = await scene.question(Text())
+    call = await waiting(row, desk.wait)
+    tries = [desk.answer(row.pk, str(n), decider(scene.ada)) for n in range(8)]
+    tries += [desk.decline(row.pk, decider(scene.eve)) for _ in range(8)]
+    results = await asyncio.gather(*tries, return_exceptions=True)
+    won = [result for result in results if isinstance(result, Inquiry)]
+    lost = [result for result in results if isinstance(result, AlreadySettled)]
+    assert (len(won), len(lost)) == (1, 15)
+    assert (await done(call)).pk == won[0].pk
+    responses = [e for e in await scene.elements() if e.tag == "inquiry_response"]
+    assert len(responses) == 1
+
+
+async def test_declining_is_an_outcome_of_its_own(scene: Scene):
+    row = await scene.question()
+    call = await waiting(row, desk.wait)
+    settled = await desk.decline(row.pk, decider(scene.ada))
+    got = await done(call)
+    assert (settled.state, settled.reason) == (got.state, got.reason) == ("cancelled", "user")
+    assert (settled.answer, settled.decider_name) == (None, "Ada")
+
+
+async def test_a_question_of_a_mirrored_conversation_is_jps_own(scene: Scene):
+    await in_store(mirror.mirror, mirror.DEMO, "Demo")
+    found = Inquiry.objects.filter(conversation__origin="mirrored")
+    row = await in_store(found.filter(answer_type="boolean").first)
+    await in_store(found.filter(pk=row.pk).update, state="open")
+    length = row.conversation_id and await in_store(making.length, row.conversation_id)
+    for attempt in (desk.answer(row.pk, "true", decider(scene.ada)), desk.decline(row.pk, decider(scene.ada))):
+        with pytest.raises(ReadOnly):
+            await attempt
+    assert await in_store(making.length, row.conversation_id) == length
+    assert (await scene.reload(row)).state == "open"
+
+
+async def test_settling_tells_the_pages(scene: Scene):
+    row = await scene.question()
+    async with (
+        ear(announce.conversation_group(scene.talk.pk)) as reading,
+        ear(announce.workspace_group(scene.home.pk)) as answering,
+    ):
+        await desk.answer(row.pk, "true", decider(scene.ada))
+        assert await reading() == {"type": "conversation.changed"}
+        assert await answering() == {"type": "questions.changed"}
+        assert await reading() is None
+        assert await answering() is None
+
+
+async def test_a_lost_wake_up_costs_a_delay_alone(scene: Scene, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(desk, "LOOK_AGAIN", 0.01)
+    row = await scene.question()
+    call = await waiting(row, desk.wait)
+    await in_store(making.settle, row, Answered(True))  # as another process would
+    assert (await done(call)).answer is True
+
+
+async def test_a_wake_up_needs_no_look(scene: Scene, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(desk, "LOOK_AGAIN", 3600)
+    row = await scene.question()
+    call = await waiting(row, desk.wait)
+    await desk.answer(row.pk, "true", decider(scene.ada))
+    assert (await done(call)).answer is True
+
+
+async def test_what_is_settled_before_anybody_waits_is_seen_at_once(scene: Scene):
+    row = await scene.question()
+    await desk.answer(row.pk, "true", decider(scene.ada))
+    assert (await asyncio.wait_for(desk.wait(row), 5)).answer is True
+
+
+async def test_a_call_that_stops_waiting_leaves_the_question_open(scene: Scene):
+    row = await scene.question()
+    call = await waiting(row, desk.wait)
+    call.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await call
+    assert (await scene.reload(row)).state == "open"

@@ -1,0 +1,261 @@
+from __future__ import annotations
+
+import asyncio
+import logging
+from typing import Any
+
+import pytest
+
+from jpweb.agent.tools.demo_vault import DemoVault
+from jpweb.runtime import announce, desk, runs
+from jpweb.runtime.crossing import in_store
+from jpweb.store import conversations, journal
+from jpweb.store import runs as stored
+from jpweb.store.errors import AlreadyRunning, AlreadySettled, ReadOnly
+from jpweb.store.models import Conversation, Inquiry, Run
+from jpweb.stream.events import ChatResponse, ToolCallResponse
+from jpweb.stream.inquiry import CancellationReason
+from tests.runtime import providers
+from tests.runtime.playing import Scene, done, ear
+from tests.store import making
+from tests.store.making import decider
+
+CANARY = "canary-5b1e"
+ANSWERS = {"boolean": "true", "select": "not at all", "text": "fräulein.md", "secret": CANARY}
+
+
+async def ended(run: Run) -> Run:
+    return await in_store(Run.objects.get, pk=run.pk)
+
+
+async def rows(scene: Scene) -> list[Inquiry]:
+    found = Inquiry.objects.filter(conversation=scene.talk).order_by("position")
+    return await in_store(list, found)
+
+
+def results(elements: Any) -> list[ToolCallResponse]:
+    return [e.kind for e in elements if isinstance(e.kind, ToolCallResponse)]
+
+
+async def test_the_script_asks_and_the_desk_answers(
+    scene: Scene, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+):
+    caplog.set_level(logging.DEBUG)
+    providers.use(monkeypatch)
+    run, task = await scene.start("Let us begin")
+    for kind, typed in ANSWERS.items():
+        row = await scene.opened()
+        assert row.answer_type == kind
+        await desk.answer(row.pk, typed, decider(scene.eve))
+    await done(task)
+    read = await scene.elements()
+    assert (await ended(run)).state == "done"
+    assert [row.state for row in await rows(scene)] == ["answered"] * 3 + ["redacted"]
+    assert [row.answer for row in await rows(scene)] == [True, "not at all", "fräulein.md", None]
+    assert {row.decider_name for row in await rows(scene)} == {"Eve"}
+    assert [row.inquiry_id.count(".") for row in await rows(scene)] == [2] * 4
+    said = read[-1].kind
+    assert isinstance(said, ChatResponse)
+    assert "`true` (boolean)" in said.content
+    assert "fräulein.md" in said.content
+    assert read[1].kind.author == "Ada"  # type: ignore[union-attr]
+    assert CANARY not in await scene.texts()
+    assert CANARY not in "".join(str(record.__dict__) for record in caplog.records)
+
+
+async def test_declining_everything_still_ends_well(
+    scene: Scene, monkeypatch: pytest.MonkeyPatch
+):
+    providers.use(monkeypatch)
+    run, task = await scene.start()
+    for _ in ANSWERS:
+        await desk.decline((await scene.opened()).pk, decider(scene.eve))
+    await done(task)
+    assert (await ended(run)).state == "done"
+    assert {(row.state, row.reason) for row in await rows(scene)} == {("cancelled", "user")}
+    assert {result.content for result in results(await scene.elements())} == {
+        "Tool input cancelled by user."
+    }
+
+
+async def test_a_stop_closes_the_question_in_the_name_of_who_stopped(
+    scene: Scene, monkeypatch: pytest.MonkeyPatch
+):
+    providers.use(monkeypatch)
+    run, task = await scene.start()
+    row = await scene.opened()
+    assert await runs.stop(scene.talk.pk, decider(scene.eve)) is True
+    await done(task)
+    row = await scene.reload(row)
+    assert (row.state, row.reason, row.decider_id) == ("cancelled", "user", scene.eve.pk)
+    assert (await ended(run)).state == "stopped"
+    assert len(results(await scene.elements())) == 1
+    assert await runs.stop(scene.talk.pk, decider(scene.eve)) is False
+
+
+async def test_a_stop_touches_no_other_conversation(scene: Scene, monkeypatch: pytest.MonkeyPatch):
+    provider = providers.Hangs()
+    providers.use(monkeypatch, provider)
+    run, task = await scene.start()
+    await provider.said.wait()
+    assert await runs.stop(scene.talk.pk + 1, decider(scene.eve)) is False
+    assert not task.done()
+    assert await runs.stop(scene.talk.pk, decider(scene.eve))
+    await done(task)
+    assert (await ended(run)).state == "stopped"
+    said = (await scene.elements())[-1].kind
+    assert isinstance(said, ChatResponse)
+    assert said.content.strip() == "Half a"
+
+
+async def test_an_answer_that_beats_the_stop_stands(scene: Scene, monkeypatch: pytest.MonkeyPatch):
+    providers.use(monkeypatch)
+    _, task = await scene.start()
+    row = await scene.opened()
+    await in_store(making.settle, row, making.ANSWER, decider(scene.ada))
+    assert await runs.stop(scene.talk.pk, decider(scene.eve))
+    await done(task)
+    row = await scene.reload(row)
+    assert (row.state, row.decider_name) == ("answered", "Ada")
+
+
+async def test_a_provider_that_fails_is_shown(scene: Scene, monkeypatch: pytest.MonkeyPatch):
+    providers.use(monkeypatch, providers.Says(providers.fail))
+    run, task = await scene.start()
+    await done(task)
+    row = await ended(run)
+    assert (row.state, row.problem) == ("failed", "The vendor says no.")
+    assert row.ended_at is not None
+    assert any(e.tag == "chat_response" for e in await scene.elements()), "what came is kept"
+
+
+async def test_what_nobody_expected_fails_the_run_and_is_logged(
+    scene: Scene, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+):
+    def surprise() -> None:
+        raise ZeroDivisionError(CANARY)
+
+    providers.use(monkeypatch, providers.Says(surprise))
+    run, task = await scene.start()
+    await done(task)
+    row = await ended(run)
+    assert (row.state, row.problem) == ("failed", "jpweb failed inside: ZeroDivisionError")
+    assert [r.getMessage() for r in caplog.records if r.name == "jpweb.runtime.runs"] == [
+        f"run {run.pk} failed"
+    ]
+
+
+async def test_a_tool_that_breaks_ends_what_is_open(
+    scene: Scene, monkeypatch: pytest.MonkeyPatch
+):
+    """Here it is the desk that breaks, while the question is open."""
+
+    async def breaks(*_args: Any) -> None:
+        raise OSError("no memory")
+
+    monkeypatch.setattr(desk, "wait_for_secret", breaks)
+    providers.use(monkeypatch, providers.Asks())
+    run, task = await scene.start()
+    await done(task)
+    (row,) = await rows(scene)
+    assert (row.state, row.reason, row.decided_by) == ("cancelled", "lost", "system")
+    assert (await ended(run)).state == "failed"
+    (result,) = results(await scene.elements())
+    assert (result.content, result.is_error) == (stored.INTERRUPTED, True)
+
+
+async def test_a_tool_that_raises_fails_the_run_and_says_nothing_of_it(
+    scene: Scene, monkeypatch: pytest.MonkeyPatch
+):
+    async def breaks(*_args: Any) -> None:
+        raise ValueError(CANARY)
+
+    monkeypatch.setattr(DemoVault, "execute", breaks)
+    providers.use(monkeypatch, providers.Asks())
+    run, task = await scene.start()
+    await done(task)
+    assert (await ended(run)).state == "failed"
+    (result,) = results(await scene.elements())
+    assert result.is_error
+    assert CANARY not in await scene.texts()
+
+
+async def test_a_turn_that_never_ends_is_ended(scene: Scene, monkeypatch: pytest.MonkeyPatch):
+    providers.use(monkeypatch, providers.Asks("no_such_tool", forever=True))
+    run, task = await scene.start()
+    await done(task)
+    row = await ended(run)
+    assert row.state == "failed"
+    assert "too many times" in row.problem
+
+
+async def test_one_turn_at_a_time(scene: Scene, monkeypatch: pytest.MonkeyPatch):
+    providers.use(monkeypatch, providers.Hangs())
+    _, task = await scene.start()
+    with pytest.raises(AlreadyRunning):
+        await runs.start(scene.talk, scene.eve, "Me too")
+    await runs.stop(scene.talk.pk, decider(scene.ada))
+    await done(task)
+    providers.use(monkeypatch, providers.Says())
+    _, task = await scene.start("Now")
+    await done(task)
+    said = [e.kind.content for e in await scene.elements() if e.tag == "chat_request"]  # type: ignore[union-attr]
+    assert said == ["Begin", "Now"]
+
+
+async def test_a_mirrored_conversation_is_not_run(scene: Scene):
+    await in_store(Conversation.objects.filter(pk=scene.talk.pk).update, origin="mirrored")
+    with pytest.raises(ReadOnly):
+        await runs.start(scene.talk, scene.ada, "Hello")
+    assert await in_store(Run.objects.count) == 0
+
+
+async def test_the_end_is_told_and_clears_what_was_being_received(
+    scene: Scene, monkeypatch: pytest.MonkeyPatch
+):
+    providers.use(monkeypatch, providers.Says())
+    async with (
+        ear(announce.conversation_group(scene.talk.pk)) as reading,
+        ear(announce.workspace_group(scene.home.pk)) as answering,
+    ):
+        _, task = await scene.start()
+        await done(task)
+        heard = [said async for said in everything(reading)]
+        assert heard[-2:] == [
+            {"type": "conversation.partial", "variant": "message", "text": ""},
+            {"type": "conversation.changed"},
+        ]
+        assert {"type": "questions.changed"} in [said async for said in everything(answering)]
+
+
+async def everything(hear: Any) -> Any:
+    while said := await hear():
+        yield said
+
+
+async def test_an_answer_that_comes_while_a_failed_run_is_closed_stands(
+    scene: Scene, monkeypatch: pytest.MonkeyPatch
+):
+    """The look at what is open and the record of its end are one step."""
+    row = await scene.question()
+    run = await in_store(Run.objects.get, conversation=scene.talk)
+    outcomes = await asyncio.gather(
+        in_store(stored.close, run, CancellationReason.LOST),
+        desk.answer(row.pk, "true", decider(scene.ada)),
+        return_exceptions=True,
+    )
+    row = await scene.reload(row)
+    assert row.state in ("answered", "cancelled")
+    assert outcomes[0] is None, "closing never fails"
+    assert isinstance(outcomes[1], AlreadySettled) is (row.state == "cancelled")
+
+
+async def test_the_title_and_the_text_are_kept_as_said(
+    scene: Scene, monkeypatch: pytest.MonkeyPatch
+):
+    providers.use(monkeypatch, providers.Says())
+    _, task = await scene.start("NUL \x00 and <b>")
+    await done(task)
+    read = await in_store(journal.elements, scene.talk.pk)
+    assert read[1].kind.content == "NUL \x00 and <b>"  # type: ignore[union-attr]
+    assert (await in_store(conversations.get, scene.talk.pk)).turns == 1

@@ -1,0 +1,201 @@
+from __future__ import annotations
+
+import asyncio
+import logging
+from typing import Any
+
+import pytest
+
+from jpweb.runtime import desk
+from jpweb.runtime.crossing import in_store
+from jpweb.runtime.secrets import Delivery, Handover, NobodyWaits
+from jpweb.store.errors import AlreadySettled
+from jpweb.store.inquiries import Decider
+from jpweb.store.models import Inquiry
+from jpweb.stream.answers import Secret
+from jpweb.stream.inquiry import Redacted
+from tests.runtime.playing import Scene, done, waiting
+from tests.store import making
+from tests.store.making import decider
+
+CANARY = "canary-7f3a-Zürich"
+BY = Decider("person", "Ada", 1)
+
+
+async def test_the_call_that_waits_has_the_secret_and_the_record_says_redacted(scene: Scene):
+    row = await scene.question(Secret())
+    call = await waiting(row, desk.wait_for_secret)
+    settled = await desk.answer(row.pk, CANARY, decider(scene.ada))
+    assert await done(call) == CANARY
+    assert (settled.state, settled.answer, settled.decider_name) == ("redacted", None, "Ada")
+    assert (await scene.elements())[-1].kind.outcome == Redacted()  # type: ignore[union-attr]
+
+
+async def test_without_a_call_the_secret_is_dropped_and_nothing_recorded(scene: Scene):
+    row = await scene.question(Secret())
+    before = await scene.elements()
+    with pytest.raises(NobodyWaits):
+        await desk.answer(row.pk, CANARY, decider(scene.ada))
+    assert await scene.elements() == before
+    assert (await scene.reload(row)).state == "open"
+
+
+async def test_redacted_is_recorded_only_once_the_call_has_it(
+    scene: Scene, monkeypatch: pytest.MonkeyPatch
+):
+    row = await scene.question(Secret())
+    held, real = asyncio.Event(), desk.settle
+
+    async def slow(*args: Any) -> Inquiry:
+        await held.wait()
+        return await real(*args)
+
+    monkeypatch.setattr(desk, "settle", slow)
+    call = await waiting(row, desk.wait_for_secret)
+    answer = asyncio.create_task(desk.answer(row.pk, CANARY, decider(scene.ada)))
+    await asyncio.sleep(0.05)
+    assert (await scene.reload(row)).state == "open"
+    assert not answer.done(), "who answers is told after the record"
+    held.set()
+    assert (await done(answer)).state == "redacted"
+    assert await done(call) == CANARY
+
+
+async def test_a_decline_ends_the_wait(scene: Scene):
+    row = await scene.question(Secret())
+    call = await waiting(row, desk.wait_for_secret)
+    await desk.decline(row.pk, decider(scene.eve))
+    ended = await done(call)
+    assert (ended.state, ended.reason) == ("cancelled", "user")
+    with pytest.raises(AlreadySettled):
+        await desk.answer(row.pk, CANARY, decider(scene.ada))
+
+
+async def test_a_decline_that_comes_first_drops_the_secret(
+    scene: Scene, monkeypatch: pytest.MonkeyPatch
+):
+    """The decline commits after the secret has reached the call and before that is recorded."""
+    monkeypatch.setattr(desk, "LOOK_AGAIN", 0.01)
+    row = await scene.question(Secret())
+    real = desk.settle
+
+    async def late(*args: Any) -> Inquiry:
+        monkeypatch.setattr(desk, "settle", real)
+        await desk.decline(row.pk, decider(scene.eve))
+        return await real(*args)
+
+    call = await waiting(row, desk.wait_for_secret)
+    monkeypatch.setattr(desk, "settle", late)
+    with pytest.raises(AlreadySettled) as told:
+        await desk.answer(row.pk, CANARY, decider(scene.ada))
+    assert told.value.inquiry.decider_name == "Eve"
+    assert (await done(call)).state == "cancelled"
+    assert CANARY not in await scene.texts()
+
+
+async def test_of_two_secrets_at_once_one_wins_and_the_other_is_told(scene: Scene):
+    row = await scene.question(Secret())
+    call = await waiting(row, desk.wait_for_secret)
+    both = await asyncio.gather(
+        desk.answer(row.pk, "first", decider(scene.ada)),
+        desk.answer(row.pk, "second", decider(scene.eve)),
+        return_exceptions=True,
+    )
+    won = [result for result in both if isinstance(result, Inquiry)]
+    lost = [result for result in both if isinstance(result, AlreadySettled)]
+    assert (len(won), len(lost)) == (1, 1)
+    assert lost[0].inquiry.decider_name == won[0].decider_name
+    assert await done(call) == {"Ada": "first", "Eve": "second"}[won[0].decider_name]
+
+
+async def test_who_hangs_up_meanwhile_does_not_hurt_the_call(
+    scene: Scene, monkeypatch: pytest.MonkeyPatch
+):
+    row = await scene.question(Secret())
+    held, real = asyncio.Event(), desk.settle
+
+    async def slow(*args: Any) -> Inquiry:
+        await held.wait()
+        return await real(*args)
+
+    monkeypatch.setattr(desk, "settle", slow)
+    call = await waiting(row, desk.wait_for_secret)
+    answer = asyncio.create_task(desk.answer(row.pk, CANARY, decider(scene.ada)))
+    await asyncio.sleep(0.05)
+    answer.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await answer
+    held.set()
+    assert await done(call) == CANARY
+
+
+@pytest.mark.parametrize("how", ["stopped", "failed"])
+async def test_a_call_that_ends_with_the_secret_in_its_hands_tells_who_sent_it(
+    scene: Scene, monkeypatch: pytest.MonkeyPatch, how: str
+):
+    row = await scene.question(Secret())
+    held = asyncio.Event()
+
+    async def breaks(*_args: Any) -> Inquiry:
+        await held.wait()
+        raise OSError("disk full")
+
+    monkeypatch.setattr(desk, "settle", breaks)
+    call = await waiting(row, desk.wait_for_secret)
+    answer = asyncio.create_task(desk.answer(row.pk, CANARY, decider(scene.ada)))
+    await asyncio.sleep(0.05)
+    if how == "stopped":
+        call.cancel()
+    held.set()
+    with pytest.raises(NobodyWaits):
+        await done(answer)
+    with pytest.raises((OSError, asyncio.CancelledError)):
+        await done(call)
+    assert (await scene.reload(row)).state == "open"
+
+
+async def test_the_secret_is_nowhere(scene: Scene, caplog: pytest.LogCaptureFixture):
+    caplog.set_level(logging.DEBUG)
+    row = await scene.question(Secret())
+    call = await waiting(row, desk.wait_for_secret)
+    await desk.answer(row.pk, CANARY, decider(scene.ada))
+    await done(call)
+    with pytest.raises(AlreadySettled) as late:
+        await desk.answer(row.pk, CANARY, decider(scene.eve))
+    other = await scene.question(Secret())
+    with pytest.raises(NobodyWaits) as dropped:
+        await desk.answer(other.pk, CANARY, decider(scene.ada))
+    assert CANARY not in await scene.texts()
+    assert CANARY not in "".join(str(record.__dict__) for record in caplog.records)
+    for error in (late.value, dropped.value):
+        assert CANARY not in f"{error!r} {error} {error.args}"
+
+
+async def test_a_delivery_does_not_show_what_it_carries():
+    received: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+    assert CANARY not in repr(Delivery(CANARY, BY, received))
+    handover = Handover()
+    with handover.expected(1) as arrival:
+        sent = asyncio.create_task(handover.deliver(1, CANARY, BY))
+        delivery = await arrival
+        assert delivery.value == CANARY
+        assert CANARY not in repr([handover, arrival, vars(handover)])
+        delivery.received.set_result(None)
+        await sent
+
+
+async def test_nobody_waits_after_the_block():
+    handover = Handover()
+    with handover.expected(1):
+        pass
+    with pytest.raises(NobodyWaits):
+        await handover.deliver(1, CANARY, BY)
+
+
+async def test_the_secret_of_one_question_never_reaches_another(scene: Scene):
+    one, two = await scene.question(Secret()), await scene.question(Secret())
+    first, second = [await waiting(row, desk.wait_for_secret) for row in (one, two)]
+    await desk.answer(two.pk, "for two", decider(scene.ada))
+    await desk.answer(one.pk, "for one", decider(scene.ada))
+    assert (await done(first), await done(second)) == ("for one", "for two")
+    assert await in_store(making.length, scene.talk.pk) == 7

@@ -1,0 +1,131 @@
+"""Rows and folders that tests of the store, the runtime and the pages begin with."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Sequence
+from itertools import count
+from pathlib import Path
+from typing import Any
+
+from jpweb.store import conversations, inquiries, journal, runs
+from jpweb.store.inquiries import Decider
+from jpweb.store.models import (
+    Conversation,
+    Inquiry,
+    JournalEntry,
+    Membership,
+    Person,
+    Run,
+    Workspace,
+)
+from jpweb.store.terms import Origin, Role
+from jpweb.stream import wire
+from jpweb.stream.answers import AnswerType
+from jpweb.stream.events import (
+    ChatRequest,
+    ConversationEvent,
+    Element,
+    EventKind,
+    ToolCallRequest,
+    TurnStart,
+)
+from jpweb.stream.inquiry import Answered, InquiryResponse, Outcome
+from tests.builders import AT, asked
+
+HOLDER = "test"
+ANSWER = Answered(True)
+_numbers = count(1)
+
+
+def workspace(name: str = "Garden") -> Workspace:
+    return Workspace.objects.create(name=name, root=f"/nowhere/{next(_numbers)}", jp_id="abcde")
+
+
+def person(name: str = "", role: Role | None = None, home: Workspace | None = None) -> Person:
+    """Return a new person, a member where a role and a workspace are given."""
+    name = name or f"person{next(_numbers)}"
+    made = Person.objects.create(username=name, first_name=name.capitalize())
+    if role is not None and home is not None:
+        Membership.objects.create(person=made, workspace=home, role=role)
+    return made
+
+
+def conversation(home: Workspace, title: str = "A talk", starter: Person | None = None) -> Any:
+    """Return a native conversation, begun as people begin one."""
+    return conversations.begin(home, title, (starter or person()).pk)
+
+
+def event(kind: EventKind, at: str = AT, by: Decider | None = None) -> ConversationEvent:
+    return ConversationEvent(at, kind, by.note() if by else {})
+
+
+def running(talk: Conversation, starter: Person | None = None, holder: str = HOLDER) -> Run:
+    """Return a run whose turn has called one tool."""
+    run = runs.begin(talk.pk, (starter or person()).pk, "scripted", holder)
+    kinds = (TurnStart(), ChatRequest("Hello", author="Ada"), ToolCallRequest("call_1", "vault"))
+    journal.append(talk.pk, [event(kind) for kind in kinds], run)
+    return run
+
+
+def question(run: Run, type: AnswerType | None = None, text: str = "Go on?") -> Inquiry:  # noqa: A002
+    """Return the row of a new question that the run holds open."""
+    inquiry_id = f"call_1.q{next(_numbers)}.1"
+    journal.append(run.conversation_id, [event(asked(inquiry_id, text, type=type))], run)
+    return inquiries.get(inquiries.by_stream_id(run.conversation_id, inquiry_id).pk)
+
+
+def settle(row: Inquiry, outcome: Outcome, by: Decider | None = None) -> Inquiry:
+    response = InquiryResponse(row.inquiry_id, outcome)
+    journal.append(row.conversation_id, [event(response, by=by or Decider("system"))])
+    return inquiries.get(row.pk)
+
+
+def decider(who: Person) -> Decider:
+    return Decider("person", who.display_name, who.pk)
+
+
+def folder(
+    root: Path,
+    name: str,
+    elements: Sequence[Element] | bytes | None,
+    archived: bool = False,
+    **about: Any,
+) -> Path:
+    """Write a conversation's folder of a JP workspace; return it."""
+    home = root / ".jp" / "conversations"
+    made = (home / ".archive" if archived else home) / name
+    made.mkdir(parents=True, exist_ok=True)
+    (made / "metadata.json").write_text(json.dumps({"title": name} | about))
+    if elements is not None:
+        whole = elements if isinstance(elements, bytes) else stream_file(elements)
+        (made / "events.json").write_bytes(whole)
+    return made
+
+
+def stream_file(elements: Sequence[Element]) -> bytes:
+    return wire.join([element.raw for element in elements]).encode()
+
+
+def tree(root: Path) -> dict[str, tuple[bytes, int]]:
+    """Return every file below with its bytes and its time, to tell whether anything was written."""
+    return {
+        str(path.relative_to(root)): (
+            path.read_bytes() if path.is_file() else b"",
+            path.stat().st_mtime_ns,
+        )
+        for path in sorted(root.rglob("*"))
+    }
+
+
+
+
+def length(conversation_id: int) -> int:
+    """Return how many entries the journal holds, counted."""
+    return JournalEntry.objects.filter(conversation_id=conversation_id).count()
+
+
+def touch(path: Path, when: int) -> None:
+    """Set when a file was changed, in seconds."""
+    os.utime(path, (when, when))

@@ -1,0 +1,186 @@
+"""The array around the elements, byte for byte."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from jpweb.stream import wire
+from jpweb.stream.errors import NotAStream
+from jpweb.stream.events import BrokenEvent, ChatRequest, TurnStart
+from tests.builders import element, stream
+from tests.stream import strategies
+
+JPS = "[\n  1,\n  2,\n  3\n]\n"
+
+
+spaces = st.text(" \t\r\n", max_size=3)
+values = st.lists(strategies.jsons, max_size=6)
+
+
+def identical(data: bytes) -> list[str]:
+    """Split and join; the bytes must be the same. Returns the texts."""
+    texts, framing = wire.split_framed(data)
+    assert wire.join(texts, framing).encode() == data
+    assert wire.split(data) == texts
+    return texts
+
+
+@st.composite
+def files(draw):
+    """An array with any white space that JSON allows, before, between and after."""
+    texts = [json.dumps(value, ensure_ascii=draw(st.booleans())) for value in draw(values)]
+    between = [draw(spaces) + "," + draw(spaces) for _ in texts[1:]]
+    gaps = [draw(spaces) + "[" + draw(spaces), *between]
+    inner = "".join(gap + text for gap, text in zip(gaps, texts, strict=bool(texts)))
+    start = draw(st.sampled_from(["", "\ufeff"]))
+    return start + (inner or gaps[0]) + draw(spaces) + "]" + draw(spaces), texts
+
+
+@given(files())
+@settings(deadline=None)
+def test_any_array_comes_back_byte_for_byte(made):
+    data, texts = made
+    assert identical(data.encode()) == texts
+
+
+@given(strategies.jsons.filter(lambda value: not isinstance(value, list)))
+@settings(deadline=None)
+def test_no_other_json_is_a_stream(value):
+    with pytest.raises(NotAStream):
+        wire.split(json.dumps(value).encode())
+
+
+@pytest.mark.parametrize("data", [JPS, "[]\n", "[\n  {}\n]\n"])
+def test_the_framing_of_jps_form_is_empty(data):
+    assert wire.split_framed(data.encode())[1] == ""
+    identical(data.encode())
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        "[]",
+        "[ ]",
+        " [\t]\r\n",
+        "[1,2,3]",
+        "[1]",
+        JPS[:-1],
+        JPS.replace("  ", "\t"),
+        JPS.replace("\n", "\r\n"),
+        "[\n  1 ,\n  2 ,\n  3\n]\n",
+        "[1, 2,3,\n4]",
+        "\ufeff[1]",
+        "\ufeff" + JPS,
+        "[NaN,\t1 ,2]\n",
+        "\ufeff [ NaN , 1 ] ",
+    ],
+)
+def test_every_other_form_comes_back_too(data):
+    assert wire.split_framed(data.encode())[1] != ""
+    identical(data.encode())
+
+
+def test_a_regular_framing_is_short_and_carries_more_elements():
+    texts, framing = wire.split_framed(("[" + ",".join("1" * 5000) + "]").encode())
+    assert framing == '["[",",","]",{}]'
+    assert wire.join([*texts[:2], "4"], framing) == "[1,1,4]"
+    _, alone = wire.split_framed(b"[\n\t1\n]")
+    assert wire.join(["1", "2"], alone) == "[\n\t1,\n\t2\n]"
+    _, empty = wire.split_framed(b"[]")
+    assert wire.join(["1", "2"], empty) == "[1,2]"
+
+
+def test_an_odd_gap_is_kept_where_it_is_and_costs_itself_alone():
+    texts, framing = wire.split_framed(b"[1,2, 3,4]")
+    assert framing == '["[",",","]",{"1":", "}]'
+    assert wire.join([*texts, "5"], framing) == "[1,2, 3,4,5]"
+    assert wire.join(["1"], framing) == "[1]"
+    assert wire.join([], framing) == "[]"
+
+
+@pytest.mark.parametrize("odd", ["x", "[]", '["["]', "{}", '["[",1,"]"]'])
+def test_what_is_no_framing_is_said_so(odd):
+    with pytest.raises(NotAStream, match="no framing"):
+        wire.join([], odd)
+
+
+@pytest.mark.parametrize("text", ["[" * 10_000 + "]" * 10_000, '"\t"', "9" * 9000, "-Infinity"])
+def test_what_only_breaks_a_rule_inside_costs_one_element(text):
+    texts = identical(f'[1,{text} , {{"a": [NaN, "]["]}}]'.encode())
+    assert texts == ["1", text, '{"a": [NaN, "]["]}']
+    assert isinstance(wire.read(text).body, BrokenEvent)
+
+
+@given(strategies.streams)
+@settings(deadline=None)
+def test_a_joined_stream_splits_into_the_same_texts(elements):
+    texts = [element.raw for element in elements]
+    assert wire.split(wire.join(texts).encode()) == texts
+
+
+def test_a_stream_is_written_as_jp_writes_it():
+    written = wire.join([e.raw for e in stream(TurnStart(), ChatRequest("Hi"))])
+    whole = [
+        {"timestamp": "2026-01-02 03:00:00.0", "type": "turn_start"},
+        {"timestamp": "2026-01-02 03:00:01.0", "type": "chat_request", "content": "Hi"},
+    ]
+    assert written == json.dumps(whole, indent=2) + "\n"
+
+
+def test_an_empty_stream_is_two_brackets():
+    assert wire.join([]) == "[]\n"
+    assert wire.split(b"[]\n") == []
+    assert wire.split(b"[\n]") == []
+
+
+def test_one_bad_element_never_costs_the_others():
+    good = element(ChatRequest("Hi")).raw
+    bad = [
+        '{"type": "chat_request"}',
+        '{"type": "chat_response", "message": "\\ud800"}',
+        '{"type": "chat_response", "data": NaN}',
+        '{"type": "chat_response", "data": 1e400}',
+        "[" * 500 + "]" * 500,
+        "-Infinity",
+    ]
+    texts = [text for one in bad for text in (one, good)]
+    split = wire.split(f"[ {','.join(texts)}\n]\n".encode())
+    assert split == texts
+    elements = [wire.read(text) for text in split]
+    assert all(isinstance(found.body, BrokenEvent) for found in elements[::2])
+    assert all(found.kind == ChatRequest("Hi") for found in elements[1::2])
+
+
+@pytest.mark.parametrize(
+    ("data", "says"),
+    [
+        (b"\xff[]", "not UTF-8 at byte 0"),
+        (b"", "truncated"),
+        (b"{}", "Expected `array`"),
+        (b"]", "byte 0"),
+        (b"[1,", "truncated"),
+        (b"[1,]", "trailing comma"),
+        (b"[NaN,]", "byte 1"),
+        (b"[NaN,,1]", "byte 1"),
+        (b"[NaN}", "byte 1"),
+        (b"[NaN]]", "byte 1"),
+        (b'[NaN,"a]', "byte 1"),
+        (b"\xef\xbb\xbf", "truncated"),
+        (b"\xef\xbb[]", "not UTF-8 at byte 0"),
+        (b'["\xc3"]', "not UTF-8 at byte 2"),
+        (b"\x0c[1]", "byte 0"),
+        (b"[1 2]", "byte 3"),
+        (b"[NaN[1]", "byte 1"),
+        (b"[NaN] x", "byte 1"),
+        (b"[" * 100_000, "nested too deeply"),
+        (b"[NaN," + b"[" * 100_000, "byte 1"),
+    ],
+)
+def test_what_is_no_array_is_no_stream(data, says):
+    with pytest.raises(NotAStream, match=says):
+        wire.split(data)

@@ -1,0 +1,31 @@
+"""A world with somebody in every role, and clients signed in as them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+from channels.layers import channel_layers
+
+from tests.web.world import World
+
+
+@pytest.fixture(autouse=True)
+def fresh_layer() -> Iterator[None]:
+    """Give each test a channel layer of its own event loop."""
+    channel_layers.backends.clear()
+    yield
+    channel_layers.backends.clear()
+
+
+@pytest.fixture
+def world(db: None, monkeypatch: pytest.MonkeyPatch) -> World:
+    """Return rows that are rolled back; Channels would close their connection with them."""
+    monkeypatch.setattr("channels.db.close_old_connections", lambda: None)
+    return World()
+
+
+@pytest.fixture
+def lasting(transactional_db: None) -> World:
+    """Return rows that other threads see too."""
+    return World()

@@ -1,0 +1,105 @@
+"""A socket of a page, without a server."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+from channels.layers import get_channel_layer
+from channels.testing import WebsocketCommunicator
+from django.contrib.auth.models import AnonymousUser
+
+from jpweb.store.models import Person
+from jpweb.web.consumers import PageConsumer
+
+#: Seconds in which something has to come.
+SOON = 10
+
+
+class Socket:
+    """What a page hears."""
+
+    def __init__(self, person: Person | AnonymousUser) -> None:
+        self.consumers: list[PageConsumer] = []
+        self.busy = 0
+        self._line = WebsocketCommunicator(watched(self), "/ws")
+        self._line.scope["user"] = person  # type: ignore[typeddict-unknown-key]  # by middleware
+
+    async def hello(self, **says: Any) -> None:
+        await self._line.send_to(text_data=json.dumps(says))
+
+    async def say(self, text: str) -> None:
+        await self._line.send_to(text_data=text)
+
+    async def say_bytes(self, data: bytes) -> None:
+        await self._line.send_to(bytes_data=data)
+
+    async def hears(self) -> str:
+        output = await self._line.receive_output(SOON)
+        assert output["type"] == "websocket.send", output
+        return str(output["text"])
+
+    async def everything(self) -> str:
+        """Return all that comes until it is quiet."""
+        heard = ""
+        while not await self.hears_nothing():
+            heard += await self.hears()
+        return heard
+
+    async def closes(self) -> int:
+        output = await self._line.receive_output(SOON)
+        assert output["type"] == "websocket.close", output
+        return int(output["code"])
+
+    async def hears_nothing(self) -> bool:
+        """Tell whether nothing has come once everything that was sent is dealt with."""
+        turns = 0
+        while turns < 20:  # of the loop, in which a message goes from queue to consumer
+            await asyncio.sleep(0.001)
+            turns = turns + 1 if self._idle() else 0
+        return bool(self._line.output_queue.empty())
+
+    def _idle(self) -> bool:
+        channels = getattr(get_channel_layer(), "channels", {})
+        queues = [channels.get(consumer.channel_name) for consumer in self.consumers]
+        waiting = [queue for queue in queues if queue is not None and not queue.empty()]
+        return not (self.busy or waiting or not self._line.input_queue.empty())
+
+    async def connect(self) -> bool:
+        connected, _ = await self._line.connect(SOON)
+        return bool(connected)
+
+    async def disconnect(self) -> None:
+        await self._line.disconnect()
+
+
+def watched(socket: Socket) -> Any:
+    """Return the application, telling the socket while a message is being dealt with."""
+
+    class Watched(PageConsumer):
+        async def dispatch(self, message: Any) -> None:
+            if self not in socket.consumers:
+                socket.consumers.append(self)
+            socket.busy += 1
+            try:
+                await super().dispatch(message)
+            finally:
+                socket.busy -= 1
+
+    return Watched.as_asgi()
+
+
+@asynccontextmanager
+async def page(person: Person | AnonymousUser, **says: Any) -> AsyncIterator[Socket]:
+    """Open a socket and, where something is to be said, say it."""
+    socket = Socket(person)
+    assert await socket.connect()
+    if says:
+        await socket.hello(**says)
+    try:
+        yield socket
+    finally:
+        await asyncio.wait_for(socket.disconnect(), SOON)

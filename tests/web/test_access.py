@@ -1,0 +1,183 @@
+"""Every route, for everybody. A route without a row in the table fails."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+from unittest.mock import AsyncMock
+
+import pytest
+from django.test import Client
+from django.urls import reverse
+
+from jpweb import urls
+from jpweb.runtime import runs
+from jpweb.store import accounts
+from jpweb.store.terms import Role
+from tests.web.world import EVERYBODY, MEMBERS, World, signed_in
+
+PUBLIC, SIGNED_IN = "public", "signed in"
+
+
+@dataclass(frozen=True)
+class Route:
+    """What is expected of a route: its rule, and what those get who are let in."""
+
+    rule: str
+    status: int
+    method: str = "get"
+    needs: Role | None = None
+    key: str = ""
+    data: tuple[tuple[str, str], ...] = ()
+
+
+def member(scope: str, needs: Role, status: int = 200, **more: Any) -> Route:
+    return Route(f"{scope}: {needs.label}", status, needs=needs, key=f"{scope}_id", **more)
+
+
+def somewhere(needs: Role, **more: Any) -> Route:
+    return Route(f"somewhere: {needs.label}", 200, needs=needs, **more)
+
+
+POST: dict[str, Any] = {"method": "post"}
+ROUTES = {
+    "conversations": Route(SIGNED_IN, 200),
+    "conversation-new": somewhere(Role.RESPONDER),
+    "conversation": member("conversation", Role.READER),
+    "conversation-ask": member(
+        "conversation", Role.RESPONDER, 302, method="post", data=(("text", "Hi"),)
+    ),
+    "conversation-stop": member("conversation", Role.RESPONDER, 302, **POST),
+    "event": member("conversation", Role.READER),
+    "questions": somewhere(Role.RESPONDER),
+    "question-answer": member(
+        "inquiry", Role.RESPONDER, 302, method="post", data=(("answer", "true"),)
+    ),
+    "question-decline": member("inquiry", Role.RESPONDER, 302, **POST),
+    "audit": somewhere(Role.AUDITOR),
+    "audit-csv": somewhere(Role.AUDITOR),
+    "people": member("workspace", Role.OWNER),
+    "people-invite": member(
+        "workspace", Role.OWNER, method="post", data=(("name", "Eve"), ("role", "10"))
+    ),
+    "member-role": member("membership", Role.OWNER, 302, method="post", data=(("role", "20"),)),
+    "member-link": member("membership", Role.OWNER, **POST),
+    "member-remove": member("membership", Role.OWNER, 302, **POST),
+    "sign-in": Route(PUBLIC, 200),
+    "sign-in-link": Route(PUBLIC, 302),
+    "sign-out": Route(PUBLIC, 302, "post"),
+}
+POST_ONLY = [name for name, route in ROUTES.items() if route.method == "post"]
+KEYED = [name for name, route in ROUTES.items() if route.key]
+VIEWS = {pattern.name: pattern for pattern in urls.urlpatterns}
+MISSING = 10**9
+
+
+def address(name: str, world: World, **instead: Any) -> str:
+    keys = {
+        "conversation_id": world.talk.pk,
+        "inquiry_id": world.question.pk,
+        "workspace_id": world.home.pk,
+        "membership_id": world.member("reader").pk,
+        "anchor": world.anchor,
+        "token": accounts.issue_link(world.people["owner"]),
+    } | instead
+    taken = VIEWS[name].pattern.regex.groupindex
+    return reverse(name, kwargs={key: value for key, value in keys.items() if key in taken})
+
+
+def expected(route: Route, who: str) -> int:
+    """Return the status that somebody gets; 302 to the sign-in page for those not signed in."""
+    if route.rule == PUBLIC:
+        return route.status
+    if who == "anonymous":
+        return 302
+    if route.needs is None or (who in MEMBERS and MEMBERS[who] >= route.needs):
+        return route.status
+    if route.key:
+        return 403 if who in MEMBERS else 404
+    return route.status if who == "rival" else 403
+
+
+@pytest.fixture(autouse=True)
+def no_real_runs(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(runs, "start", AsyncMock())
+
+
+def test_the_table_names_every_route():
+    assert set(VIEWS) == set(ROUTES)
+    assert len(VIEWS) == len(urls.urlpatterns)
+
+
+@pytest.mark.parametrize("name", ROUTES)
+def test_every_view_carries_its_rule(name: str):
+    assert VIEWS[name].callback.access_rule == ROUTES[name].rule
+
+
+@pytest.mark.parametrize("who", EVERYBODY)
+@pytest.mark.parametrize("name", ROUTES)
+def test_everybody_gets_what_their_role_gives(world: World, name: str, who: str):
+    route = ROUTES[name]
+    response = getattr(world.client(who), route.method)(address(name, world), dict(route.data))
+    assert response.status_code == expected(route, who)
+    barred = who == "anonymous" and route.rule != PUBLIC
+    assert response.headers.get("Location", "").startswith("/sign-in?next=") is (
+        barred and route.method == "get"
+    )
+    if barred:
+        assert response["Location"].startswith("/sign-in")
+
+
+@pytest.mark.parametrize("who", ["outsider", "rival", "anonymous"])
+@pytest.mark.parametrize("name", KEYED)
+def test_what_is_barred_looks_like_what_is_missing(world: World, name: str, who: str):
+    route = ROUTES[name]
+    client = world.client(who)
+    answers = []
+    for url in (address(name, world), address(name, world, **{route.key: MISSING})):
+        got = getattr(client, route.method)(url, dict(route.data))
+        location = got.headers.get("Location", "").replace(str(MISSING), "KEY")
+        answers.append((got.status_code, location.split("?")[0], _text(got)))
+    assert answers[0] == answers[1]
+
+
+def _text(response: Any) -> str:
+    """Return the page without the token, which differs each time."""
+    text: str = response.content.decode()
+    token = response.context and str(response.context.get("csrf_token") or "")
+    return text.replace(token, "TOKEN") if token else text
+
+
+@pytest.mark.parametrize("name", POST_ONLY)
+def test_reading_never_changes_anything(world: World, name: str):
+    """A GET is refused before anybody is looked at: the same for all, whether there or not."""
+    for who in EVERYBODY:
+        for instead in ({}, {ROUTES[name].key: MISSING}):
+            response = world.client(who).get(address(name, world, **instead))
+            assert response.status_code == 405
+            assert response.content == b""
+
+
+@pytest.mark.parametrize("name", [*POST_ONLY, "conversation-new"])
+def test_a_form_of_another_site_is_refused(world: World, name: str):
+    client = signed_in(world.people["owner"], csrf=True)
+    response = client.post(address(name, world), dict(ROUTES[name].data))
+    assert response.status_code == 403
+    world.question.refresh_from_db()
+    assert world.question.state == "open"
+
+
+def test_a_form_of_our_own_page_is_taken(world: World):
+    client = signed_in(world.people["owner"], csrf=True)
+    page = client.get(address("conversation", world))
+    token = str(page.context["csrf_token"])
+    data = {"answer": "true", "csrfmiddlewaretoken": token}
+    assert client.post(address("question-answer", world), data).status_code == 302
+    world.question.refresh_from_db()
+    assert world.question.state == "answered"
+
+
+def test_a_missing_page_is_told_in_our_own_words(db: None):
+    response = Client().get("/no/such/page")
+    assert response.status_code == 404
+    assert "or it is not yours to see" in response.content.decode()

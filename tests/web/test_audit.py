@@ -1,0 +1,219 @@
+from __future__ import annotations
+
+import csv
+import io
+from datetime import UTC, datetime
+from typing import Any
+from urllib.parse import parse_qs, urlencode, urlsplit
+
+import pytest
+from django.http import HttpResponse
+
+from jpweb.store import audit, mirror
+from jpweb.store.models import Inquiry, Membership
+from jpweb.store.terms import Role
+from jpweb.stream.answers import Text
+from jpweb.stream.inquiry import Answered, CancellationReason, Cancelled, Redacted
+from jpweb.web.pages import audit as page_module
+from tests.store import making
+from tests.web.reading import read
+from tests.web.world import World
+
+
+@pytest.fixture
+def reviewed(world: World) -> World:
+    """Return a world in which the auditor also reviews the demo."""
+    home, _ = mirror.mirror(mirror.DEMO, "Demo")
+    Membership.objects.create(person=world.people["auditor"], workspace=home, role=Role.AUDITOR)
+    making.settle(making.question(world.run), Answered(True), making.decider(world.people["owner"]))
+    return world
+
+
+def get(world: World, path: str = "/audit", **given: Any) -> HttpResponse:
+    response: HttpResponse = world.client("auditor").get(f"{path}?{urlencode(given)}")
+    return response
+
+
+def table(response: HttpResponse) -> list[str]:
+    """Return the links of the rows, which name their events."""
+    assert response.status_code == 200
+    page = read(response)
+    rows = [tag for tag in page if tag.tag == "tr" and "data-outcome" in tag]
+    return [tag["href"] for tag in page if "#e-" in tag.get("href", "") and tag.parents[-2] in rows]
+
+
+def lines(response: HttpResponse) -> list[dict[str, str]]:
+    assert response.status_code == 200
+    return list(csv.DictReader(io.StringIO(response.content.decode(), newline="")))
+
+
+FILTERS: list[dict[str, str]] = [
+    {},
+    *({"outcome": state} for state in ("open", "answered", "redacted", "cancelled", "unanswered")),
+    {"reason": "user"},
+    {"source": "assistant"},
+    {"person": "Owner"},
+    {"since": "2026-10-10"},
+    {"until": "2026-10-08"},
+    {"since": "2026-10-05", "until": "2026-10-08", "outcome": "cancelled", "source": "tool"},
+]
+
+
+@pytest.mark.parametrize("given", FILTERS, ids=str)
+def test_page_and_file_show_the_same_rows(reviewed: World, given: dict[str, str]):
+    shown = table(get(reviewed, **given))
+    written = [urlsplit(line["link"]) for line in lines(get(reviewed, "/audit.csv", **given))]
+    assert [f"{link.path}#{link.fragment}" for link in written] == shown
+    kept = Inquiry.objects.all()
+    plain = {"outcome": "state", "reason": "reason", "source": "source", "person": "decider_name"}
+    kept = kept.filter(**{plain[key]: given[key] for key in given if key in plain})
+    if "since" in given:
+        kept = kept.filter(asked_at__date__gte=given["since"])
+    if "until" in given:
+        kept = kept.filter(asked_at__date__lte=given["until"])
+    assert len(shown) == kept.count()
+    assert len(shown) > 0, "a filter that matches nothing proves nothing"
+
+
+def test_a_row_says_everything_that_is_asked_for(reviewed: World):
+    Inquiry.objects.filter(state="answered", decider_name="Owner").update(
+        settled_at=datetime(2026, 1, 2, 3, 5, 6, tzinfo=UTC)
+    )
+    page = read(get(reviewed, person="Owner"))
+    (row,) = [tag for tag in page if tag.tag == "tr" and "data-outcome" in tag]
+    assert (row["data-kind"], row["data-outcome"]) == ("inquiry_request", "answered")
+    assert (row["data-source"], row["data-answer-type"]) == ("tool", "boolean")
+    for part in ("Go on?", "fs_modify_file", "Answered", "true", "Owner", "1 min 1 s", "A talk"):
+        assert part in row.text
+    (line,) = lines(get(reviewed, "/audit.csv", person="Owner"))
+    assert line["waited_seconds"] == "61.000"
+    assert (line["answer"], line["decider"], line["workspace"]) == ("true", "Owner", "Garden")
+    assert line["conversation"] == f"jp-c{reviewed.talk.jp_id}"
+
+
+def test_every_link_leads_to_the_element(reviewed: World):
+    client = reviewed.client("auditor")
+    for link in table(get(reviewed)):
+        path, _, anchor = link.partition("#")
+        assert read(client.get(path)).one(id=anchor)["data-kind"] == "inquiry_request"
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ({"outcome": "lost"}, "There is no outcome “lost”"),
+        ({"since": "yesterday"}, "“since” must be a day"),
+        ({"until": "2026-02-30"}, "“until” must be a day"),
+    ],
+)
+def test_a_filter_that_cannot_be_is_told_in_one_line(
+    world: World, given: dict[str, str], said: str
+):
+    response = get(world, **given)
+    assert response.status_code == 422
+    assert said in read(response).one(role="alert").text
+    file = get(world, "/audit.csv", **given)
+    assert (file.status_code, file["Content-Type"]) == (422, "text/plain; charset=utf-8")
+    assert said in file.content.decode()
+    assert len(file.content.decode().splitlines()) == 1
+
+
+@pytest.mark.parametrize(
+    "given",
+    [{"until": "9999-12-31"}, {"since": "0001-01-01"}, {"before": "9" * 5000}, {"before": "x"}]
+    + [{"before": str(2**70)}, {"before": "0"}, {"before": "٣"}],
+    ids=lambda given: str(given)[:30],
+)
+def test_an_odd_filter_is_no_crash_and_hides_nothing(world: World, given: dict[str, str]):
+    assert len(table(get(world, **given))) == 1
+
+
+@pytest.mark.parametrize("given", [{"reason": "\0"}, {"person": "'--"}, {"source": "%"}], ids=str)
+def test_a_value_that_never_occurs_finds_nothing(world: World, given: dict[str, str]):
+    assert table(get(world, **given)) == []
+    assert lines(get(world, "/audit.csv", **given)) == []
+
+
+@pytest.mark.parametrize("start", ["=", "+", "-", "@", "\t", "\r"])
+def test_no_cell_of_the_file_is_a_formula(world: World, start: str):
+    hostile = f"{start}HYPERLINK(1)"
+    world.talk.title = hostile
+    world.talk.save(update_fields=["title"])
+    row = making.question(world.run, Text(), hostile)
+    making.settle(row, Answered(hostile))
+    found = [line for line in lines(get(world, "/audit.csv")) if line["outcome"] == "answered"]
+    assert len(found) == 1
+    for column in ("question", "answer", "conversation_title"):
+        assert found[0][column] == f"'{hostile}"
+    assert not [v for line in found for v in line.values() if v.startswith(page_module.RISKY)]
+
+
+@pytest.mark.parametrize(
+    ("answer", "cell"),
+    [(True, "true"), (-5, "'-5"), ({"a": [None, True]}, '{"a": [null, true]}'), ("a\nb", "a\nb")],
+)
+def test_an_answer_is_written_as_json_says_it(world: World, answer: Any, cell: str):
+    making.settle(world.question, Answered(answer))
+    (line,) = lines(get(world, "/audit.csv"))
+    assert line["answer"] == cell
+
+
+def test_a_secret_has_no_cell(world: World):
+    making.settle(world.question, Redacted())
+    (line,) = lines(get(world, "/audit.csv"))
+    assert (line["outcome"], line["answer"]) == ("redacted", "")
+
+
+def test_the_file_is_one_to_keep(world: World):
+    response = get(world, "/audit.csv")
+    assert response["Content-Type"] == "text/csv; charset=utf-8"
+    assert response["Content-Disposition"] == 'attachment; filename="inquiries.csv"'
+    assert response["Cache-Control"] == "private, no-cache"
+
+
+def test_the_pages_cover_every_row_once(reviewed: World, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(audit, "PAGE", 7)
+    everything, given = [], {"since": "2026-01-01"}
+    for _ in range(20):
+        response = get(reviewed, **given)
+        everything += table(response)
+        more = [t["href"] for t in read(response) if t.tag == "a" and t.text == "Earlier inquiries"]
+        if not more:
+            break
+        given = {key: value[0] for key, value in parse_qs(more[0].lstrip("?")).items()}
+        assert given["since"] == "2026-01-01", "the filter stays"
+    assert len(everything) == len(set(everything)) == Inquiry.objects.count()
+
+
+def test_the_bars_count_what_is_found_and_filter(reviewed: World):
+    page = read(get(reviewed, source="assistant", outcome="cancelled"))
+    bars = {tag["data-outcome"]: tag for tag in page if tag.get("class") == "bar-row"}
+    assert list(bars) == ["open", "answered", "redacted", "cancelled", "unanswered"]
+    assert bars["cancelled"]["aria-current"] == "true"
+    assert parse_qs(bars["open"]["href"].lstrip("?")) == {
+        "source": ["assistant"],
+        "outcome": ["open"],
+    }
+    counts = {t["data-count"]: int(t.text) for t in page if t.tag == "b" and "data-count" in t}
+    found = Inquiry.objects.filter(source="assistant", state="cancelled")
+    assert counts == dict.fromkeys(bars, 0) | {"cancelled": found.count()}
+
+
+def test_the_choices_are_values_that_occur(reviewed: World):
+    making.settle(making.question(reviewed.run), Cancelled(CancellationReason.EXPIRED))
+    page = read(get(reviewed, reason="expired"))
+    (select,) = page.all(name="reason")
+    options = [tag for tag in page if select in tag.parents]
+    assert [tag.text for tag in options if "selected" in tag] == ["expired"]
+    there = set(Inquiry.objects.exclude(reason="").values_list("reason", flat=True))
+    assert {tag.text for tag in options} == there | {"any"}
+
+
+def test_an_auditor_of_one_workspace_sees_nothing_of_another(world: World):
+    foreign = making.conversation(world.elsewhere, "Private", world.people["rival"])
+    making.question(making.running(foreign), text="A private question")
+    for path in ("/audit", "/audit.csv"):
+        text = get(world, path).content.decode()
+        assert "Go on?" in text
+        assert "rivate" not in text
+    assert "rivate" in world.client("rival").get("/audit").content.decode()

@@ -1,0 +1,318 @@
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from channels.testing import WebsocketCommunicator
+from django.contrib.auth.models import AnonymousUser
+
+from jpweb.asgi import application
+from jpweb.runtime import announce
+from jpweb.runtime.crossing import in_store
+from jpweb.store import inquiries, journal
+from jpweb.store.terms import Role, RunState
+from jpweb.store.models import Membership, Run
+from jpweb.stream.events import ChatResponse, TurnStart
+from jpweb.stream.inquiry import Answered
+from tests.builders import returned
+from tests.store import making
+from tests.web.reading import Page, read
+from tests.web.sockets import page
+from tests.web.world import World
+
+
+def shows(world: World) -> dict[str, Any]:
+    """Return what a page says that was loaded just now."""
+    world.talk.refresh_from_db()
+    return {
+        "conversation": world.talk.pk,
+        "length": world.talk.length,
+        "revision": world.talk.revision,
+        "run": f"{world.run.pk}-{world.run.state}",
+        "desk": True,
+        "shown": [world.question.pk],
+    }
+
+
+async def append(world: World, *kinds: Any) -> None:
+    await in_store(journal.append, world.talk.pk, [making.event(k) for k in kinds], world.run)
+    await announce.conversation(world.talk.pk)
+
+
+def ids(heard: str) -> list[str]:
+    return [element["id"] for element in read(heard) if "id" in element]
+
+
+def swap(page: Page, id: str) -> str:  # noqa: A002
+    return page.one(id=id)["hx-swap-oob"]
+
+
+async def test_nobody_who_is_not_signed_in_hears_anything(lasting: World):
+    async with page(AnonymousUser()) as socket:
+        assert await socket.closes() == 4401
+        await socket.hello(**await in_store(shows, lasting))
+        assert await socket.hears_nothing()
+
+
+async def test_the_first_word_brings_what_is_missing(lasting: World):
+    says = {"conversation": lasting.talk.pk, "desk": True, "shown": []}
+    async with page(lasting.people["responder"], **says) as socket:
+        heard = read(await socket.everything())
+        read_back = await in_store(journal.elements, lasting.talk.pk)
+        assert heard.one(id="counts")["data-length"] == str(len(read_back))
+        assert heard.one(id="waiting")["data-count"] == "1"
+        assert heard.one(id=f"question-{lasting.question.pk}")["data-outcome"] == "open"
+        assert heard.one(id="foot")["data-run"] == f"{lasting.run.pk}-running"
+        assert {e["data-kind"] for e in heard if "data-kind" in e} >= {e.tag for e in read_back}
+
+
+async def test_a_page_that_shows_everything_gets_the_counter_alone(lasting: World):
+    says = await in_store(shows, lasting)
+    async with page(lasting.people["responder"], **says) as socket:
+        assert ids(await socket.everything()) == ["waiting"]
+
+
+async def test_a_page_without_a_conversation_or_a_desk_gets_the_counter_alone(lasting: World):
+    async with page(lasting.people["responder"], shown=[]) as socket:
+        heard = read(await socket.everything())
+        assert [e["id"] for e in heard if "id" in e] == ["waiting"]
+        assert heard.one(id="waiting")["data-count"] == "1"
+
+
+async def test_new_events_are_appended_to_their_turn(lasting: World):
+    says = await in_store(shows, lasting)
+    async with page(lasting.people["reader"], **says | {"shown": []}) as socket:
+        await socket.everything()
+        await append(lasting, ChatResponse("message", "A word"))
+        heard = read(await socket.everything())
+    frame = next(e for e in heard if e.get("hx-swap-oob", "").startswith("beforeend"))
+    assert frame["hx-swap-oob"] == "beforeend:#turn-0-items"
+    assert [e["data-kind"] for e in heard if "data-kind" in e] == ["chat_response"]
+    assert heard.one(id="partial")["hidden"] == ""
+    assert heard.one(id="counts")["data-length"] == str(says["length"] + 1)
+
+
+async def test_a_new_turn_is_appended_whole(lasting: World):
+    says = await in_store(shows, lasting)
+    async with page(lasting.people["reader"], **says) as socket:
+        await socket.everything()
+        await append(lasting, TurnStart(), ChatResponse("message", "Again"))
+        heard = read(await socket.everything())
+    assert any(e.get("hx-swap-oob") == "beforeend:#transcript" for e in heard)
+    assert heard.one(id="turn-1")["class"] == "turn"
+    assert "turn-0" not in [e.get("id") for e in heard]
+
+
+async def test_a_tool_call_that_changed_is_replaced(lasting: World):
+    says = await in_store(shows, lasting)
+    async with page(lasting.people["reader"], **says) as socket:
+        await socket.everything()
+        await in_store(making.settle, lasting.question, Answered(True))
+        await append(lasting, returned("call_1", "All done."))
+        heard = read(await socket.everything())
+    call = heard.one(**{"data-kind": "tool_call_request"})
+    assert call["hx-swap-oob"] == "true"
+    assert heard.one(id=lasting.anchor)["data-outcome"] == "answered"
+    assert heard.one(**{"data-kind": "tool_call_response"})
+
+
+async def test_a_new_question_comes_to_those_who_may_answer(lasting: World):
+    says = await in_store(shows, lasting)
+    async with (
+        page(lasting.people["responder"], **says) as answering,
+        page(lasting.people["reader"], **says | {"shown": []}) as reading,
+    ):
+        await answering.everything()
+        await reading.everything()
+        new = await in_store(making.question, lasting.run)
+        await announce.conversation(lasting.talk.pk)
+        await announce.questions(lasting.home.pk)
+        card = f"question-{new.pk}"
+        heard, seen = await answering.everything(), await reading.everything()
+    assert read(heard).one(id=card)["data-outcome"] == "open"
+    assert read(heard).one(id="waiting")["data-count"] == "2"
+    assert card not in ids(seen)
+    assert new.anchor in ids(seen), "a reader sees it in the transcript"
+
+
+async def test_a_settled_card_is_replaced_with_what_became_of_it(lasting: World):
+    says = await in_store(shows, lasting)
+    async with page(lasting.people["responder"], desk=True, shown=says["shown"]) as socket:
+        await socket.everything()
+        await in_store(making.settle, lasting.question, Answered(True))
+        await announce.questions(lasting.home.pk)
+        heard = read(await socket.everything())
+        card = heard.one(id=f"question-{lasting.question.pk}")
+        assert (card["data-outcome"], card["hx-swap-oob"]) == ("answered", "true")
+        assert heard.one(id="waiting")["data-count"] == "0"
+        await announce.questions(lasting.home.pk)
+        assert ids(await socket.everything()) == ["waiting"], "it is told once"
+
+
+async def test_a_card_of_a_question_that_is_gone_is_taken_away(lasting: World):
+    async with page(lasting.people["responder"], desk=True, shown=[10**9]) as socket:
+        heard = await socket.everything()
+    assert "no longer here" in heard
+    assert f"question-{10**9}" in ids(heard)
+
+
+@pytest.mark.parametrize("who", ["outsider", "rival"])
+async def test_naming_a_card_shows_nothing_of_other_peoples_questions(lasting: World, who: str):
+    await in_store(making.settle, lasting.question, Answered("a private answer"))
+    async with page(lasting.people[who], desk=True, shown=[lasting.question.pk]) as socket:
+        heard = await socket.everything()
+    assert "no longer here" in heard
+    assert "private" not in heard
+    assert "Go on?" not in heard
+
+
+async def test_a_card_that_is_open_but_no_longer_ones_own_goes(lasting: World):
+    await in_store(Membership.objects.filter(person=lasting.people["responder"]).update, role=10)
+    async with page(lasting.people["responder"], **await in_store(shows, lasting)) as socket:
+        heard = await socket.everything()
+    assert "no longer here" in heard
+    assert "Go on?" not in heard
+
+
+async def test_a_run_that_ends_changes_the_foot(lasting: World):
+    says = await in_store(shows, lasting)
+    async with page(lasting.people["responder"], **says) as socket:
+        await socket.everything()
+        await in_store(Run.objects.filter(pk=lasting.run.pk).update, state=RunState.FAILED)
+        await announce.conversation(lasting.talk.pk)
+        heard = read(await socket.everything())
+    assert heard.one(id="foot")["data-run"] == f"{lasting.run.pk}-failed"
+    assert [e["id"] for e in heard if "hx-swap-oob" in e] == ["foot"]
+
+
+async def test_what_is_being_received_is_shown_as_it_is(lasting: World):
+    says = await in_store(shows, lasting)
+    async with page(lasting.people["reader"], **says) as socket:
+        await socket.everything()
+        await announce.partial(lasting.talk.pk, "reasoning", "Hm <script>alert(1)</script>")
+        heard = await socket.hears()
+    shown = read(heard)
+    assert "reasoning" in shown.one(id="partial")["class"]
+    assert "Hm <script>" in shown.text
+    assert not [e for e in shown if e.tag == "script"]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [" ", "{", "[]", "1", '"x"', "null", '{"shown": 1}', '{"shown": ["x"]}', '{"shown": [null]}']
+    + ['{"conversation": "x"}', '{"conversation": {}}', '{"conversation": -1}', '{"shown": [[]]}']
+    + ['{"length": "x"}', '{"length": Infinity}', '{"length": NaN}', '{"length": -1}']
+    + ['{"conversation": 1e30}', f'{{"conversation": {"9" * 200}}}', f'{{"shown": [{2**63}]}}']
+    + ["[" * 100_000],
+)
+async def test_a_word_that_cannot_be_read_closes(lasting: World, text: str):
+    async with page(lasting.people["owner"]) as socket:
+        await socket.say(text)
+        assert await socket.closes() == 4400
+        await socket.hello(**await in_store(shows, lasting))
+        assert await socket.hears_nothing()
+
+
+async def test_bytes_are_no_word(lasting: World):
+    async with page(lasting.people["owner"]) as socket:
+        await socket.say_bytes(b"{}")
+        assert await socket.closes() == 4400
+
+
+@pytest.mark.parametrize("who", ["outsider", "rival"])
+async def test_an_outsider_is_closed_and_told_nothing(lasting: World, who: str):
+    async with page(lasting.people[who], **await in_store(shows, lasting)) as socket:
+        assert await socket.closes() == 4404
+        await append(lasting, ChatResponse("message", "A word"))
+        await announce.partial(lasting.talk.pk, "message", "Some text")
+        assert await socket.hears_nothing()
+
+
+async def test_a_missing_conversation_closes_like_one_of_others(lasting: World):
+    async with page(lasting.people["owner"], conversation=2**63 - 1) as socket:
+        assert await socket.closes() == 4404
+
+
+async def test_who_is_removed_hears_nothing_of_the_next_change(lasting: World):
+    says = await in_store(shows, lasting)
+    async with page(lasting.people["responder"], **says) as socket:
+        await socket.everything()
+        await in_store(Membership.objects.filter(person=lasting.people["responder"]).delete)
+        await append(lasting, ChatResponse("message", "A word"))
+        assert await socket.closes() == 4404
+        await announce.questions(lasting.home.pk)
+        await announce.partial(lasting.talk.pk, "message", "Some text")
+        assert await socket.hears_nothing()
+
+
+async def test_coming_back_brings_exactly_what_is_missing(lasting: World):
+    says = await in_store(shows, lasting)
+    await append(lasting, ChatResponse("message", "One"), ChatResponse("message", "Two"))
+    async with page(lasting.people["reader"], **says | {"shown": []}) as socket:
+        heard = read(await socket.everything())
+        assert "One" in heard.text
+        assert "Two" in heard.text
+        assert [e["data-kind"] for e in heard if "data-kind" in e] == ["chat_response"] * 2
+    later = await in_store(shows, lasting)
+    async with page(lasting.people["reader"], **later | {"shown": []}) as socket:
+        assert ids(await socket.everything()) == ["waiting"]
+
+
+async def test_entries_that_were_replaced_bring_the_whole_transcript(lasting: World):
+    says = await in_store(shows, lasting)
+    lasting.talk.revision += 1
+    await in_store(lasting.talk.save, update_fields=["revision"])
+    async with page(lasting.people["reader"], **says | {"shown": []}) as socket:
+        heard = read(await socket.everything())
+    frame = next(e for e in heard if e.get("hx-swap-oob", "").startswith("innerHTML"))
+    assert frame["hx-swap-oob"] == "innerHTML:#transcript"
+    assert heard.one(id="counts")["data-revision"] == str(says["revision"] + 1)
+    count = len(await in_store(journal.elements, lasting.talk.pk))
+    assert len([e for e in heard if e.get("id", "").startswith("e-")]) == count
+
+
+async def test_signals_reach_both_of_two_pages(lasting: World):
+    says = await in_store(shows, lasting)
+    async with page(lasting.people["owner"], **says) as one, page(
+        lasting.people["owner"], **says
+    ) as two:
+        await one.everything()
+        await two.everything()
+        await append(lasting, ChatResponse("message", "A word"))
+        assert "A word" in await one.everything()
+        assert "A word" in await two.everything()
+
+
+async def test_a_second_word_joins_no_group_twice(lasting: World):
+    says = await in_store(shows, lasting)
+    async with page(lasting.people["owner"], **says) as socket:
+        await socket.everything()
+        await socket.hello(**says)
+        await socket.everything()
+        await announce.questions(lasting.home.pk)
+        assert await socket.hears()
+        assert await socket.hears_nothing()
+
+
+@pytest.mark.parametrize(
+    ("origin", "allowed"), [(b"http://evil.example", False), (b"http://127.0.0.1:8000", True)]
+)
+async def test_a_page_of_another_site_opens_no_socket(lasting: World, origin: bytes, allowed: bool):
+    headers = [(b"origin", origin)]
+    line = WebsocketCommunicator(application, "/ws", headers)
+    connected, _ = await line.connect(5)
+    assert connected is allowed
+    if allowed:  # but nobody is signed in
+        assert (await line.receive_output(5))["code"] == 4401
+    await line.disconnect()
+
+
+async def test_a_session_is_who_one_is(lasting: World):
+    cookie = (await in_store(lasting.client, "reader")).cookies["jpweb_session"].value
+    headers = [(b"origin", b"http://localhost"), (b"cookie", f"jpweb_session={cookie}".encode())]
+    line = WebsocketCommunicator(application, "/ws", headers)
+    assert (await line.connect(5))[0]
+    await line.send_to(text_data=json.dumps({"shown": []}))
+    assert 'id="waiting"' in await line.receive_from(5)
+    await line.disconnect()

@@ -1,0 +1,139 @@
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from django.http import HttpResponse
+from django.test import Client
+
+from jpweb.store import accounts
+from jpweb.store.models import Membership, Person
+from jpweb.store.terms import Role
+from tests.store import making
+from tests.web.reading import read
+from tests.web.world import World
+
+
+def post(world: World, path: str, **data: Any) -> HttpResponse:
+    response: HttpResponse = world.client("owner").post(path, data)
+    return response
+
+
+def invite(world: World, **data: Any) -> HttpResponse:
+    return post(world, f"/workspaces/{world.home.pk}/people/invite", **data)
+
+
+def shown_link(response: HttpResponse) -> str:
+    return read(response).one(**{"data-link": ""}).text
+
+
+def roles(world: World) -> dict[str, int]:
+    found = Membership.objects.filter(workspace=world.home)
+    return dict(found.values_list("person__username", "role"))
+
+
+def test_the_page_lists_who_is_here_the_highest_role_first(world: World):
+    page = read(world.client("owner").get(f"/workspaces/{world.home.pk}/people"))
+    named = [tag["data-member"] for tag in page if "data-member" in tag]
+    assert named == ["owner", "auditor", "responder", "reader"]
+    chosen = [tag.text for tag in page if tag.tag == "option" and "selected" in tag]
+    assert chosen == named
+    assert "no-store" not in page.text
+
+
+def test_an_invitation_shows_a_link_once_and_it_works(world: World):
+    response = invite(world, name="Eve <b>", role="20")
+    assert "no-store" in response["Cache-Control"]
+    url = shown_link(response)
+    assert roles(world)["Eve <b>"] == Role.RESPONDER
+    visitor = Client()
+    assert visitor.get(url)["Location"] == "/"
+    assert "Eve <b>" in read(visitor.get("/")).text
+    page = read(world.client("owner").get(f"/workspaces/{world.home.pk}/people"))
+    assert not page.all(**{"data-link": ""})
+
+
+@pytest.mark.parametrize(
+    "data",
+    [{}, {"name": "Eve"}, {"role": "20"}, {"name": " ", "role": "20"}]
+    + [{"name": "Eve", "role": role} for role in ("15", "-1", "owner", "²", "9" * 5000)]
+    + [{"name": "reader", "role": "40"}],
+)
+def test_an_invitation_that_cannot_be_is_refused(world: World, data: dict[str, str]):
+    before, people = roles(world), Person.objects.count()
+    response = invite(world, **data)
+    assert response.status_code == 422
+    assert read(response).one(role="alert").text
+    assert (roles(world), Person.objects.count()) == (before, people)
+
+
+def test_a_name_may_hold_anything(world: World):
+    assert invite(world, name="a\0b" + "c" * 200, role="10").status_code == 200
+
+
+def test_somebody_with_an_account_gets_a_role_and_no_link(world: World):
+    """Otherwise an owner could sign in as anybody by inviting them."""
+    client = world.client("owner")
+    data = {"name": "rival", "role": "10"}
+    page = client.post(f"/workspaces/{world.home.pk}/people/invite", data, follow=True)
+    assert roles(world)["rival"] == Role.READER
+    assert "has an account already" in read(page).one(role="status", **{"class": "notice success"}).text
+    assert not read(page).all(**{"data-link": ""})
+
+
+def test_a_new_link_for_a_member_works(world: World):
+    response = post(world, f"/memberships/{world.member('reader').pk}/link")
+    assert "no-store" in response["Cache-Control"]
+    visitor = Client()
+    visitor.get(shown_link(response))
+    assert "Reader" in read(visitor.get("/")).text
+
+
+def test_no_link_for_who_is_also_elsewhere(world: World):
+    accounts.invite(world.elsewhere, "reader", Role.READER)
+    response = post(world, f"/memberships/{world.member('reader').pk}/link")
+    assert response.status_code == 422
+    assert not read(response).all(**{"data-link": ""})
+
+
+def test_a_role_is_changed(world: World):
+    post(world, f"/memberships/{world.member('reader').pk}/role", role="30")
+    assert roles(world)["reader"] == Role.AUDITOR
+
+
+@pytest.mark.parametrize("role", ["", "15", "x", "9" * 5000])
+def test_a_role_that_is_none_changes_nothing(world: World, role: str):
+    before = roles(world)
+    response = post(world, f"/memberships/{world.member('reader').pk}/role", role=role)
+    assert response.status_code == 302
+    assert roles(world) == before
+
+
+@pytest.mark.parametrize(("what", "data"), [("role", {"role": "10"}), ("remove", {})])
+def test_the_last_owner_stays(world: World, what: str, data: dict[str, str]):
+    response = post(world, f"/memberships/{world.member('owner').pk}/{what}", **data)
+    assert roles(world)["owner"] == Role.OWNER
+    page = read(world.client("owner").get(response["Location"]))
+    assert roles(world)["owner"] == Role.OWNER
+    assert page.all(**{"data-member": "owner"})
+
+
+@pytest.mark.parametrize(("what", "data"), [("role", {"role": "10"}), ("remove", {})])
+def test_an_owner_may_go_where_another_stays(world: World, what: str, data: dict[str, str]):
+    making.person("second", Role.OWNER, world.home)
+    post(world, f"/memberships/{world.member('owner').pk}/{what}", **data)
+    assert roles(world).get("owner", 0) < Role.OWNER
+
+
+def test_who_is_removed_is_an_outsider_at_once(world: World):
+    client = world.client("reader")
+    assert client.get(f"/conversations/{world.talk.pk}").status_code == 200
+    post(world, f"/memberships/{world.member('reader').pk}/remove")
+    assert client.get(f"/conversations/{world.talk.pk}").status_code == 404
+    assert Person.objects.filter(username="reader").exists()
+
+
+def test_the_refusal_is_told_on_the_next_page(world: World):
+    client = world.client("owner")
+    response = client.post(f"/memberships/{world.member('owner').pk}/remove")
+    assert "keeps at least one owner" in read(client.get(response["Location"])).text

@@ -1,0 +1,184 @@
+"""Answering and declining, with htmx and by a plain form."""
+
+from __future__ import annotations
+
+import logging
+from typing import Any
+
+import pytest
+from django.http import HttpResponse
+
+from jpweb.runtime import desk
+from jpweb.store import inquiries
+from jpweb.store.errors import AlreadySettled
+from jpweb.store.models import Conversation, Inquiry
+from jpweb.stream.answers import Option, Secret, Select, Text
+from jpweb.stream.inquiry import Answered, CancellationReason, Cancelled, Redacted
+from tests.store import making
+from tests.web.reading import read
+from tests.web.world import World, signed_in
+
+CANARY = "canary-90c2"
+HTMX = {"HX-Request": "true"}
+
+
+def post(world: World, row: Inquiry, how: str, who: str = "responder", **more: Any) -> HttpResponse:
+    """Answer or decline; ``answer`` is what is typed, ``htmx`` how it is sent."""
+    headers = HTMX if more.pop("htmx", False) else {}
+    response: HttpResponse = world.client(who).post(
+        f"/questions/{row.pk}/{how}", more, headers=headers
+    )
+    return response
+
+
+def test_an_answer_by_htmx_gives_the_settled_card(world: World):
+    response = post(world, world.question, "answer", answer="true", htmx=True)
+    page = read(response)
+    assert response.status_code == 200
+    card = page.one(id=f"question-{world.question.pk}")
+    assert card["data-outcome"] == "answered"
+    assert "by Responder" in page.text
+    assert not page.all(id="main")
+
+
+@pytest.mark.parametrize("how", ["answer", "decline"])
+def test_a_plain_form_leads_to_the_event(world: World, how: str):
+    response = post(world, world.question, how, answer="true")
+    assert response.status_code == 302
+    assert response["Location"] == f"/conversations/{world.talk.pk}#{world.anchor}"
+
+
+def test_a_decline_by_htmx_gives_the_reason(world: World):
+    page = read(post(world, world.question, "decline", htmx=True))
+    card = page.one(id=f"question-{world.question.pk}")
+    assert (card["data-outcome"], card["data-reason"]) == ("cancelled", "user")
+
+
+@pytest.mark.parametrize("htmx", [True, False])
+def test_what_does_not_fit_comes_back_with_the_reason(world: World, htmx: bool):
+    row = making.question(world.run, Select((Option("red"), Option("blue"))), "Which?")
+    response = post(world, row, "answer", answer="green", htmx=htmx)
+    page = read(response)
+    assert response.status_code == 422
+    assert page.one(role="alert").text == "Choose one of the options."
+    assert page.one(id=f"question-{row.pk}")["data-outcome"] == "open"
+    assert bool(page.all(id="main")) is not htmx
+    assert inquiries.get(row.pk).state == "open"
+
+
+def test_a_text_that_does_not_fit_comes_back_as_it_was_typed(world: World):
+    row = making.question(world.run, Text(), "Name?")
+    response = post(world, row, "answer", answer="<b>a\0b</b>", htmx=True)
+    assert response.status_code == 422
+    (field,) = [tag for tag in read(response) if tag.tag == "textarea"]
+    assert "<b>a" in field.text
+
+
+@pytest.mark.parametrize("htmx", [True, False])
+@pytest.mark.parametrize("how", ["answer", "decline"])
+def test_the_loser_of_a_race_sees_who_was_first(world: World, how: str, htmx: bool):
+    row = making.question(world.run, Text(), "Name?")
+    making.settle(row, Answered("Rose"), making.decider(world.people["owner"]))
+    response = post(world, row, how, answer="Lily <b>", htmx=htmx)
+    page = read(response)
+    assert response.status_code == 409
+    assert "settled by Owner" in page.one(role="alert").text
+    fields = [tag.text for tag in page if tag.tag == "textarea"]
+    assert fields == (["Lily <b>"] if how == "answer" else [])
+    assert inquiries.get(row.pk).answer == "Rose"
+
+
+@pytest.mark.parametrize("htmx", [True, False])
+def test_a_secret_never_comes_back(
+    world: World, htmx: bool, caplog: pytest.LogCaptureFixture
+):
+    caplog.set_level(logging.DEBUG)
+    unheard = making.question(world.run, Secret(), "Passphrase?")
+    settled = making.settle(making.question(world.run, Secret()), Redacted())
+    statuses = []
+    for row in (unheard, settled):
+        response = post(world, row, "answer", answer=CANARY, htmx=htmx)
+        statuses.append(response.status_code)
+        assert CANARY not in response.content.decode()
+        assert CANARY not in str(response.headers)
+    assert statuses == [422, 409]
+    assert "not waiting" in read(post(world, unheard, "answer", answer=CANARY)).text
+    assert CANARY not in "".join(str(record.__dict__) for record in caplog.records)
+
+
+def test_a_crash_report_holds_no_answer(
+    world: World, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+):
+    async def breaks(_key: int, typed: str, _by: Any) -> Inquiry:
+        raise RuntimeError("boom")
+
+    monkeypatch.setattr(desk, "answer", breaks)
+    client = signed_in(world.people["responder"])
+    client.raise_request_exception = False
+    response = client.post(f"/questions/{world.question.pk}/answer", {"answer": CANARY})
+    assert response.status_code == 500
+    assert CANARY not in response.content.decode()
+    assert [r for r in caplog.records if r.name == "django.request"]
+    assert CANARY not in caplog.text
+
+
+@pytest.mark.parametrize("how", ["answer", "decline"])
+def test_a_question_of_jp_is_refused_in_words(world: World, how: str):
+    Conversation.objects.filter(pk=world.talk.pk).update(origin="mirrored")
+    response = post(world, world.question, how, answer="true")
+    assert response.status_code == 422
+    assert "belongs to jp" in read(response).one(role="alert").text
+
+
+def test_a_race_between_the_look_and_the_record_is_told_too(
+    world: World, monkeypatch: pytest.MonkeyPatch
+):
+    async def second(_key: int, _typed: str, _by: Any) -> Inquiry:
+        raise AlreadySettled(world.question)
+
+    monkeypatch.setattr(desk, "answer", second)
+    assert post(world, world.question, "answer", answer="true").status_code == 409
+
+
+def test_everything_that_waits_is_listed_oldest_first_for_who_may_answer(world: World):
+    second = making.question(world.run, Text(), "Name?")
+    secret = making.question(world.run, Secret(), "Passphrase?")
+    page = read(world.client("responder").get("/questions"))
+    cards = page.all(**{"data-outcome": "open", "data-kind": "inquiry_request"})
+    assert [card["id"] for card in cards] == [
+        f"question-{row.pk}" for row in (world.question, second, secret)
+    ]
+    assert [card["data-answer-type"] for card in cards] == ["boolean", "text", "secret"]
+    assert page.one(id="waiting")["data-count"] == "3"
+    assert page.one(type="password")["autocomplete"] == "off"
+    assert "data-draft" not in page.one(type="password")
+    assert not read(world.client("rival").get("/questions")).all(**{"data-outcome": "open"})
+
+
+def test_every_form_has_its_token_and_works_without_scripts(world: World):
+    page = read(world.client("responder").get("/questions"))
+    (form,) = [tag for tag in page if tag.get("action") == f"/questions/{world.question.pk}/answer"]
+    assert form["method"] == "post"
+    inside = [tag for tag in page if form in tag.parents]
+    assert [tag["value"] for tag in inside if tag.get("name") == "csrfmiddlewaretoken"][0]
+    assert [tag["value"] for tag in inside if tag.get("type") == "radio"] == ["true", "false"]
+    assert f"/questions/{world.question.pk}/decline" in [tag.get("formaction") for tag in inside]
+
+
+def test_what_ended_unasked_and_what_one_decided_are_listed(world: World):
+    mine = making.settle(world.question, Answered(True), making.decider(world.people["responder"]))
+    lost = making.settle(making.question(world.run), Cancelled(CancellationReason.LOST))
+    page = read(world.client("responder").get("/questions"))
+    states = [(t["data-outcome"], t["data-reason"]) for t in page if t.get("class") == "row"]
+    assert states == [("cancelled", "lost"), ("answered", "")]
+    links = [tag["href"] for tag in page if tag.get("class") == "row-link"]
+    assert links == [f"/conversations/{world.talk.pk}#{row.anchor}" for row in (lost, mine)]
+    other = read(world.client("owner").get("/questions"))
+    assert [t["data-reason"] for t in other if t.get("class") == "row"] == ["lost"]
+
+
+def test_an_answer_type_that_nobody_knows_can_be_declined(world: World):
+    Inquiry.objects.filter(pk=world.question.pk).update(answer_type="colour")
+    page = read(world.client("responder").get("/questions"))
+    assert "colour" in page.text
+    assert f"/questions/{world.question.pk}/decline" in [tag.get("formaction") for tag in page]

@@ -1,0 +1,315 @@
+"""One conversation: every element has its place, and nothing in it is obeyed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.contrib.staticfiles.finders import find
+
+from jpweb.store import journal, mirror
+from jpweb.store.models import Conversation, Membership, Person
+from jpweb.store.terms import Role
+from jpweb.stream.events import BrokenEvent, ChatResponse, ConversationEvent, UnknownEvent
+from jpweb.stream.inquiry import Cancelled
+from jpweb.stream.outline import Outline, ToolCall, outline
+from tests.builders import asked, called, raw, returned, stream
+from tests.store import making
+from tests.web.reading import Page, read
+from tests.web.world import World, signed_in
+
+DEMO = sorted(
+    (int(path.parent.name.partition("-")[0]))
+    for path in mirror.DEMO.glob(".jp/conversations/**/events.json")
+)
+HOSTILE = 17921457050
+
+
+@pytest.fixture
+def reader(db: None) -> Person:
+    """Return a reader of the demo."""
+    home, _ = mirror.mirror(mirror.DEMO, "Demo")
+    return making.person("reader", Role.READER, home)
+
+
+def demo(jp_id: int) -> Conversation:
+    return Conversation.objects.get(jp_id=jp_id)
+
+
+def url(talk: Conversation, anchor: str = "") -> str:
+    return f"/conversations/{talk.pk}" + (f"/events/{anchor}" if anchor else "")
+
+
+def page(who: Person, talk: Conversation) -> Page:
+    response = signed_in(who).get(url(talk))
+    assert response.status_code == 200
+    return read(response)
+
+
+def placed(shown: Outline) -> Iterator[tuple[str, str]]:
+    """Yield the anchor and the tag of every element, as the outline places them."""
+    for turn in shown.turns:
+        for item in turn.items:
+            yield from _parts(item)
+
+
+def _parts(item: Any) -> Iterator[tuple[str, str]]:
+    if isinstance(item, ToolCall):
+        yield item.request.anchor, item.request.element.tag
+        if item.response:
+            yield item.response.anchor, item.response.element.tag
+    for inquiry in getattr(item, "inquiries", None) or [getattr(item, "inquiry", None)]:
+        if inquiry is None:
+            continue
+        yield inquiry.request.anchor, inquiry.request.element.tag
+        if inquiry.response:
+            yield inquiry.response.anchor, inquiry.response.element.tag
+    if hasattr(item, "placed"):
+        yield item.placed.anchor, item.placed.element.tag
+
+
+@pytest.mark.parametrize("jp_id", DEMO)
+def test_every_element_stands_once_under_its_anchor(reader: Person, jp_id: int):
+    talk = demo(jp_id)
+    read_back = journal.elements(talk.pk)
+    shown = outline(read_back)
+    expected = list(placed(shown))
+    assert sorted(anchor for anchor, _ in expected) == sorted(shown.anchors), "nothing dropped"
+    found = page(reader, talk)
+    for anchor, tag in expected:
+        assert found.one(id=anchor)["data-kind"] == tag
+    ids = [tag["id"] for tag in found if "id" in tag]
+    assert len(ids) == len(set(ids))
+
+
+@pytest.mark.parametrize("jp_id", DEMO)
+def test_every_inquiry_says_how_it_stands(reader: Person, jp_id: int):
+    talk = demo(jp_id)
+    found = page(reader, talk)
+    for inquiry, call in outline(journal.elements(talk.pk)).inquiries():
+        tag = found.one(id=inquiry.request.anchor)
+        ended = inquiry.outcome
+        assert tag["data-outcome"] == inquiry.state
+        assert tag["data-reason"] == (ended.reason.tag if isinstance(ended, Cancelled) else "")
+        assert tag["data-source"] == inquiry.asked.source.tag
+        assert tag["data-answer-type"] == inquiry.asked.question.answer_type.TAG
+        assert tag.inside(**{"data-kind": "tool_call_request"}) is (call is not None)
+        if call is not None:
+            assert tag.inside(id=call.request.anchor)
+        assert ("open" in tag) is (inquiry.state != "answered")
+
+
+@pytest.mark.parametrize("jp_id", DEMO)
+def test_the_counts_are_those_of_the_outline(reader: Person, jp_id: int):
+    talk = demo(jp_id)
+    shown = outline(journal.elements(talk.pk))
+    found = page(reader, talk)
+    here = found.one(id="counts")
+    counts = {t["data-count"]: t.text for t in found if "data-count" in t and here in t.parents}
+    wanted = {"events": shown.length, "turns": len(shown.turns)} | shown.states()
+    assert counts == {key: str(value) for key, value in wanted.items()}
+
+
+def test_what_was_never_answered_is_shown_as_such(reader: Person):
+    states = {
+        inquiry.state
+        for jp_id in DEMO
+        for inquiry, _ in outline(journal.elements(demo(jp_id).pk)).inquiries()
+    }
+    assert states == {"answered", "redacted", "cancelled", "unanswered"}
+    talk = next(
+        demo(jp_id)
+        for jp_id in DEMO
+        if "unanswered" in outline(journal.elements(demo(jp_id).pk)).states()
+    )
+    found = page(reader, talk)
+    outcome = next(t for t in found if t.get("data-outcome") == "unanswered" and t.tag == "div")
+    assert "no answer was ever recorded" in outcome.text
+    assert outcome.inside(**{"data-kind": "inquiry_request"})
+
+
+def test_what_is_unknown_or_broken_is_shown_raw(reader: Person):
+    seen = set()
+    for jp_id in DEMO:
+        talk = demo(jp_id)
+        found = page(reader, talk)
+        for entry in talk.journal.all():
+            element = journal.element(talk.pk, entry.anchor)[1]
+            if isinstance(element.body, ConversationEvent):
+                continue
+            how = {BrokenEvent: "broken", UnknownEvent: "unknown"}[type(element.body)]
+            tag = found.one(id=entry.anchor)
+            assert tag["data-readable"] == how
+            assert element.raw.replace("\n  ", "\n") in tag.text
+            seen.add(how)
+    assert seen == {"broken", "unknown"}
+
+
+def suspects(found: Page) -> list[str]:
+    """Return what could run or style something on a page."""
+    return [
+        f"{tag.tag} {name}={value}"
+        for tag in found
+        for name, value in tag.items()
+        if name.startswith("on")
+        or name in ("style", "srcdoc", "hx-on", "hx-vals", "hx-vars")
+        or name.startswith(("hx-on", "data-hx"))
+        or value.strip().lower().startswith(("javascript:", "vbscript:", "data:text"))
+    ]
+
+
+def own_files(found: Page) -> list[str]:
+    scripts = [tag for tag in found if tag.tag == "script"]
+    assert not [tag.text for tag in scripts if tag.text.strip()], "no inline script"
+    return [tag["src"] for tag in scripts]
+
+
+@pytest.mark.parametrize("jp_id", DEMO)
+def test_nothing_of_a_conversation_is_obeyed(reader: Person, jp_id: int):
+    talk = demo(jp_id)
+    client = signed_in(reader)
+    urls = [url(talk), "/", *(url(talk, entry.anchor) for entry in talk.journal.all())]
+    for address in urls:
+        found = read(client.get(address))
+        assert suspects(found) == []
+        for source in own_files(found):
+            assert source.startswith("/static/")
+            path = find(source.removeprefix("/static/").partition("?")[0])
+            assert path is not None
+            assert Path(path).is_file()
+        foreign = {"iframe", "object", "embed", "img", "style", "base", "form"}
+        main = [t for t in found if t.inside(id="transcript")]
+        assert {t.tag for t in main} & (foreign | {"script", "svg", "link", "meta"}) == set()
+        assert (found.crossed, found.unclosed) == ([], [])
+
+
+def test_the_hostile_conversation_is_hostile_indeed(reader: Person):
+    text = page(reader, demo(HOSTILE)).text
+    for attack in ("<script>alert(1)</script>", "onerror=alert(1)", "</textarea></script>"):
+        assert attack in text, "shown word for word"
+    raw_text = "".join(entry.text for entry in demo(HOSTILE).journal.all())
+    assert "javascript:" in raw_text
+
+
+@pytest.mark.parametrize("path", ["/", "/questions", "/audit", "/sign-in", "/no/such", "talk"])
+def test_every_page_forbids_what_is_not_ours(world: World, path: str):
+    response = world.client("owner").get(url(world.talk) if path == "talk" else path)
+    policy = dict(
+        part.strip().partition(" ")[::2]
+        for part in response["Content-Security-Policy"].split(";")
+    )
+    assert policy["default-src"] == "'none'"
+    assert policy["script-src"] == policy["style-src"] == policy["form-action"] == "'self'"
+    assert policy["base-uri"] == policy["frame-ancestors"] == "'none'"
+    assert "unsafe" not in response["Content-Security-Policy"]
+    assert response["X-Frame-Options"] == "DENY"
+    assert response["X-Content-Type-Options"] == "nosniff"
+    assert response["Referrer-Policy"] == "same-origin"
+    assert "no-cache" in response["Cache-Control"] or "no-store" in response["Cache-Control"]
+    assert "private" in response["Cache-Control"]
+    assert suspects(read(response)) == []
+
+
+def mirrored(tmp_path: Path, *kinds: Any) -> tuple[Person, Conversation]:
+    making.folder(tmp_path, "17000000000-x", stream(*kinds))
+    home, _ = mirror.mirror(tmp_path)
+    return making.person("someone", Role.READER, home), Conversation.objects.get(workspace=home)
+
+
+LONG = "0123456789 " * 2000
+
+
+@pytest.mark.parametrize(
+    "kinds",
+    [
+        [ChatResponse("message", LONG)],
+        [ChatResponse("reasoning", LONG)],
+        [ChatResponse("data", {"long": LONG})],
+        [called("c", text=LONG)],
+        [called("c"), returned("c", LONG)],
+        [asked("c.q.1", f"Look:\n{LONG}\n")],
+        [raw({"type": "novel", "text": LONG})],
+    ],
+    ids=["message", "reasoning", "data", "arguments", "result", "question", "unknown"],
+)
+def test_what_is_too_long_is_cut_and_leads_to_all_of_it(
+    db: None, tmp_path: Path, kinds: list[Any]
+):
+    who, talk = mirrored(tmp_path, *kinds)
+    found = page(who, talk)
+    assert LONG.strip() not in found.text
+    (link,) = [tag for tag in found if tag.tag == "a" and tag.text == "Show all of it"]
+    size = int(link.parents[-1].text.split("The beginning of ")[1].split()[0])
+    assert size >= len(LONG)
+    assert link["href"] == url(talk, talk.journal.last().anchor)  # type: ignore[union-attr]
+    whole = read(signed_in(who).get(link["href"]))
+    assert LONG.strip() in whole.text
+
+
+def test_what_is_not_too_long_is_whole(db: None, tmp_path: Path):
+    who, talk = mirrored(tmp_path, ChatResponse("message", "x" * 12_000))
+    found = page(who, talk)
+    assert "x" * 12_000 in found.text
+    assert "Show all of it" not in found.text
+
+
+def test_an_event_has_a_page_with_its_json(world: World):
+    found = read(world.client("reader").get(url(world.talk, world.anchor)))
+    (whole,) = [tag for tag in found if tag.tag == "pre" and "data-kind" in tag]
+    assert whole["data-kind"] == "inquiry_request"
+    assert '"text": "Go on?"' in whole.text
+    assert f"{url(world.talk)}#{world.anchor}" in [tag.get("href") for tag in found]
+
+
+def test_an_event_that_is_not_there_is_missing(world: World):
+    assert world.client("reader").get(url(world.talk, "e-nothing")).status_code == 404
+
+
+def test_a_conversation_that_cannot_be_read_says_why(world: World):
+    Conversation.objects.update(problem="events.json: gone <b>")
+    alert = read(world.client("reader").get(url(world.talk))).one(role="alert")
+    assert "events.json: gone <b>" in alert.text
+    assert "was read earlier" in alert.text
+
+
+def test_an_empty_conversation_says_so(world: World):
+    talk = making.conversation(world.home, "")
+    found = read(world.client("reader").get(url(talk)))
+    assert "Nothing has been said yet" in found.one(id="nothing").text
+    assert "Untitled" in found.text
+
+
+@pytest.mark.parametrize(
+    ("state", "said"),
+    [
+        ("running", "The turn is running"),
+        ("failed", "The last turn failed. No more tokens"),
+        ("stopped", "was stopped"),
+        ("lost", "was lost"),
+        ("done", "Say something"),
+    ],
+)
+def test_the_foot_says_how_the_last_turn_stands(world: World, state: str, said: str):
+    world.run.state, world.run.problem = state, "No more tokens"
+    world.run.save()
+    found = read(world.client("responder").get(url(world.talk)))
+    assert said in found.one(id="foot").text
+    running = [tag for tag in found if tag.get("action", "").endswith("/stop")]
+    assert bool(running) is (state == "running")
+    seen = read(world.client("reader").get(url(world.talk))).one(id="foot")
+    assert "You may read here" in seen.text
+
+
+def test_a_mirrored_conversation_offers_nothing_to_say(reader: Person):
+    Membership.objects.update(role=Role.OWNER)
+    found = page(reader, demo(HOSTILE))
+    assert "belongs to jp" in found.one(id="foot").text
+    assert not [tag for tag in found if tag.get("action", "").startswith("/conversations")]
+
+
+def test_a_question_that_waits_stands_on_the_page_for_who_may_answer(world: World):
+    card = f"question-{world.question.pk}"
+    assert read(world.client("responder").get(url(world.talk))).one(id=card)
+    assert not read(world.client("reader").get(url(world.talk))).all(id=card)

@@ -1,0 +1,41 @@
+"""One workspace with somebody in every role, one conversation, one open question."""
+
+from __future__ import annotations
+
+from django.test import Client
+
+from jpweb.store.models import Membership, Person
+from jpweb.store.terms import Role
+from tests.store import making
+
+#: Everybody whom a page may meet. ``rival`` owns another workspace; ``outsider`` has none.
+MEMBERS = {role.label: role for role in Role}
+EVERYBODY = [*MEMBERS, "outsider", "rival", "anonymous"]
+
+
+class World:
+    """Rows that a page can be asked for."""
+
+    def __init__(self) -> None:
+        self.home, self.elsewhere = making.workspace("Garden"), making.workspace("Elsewhere")
+        self.people = {
+            name: making.person(name, role, self.home) for name, role in MEMBERS.items()
+        }
+        self.people["outsider"] = making.person("outsider")
+        self.people["rival"] = making.person("rival", Role.OWNER, self.elsewhere)
+        self.talk = making.conversation(self.home, "A talk", self.people["owner"])
+        self.run = making.running(self.talk, self.people["owner"])
+        self.question = making.question(self.run)
+        self.anchor = self.question.anchor
+
+    def member(self, name: str) -> Membership:
+        return Membership.objects.get(person=self.people[name], workspace=self.home)
+
+    def client(self, name: str) -> Client:
+        return Client() if name == "anonymous" else signed_in(self.people[name])
+
+
+def signed_in(person: Person, *, csrf: bool = False) -> Client:
+    client = Client(enforce_csrf_checks=csrf)
+    client.force_login(person)
+    return client
