@@ -17,6 +17,11 @@ urlpatterns = [
         conversations.event,
         name="event",
     ),
+    path(
+        "conversations/<int:conversation_id>/export/<slug:format_name>",
+        conversations.export,
+        name="conversation-export",
+    ),
     path("questions", questions.index, name="questions"),
     path("questions/<int:inquiry_id>/answer", questions.answer, name="question-answer"),
     path("questions/<int:inquiry_id>/decline", questions.decline, name="question-decline"),

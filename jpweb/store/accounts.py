@@ -10,6 +10,7 @@ from django.db import transaction
 from django.db.models import QuerySet
 from django.utils import timezone
 
+from jpweb.store import plain
 from jpweb.store.errors import BadLink, LastOwner, NameTaken
 from jpweb.store.models import Membership, Person, SignInLink, Workspace
 from jpweb.store.terms import Role
@@ -53,7 +54,8 @@ def use_link(token: str) -> Person:
         token_hash=_hash(token), used_at=None, expires_at__gt=now, person__is_active=True
     )
     link = fresh.select_related("person").first()
-    if link is None or not fresh.filter(pk=link.pk).update(used_at=now):
+    unused = SignInLink.objects.filter(pk=link.pk if link else None, used_at=None)
+    if link is None or not unused.update(used_at=now):
         raise BadLink("This sign-in link is not valid: it was used, is too old, or is mistyped.")
     return link.person
 
@@ -63,9 +65,8 @@ def invite(home: Workspace, name: str, role: Role) -> tuple[Person, bool]:
 
     Raises NameTaken where a person of that name is a member already.
     """
-    person, made = Person.objects.get_or_create(
-        username=name[:150], defaults={"first_name": name[:150]}
-    )
+    name = plain.text(name)[:150]
+    person, made = Person.objects.get_or_create(username=name, defaults={"first_name": name})
     _, joined = Membership.objects.get_or_create(
         person=person, workspace=home, defaults={"role": role}
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -15,6 +16,7 @@ from jpweb.store.models import Conversation, Membership, Workspace
 from jpweb.store.terms import Origin
 
 PAGE = 100
+_SPELLING = re.compile(r"(?:jp-c)?(?P<id>\d{1,20})(?:-(?P<workspace>[0-9a-z~]+))?", re.ASCII)
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +74,31 @@ def get(conversation_id: int) -> Conversation:
     if found is None:
         raise UnknownConversation("There is no such conversation.")
     return found
+
+
+def by_jp_id(spelling: str) -> Conversation:
+    """Return the conversation that JP calls so: ``17…``, ``jp-c17…`` or ``jp-c17…-<workspace>``.
+
+    Raises UnknownConversation for a spelling that is none, and where it names none or several.
+    """
+    known = _SPELLING.fullmatch(spelling.strip())
+    if known is None or int(known["id"]) >= 2**63:
+        raise UnknownConversation(
+            f"“{spelling}” is no id of a conversation, such as jp-c17728322628."
+        )
+    found = Conversation.objects.select_related("workspace").filter(jp_id=int(known["id"]))
+    if known["workspace"]:
+        found = found.filter(workspace__jp_id=known["workspace"])
+    rows = list(found[:2])
+    if not rows:
+        raise UnknownConversation(f"No conversation here has the id {spelling}.")
+    if len(rows) > 1:
+        names = ", ".join(f"{row.workspace.name} ({row.workspace.jp_id})" for row in found)
+        raise UnknownConversation(
+            f"Several workspaces have {spelling}: {names}. Add the id of the workspace: "
+            f"jp-c{known['id']}-{rows[0].workspace.jp_id}"
+        )
+    return rows[0]
 
 
 def begin(home: Workspace, title: str, person_id: int) -> Conversation:

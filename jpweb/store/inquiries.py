@@ -72,7 +72,9 @@ def get(inquiry_id: int) -> Inquiry:
 
 def by_stream_id(conversation_id: int, inquiry_id: str) -> Inquiry:
     """Return the newest row of a conversation with this inquiry id. Raises UnknownInquiry."""
-    found = Inquiry.objects.filter(conversation_id=conversation_id, inquiry_id=plain.text(inquiry_id))
+    found = Inquiry.objects.filter(
+        conversation_id=conversation_id, inquiry_id=plain.text(inquiry_id)
+    )
     row = found.select_related("conversation").order_by("-position").first()
     if row is None:
         raise UnknownInquiry("There is no such question.")

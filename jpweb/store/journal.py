@@ -27,8 +27,12 @@ def elements(conversation_id: int) -> tuple[Element, ...]:
 
 
 def element(conversation_id: int, anchor: str) -> tuple[int, Element]:
-    """Return the position and the element of a permalink. Raises UnknownEvent."""
-    entry = JournalEntry.objects.filter(conversation_id=conversation_id, anchor=anchor).first()
+    """Return the position and the element of a permalink. Raises UnknownEvent.
+
+    A permalink to an event inside a legacy element leads to the whole of it.
+    """
+    whole, _ = identity.whole(anchor)
+    entry = JournalEntry.objects.filter(conversation_id=conversation_id, anchor=whole).first()
     if entry is None:
         raise UnknownEvent(f"There is no event {anchor} in this conversation.")
     return entry.position, wire.read(entry.text)

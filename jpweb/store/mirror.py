@@ -126,7 +126,7 @@ def watchable(root: Path) -> list[Path]:
 
 def _read(home: Workspace, folder: FoundConversation, report: Report) -> None:
     about = workspace.metadata(folder)
-    read, problem = _elements(folder)
+    read, framing, problem = _elements(folder)
     problem = problem or about.problem
     if problem:
         report.problems.append(f"{plain.text(folder.folder.name)}: {problem}")
@@ -137,6 +137,7 @@ def _read(home: Workspace, folder: FoundConversation, report: Report) -> None:
             shown = outline(read)
             conversation.turns = len(shown.turns)
             conversation.length = len(read)
+            conversation.framing = framing
             conversation.last_activity = _last_activity(read, about, folder)
             report.events += journal.replace(conversation, read, shown.anchors)
             report.inquiries += inquiries.derive(conversation, shown)
@@ -146,14 +147,16 @@ def _read(home: Workspace, folder: FoundConversation, report: Report) -> None:
         report.changed.append(conversation.pk)
 
 
-def _elements(folder: FoundConversation) -> tuple[list[Element] | None, str]:
-    """Return the elements, or None and the reason."""
+def _elements(folder: FoundConversation) -> tuple[list[Element] | None, str, str]:
+    """Return the elements and what stands between them, or None and the reason."""
+    name = workspace.stream_file(folder.folder).name
     try:
-        return [wire.read(text) for text in wire.split(workspace.events(folder))], ""
+        texts, framing = wire.split_framed(workspace.events(folder))
     except OSError as error:
-        return None, f"events.json: {error.strerror}"
+        return None, "", f"{name}: {error.strerror}"
     except NotAStream as error:
-        return None, f"events.json cannot be read: {error}"
+        return None, "", f"{name} cannot be read: {error}"
+    return [wire.read(text) for text in texts], framing, ""
 
 
 def _conversation(home: Workspace, folder: FoundConversation, about: Metadata) -> Conversation:

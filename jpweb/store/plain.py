@@ -1,4 +1,4 @@
-"""Text that every database takes: PostgreSQL refuses the NUL character, all refuse half a surrogate."""
+"""Text that every database takes: no NUL (PostgreSQL), no half of a surrogate pair (all)."""
 
 from __future__ import annotations
 

@@ -116,8 +116,15 @@ def metadata(found: FoundConversation) -> Metadata:
 
 
 def events(found: FoundConversation) -> bytes:
-    """Return ``events.json`` as it is. Raises OSError."""
-    return (found.folder / "events.json").read_bytes()
+    """Return the file of the stream as it is. Raises OSError."""
+    return stream_file(found.folder).read_bytes()
+
+
+def stream_file(folder: Path) -> Path:
+    """Return ``events.json``, or ``messages.json`` where only that older file is there."""
+    older = folder / "messages.json"
+    current = folder / "events.json"
+    return older if older.is_file() and not current.exists() else current
 
 
 def created_at(jp_id: int) -> datetime:
@@ -159,9 +166,9 @@ def _copies(homes: list[Path]) -> dict[int, list[Path]]:
 
 def _found(jp_id: int, folders: list[Path], *, archived: bool) -> FoundConversation:
     # max() keeps the first of equals, and the silo comes first.
-    stream = max(folders, key=lambda f: _changed(f, "events.json", "base_config.json"))
+    stream = max(folders, key=lambda f: _changed(f, stream_file(f).name, "base_config.json"))
     about = max(folders, key=lambda f: _changed(f, "metadata.json"))
-    seen = (about / "metadata.json", stream / "events.json")
+    seen = (about / "metadata.json", stream_file(stream))
     fingerprint = "/".join(_fingerprint(path) for path in seen)
     return FoundConversation(stream, about, jp_id, archived, fingerprint)
 

@@ -27,6 +27,17 @@ METADATA, BASE_CONFIG, EVENTS = "metadata.json", "base_config.json", "events.jso
 _NO_EVENTS = b"[]\n"
 _INSTANTS = ("last_activated_at", "pinned_at", "archived_at", "expires_at")
 _KEYS = ("title", *_INSTANTS, "labels")
+#: The least that passes JP's validation (section 5).
+SMALLEST = (
+    json.dumps(
+        {
+            "assistant": {"model": {"id": {"provider": "anthropic", "name": "x"}}},
+            "conversation": {"tools": {"*": {"run": "ask"}}},
+        },
+        indent=2,
+    )
+    + "\n"
+).encode()
 #: What Rust trims; Python's ``strip`` would take U+001C to U+001F as well.
 _BLANK = "\t\n\v\f\r \x85\xa0\u1680" + "".join(map(chr, range(0x2000, 0x200B))) + "\u2028\u2029"
 _BLANK += "\u202f\u205f\u3000"
@@ -68,7 +79,7 @@ class Written:
 def write(
     lock: ConversationLock, homes: Sequence[Path], files: ConversationFiles, expected: bytes | None
 ) -> Written:
-    """Write the conversation into each home that is to have it; no folder of a home is made.
+    """Write the conversation into each home that is to have it (section 6).
 
     ``homes`` are the ``conversations`` folders, the silo's first. ``expected`` is the
     events.json that the caller last wrote or read, None for a conversation that is new. On disk
@@ -86,13 +97,13 @@ def write(
     about = _newest(found, (METADATA,))
     metadata = merged(_bytes(about / METADATA) if about else None, files.metadata)
     base = _base_config(latest, files)
-    title = json.loads(metadata).get("title")
-    wanted = _Wanted(lock.ds, title, metadata, base, files.events)
+    wanted = _Wanted(lock.ds, _title(metadata), metadata, base, files.events)
     folders: list[Path] = []
     changed: list[Path] = []
     for home, here in zip(homes, found, strict=True):
         if here:
             folder = _settled_folder(wanted, here)
+            latest = folder if latest == here[0] else latest  # it may have a new name
             changed += wanted.put(folder)
         elif expected is None or home == homes[0]:
             folder = _created(home, wanted, latest)
@@ -175,24 +186,24 @@ class _Wanted:
     base_config: bytes | None
     events: bytes
 
-    @property
-    def name(self) -> str:
-        return dirname(self.ds, self.title)
+    def name(self, folder: Path | None) -> str:
+        """Return the folder's name: the one it has, JP's own, unless the title is another."""
+        same = folder is not None and _title(_bytes(folder / METADATA)) == self.title
+        return folder.name if folder and same else dirname(self.ds, self.title)
 
     def paths(self, folder: Path) -> Iterator[Path]:
         return (folder / name for name in (METADATA, BASE_CONFIG, EVENTS))
 
-    def put(self, folder: Path) -> Iterator[Path]:
-        """Write the files in JP's order; yield those that got new bytes."""
-        metadata, base_config, events = self.paths(folder)
-        if _put(metadata, self.metadata):
-            yield metadata
-        # An existing one is JP's, whatever it holds; putting its own bytes only clears a ``.tmp``.
-        base = self.base_config if _bytes(base_config) is None else _bytes(base_config)
-        if base is not None and _put(base_config, base):
-            yield base_config
-        if _put(events, self.events):
-            yield events
+    def put(self, folder: Path) -> list[Path]:
+        """Write the files in JP's order; return those that got new bytes."""
+        existing = _bytes(folder / BASE_CONFIG)  # JP's, whatever it holds
+        base_config = self.base_config if existing is None else existing
+        contents = (self.metadata, base_config, self.events)
+        return [
+            path
+            for path, data in zip(self.paths(folder), contents, strict=True)
+            if data is not None and _put(path, data)
+        ]
 
 
 def _folders(home: Path, ds: int) -> list[Path]:
@@ -248,8 +259,7 @@ def _known(folder: Path, files: ConversationFiles, expected: bytes | None) -> bo
     if events is None:
         return False
     if expected is None and events == _NO_EVENTS:  # only the title can tell whose it is
-        own = merged(None, {**files.metadata, "last_activated_at": datetime.now(UTC)})
-        return _title(_bytes(folder / METADATA)) == _title(own)
+        return _title(_bytes(folder / METADATA)) == files.metadata.get("title")
     if events in (expected, files.events):
         return True
     return _extends(expected or _NO_EVENTS, events) and _extends(events, files.events)
@@ -277,9 +287,7 @@ def _settled_folder(wanted: _Wanted, folders: Sequence[Path]) -> Path:
     folder, *twins = folders
     for twin in twins:
         _set_aside(twin)
-    if _title(_bytes(folder / METADATA)) == wanted.title:
-        return folder  # JP's name for this title, also where Python's letters differ
-    return folder.rename(folder.with_name(wanted.name))
+    return folder.rename(folder.with_name(wanted.name(folder)))
 
 
 def _set_aside(folder: Path) -> None:
@@ -310,10 +318,9 @@ def _created(home: Path, wanted: _Wanted, source: Path | None) -> Path:
         staged.mkdir()
     else:
         shutil.copytree(source, staged, symlinks=True, ignore=shutil.ignore_patterns("*.tmp"))
-    for _ in wanted.put(staged):
-        pass
+    wanted.put(staged)
     _sync(staged)
-    return staged.rename(home / wanted.name)
+    return staged.rename(home / wanted.name(source))
 
 
 def _put(target: Path, data: bytes) -> bool:
@@ -363,16 +370,3 @@ def _bytes(path: Path) -> bytes | None:
         return path.read_bytes()
     except FileNotFoundError:
         return None
-
-
-#: The least that passes JP's validation (section 5).
-SMALLEST = (
-    json.dumps(
-        {
-            "assistant": {"model": {"id": {"provider": "anthropic", "name": "x"}}},
-            "conversation": {"tools": {"*": {"run": "ask"}}},
-        },
-        indent=2,
-    )
-    + "\n"
-).encode()

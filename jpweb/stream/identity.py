@@ -9,7 +9,8 @@ ids of RFD 097 and 098 that come or go.
 What cannot survive: an edit of the text itself; another count of *equal* elements before it; a
 response without an answer that a jp before RFD 082 writes anew (it becomes an answer, null); a
 ``config_delta`` without a time, which JP gives the present one, and a flattened one without a
-time of its own, which it empties; a broken element that somebody mends.
+time of its own, which it empties; an integer past 64 bits, which JP makes a float; a broken
+element that somebody mends.
 """
 
 from __future__ import annotations

@@ -29,7 +29,7 @@ def test_the_outcome_in_the_url_filters_the_table_and_the_file(visit: Visit):
     expect(rows(page).first).to_be_visible()
     shown = [each.get_attribute("data-outcome") for each in rows(page).all()]
     assert set(shown) == {"redacted"}
-    expect(page.get_by_label("Outcome", exact=True)).to_have_value("redacted")
+    expect(page.get_by_role("combobox", name="Outcome")).to_have_value("redacted")
     in_file = downloaded(page)
     assert [row["outcome"] for row in in_file] == shown
     assert {row["answer"] for row in in_file} == {""}

@@ -60,7 +60,7 @@ def test_an_invited_person_signs_in_by_a_link_that_is_shown_once(visit: Visit, n
     ada = visit.pages(link)
     expect(ada.locator(".menu summary")).to_contain_text(name)
     expect(ada.get_by_role("link", name="A tour of questions and answers")).to_be_visible()
-    expect(ada.get_by_role("link", name="Audit")).to_have_count(0)
+    expect(ada.get_by_role("link", name="Audit", exact=True)).to_have_count(0)
     expect(visit.pages(link).get_by_role("alert")).to_contain_text("not valid: it was used")
 
 

@@ -164,7 +164,7 @@ def test_old_content_that_jp_wraps_twice_keeps_its_name():
 def test_an_old_answer_type_and_its_present_spelling_share_their_name():
     old = {"timestamp": AT, "type": "inquiry_request", "id": "q", "source": {"source": "user"}}
     types = ({"Select": {"options": ["a"]}}, {"type": "select", "options": [{"value": "a"}]})
-    asked = [old | {"question": {"text": "?", "answer_type": type}} for type in types]
+    asked = [old | {"question": {"text": "?", "answer_type": kind}} for kind in types]
     assert len({identity.name(raw(one)) for one in asked}) == 1
 
 

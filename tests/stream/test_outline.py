@@ -236,9 +236,9 @@ def test_an_outline_knows_its_length_and_counts_the_states_that_occur():
     assert outline.outline([]).states() == {}
 
 
-def ask(id, text="?", type=None, question_id=None) -> Any:
+def ask(inquiry_id, text="?", kind=None, question_id=None) -> Any:
     note = {"jpweb": {"question_id": question_id}} if question_id else None
-    return element(asked(id, text, type=type), metadata=note)
+    return element(asked(inquiry_id, text, type=kind), metadata=note)
 
 
 def grouped(*kinds) -> Any:

@@ -14,7 +14,16 @@ from jpweb.stream.events import (
     ConfigDelta,
     TurnStart,
 )
-from jpweb.stream.turns import Turn, incomplete, pair, split
+from jpweb.stream.turns import (
+    Executing,
+    Streaming,
+    Turn,
+    WaitingForInput,
+    incomplete,
+    pair,
+    split,
+    unfinished,
+)
 from tests.builders import answered, asked, called, raw, returned, stream
 from tests.stream import strategies
 
@@ -145,3 +154,62 @@ def test_a_turn_that_ends_with_a_reply_is_complete(kinds):
 
 def test_a_turn_without_events_is_not_incomplete():
     assert not stopped(ConfigDelta({}), UNKNOWN)
+
+
+def phase(*kinds) -> Any:
+    found = unfinished(stream(*kinds))
+    return found and found.phase
+
+
+def open_calls(*kinds) -> Any:
+    found = phase(*kinds)
+    assert isinstance(found, Executing)
+    return [(position, call.id) for position, call in found.calls]
+
+
+@pytest.mark.parametrize("kinds", [(), (START, SAYS, REPLY), (ConfigDelta({}),)])
+def test_a_complete_stream_has_nothing_unfinished(kinds):
+    assert phase(*kinds) is None
+
+
+@pytest.mark.parametrize(
+    "kinds", [(START, SAYS), (START,), (SAYS, called("a"), returned("a")), (REPLY, START, SAYS)]
+)
+def test_without_an_open_call_the_provider_is_asked(kinds):
+    assert phase(*kinds) == Streaming()
+
+
+def test_open_calls_are_to_be_run_by_count():
+    assert open_calls(SAYS, called("a"), called("b"), returned("a")) == [(2, "b")]
+    assert open_calls(SAYS, called("a"), returned("a"), called("a")) == [(3, "a")]
+
+
+def test_a_call_of_an_earlier_turn_is_not_resumed():
+    kinds = (START, SAYS, called("a"), START, SAYS)
+    assert phase(*kinds) == Streaming()
+    found = unfinished(stream(*kinds))
+    assert found
+    assert found.turn == Turn(1, 3, 5)
+
+
+def test_an_open_question_of_an_open_call_waits_for_input():
+    kinds = (SAYS, called("a"), called("b"), asked("b.q.1"), asked("a.q.1"), answered("a.q.1"))
+    found = phase(*kinds)
+    assert isinstance(found, WaitingForInput)
+    assert [(position, call.id) for position, call in found.calls] == [(1, "a"), (2, "b")]
+    assert [(position, one.id) for position, one in found.inquiries] == [(3, "b.q.1")]
+
+
+def test_a_question_whose_call_has_ended_waits_for_nothing():
+    assert phase(SAYS, called("a"), asked("a.q"), returned("a")) == Streaming()
+    assert open_calls(SAYS, called("a"), asked("a.q"), returned("a"), called("b")) == [(4, "b")]
+    assert phase(SAYS, asked("stray")) == Streaming()
+
+
+@given(strategies.tangles)
+@settings(deadline=None)
+def test_what_is_unfinished_is_the_last_turn_where_it_is_incomplete(elements):
+    found = unfinished(elements)
+    last = split(elements)[-1:]
+    halted = [turn for turn in last if incomplete(elements, turn, pair(elements, turn))]
+    assert [turn for turn in (found and found.turn,) if turn] == halted

@@ -60,6 +60,7 @@ class Socket:
         while turns < 20:  # of the loop, in which a message goes from queue to consumer
             await asyncio.sleep(0.001)
             turns = turns + 1 if self._idle() else 0
+        assert not self._line.future.done(), "the consumer lives until the page goes"
         return bool(self._line.output_queue.empty())
 
     def _idle(self) -> bool:

@@ -78,7 +78,7 @@ def join(texts: Sequence[str], framing: str = "") -> str:
         found = _FRAMING.decode(framing)
     except msgspec.DecodeError as error:
         raise NotAStream(f"no framing: {error}") from error
-    if not found.odd:
+    if not found.odd or not texts:
         return found.head + found.between.join(texts) + found.tail
     gaps = chain([found.head], (found.odd.get(i, found.between) for i in range(len(texts))))
     return "".join(chain.from_iterable(zip(gaps, texts, strict=False))) + found.tail

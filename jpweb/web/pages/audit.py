@@ -60,7 +60,9 @@ def index(request: Request) -> HttpResponse:
 def csv_file(request: Request) -> HttpResponse:
     filters, problems = _filters(request.GET)
     if problems:
-        return HttpResponse("\n".join(problems), status=422, content_type="text/plain; charset=utf-8")
+        return HttpResponse(
+            "\n".join(problems), status=422, content_type="text/plain; charset=utf-8"
+        )
     response = HttpResponse(content_type="text/csv; charset=utf-8")
     response["Content-Disposition"] = 'attachment; filename="inquiries.csv"'
     writer = csv.writer(response)

@@ -9,7 +9,7 @@ from django.http import Http404, HttpResponse
 from django.shortcuts import redirect, render
 from django.views.decorators.http import require_POST
 
-from jpweb.runtime import runs, wiring
+from jpweb.runtime import exports, runs, wiring
 from jpweb.runtime.crossing import in_store
 from jpweb.store import accounts, conversations, inquiries, journal
 from jpweb.store.errors import StoreError, UnknownEvent
@@ -48,6 +48,8 @@ def detail(request: Request, conversation: Conversation) -> HttpResponse:
         "length": len(read),
         "questions": list(waiting),
         "provider": wiring.provider_name(),
+        "formats": exports.FORMATS,
+        "may_export": access.may(request.user.pk, conversation.workspace_id, Role.AUDITOR),
     }
     return render(request, "conversations/detail.html", context)
 
@@ -66,6 +68,22 @@ def event(request: Request, conversation: Conversation, anchor: str) -> HttpResp
         "anchor": anchor,
     }
     return render(request, "conversations/event.html", context)
+
+
+@access.conversation(Role.AUDITOR)
+def export(
+    request: Request,  # noqa: ARG001  views take it
+    conversation: Conversation,
+    format_name: str,
+) -> HttpResponse:
+    """Download a conversation."""
+    chosen = exports.FORMATS.get(format_name)
+    if chosen is None:
+        raise Http404
+    response = HttpResponse(chosen.make(conversation), content_type=chosen.content_type)
+    name = f"jp-c{conversation.jp_id}{chosen.suffix}"
+    response["Content-Disposition"] = f'attachment; filename="{name}"'
+    return response
 
 
 @access.somewhere(Role.RESPONDER)

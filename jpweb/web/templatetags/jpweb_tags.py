@@ -15,8 +15,8 @@ from django.utils.timesince import timesince
 from jpweb.runtime import prose
 from jpweb.store import inquiries
 from jpweb.stream import timestamps
-from jpweb.stream.events import BrokenEvent, ConversationEvent, Element
-from jpweb.stream.inquiry import Cancelled, InquiryRequest
+from jpweb.stream.events import BrokenEvent, ConversationEvent
+from jpweb.stream.inquiry import Cancelled
 from jpweb.stream.outline import Entry, Inquiry, Item, Placed, StrayInquiry, ToolCall
 from jpweb.web import words
 
@@ -53,15 +53,6 @@ def asked(inquiry: Inquiry, conversation: Conversation) -> SafeString:
 def result(response: Placed, conversation: Conversation) -> SafeString:
     """Render what a tool call gave back."""
     return _placed(response, conversation)
-
-
-@register.simple_tag
-def element_alone(element: Element, anchor: str, conversation: Conversation) -> SafeString:
-    """Render one element outside its conversation, as far as it can stand alone."""
-    here = Placed(0, anchor, element)
-    if isinstance(element.kind, InquiryRequest):
-        return _placed(here, conversation, inquiry=Inquiry(here, None, "open"))
-    return _placed(here, conversation)
 
 
 def _placed(here: Placed, conversation: Conversation, **more: Any) -> SafeString:

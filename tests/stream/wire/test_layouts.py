@@ -55,7 +55,7 @@ CALLS = {
     "reasoning": "Hm.",
     "content": "Look:",
     "tool_calls": [
-        {"id": "a", "name": "ls", "arguments": {"path": wrap("/tmp"), "n": 1}},
+        {"id": "a", "name": "ls", "arguments": {"path": wrap("src"), "n": 1}},
         {"id": "b", "name": "cat", "arguments": wrap('{"path": "x"}')},
     ],
     "metadata": {"signature": wrap("s")},
@@ -78,7 +78,7 @@ def test_a_pair_stands_for_what_happened_in_its_order():
         ChatRequest("Hi"),
         ChatResponse("reasoning", "Hm."),
         ChatResponse("message", "Look:"),
-        ToolCallRequest("a", "ls", {"path": "/tmp", "n": 1}),
+        ToolCallRequest("a", "ls", {"path": "src", "n": 1}),
         ToolCallRequest("b", "cat", {"path": "x"}),
     ]
     assert [event.metadata for event in FIRST.events] == [{}, {}, {"signature": "s"}, {}, {}, {}]

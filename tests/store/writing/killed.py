@@ -1,0 +1,81 @@
+"""Write a conversation again and again, killed one step later each time.
+
+``BEFORE AFTER`` are folders: of BEFORE, which holds ``call.json``, AFTER gets one copy a kill,
+named for the step before which the process died, and last one that was written to its end.
+A step is whatever changes the disk: Python's audit events say so, no hook in the product does.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+import sys
+from collections.abc import Callable
+from itertools import count
+from pathlib import Path
+from typing import Any
+
+from jpweb.store import locks, writer
+
+DS = 17728322628
+CHANGES = {"os.mkdir", "os.rename", "os.remove", "os.rmdir", "os.chmod", "os.utime", "os.symlink"}
+
+
+def files(call: Any) -> writer.ConversationFiles:
+    base_config = call["base_config"]
+    return writer.ConversationFiles(
+        call["metadata"], call["events"].encode(), base_config and base_config.encode()
+    )
+
+
+def write(root: Path) -> writer.Written:
+    """Make the call that ``call.json`` asks for."""
+    call = json.loads((root / "call.json").read_bytes())
+    expected = call["expected"] and call["expected"].encode()
+    homes = [root / home / "conversations" for home in ("silo", "project/.jp")]
+    with locks.lock(root / "silo", root / "project/.jp", DS) as held:
+        return writer.write(held, homes, files(call), expected)
+
+
+def die_before(step: int) -> None:
+    steps = count(1)
+
+    def watch(event: str, arguments: tuple[Any, ...]) -> None:
+        writes = event == "open" and arguments[2] & (os.O_WRONLY | os.O_RDWR)
+        if (event in CHANGES or writes) and next(steps) == step:
+            os.kill(os.getpid(), signal.SIGKILL)
+
+    def synced(fsync: Callable[[int], None]) -> Callable[[int], None]:
+        def watched(descriptor: int) -> None:
+            watch("os.remove", ())
+            fsync(descriptor)
+
+        return watched
+
+    os.fsync = synced(os.fsync)  # type: ignore[assignment]  # it has no audit event
+    sys.addaudithook(watch)
+
+
+def survives(root: Path, step: int) -> bool:
+    child = os.fork()
+    if not child:
+        die_before(step)
+        write(root)
+        os._exit(0)
+    status = os.waitpid(child, 0)[1]
+    if os.WIFEXITED(status) and status:
+        raise SystemExit(f"step {step} failed")
+    return os.WIFEXITED(status)
+
+
+def main(before: Path, after: Path) -> None:
+    for step in count(1):
+        root = shutil.copytree(before, after / f"{step:03}", symlinks=True)
+        if survives(root, step):
+            return
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]), Path(sys.argv[2]))

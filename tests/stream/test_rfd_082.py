@@ -1,0 +1,138 @@
+"""The tests that RFD 082 lists for the stream, by the names it gives them.
+
+Phase 2, and of phase 3 those under id pairing and sanitize. *Attempt counter*, *Cross-cycle
+uniqueness* and *Per-turn reset* are about who writes: tests/agent has them.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from jpweb.agent.state import AnswerKey, Remembered, TurnState
+from jpweb.stream import outline, wire
+from jpweb.stream.events import BrokenEvent, ChatRequest, ChatResponse, TurnStart
+from jpweb.stream.inquiry import (
+    Answered,
+    CancellationReason,
+    Cancelled,
+    InquiryResponse,
+    Redacted,
+    UnknownReason,
+)
+from jpweb.stream.repair import repair
+from jpweb.stream.turns import pair, split
+from tests.builders import AT, answered, asked, called, element, raw, returned, stream
+
+START, SAYS, REPLY = TurnStart(), ChatRequest("Hi"), ChatResponse("message", "Hello")
+ID = "call_1.confirm.1"
+
+
+def response(**fields) -> Any:
+    return raw({"timestamp": AT, "type": "inquiry_response"} | fields)
+
+
+def written(outcome) -> Any:
+    value = json.loads(element(InquiryResponse(ID, outcome)).raw)
+    del value["timestamp"], value["type"]
+    return value
+
+
+# Phase 2
+
+
+def test_backward_compat_round_trip():
+    legacy = response(id="call_1.answer", answer=True)
+    assert legacy.kind == InquiryResponse("call_1.answer", Answered(True))
+    assert json.loads(wire.write(legacy.body).raw)["outcome"] == "answered"
+    assert wire.read(wire.write(legacy.body).raw).kind == legacy.kind
+
+
+def test_tagged_serialization():
+    assert written(Answered(True)) == {"outcome": "answered", "id": ID, "answer": True}
+    for reason in (CancellationReason.USER, CancellationReason.BACKEND_ERROR):
+        assert written(Cancelled(reason)) == {
+            "outcome": "cancelled",
+            "id": ID,
+            "reason": reason.value,
+        }
+    assert written(Redacted()) == {"outcome": "redacted", "id": ID}
+
+
+def test_missing_reason_defaults_to_user():
+    found = response(outcome="cancelled", id=ID).kind
+    assert found == InquiryResponse(ID, Cancelled(CancellationReason.USER))
+
+
+def test_unknown_reason_round_trips_through_unknown_string():
+    value = {"outcome": "cancelled", "id": ID, "reason": "some_future_variant"}
+    found = response(**value)
+    assert found.kind.outcome == Cancelled(UnknownReason("some_future_variant"))
+    assert written(found.kind.outcome) == value
+
+
+def test_redacted_carries_no_answer():
+    assert "answer" not in written(Redacted())
+    found = response(outcome="redacted", id=ID, answer="hunter2").kind
+    assert found.outcome == Redacted()
+    assert not hasattr(found.outcome, "answer")
+
+
+@pytest.mark.parametrize("fields", [{"id": ID}, {"id": ID, "outcome": "answered"}, {}])
+def test_invalid_shape(fields):
+    assert isinstance(response(**fields).body, BrokenEvent)
+
+
+def test_turn_cache_split():
+    """Neither map can hold an outcome: an answer is a bare value under a question's own key."""
+    state = TurnState()
+    state.remembered_tool_answers[AnswerKey("fs", "confirm")] = Remembered(True)
+    assert TurnState.resumed(stream(asked(ID), InquiryResponse(ID, Redacted()))) == TurnState()
+    kept = state.remembered_tool_answers.values()
+    assert not any(isinstance(one.value, Answered | Cancelled | Redacted) for one in kept)
+
+
+# Phase 3, id pairing
+
+
+def test_legacy_id_pairing():
+    elements = stream(
+        SAYS, called("c"), asked("c.q"), answered("c.q", 1), asked("c.q"), answered("c.q", 2)
+    )
+    (turn,) = split(elements)
+    assert pair(elements, turn).responses == {2: 3, 4: 5}
+    found = [inquiry.outcome for inquiry, _ in outline.outline(elements).inquiries()]
+    assert found == [Answered(1), Answered(2)]
+
+
+@pytest.mark.parametrize("inquiry_id", ["c.q", "c.q.1", "inq_1", "a.b.c.d.e", ""])
+def test_inquiry_ids_are_opaque(inquiry_id):
+    elements = stream(SAYS, called("c"), asked(inquiry_id), answered(inquiry_id), returned("c"))
+    assert pair(elements, split(elements)[0]).responses == {1: 4, 2: 3}
+
+
+# Phase 3, sanitize
+
+
+def test_cross_turn_id_collision_under_sanitize():
+    elements = stream(
+        *(START, SAYS, called("c"), asked(ID), returned("c"), REPLY),
+        *(START, SAYS, called("c"), asked(ID), answered(ID), returned("c"), REPLY),
+    )
+    found = repair(elements)
+    assert [(change.step, change.position) for change in found.changes] == [(5, 3)]
+    assert found.elements == (*elements[:3], *elements[4:])
+
+
+def test_legacy_duplicate_ids_within_a_turn_under_sanitize():
+    elements = stream(
+        START, SAYS, called("c"), asked("c.q"), answered("c.q"), asked("c.q"), returned("c"), REPLY
+    )
+    found = repair(elements)
+    assert [(change.step, change.position) for change in found.changes] == [(5, 5)]
+    together = stream(
+        START, SAYS, called("c"), asked("c.q"), asked("c.q"), answered("c.q"), returned("c"), REPLY
+    )
+    assert [change.position for change in repair(together).changes] == [4]

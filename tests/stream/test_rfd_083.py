@@ -1,0 +1,89 @@
+"""The tests that RFD 083 lists for phase 1, step 5, and the visibility rules of RFD 005."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from jpweb.stream import wire
+from jpweb.stream.answers import Boolean
+from jpweb.stream.events import KINDS, ChatRequest, ChatResponse, TurnStart
+from jpweb.stream.inquiry import (
+    AnswerReusePolicy,
+    InquiryQuestion,
+    InquiryRequest,
+    InquirySource,
+)
+from jpweb.stream.thread import Thread, visible
+from tests.builders import AT, answered, asked, called, element, raw, returned, stream
+
+
+def test_legacy_inquiry_question_json_deserializes_with_the_documented_defaults():
+    legacy: Any = raw(
+        {
+            "timestamp": AT,
+            "type": "inquiry_request",
+            "id": "c.q",
+            "source": {"source": "tool", "name": "fs"},
+            "question": {"text": "Go on?", "answer_type": {"type": "boolean"}},
+        }
+    )
+    question = legacy.kind.question
+    assert question.context is None
+    assert question.exclusive is False
+    assert question.persistence is AnswerReusePolicy.TURN
+    assert json.loads(wire.write(legacy.body).raw)["question"].keys() == {"text", "answer_type"}
+
+
+def test_a_question_with_exclusive_true_and_persistence_none_round_trips():
+    question = InquiryQuestion(
+        "Go on?",
+        Boolean(),
+        context="Because.",
+        exclusive=True,
+        persistence=AnswerReusePolicy.NONE,
+    )
+    request = InquiryRequest("c.q.1", InquirySource.tool("ask_user"), question)
+    made = element(request)
+    assert made.kind == request
+    assert json.loads(made.raw)["question"] == {
+        "text": "Go on?",
+        "answer_type": {"type": "boolean"},
+        "context": "Because.",
+        "exclusive": True,
+        "persistence": "none",
+    }
+
+
+# RFD 005, Event Visibility
+
+
+@pytest.mark.parametrize("tag", sorted(KINDS))
+def test_only_the_four_kinds_of_a_conversation_are_provider_visible(tag):
+    allowed = {"chat_request", "chat_response", "tool_call_request", "tool_call_response"}
+    assert (tag in allowed) == KINDS[tag].PROVIDER_VISIBLE
+
+
+def test_a_tool_call_is_directly_followed_by_its_result_in_what_a_provider_gets():
+    elements = stream(
+        TurnStart(),
+        ChatRequest("Hi"),
+        called("c"),
+        *(asked("c.q.1"), answered("c.q.1"), asked("c.r.1"), answered("c.r.1")),
+        returned("c"),
+        ChatResponse("message", "Done."),
+    )
+    parts = Thread(("Be kind.",), tuple(elements)).into_parts()
+    assert [event.kind.TAG for event in parts.events] == [
+        "chat_request",
+        "tool_call_request",
+        "tool_call_response",
+        "chat_response",
+    ]
+
+
+def test_an_inquiry_at_the_tail_is_not_what_a_provider_sees_last():
+    elements = stream(ChatRequest("Hi", {"type": "object"}), called("c"), asked("c.q.1"))
+    assert visible(elements)[-1].kind == called("c")
