@@ -28,6 +28,7 @@ urlpatterns = [
     path("audit", audit.index, name="audit"),
     path("audit.csv", audit.csv_file, name="audit-csv"),
     path("workspaces/<int:workspace_id>/people", people.index, name="people"),
+    path("workspaces/<int:workspace_id>/writing", people.choose_writing, name="writing"),
     path("workspaces/<int:workspace_id>/people/invite", people.invite, name="people-invite"),
     path("memberships/<int:membership_id>/role", people.change_role, name="member-role"),
     path("memberships/<int:membership_id>/link", people.new_link, name="member-link"),

@@ -44,7 +44,7 @@
     // A card that is being sent waits for its reply, which alone knows what was typed; one that
     // is settled stays as it is, since it may hold that text or the focus.
     const card = event.target.closest(".card");
-    if (card && (card.matches(".settled") || card.querySelector(".htmx-request"))) {
+    if (card && (card.dataset.outcome !== "open" || card.querySelector(".htmx-request"))) {
       event.preventDefault();
       return;
     }

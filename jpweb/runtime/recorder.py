@@ -12,6 +12,7 @@ from jpweb.store import journal
 from jpweb.stream.inquiry import InquiryRequest, InquiryResponse
 
 if TYPE_CHECKING:
+    from jpweb.store.attached import Attachment
     from jpweb.store.models import Run
     from jpweb.stream.events import ConversationEvent, Element
 
@@ -21,16 +22,22 @@ GLANCE = 0.1
 
 @dataclass(frozen=True, slots=True)
 class JournalRecorder:
-    """Commits the events of one run, then says that there is something to read."""
+    """Commits the events of one run, then says that there is something to read.
+
+    Where the workspace is attached its files follow.
+    """
 
     run: Run
     workspace_id: int
+    attachment: Attachment | None = None
 
     async def record(self, *events: ConversationEvent) -> None:
         await in_store(journal.append, self.run.conversation_id, events, self.run)
         await announce.conversation(self.run.conversation_id)
         if any(isinstance(event.kind, InquiryRequest | InquiryResponse) for event in events):
             await announce.questions(self.workspace_id)
+        if self.attachment is not None:
+            await in_store(self.attachment.write)
 
     async def elements(self) -> tuple[Element, ...]:
         return await in_store(journal.elements, self.run.conversation_id)

@@ -14,12 +14,14 @@ from jpweb.runtime import announce, wiring
 from jpweb.runtime.crossing import in_store
 from jpweb.runtime.prompter import BrowserPrompter
 from jpweb.runtime.recorder import JournalRecorder, SocketDisplay
-from jpweb.store import runs
+from jpweb.store import attached, runs
+from jpweb.store.errors import StoreError
 from jpweb.store.inquiries import Decider
 from jpweb.store.terms import RunState
 from jpweb.stream.inquiry import CancellationReason
 
 if TYPE_CHECKING:
+    from jpweb.store.attached import Attachment
     from jpweb.store.models import Conversation, Person, Run
 
 logger = logging.getLogger(__name__)
@@ -31,6 +33,7 @@ class Active:
 
     run: Run
     conversation: Conversation
+    attachment: Attachment | None = None
     stop: asyncio.Event = field(default_factory=asyncio.Event)
     stopped_by: Decider = field(default_factory=lambda: Decider("system"))
     task: asyncio.Task[None] | None = None
@@ -42,12 +45,18 @@ _active: dict[int, Active] = {}
 async def start(conversation: Conversation, person: Person, text: str) -> Run:
     """Begin a turn with what a person says; returns once its row is committed.
 
-    Raises AlreadyRunning, ReadOnly.
+    Raises AlreadyRunning, ReadOnly, Held and what else ``attached.attach`` raises.
     """
-    run = await in_store(
-        runs.begin, conversation.pk, person.pk, wiring.provider_name(), wiring.holder()
-    )
-    active = Active(run, conversation)
+    attachment = await in_store(attached.attach, conversation.pk)
+    try:
+        run = await in_store(
+            runs.begin, conversation.pk, person.pk, wiring.provider_name(), wiring.holder()
+        )
+    except StoreError:
+        if attachment is not None:
+            attachment.release()
+        raise
+    active = Active(run, conversation, attachment)
     _active[run.pk] = active
     # A context of its own: what belongs to the request ends with the request.
     active.task = asyncio.get_running_loop().create_task(
@@ -82,6 +91,10 @@ async def _execute(active: Active, author: str, text: str) -> None:
     if state is RunState.FAILED:
         await in_store(runs.close, run, CancellationReason.LOST)
     await in_store(runs.end, run.pk, state, problem)
+    if active.attachment is not None:
+        # What the desk committed itself is not written yet.
+        await in_store(active.attachment.write)
+        active.attachment.release()
     await announce.partial(run.conversation_id, "message", "")
     await announce.conversation(run.conversation_id)
     await announce.questions(active.conversation.workspace_id)
@@ -92,7 +105,7 @@ def _ports(active: Active) -> TurnPorts:
     return TurnPorts(
         provider=wiring.provider(),
         prompter=BrowserPrompter(conversation.pk, lambda: active.stopped_by),
-        recorder=JournalRecorder(active.run, conversation.workspace_id),
+        recorder=JournalRecorder(active.run, conversation.workspace_id, active.attachment),
         display=SocketDisplay(conversation.pk),
     )
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, datetime, timedelta
 
 from django.db import IntegrityError, transaction
 from django.db.models import Q, QuerySet
@@ -16,6 +16,9 @@ from jpweb.store.models import Conversation, Membership, Workspace
 from jpweb.store.terms import Origin
 
 PAGE = 100
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+#: What a database tells apart; a float is too coarse for years far away.
+_UNIT = timedelta(microseconds=1)
 _SPELLING = re.compile(r"(?:jp-c)?(?P<id>\d{1,20})(?:-(?P<workspace>[0-9a-z~]+))?", re.ASCII)
 
 
@@ -65,7 +68,7 @@ def page(person_id: int, *, words: str = "", archived: bool = False, before: str
         else Listed(row, {})
         for row in rows
     ]
-    return Page(listed, f"{more.last_activity.timestamp():.6f}_{more.pk}" if more else "")
+    return Page(listed, f"{(more.last_activity - _EPOCH) // _UNIT}_{more.pk}" if more else "")
 
 
 def get(conversation_id: int) -> Conversation:
@@ -128,6 +131,6 @@ def _visible(person_id: int) -> QuerySet[Conversation]:
 def _marker(before: str) -> tuple[datetime, int] | None:
     moment, _, key = before.partition("_")
     try:
-        return datetime.fromtimestamp(float(moment), tz=timezone.get_default_timezone()), int(key)
-    except (ValueError, OverflowError, OSError):
+        return _EPOCH + int(moment) * _UNIT, int(key)
+    except (ValueError, OverflowError):
         return None

@@ -48,7 +48,7 @@ def append(
     Raises AlreadySettled (and appends nothing) where a response comes second, ReadOnly for a
     mirrored conversation, UnknownConversation where the conversation is gone.
     """
-    conversation = _locked(conversation_id)
+    conversation = _writable(conversation_id)
     for event in events:
         made = wire.write(event)
         entry = _entry(conversation, made)
@@ -102,10 +102,19 @@ def replace(conversation: Conversation, read: Sequence[Element], anchors: Sequen
     return len(fresh)
 
 
-def _locked(conversation_id: int) -> Conversation:
+def held(conversation_id: int) -> Conversation:
+    """Return a conversation, its row locked until the transaction ends.
+
+    Raises UnknownConversation.
+    """
     found = Conversation.objects.select_for_update().filter(pk=conversation_id).first()
     if found is None:
         raise UnknownConversation("This conversation is gone.")
+    return found
+
+
+def _writable(conversation_id: int) -> Conversation:
+    found = held(conversation_id)
     if found.origin != Origin.NATIVE:
         raise ReadOnly("This conversation belongs to jp; what it asks is answered there.")
     return found

@@ -36,7 +36,9 @@ _POLL = 0.05
 #: Seconds that a jp may take between closing its lock file and unlinking it.
 _SETTLE = 1.0
 #: Seconds that a peer may take between opening a lock file and asking for its flock.
-_DRAIN = 0.02
+_DRAIN = 1.0
+#: The same where the system cannot tell whether there is such a peer.
+_BLIND = 0.02
 _PAUSE = 0.001
 #: How often in a row a path may change beneath us before we call it held.
 _TRIES = 200
@@ -212,18 +214,17 @@ def _settle(path: Path, descriptor: int) -> None:
 def _drain(descriptor: int) -> None:
     """Wait until nobody else has the unlinked file open, or the time for it is over."""
     deadline = time.monotonic() + _DRAIN
-    while _shared(descriptor) and time.monotonic() < deadline:
-        time.sleep(_PAUSE)
-
-
-def _shared(descriptor: int) -> bool:
-    """Tell whether another has the file open; True where the system cannot say."""
-    try:
-        fcntl.fcntl(descriptor, fcntl.F_SETLEASE, fcntl.F_WRLCK)  # refused while it is
-        fcntl.fcntl(descriptor, fcntl.F_SETLEASE, fcntl.F_UNLCK)
-    except (AttributeError, OSError):  # leases are Linux's, and only on files of one's own
-        return True
-    return False
+    while time.monotonic() < deadline:
+        try:  # a lease is refused while another has the file open
+            fcntl.fcntl(descriptor, fcntl.F_SETLEASE, fcntl.F_WRLCK)
+            fcntl.fcntl(descriptor, fcntl.F_SETLEASE, fcntl.F_UNLCK)
+        except BlockingIOError:
+            time.sleep(_PAUSE)
+        except (AttributeError, OSError):  # leases are Linux's, and only on files of one's own
+            time.sleep(_BLIND)
+            return
+        else:
+            return
 
 
 def _current(paths: Sequence[Path], path: Path, descriptor: int) -> bool:

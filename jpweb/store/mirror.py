@@ -11,7 +11,7 @@ from pathlib import Path
 from django.db import transaction
 from django.utils import timezone
 
-from jpweb.store import inquiries, journal, plain, workspace
+from jpweb.store import inquiries, journal, plain, upstream, workspace
 from jpweb.store.errors import NoWorkspace
 from jpweb.store.models import Conversation, Workspace
 from jpweb.store.terms import Origin
@@ -83,7 +83,8 @@ def mirror(
     report = Report()
     folders = list(workspace.conversations(found))
     own = Conversation.objects.filter(workspace=home)
-    native = set(own.filter(origin=Origin.NATIVE).values_list("jp_id", flat=True))
+    native = {c.jp_id: c for c in own.filter(origin=Origin.NATIVE)}
+    _take_in([(native[f.jp_id], f) for f in folders if f.jp_id in native], report)
     folders = [folder for folder in folders if folder.jp_id not in native]
     mirrored = own.filter(origin=Origin.MIRRORED)
     there = mirrored.filter(gone_at=None)
@@ -101,6 +102,18 @@ def mirror(
     report.gone = mirrored.filter(jp_id__in=missing).update(gone_at=timezone.now())
     progress(len(folders), len(folders), "")
     return home, report
+
+
+def _take_in(found: list[tuple[Conversation, FoundConversation]], report: Report) -> None:
+    """Follow what ``jp`` does with native conversations that were written for it."""
+    for conversation, folder in found:
+        if conversation.fingerprint == folder.fingerprint:
+            continue
+        try:
+            if upstream.take_in(conversation, folder):
+                report.changed.append(conversation.pk)
+        except upstream.Diverged as problem:
+            report.problems.append(f"jp-c{conversation.jp_id}: {problem}")
 
 
 def counted(home: Workspace) -> Iterator[tuple[Conversation, Census]]:

@@ -8,7 +8,7 @@ from django.contrib.auth.models import AbstractUser
 from django.db import models
 from django.utils import timezone
 
-from jpweb.store.terms import Origin, Role, RunState
+from jpweb.store.terms import Origin, Role, RunState, Writing
 
 
 class Person(AbstractUser):
@@ -25,6 +25,7 @@ class Workspace(models.Model):
     jp_id = models.CharField(max_length=16, blank=True)
     name = models.CharField(max_length=200)
     root = models.CharField(max_length=4096, unique=True)
+    writing = models.CharField(max_length=10, choices=Writing.choices, default=Writing.OFF)
     added_at = models.DateTimeField(default=timezone.now)
 
     def __str__(self) -> str:

@@ -21,6 +21,14 @@ class Origin(TextChoices):
     NATIVE = "native"
 
 
+class Writing(TextChoices):
+    """Whether native conversations are also written into the workspace they belong to."""
+
+    OFF = "off", "no: they stay in jpweb"
+    CURRENT = "current", "yes, for a jp that knows RFD 082"
+    COMPATIBLE = "compatible", "yes, readable for an older jp too"
+
+
 class RunState(TextChoices):
     """How far a run is. ``lost``: its process ended before the turn did."""
 

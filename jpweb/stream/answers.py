@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Self, TypeAlias, get_args
 
 from jpweb.stream.errors import BrokenElement, Unfit
-from jpweb.stream.fields import Fields, optional_text
+from jpweb.stream.kinds import Fields, optional_text
 
 
 @dataclass(frozen=True, slots=True)

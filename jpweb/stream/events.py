@@ -9,9 +9,8 @@ from dataclasses import dataclass, field
 from typing import Any, ClassVar, Literal, Self, TypeAlias, get_args
 
 from jpweb.stream.errors import BrokenElement
-from jpweb.stream.fields import Fields, flag, mapping, number, optional_text, text
 from jpweb.stream.inquiry import InquiryRequest, InquiryResponse
-from jpweb.stream.kinds import Kind
+from jpweb.stream.kinds import Fields, Kind, flag, mapping, number, optional_text, text
 
 
 @dataclass(frozen=True, slots=True)

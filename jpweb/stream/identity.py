@@ -140,8 +140,8 @@ def _event_id(element: Element) -> str | None:
 
 
 def _canonical(says: Any) -> bytes:
-    """Return one spelling of a value; integers past 64 bits are more than the fast one takes."""
+    """Return one spelling of a value; text that is not Unicode is more than the fast one takes."""
     try:
         return msgspec.json.encode(says, order="sorted")
-    except (msgspec.MsgspecError, OverflowError, ValueError):
+    except UnicodeEncodeError:
         return json.dumps(says, sort_keys=True).encode()

@@ -8,8 +8,7 @@ from typing import Any, ClassVar, Literal, Self, TypeAlias
 
 from jpweb.stream.answers import AnswerType, answer_type
 from jpweb.stream.errors import BrokenElement
-from jpweb.stream.fields import Fields, flag, optional_text, required_mapping, text
-from jpweb.stream.kinds import Kind
+from jpweb.stream.kinds import Fields, Kind, flag, optional_text, required_mapping, text
 
 
 class CancellationReason(StrEnum):

@@ -21,7 +21,7 @@ from jpweb.stream.inquiry import (
     Outcome,
     Redacted,
 )
-from jpweb.stream.outline import Entry, Inquiry, Item, Outline, OutlineTurn, Placed, ToolCall
+from jpweb.stream.outline import Entry, Inquiry, Item, Outline, OutlineTurn, ToolCall
 
 #: What ends a line in Markdown; other separators do not.
 _LINE_END = re.compile(r"\r\n|\r|\n")
@@ -103,13 +103,10 @@ class _Writer:
                 number = f", attempt {attempt}" if len(group.attempts) > 1 else ""
                 yield f"#### Question{number}"
                 yield from _inquiry(inquiry)
-        if item.response:
-            yield from self._result(item.response)
+        if item.response and isinstance(item.response.element.kind, ToolCallResponse):
+            yield from self._result(item.response.element.kind)
 
-    def _result(self, response: Placed) -> Iterator[str]:
-        kind = response.element.kind
-        if not isinstance(kind, ToolCallResponse):
-            return
+    def _result(self, kind: ToolCallResponse) -> Iterator[str]:
         if self._options.results:
             yield "#### Error" if kind.is_error else "#### Result"
             yield _fenced(kind.content)
@@ -124,9 +121,9 @@ class _Writer:
                 yield _quoted(content)
             case ChatResponse() as reply:
                 yield from self._reply(reply)
-            case ToolCallResponse():
+            case ToolCallResponse() as result:
                 yield "### Result without a call"
-                yield from self._result(entry.placed)
+                yield from self._result(result)
             case InquiryResponse(outcome=outcome):
                 yield "### Outcome without a question"
                 yield outcome_line(outcome)

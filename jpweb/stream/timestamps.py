@@ -36,8 +36,11 @@ def written(moment: datetime) -> str:
     return f"{second.isoformat(' ')}.{fraction}"
 
 
-@lru_cache(maxsize=4096)  # an event's time is read for several ends, one after the other
 def _exact(text: str) -> tuple[datetime, str] | None:
+    return _remembered(text) if len(text) <= _USUAL else _read(text)
+
+
+def _read(text: str) -> tuple[datetime, str] | None:
     if _WRITTEN.fullmatch(text):
         try:
             return datetime.fromisoformat(text[:26]).replace(tzinfo=UTC), text[20:].ljust(9, "0")
@@ -57,6 +60,11 @@ def _exact(text: str) -> tuple[datetime, str] | None:
         return moment.astimezone(UTC), nanoseconds
     except (ValueError, OverflowError):
         return None
+
+
+#: An event's time is read for several ends, one after the other; what is hostile is not kept.
+_remembered = lru_cache(maxsize=4096)(_read)
+_USUAL = 40
 
 
 def _zone(text: str) -> timezone:

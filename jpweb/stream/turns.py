@@ -180,7 +180,9 @@ class _Running:
     def asking(self, asked: InquiryRequest, noted: Any) -> Place | None:
         if isinstance(noted, str) and noted in self._ever:
             return self._ever[noted]
-        guesses = (self._beginning(asked.id), self._names.get(asked.source.name or ""), self._calls)
+        name = asked.source.name
+        by_name = None if name is None else self._names.get(name)
+        guesses = (self._beginning(asked.id), by_name, self._calls)
         return next((next(reversed(guess)) for guess in guesses if guess), None)
 
     def _beginning(self, inquiry_id: str) -> dict[Place, None] | None:

@@ -36,7 +36,7 @@ def journal(server: Server, conversation: int) -> list[dict[str, Any]]:
 
 def asked(events: list[dict[str, Any]]) -> list[Asked]:
     """Pair the requests with their responses, in the order in which they were asked."""
-    outcomes = {
+    outcomes: dict[str, dict[str, Any]] = {
         each["id"]: {key: each[key] for key in ("outcome", "answer", "reason") if key in each}
         for each in events
         if each["type"] == "inquiry_response"

@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 from playwright.sync_api import Locator, Page, expect
@@ -16,7 +17,7 @@ from tests.machine.serving import Server
 from tests.machine.visiting import Visitor
 
 BOOLEAN, SELECT, TEXT, SECRET = TYPES = ("boolean", "select", "text", "secret")
-REPORT = "autumn – “report”.md"
+REPORT = "autumn, “Bäume”.md"
 #: What a browser complains of while its server cannot be reached.
 DOWN = r"WebSocket connection|ERR_CONNECTION_REFUSED|ERR_EMPTY_RESPONSE|^.object Event."
 _LINK = re.compile(r"data-link>([^<]+)<")
@@ -92,7 +93,7 @@ class Visit:
         """Stop what was begun, so that nothing waits when the next test comes."""
         for path in self.begun:
             self.home.owner.post(f"{path}/stop", path)
-            wait_until(lambda path=path: self._ended(path), f"{path} ends")  # type: ignore[misc]
+            wait_until(partial(self._ended, path), f"{path} ends")
 
     def _ended(self, path: str) -> bool:
         return "The turn is running" not in self.home.owner.get(path).text

@@ -10,12 +10,10 @@ from tests.machine.browsing import PHONE, WIDE, inaccessible
 
 pytestmark = pytest.mark.browser
 
-LOOKS: dict[str, tuple[Literal["light", "dark"], tuple[int, int]]] = {
-    "light": ("light", WIDE),
-    "dark": ("dark", WIDE),
-    "phone, light": ("light", PHONE),
-    "phone, dark": ("dark", PHONE),
-}
+LOOKS: tuple[tuple[Literal["light", "dark"], tuple[int, int]], ...] = (
+    ("light", WIDE),
+    ("dark", PHONE),
+)
 TOO_WIDE = """() => {
   const room = document.documentElement.clientWidth;
   return document.documentElement.scrollWidth > room && [...document.querySelectorAll('body *')]
@@ -24,23 +22,26 @@ TOO_WIDE = """() => {
 }"""
 
 
-@pytest.fixture(params=LOOKS)
-def page(request: pytest.FixtureRequest, visit: Visit) -> Page:
-    """Open a page in each look."""
-    scheme, size = LOOKS[request.param]
-    return visit.open(scheme=scheme, size=size)
-
-
 def check(page: Page) -> None:
-    """Find nothing that bars anybody, and no need to scroll sideways."""
-    assert inaccessible(page) == []
-    assert not page.evaluate(TOO_WIDE)
+    """Find nothing that bars anybody, and no need to scroll sideways, in each look."""
+    for scheme, (width, height) in LOOKS:
+        page.emulate_media(color_scheme=scheme)
+        page.set_viewport_size({"width": width, "height": height})
+        assert inaccessible(page) == [], (page.url, scheme, width)
+        assert not page.evaluate(TOO_WIDE), (page.url, width)
 
 
-def test_the_pages_to_read_bar_nobody(visit: Visit, page: Page):
+def test_the_pages_to_read_bar_nobody(visit: Visit):
     visit.pages.forgive("status of 404")
+    page = visit.open()
     people = visit.home.workspaces()["Demo"]
-    for path in ("/", "/?q=no+such", "/conversations/new", "/audit", f"/workspaces/{people}/people"):
+    for path in (
+        "/",
+        "/?q=no+such",
+        "/conversations/new",
+        "/audit",
+        f"/workspaces/{people}/people",
+    ):
         page.goto(visit.server.url + path)
         check(page)
     page.locator(".menu summary").click()
@@ -62,16 +63,16 @@ def test_the_pages_to_read_bar_nobody(visit: Visit, page: Page):
         "What hostile text looks like here",
     ],
 )
-def test_a_conversation_bars_nobody_folded_and_unfolded(page: Page, title: str):
+def test_a_conversation_bars_nobody_folded_and_unfolded(visit: Visit, title: str):
+    page = visit.open()
     page.get_by_role("link", name=title).click()
     check(page)
     page.get_by_role("button", name="Unfold all").click()
     check(page)
 
 
-def test_open_cards_and_what_became_of_them_bar_nobody(visit: Visit, page: Page):
-    page.get_by_role("link", name="New conversation").click()
-    visit.begin_on(page, "Card")
+def test_open_cards_and_what_became_of_them_bar_nobody(visit: Visit):
+    page = visit.begin("Card")
     for kind in (BOOLEAN, SELECT, TEXT, SECRET):
         card(page, kind)
         check(page)

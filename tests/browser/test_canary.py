@@ -142,7 +142,9 @@ def rows(url: str) -> str:
     with psycopg.connect(url) as connection:
         tables = [name for (name,) in connection.execute(named)]
         each = sql.SQL("SELECT {0}::text FROM {0}")
-        found = [connection.execute(each.format(sql.Identifier(name))).fetchall() for name in tables]
+        found = [
+            connection.execute(each.format(sql.Identifier(name))).fetchall() for name in tables
+        ]
     return "\n".join(text for table in found for (text,) in table)
 
 
@@ -156,7 +158,7 @@ def tapped(url: str) -> Iterator[Callable[[], str]]:
             commands = [str(monitor.next_command())]
             while "that is all" not in commands[-1]:
                 commands.append(str(monitor.next_command()))
-            kept = [f"{key!r} {client.dump(key)!r}" for key in client.keys()]
+            kept = [f"{key!r} {client.dump(key)!r}" for key in client.scan_iter()]
             return "\n".join(commands + kept)
 
         yield heard

@@ -24,6 +24,7 @@ from tests.machine.browsing import PHONE
 
 pytestmark = pytest.mark.browser
 
+
 def up_to_the_text(page: Page) -> None:
     """Decline the first two questions, so that the text is asked."""
     decline(page, BOOLEAN)

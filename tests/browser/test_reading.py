@@ -18,8 +18,8 @@ def titles(page: Page) -> list[str]:
     return page.locator("#list .row-link").all_inner_texts()
 
 
-def tour(visit: Visit, **look: object) -> Page:
-    page = visit.open(**look)
+def tour(visit: Visit) -> Page:
+    page = visit.open()
     page.get_by_role("link", name=TOUR).click()
     return page
 
@@ -36,12 +36,12 @@ def test_the_list_shows_the_demo_with_what_was_pinned_first(visit: Visit):
 
 def test_the_filter_box_filters_while_typing(visit: Visit):
     page = visit.open()
-    with_scripts = page.get_by_label("Filter by title")
-    with_scripts.press_sequentially("nobody")
+    box = page.get_by_label("Filter by title")
+    box.press_sequentially("nobody")
     expect(page.locator("#list .row")).to_have_count(1)
     expect(page.locator("#list .row-link")).to_have_text("A night with nobody at the desk")
     expect(page).to_have_url(re.compile(r"\?q=nobody"))
-    expect(with_scripts).to_be_focused()
+    expect(box).to_be_focused()
     page.reload()
     expect(page.locator("#list .row")).to_have_count(1)
     page.get_by_label("Filter by title").fill("no such title")

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 
 import pytest
 from playwright.sync_api import Page, expect
@@ -32,11 +32,11 @@ pytestmark = pytest.mark.browser
 
 
 @pytest.fixture
-def alone(live: Live, visiting: Callable[[Server], Visit]) -> Iterator[Visit]:
+def alone(live: Live, visiting: Callable[[Server], Visit]) -> Visit:
     """Visit a server that this test may kill."""
     visit = visiting(live(JPWEB_SCRIPT_PACE="0"))
     visit.pages.forgive(DOWN)
-    yield visit
+    return visit
 
 
 def notice(page: Page):

@@ -102,7 +102,11 @@ def test_an_answer_that_loses_while_it_is_sent_keeps_its_text(visit: Visit, name
     up_to_the_text(page)
     ada = visit.open(path_of(page), who=visit.home.invite(name, "responder"))
     held: list[Route] = []
-    ada.route(re.compile("/answer$"), lambda route: held.append(route))
+
+    def hold(route: Route) -> None:
+        held.append(route)
+
+    ada.route(re.compile("/answer$"), hold)
     connected(ada)
     card(ada, TEXT).get_by_label("Your answer").fill("overtaken")
     card(ada, TEXT).get_by_role("button", name="Answer").click()

@@ -90,6 +90,7 @@ def test_what_is_typed_becomes_the_answer(kind, typed, answer):
         (Boolean(), "True", "yes or no"),
         (MIXED, "no", "one of the options"),
         (Secret(), "", "Type the secret"),
+        (Text(), "a\x00", "NUL"),
     ],
 )
 def test_what_does_not_fit_says_what_would(kind, typed, says):

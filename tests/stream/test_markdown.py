@@ -31,40 +31,7 @@ FULL = Options(title="Title", reasoning=True)
 PLAIN = Options(turns=False, arguments=False, results=False)
 
 
-def lines(*kinds, options=None) -> Any:
-    return markdown(outline(stream(*kinds)), options).split("\n")
-
-
-@pytest.mark.parametrize(
-    ("outcome", "line"),
-    [
-        (Answered(True), "Answer: true"),
-        (Answered("a\nb"), r'Answer: "a\nb"'),
-        (Answered({"é": [1, None]}), 'Answer: {"é": [1, null]}'),
-        (Redacted(), "Answer: <redacted>"),
-        *((Cancelled(reason), f"Cancelled ({reason.value})") for reason in CancellationReason),
-        (Cancelled(UnknownReason("some_future_variant")), "Cancelled (some_future_variant)"),
-        (Cancelled(UnknownReason("Any/thing *odd*")), "Cancelled (Any/thing *odd*)"),
-        (Cancelled(UnknownReason("a\n# b\u2028")), "Cancelled (a\\n# b\\u2028)"),
-    ],
-)
-def test_the_lines_of_outcomes_are_those_of_the_rfd(outcome, line):
-    assert outcome_line(outcome) == line
-    kinds = (ChatRequest("Hi"), called("c"), asked("q"), InquiryResponse("q", outcome))
-    assert line in lines(*kinds)
-    assert line in lines(InquiryResponse("q", outcome))
-
-
-def test_a_conversation_reads_from_top_to_bottom():
-    kinds = (
-        *(TurnStart(), ChatRequest("Hi\n\nthere", author="Jean *M*"), called("c", "fs", a=1)),
-        *(asked("c.q.1", "Sure?"), answered("c.q.1", False), asked("c.q.2", "Sure?")),
-        *(answered("c.q.2"), returned("c", "Done.")),
-        *(ChatResponse("reasoning", "Hm."), ChatResponse("message", "Hello"), TurnStart()),
-    )
-    assert (
-        markdown(outline(stream(*kinds)), FULL)
-        == """# Title
+WHOLE = """# Title
 
 ## Turn 1
 
@@ -112,7 +79,40 @@ Done.
 
 Left out: turn_start 2.
 """
+
+
+def lines(*kinds, options=None) -> Any:
+    return markdown(outline(stream(*kinds)), options).split("\n")
+
+
+@pytest.mark.parametrize(
+    ("outcome", "line"),
+    [
+        (Answered(True), "Answer: true"),
+        (Answered("a\nb"), r'Answer: "a\nb"'),
+        (Answered({"é": [1, None]}), 'Answer: {"é": [1, null]}'),
+        (Redacted(), "Answer: <redacted>"),
+        *((Cancelled(reason), f"Cancelled ({reason.value})") for reason in CancellationReason),
+        (Cancelled(UnknownReason("some_future_variant")), "Cancelled (some_future_variant)"),
+        (Cancelled(UnknownReason("Any/thing *odd*")), "Cancelled (Any/thing *odd*)"),
+        (Cancelled(UnknownReason("a\n# b\u2028")), "Cancelled (a\\n# b\\u2028)"),
+    ],
+)
+def test_the_lines_of_outcomes_are_those_of_the_rfd(outcome, line):
+    assert outcome_line(outcome) == line
+    kinds = (ChatRequest("Hi"), called("c"), asked("q"), InquiryResponse("q", outcome))
+    assert line in lines(*kinds)
+    assert line in lines(InquiryResponse("q", outcome))
+
+
+def test_a_conversation_reads_from_top_to_bottom():
+    kinds = (
+        *(TurnStart(), ChatRequest("Hi\n\nthere", author="Jean *M*"), called("c", "fs", a=1)),
+        *(asked("c.q.1", "Sure?"), answered("c.q.1", False), asked("c.q.2", "Sure?")),
+        *(answered("c.q.2"), returned("c", "Done.")),
+        *(ChatResponse("reasoning", "Hm."), ChatResponse("message", "Hello"), TurnStart()),
     )
+    assert markdown(outline(stream(*kinds)), FULL) == WHOLE
 
 
 def test_what_is_left_out_is_counted():

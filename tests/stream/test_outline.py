@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given, settings
 
 from jpweb.stream import answers, inquiry, outline
+from jpweb.stream.census import census
 from jpweb.stream.events import (
     BrokenEvent,
     ChatRequest,
@@ -104,7 +105,7 @@ def test_an_open_call_was_last_changed_by_its_last_inquiry():
 def test_a_turn_knows_where_it_starts_and_its_anchor():
     first, second = outline.outline(stream(TurnStart(), SAYS, REPLY, TurnStart(), SAYS)).turns
     assert (first.index, first.first, second.index, second.first) == (0, 0, 1, 3)
-    assert second.anchor == second.items[0].placed.anchor
+    assert second.anchor == next(outline.Outline((second,), ()).placed()).anchor
     assert (first.incomplete, second.incomplete) == (False, True)
 
 
@@ -274,3 +275,29 @@ def test_many_calls_and_questions_are_told_apart_in_a_moment():
     calls = [called(f"c{n}") for n in range(300)]
     found = inquiries(*calls, *(asked(f"c{n}.q.1") for n in range(300)))
     assert [first for _, first in found] == list(range(300))
+
+
+def test_a_census_counts_the_same_stream():
+    kinds = (
+        SAYS,
+        called("c"),
+        asked("c.q.1"),
+        raw({"type": "weather"}),
+        raw({"type": "turn_start"}),
+    )
+    counted = census(stream(*kinds, TurnStart()))
+    assert counted.to_json() == {
+        "elements": 6,
+        "kinds": {
+            "chat_request": 1,
+            "inquiry_request": 1,
+            "tool_call_request": 1,
+            "turn_start": 2,
+            "weather": 1,
+        },
+        "turns": 3,
+        "inquiries": {"unanswered": 1},
+        "unanswered": 1,
+        "unknown": 1,
+        "broken": 1,
+    }

@@ -11,7 +11,7 @@ from django.test import Client
 from django.urls import reverse
 
 from jpweb import urls
-from jpweb.runtime import runs
+from jpweb.runtime import exports, runs
 from jpweb.store import accounts
 from jpweb.store.terms import Role
 from tests.web.world import EVERYBODY, MEMBERS, World, signed_in
@@ -49,6 +49,7 @@ ROUTES = {
     ),
     "conversation-stop": member("conversation", Role.RESPONDER, 302, **POST),
     "event": member("conversation", Role.READER),
+    "conversation-export": member("conversation", Role.AUDITOR),
     "questions": somewhere(Role.RESPONDER),
     "question-answer": member(
         "inquiry", Role.RESPONDER, 302, method="post", data=(("answer", "true"),)
@@ -80,6 +81,7 @@ def address(name: str, world: World, **instead: Any) -> str:
         "workspace_id": world.home.pk,
         "membership_id": world.member("reader").pk,
         "anchor": world.anchor,
+        "format_name": next(iter(exports.FORMATS)),
         "token": accounts.issue_link(world.people["owner"]),
     } | instead
     taken = VIEWS[name].pattern.regex.groupindex

@@ -24,8 +24,8 @@ from jpweb.stream.events import (
     ToolCallRequest,
     UnknownEvent,
 )
-from jpweb.stream.fields import Fields, check_storable, mapping, text
 from jpweb.stream.inquiry import Answered, InquiryRequest, InquiryResponse
+from jpweb.stream.kinds import Fields, check_storable, mapping, text
 from jpweb.stream.wire import layouts
 
 

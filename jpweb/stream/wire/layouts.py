@@ -24,7 +24,7 @@ from jpweb.stream.events import (
     ToolCallRequest,
     ToolCallResponse,
 )
-from jpweb.stream.fields import Fields, check_storable, flag, mapping, optional_text, text
+from jpweb.stream.kinds import Fields, check_storable, flag, mapping, optional_text, text
 
 PAIR = "legacy_pair"
 USER_MESSAGE = "user_message"

@@ -101,7 +101,10 @@ async def begin(request: Request) -> HttpResponse:
         else:
             title = text.splitlines()[0][:TITLE].replace("\x00", "")
             made = await in_store(conversations.begin, chosen, title, request.user.pk)
-            await runs.start(made, request.user, text)
+            try:
+                await runs.start(made, request.user, text)
+            except StoreError as refused:
+                messages.error(request, f"It did not start. {refused}")
             return redirect("conversation", conversation_id=made.pk)
     context = {"workspaces": mine, "text": text, "chosen": chosen, "problem": problem}
     context["provider"] = wiring.provider_name()

@@ -11,9 +11,9 @@ from django.urls import reverse
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_POST
 
-from jpweb.store import accounts
-from jpweb.store.errors import LastOwner, NameTaken
-from jpweb.store.terms import Role
+from jpweb.store import accounts, attached
+from jpweb.store.errors import LastOwner, NameTaken, StoreError
+from jpweb.store.terms import Role, Writing
 from jpweb.web import access
 
 if TYPE_CHECKING:
@@ -24,6 +24,21 @@ if TYPE_CHECKING:
 @access.workspace(Role.OWNER)
 def index(request: Request, workspace: Workspace) -> HttpResponse:
     return _page(request, workspace)
+
+
+@require_POST
+@access.workspace(Role.OWNER)
+def choose_writing(request: Request, workspace: Workspace) -> HttpResponse:
+    """Decide whether conversations run here are also written into the workspace."""
+    chosen = request.POST.get("writing", "")
+    try:
+        attached.choose(workspace, Writing(chosen))
+        messages.success(request, f"Writing into {workspace.root}: {Writing(chosen).label}.")
+    except ValueError:
+        messages.error(request, "Choose one of the three.")
+    except StoreError as problem:
+        messages.error(request, str(problem))
+    return redirect("people", workspace_id=workspace.pk)
 
 
 @require_POST
@@ -96,6 +111,8 @@ def _page(
         "problem": problem,
         "person": person,
         "link": link,
+        "attachable": attached.attachable(workspace),
+        "writings": list(Writing),
     }
     return render(request, "people/index.html", context, status=422 if problem else 200)
 

@@ -76,8 +76,7 @@ def hold(path: Path) -> None:
 
 
 if __name__ == "__main__":
-    match sys.argv[1:]:
-        case ["hold", path]:
-            hold(Path(path))
-        case ["race", path, folder, slow]:
-            race(Path(path), Path(folder), slow)
+    if sys.argv[1] == "hold":
+        hold(Path(sys.argv[2]))
+    else:
+        race(Path(sys.argv[2]), Path(sys.argv[3]), sys.argv[4])

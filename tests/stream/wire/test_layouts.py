@@ -20,6 +20,7 @@ from jpweb.stream.events import (
     LegacyEvents,
     ToolCallRequest,
     ToolCallResponse,
+    TurnStart,
     UnknownEvent,
 )
 from jpweb.stream.identity import whole
@@ -145,7 +146,7 @@ def test_the_halves_of_july_2025_are_read():
 def test_a_legacy_element_happens_in_a_turn_and_configuration_alone_does_not():
     assert turns.is_event(FIRST)
     assert not turns.is_event(pair(config_delta={}))
-    start = element(strategies.events.TurnStart())
+    start = element(TurnStart())
     assert len(turns.split([FIRST, start])) == 2
     assert len(turns.split([pair(config_delta={}), start])) == 1
 

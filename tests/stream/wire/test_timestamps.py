@@ -24,6 +24,7 @@ TEN = datetime(2024, 9, 1, 10, tzinfo=UTC)
         (" 2024-09-01 10:00:00", TEN),
         ("\t 2024-09-01 \t 10:00:00", TEN),
         ("+2024-09-01 10:00:00", TEN),
+        ("2024-09-01 10:00:60.0", TEN.replace(second=59)),
         ("2024-09-01 10:00:60", TEN.replace(second=59)),
         ("2024-09-01T10:00:00Z", TEN),
         ("2024-09-01t10:00:00z", TEN),
@@ -113,3 +114,14 @@ def test_texts_of_different_nanoseconds_have_different_instants():
 
 def test_a_text_that_cannot_be_read_is_its_own_instant():
     assert timestamps.instant("yesterday") == "yesterday"
+
+
+@pytest.mark.parametrize("text", ["2024-02-30 10:00:00.0", "0000-01-01 10:00:00.0"])
+def test_a_day_that_there_is_not_is_refused_in_the_written_form_too(text):
+    assert timestamps.parse(text) is None
+
+
+def test_a_long_text_is_read_and_not_remembered():
+    long = f"2024-09-01 10:00:00.{'1' * 1000}"
+    assert timestamps.instant(long) == timestamps.instant("2024-09-01 10:00:00.111111111")
+    assert timestamps.parse(" " * 1000) is None

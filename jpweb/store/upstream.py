@@ -1,0 +1,59 @@
+"""What ``jp`` added to a native conversation that was written into its workspace."""
+
+from __future__ import annotations
+
+from django.db import transaction
+
+from jpweb.store import inquiries, journal, workspace
+from jpweb.store.errors import StoreError
+from jpweb.store.models import Conversation, Run
+from jpweb.store.terms import RunState
+from jpweb.store.workspace import FoundConversation
+from jpweb.stream import identity, wire
+from jpweb.stream.errors import NotAStream
+from jpweb.stream.events import Element
+from jpweb.stream.outline import outline
+
+
+class Diverged(StoreError):
+    """What is on disk does not begin with what was run here, or the other way round."""
+
+
+def take_in(conversation: Conversation, folder: FoundConversation) -> int:
+    """Append to the journal what stands on disk beyond it; returns how many elements did.
+
+    Raises Diverged, and changes nothing but what the conversation says of itself.
+    """
+    try:
+        read = [wire.read(text) for text in wire.split(workspace.events(folder))]
+    except (OSError, NotAStream) as error:
+        raise _diverged(conversation, folder, f"its file cannot be read: {error}") from error
+    with transaction.atomic():
+        held = journal.held(conversation.pk)
+        if Run.objects.filter(conversation=held, state=RunState.RUNNING).exists():
+            return 0  # the run writes; whoever comes after it looks again
+        ours = journal.elements(held.pk)
+        here, there = identity.anchors(ours), identity.anchors(read)
+        common = min(len(here), len(there))
+        if here[:common] == there[:common]:
+            return _append(held, folder, [*ours, *read[len(ours) :]], len(ours))
+    raise _diverged(conversation, folder, "jp changed on disk what was run here")
+
+
+def _append(held: Conversation, folder: FoundConversation, whole: list[Element], known: int) -> int:
+    if len(whole) > known:
+        shown = outline(whole)
+        journal.replace(held, whole, shown.anchors)
+        inquiries.derive(held, shown)
+        held.length, held.turns = len(whole), len(shown.turns)
+    held.fingerprint, held.problem = folder.fingerprint, ""
+    held.save()
+    return len(whole) - known
+
+
+def _diverged(conversation: Conversation, folder: FoundConversation, why: str) -> Diverged:
+    problem = f"The copy in the workspace differs: {why}. This page shows what was run here"
+    Conversation.objects.filter(pk=conversation.pk).update(
+        problem=problem[:500], fingerprint=folder.fingerprint
+    )
+    return Diverged(problem)

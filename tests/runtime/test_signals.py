@@ -1,0 +1,150 @@
+"""What tells the pages: the recorder, the display, the layer; and the settings behind a run."""
+
+from __future__ import annotations
+
+import pytest
+from channels.layers import get_channel_layer
+from django.core.management import call_command
+from django.core.management.base import SystemCheckError
+from pytest_django import Settings
+
+from jpweb.agent.providers.scripted import Scripted
+from jpweb.runtime import announce, recorder, wiring
+from jpweb.runtime.crossing import in_store
+from jpweb.runtime.layer import InProcessLayer
+from jpweb.runtime.prompter import BrowserPrompter
+from jpweb.runtime.recorder import JournalRecorder, SocketDisplay
+from jpweb.store import inquiries
+from jpweb.store.inquiries import Decider
+from jpweb.store.models import Run
+from jpweb.stream.answers import Boolean
+from jpweb.stream.events import ChatResponse
+from jpweb.stream.inquiry import Answered, CancellationReason, Cancelled, InquirySource
+from jpweb.agent.outcome import Question
+from jpweb.agent.ports import Answer, Asked, Declined
+from tests.builders import asked
+from tests.runtime.playing import Scene, done, ear, waiting
+from tests.store import making
+
+
+async def recorded(scene: Scene) -> JournalRecorder:
+    run = await in_store(making.running, scene.talk, scene.ada)
+    return JournalRecorder(run, scene.home.pk)
+
+
+async def test_what_is_recorded_is_read_back_and_told(scene: Scene):
+    keeps = await recorded(scene)
+    async with (
+        ear(announce.conversation_group(scene.talk.pk)) as reading,
+        ear(announce.workspace_group(scene.home.pk)) as answering,
+    ):
+        await keeps.record(making.event(ChatResponse("message", "A word")))
+        assert await reading() == {"type": "conversation.changed"}
+        assert await answering() is None, "no question came or went"
+        await keeps.record(making.event(asked("call_1.q.1")))
+        assert await reading() == {"type": "conversation.changed"}
+        assert await answering() == {"type": "questions.changed"}
+    assert await keeps.elements() == await scene.elements()
+    row = await in_store(inquiries.by_stream_id, scene.talk.pk, "call_1.q.1")
+    assert row.run_id == keeps.run.pk
+
+
+async def test_what_could_not_be_recorded_is_not_told(scene: Scene):
+    keeps = await recorded(scene)
+    await in_store(Run.objects.all().delete)
+    await in_store(scene.talk.delete)
+    async with ear(announce.conversation_group(keeps.run.conversation_id)) as reading:
+        with pytest.raises(Exception, match="gone"):
+            await keeps.record(making.event(ChatResponse("message", "A word")))
+        assert await reading() is None
+
+
+async def test_a_glance_is_had_ten_times_a_second_and_the_end_always(
+    monkeypatch: pytest.MonkeyPatch,
+):
+    now = 100.0
+    monkeypatch.setattr(recorder.time, "monotonic", lambda: now)
+    display = SocketDisplay(7)
+    async with ear(announce.conversation_group(7)) as reading:
+        for now, text in ((100.0, "a"), (100.05, "ab"), (100.11, "abc"), (100.12, "")):
+            await display.partial("message", text)
+        heard = [await reading() for _ in range(4)]
+    assert [said and said["text"] for said in heard] == ["a", "abc", "", None]
+
+
+def asking(inquiry_id: str) -> Asked:
+    return Asked(inquiry_id, Question("q", "Go on?", Boolean()), InquirySource.tool("t"), "t", None)
+
+
+async def test_the_prompter_gives_what_the_desk_got(scene: Scene):
+    row = await scene.question()
+    prompter = BrowserPrompter(scene.talk.pk, lambda: Decider("system"))
+    assert await prompter.reachable() is True
+    for outcome, reply in (
+        (Answered(False), Answer(False)),
+        (Cancelled(CancellationReason.USER), Declined(CancellationReason.USER)),
+        (Cancelled(CancellationReason.LOST), Declined(CancellationReason.LOST)),
+    ):
+        row = await scene.question()
+        call = await waiting(row, lambda row: prompter.ask(asking(row.inquiry_id)))
+        await in_store(making.settle, row, outcome)
+        assert await done(call) == reply
+
+
+async def test_a_question_is_withdrawn_once(scene: Scene):
+    row = await scene.question()
+    by = making.decider(scene.eve)
+    prompter = BrowserPrompter(scene.talk.pk, lambda: by)
+    await prompter.withdraw(asking(row.inquiry_id), CancellationReason.USER)
+    row = await scene.reload(row)
+    assert (row.state, row.reason, row.decider_name) == ("cancelled", "user", "Eve")
+    length = len(await scene.elements())
+    await prompter.withdraw(asking(row.inquiry_id), CancellationReason.LOST)
+    assert len(await scene.elements()) == length
+    assert (await scene.reload(row)).reason == "user"
+
+
+async def test_the_layer_looks_for_what_expired_once_a_second(monkeypatch: pytest.MonkeyPatch):
+    now = 100.0
+    monkeypatch.setattr("jpweb.runtime.layer.time.monotonic", lambda: now)
+    looks: list[float] = []
+    monkeypatch.setattr(
+        "channels.layers.InMemoryChannelLayer._clean_expired", lambda _self: looks.append(now)
+    )
+    layer = InProcessLayer()
+    for now in (100.0, 100.5, 101.0, 101.2, 102.5):
+        await layer.send("a", {"type": "x"})
+    assert looks == [100.0, 101.0, 102.5]
+    assert isinstance(get_channel_layer(), InProcessLayer)
+
+
+def test_the_provider_is_the_one_that_was_chosen(settings: Settings):
+    settings.SCRIPT_PACE = 0
+    assert isinstance(wiring.provider(), Scripted)
+    assert wiring.provider_name() == "scripted"
+    assert "scripted" in wiring.providers()
+    settings.PROVIDER = "other"
+    with pytest.raises(KeyError):
+        wiring.provider()
+
+
+def test_another_provider_of_the_table_is_made_by_its_name(
+    settings: Settings, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setitem(wiring.PROVIDERS, "plain", Scripted)
+    settings.PROVIDER = "plain"
+    assert isinstance(wiring.provider(), Scripted)
+
+
+def test_a_provider_that_nobody_wrote_is_told_at_the_start(settings: Settings):
+    call_command("check")
+    settings.PROVIDER = "gpt-17"
+    with pytest.raises(SystemCheckError, match="which is no provider"):
+        call_command("check")
+
+
+def test_the_holder_is_this_installation(settings: Settings):
+    first = wiring.holder()
+    settings.DATA_DIR = "/somewhere/" + "x" * 200
+    assert wiring.holder() != first
+    assert len(wiring.holder()) == 100

@@ -1,0 +1,167 @@
+from __future__ import annotations
+
+from datetime import timedelta
+
+import pytest
+from django.utils import timezone
+
+from jpweb.store import accounts
+from jpweb.store.errors import BadLink, LastOwner, NameTaken
+from jpweb.store.models import Membership, Person, SignInLink, Workspace
+from jpweb.store.terms import Role
+from tests.store import making
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def home() -> Workspace:
+    return making.workspace()
+
+
+@pytest.fixture
+def owner(home: Workspace) -> Person:
+    return making.person("owner", Role.OWNER, home)
+
+
+def test_a_link_works_once_and_is_kept_hashed(owner: Person):
+    token = accounts.issue_link(owner)
+    kept = SignInLink.objects.get()
+    assert token not in str(vars(kept))
+    assert len(token) >= 32
+    assert accounts.use_link(token) == owner
+    with pytest.raises(BadLink):
+        accounts.use_link(token)
+
+
+def test_links_are_all_different_and_apart(owner: Person):
+    first, second = accounts.issue_link(owner), accounts.issue_link(owner)
+    assert first != second
+    accounts.use_link(first)
+    assert accounts.use_link(second) == owner
+
+
+@pytest.mark.parametrize("late", [timedelta(0), timedelta(days=1)])
+def test_a_link_grows_old(owner: Person, late: timedelta):
+    token = accounts.issue_link(owner)
+    SignInLink.objects.update(expires_at=timezone.now() - late)
+    with pytest.raises(BadLink):
+        accounts.use_link(token)
+    assert SignInLink.objects.get().used_at is None
+
+
+def test_a_link_lives_for_a_week(owner: Person):
+    accounts.issue_link(owner)
+    life = SignInLink.objects.get().expires_at - timezone.now()
+    assert timedelta(days=6, hours=23) < life <= timedelta(days=7)
+
+
+def test_a_link_of_somebody_inactive_is_refused(owner: Person):
+    token = accounts.issue_link(owner)
+    Person.objects.update(is_active=False)
+    with pytest.raises(BadLink):
+        accounts.use_link(token)
+
+
+@pytest.mark.parametrize("token", ["", "guessed", "\0", "x" * 10_000, "ü"])
+def test_a_token_that_was_never_made_is_refused(owner: Person, token: str):
+    accounts.issue_link(owner)
+    with pytest.raises(BadLink):
+        accounts.use_link(token)
+
+
+def test_the_first_owner_is_one_person(home: Workspace):
+    assert accounts.first_owner() == accounts.first_owner()
+    assert accounts.by_name("owner") == accounts.first_owner()
+    assert accounts.by_name("nobody") is None
+
+
+def test_an_owner_is_made_where_there_is_none(home: Workspace):
+    first = making.person("first", Role.READER, home)
+    accounts.make_owner(first, home)
+    assert accounts.role_in(first.pk, home.pk) == Role.OWNER
+    second = making.person("second")
+    accounts.make_owner(second, home)
+    assert accounts.role_in(second.pk, home.pk) is None
+
+
+def test_roles_are_of_a_workspace(home: Workspace, owner: Person):
+    other = making.workspace("Other")
+    Membership.objects.create(person=owner, workspace=other, role=Role.READER)
+    assert accounts.roles(owner.pk) == {home.pk: Role.OWNER, other.pk: Role.READER}
+    assert accounts.workspaces(owner.pk, Role.READER) == [home, other]
+    assert accounts.workspaces(owner.pk, Role.RESPONDER) == [home]
+    assert accounts.workspace(home.pk) == home
+    assert accounts.membership(10**9) is None
+
+
+def test_an_invitation_makes_a_person_or_a_member(home: Workspace, owner: Person):
+    made, new = accounts.invite(home, "eve", Role.READER)
+    assert (new, accounts.role_in(made.pk, home.pk)) == (True, Role.READER)
+    other = making.workspace("Other")
+    same, again = accounts.invite(other, "eve", Role.OWNER)
+    assert (same, again) == (made, False)
+    assert accounts.role_in(made.pk, home.pk) == Role.READER, "the other role stays"
+    with pytest.raises(NameTaken):
+        accounts.invite(home, "eve", Role.OWNER)
+    assert accounts.role_in(made.pk, home.pk) == Role.READER
+
+
+def test_a_name_is_made_one_that_every_database_takes(home: Workspace):
+    made, _ = accounts.invite(home, "a\0" + "b" * 200, Role.READER)
+    assert (made.username[:3], len(made.username)) == ("a\N{REPLACEMENT CHARACTER}b", 150)
+
+
+@pytest.mark.parametrize(
+    ("elsewhere", "allowed"), [(None, True), ("own", True), ("foreign", False), ("reader", False)]
+)
+def test_an_owner_signs_in_those_of_their_own_workspaces_alone(
+    home: Workspace, owner: Person, elsewhere: str | None, allowed: bool
+):
+    eve = making.person("eve", Role.READER, home)
+    if elsewhere is not None:
+        other = making.workspace("Other")
+        Membership.objects.create(person=eve, workspace=other, role=Role.READER)
+        role = {"own": Role.OWNER, "reader": Role.AUDITOR}.get(elsewhere)
+        if role is not None:
+            Membership.objects.create(person=owner, workspace=other, role=role)
+    assert accounts.may_link(owner.pk, eve) is allowed
+
+
+def test_the_last_owner_stays(home: Workspace, owner: Person):
+    member = Membership.objects.get(person=owner)
+    for role in (Role.READER, Role.AUDITOR):
+        with pytest.raises(LastOwner):
+            accounts.change_role(member, role)
+    with pytest.raises(LastOwner):
+        accounts.remove(member)
+    accounts.change_role(member, Role.OWNER)
+    assert accounts.role_in(owner.pk, home.pk) == Role.OWNER
+
+
+def test_with_a_second_owner_the_first_may_go(home: Workspace, owner: Person):
+    second = making.person("second", Role.OWNER, home)
+    accounts.change_role(Membership.objects.get(person=owner), Role.READER)
+    with pytest.raises(LastOwner):
+        accounts.remove(Membership.objects.get(person=second))
+    accounts.change_role(Membership.objects.get(person=owner), Role.OWNER)
+    accounts.remove(Membership.objects.get(person=second))
+    assert [m.person for m in accounts.members(home.pk)] == [owner]
+
+
+def test_an_owner_elsewhere_does_not_count(home: Workspace, owner: Person):
+    making.person("other", Role.OWNER, making.workspace("Other"))
+    with pytest.raises(LastOwner):
+        accounts.remove(Membership.objects.get(person=owner))
+
+
+def test_who_is_removed_stays_on_record(home: Workspace, owner: Person):
+    eve = making.person("eve", Role.RESPONDER, home)
+    talk = making.conversation(home, "A talk", eve)
+    row = making.settle(
+        making.question(making.running(talk, eve)), making.ANSWER, making.decider(eve)
+    )
+    accounts.remove(Membership.objects.get(person=eve))
+    row.refresh_from_db()
+    assert row.decider == eve
+    assert str(SignInLink(person=eve)) == "link for eve"

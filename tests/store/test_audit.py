@@ -1,0 +1,123 @@
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from itertools import combinations
+from typing import Any
+
+import pytest
+
+from jpweb.store import audit, mirror
+from jpweb.store.audit import Filters
+from jpweb.store.models import Inquiry, Membership, Person, Workspace
+from jpweb.store.terms import Role
+from tests.store import making
+
+pytestmark = pytest.mark.django_db
+DAY = datetime(2026, 10, 8, tzinfo=UTC)
+#: One value each, and what it means for a row.
+EACH: dict[str, tuple[Any, Any]] = {
+    "outcome": ("cancelled", lambda row: row.state == "cancelled"),
+    "reason": ("user", lambda row: row.reason == "user"),
+    "source": ("assistant", lambda row: row.source == "assistant"),
+    "person": ("Ada", lambda row: row.decider_name == "Ada"),
+    "since": (DAY, lambda row: row.asked_at >= DAY),
+    "until": (DAY + timedelta(days=6), lambda row: row.asked_at < DAY + timedelta(days=6)),
+}
+
+
+@pytest.fixture
+def demo() -> Workspace:
+    return mirror.mirror(mirror.DEMO, "Demo")[0]
+
+
+@pytest.fixture
+def auditor(demo: Workspace) -> Person:
+    return making.person("auditor", Role.AUDITOR, demo)
+
+
+def test_filters_narrow_alone_and_together(auditor: Person):
+    rows = list(Inquiry.objects.all())
+    for names in (names for n in range(len(EACH) + 1) for names in combinations(EACH, n)):
+        found = audit.find(auditor.pk, Filters(**{name: EACH[name][0] for name in names}))
+        wanted = [row.pk for row in rows if all(EACH[name][1](row) for name in names)]
+        assert sorted(row.pk for row in found) == sorted(wanted), names
+
+
+@pytest.mark.parametrize("name", EACH)
+def test_each_filter_takes_some_and_leaves_some(auditor: Person, name: str):
+    count = audit.find(auditor.pk, Filters(**{name: EACH[name][0]})).count()
+    assert 0 < count < Inquiry.objects.count()
+
+
+def test_the_bounds_take_the_first_instant_and_leave_the_last(auditor: Person):
+    row = Inquiry.objects.latest("pk")
+    Inquiry.objects.filter(pk=row.pk).update(asked_at=DAY)
+    assert row in audit.find(auditor.pk, Filters(since=DAY))
+    assert row not in audit.find(auditor.pk, Filters(until=DAY))
+    instant = timedelta(microseconds=1)
+    assert row not in audit.find(auditor.pk, Filters(since=DAY + instant))
+    assert row in audit.find(auditor.pk, Filters(until=DAY + instant))
+
+
+@pytest.mark.parametrize("size", [1, 2, 7, 1000])
+@pytest.mark.parametrize("equal", [False, True])
+def test_the_pages_cover_every_row_once_the_newest_first(
+    auditor: Person, monkeypatch: pytest.MonkeyPatch, size: int, equal: bool
+):
+    monkeypatch.setattr(audit, "PAGE", size)
+    if equal:
+        Inquiry.objects.update(asked_at=DAY)
+    found, seen, before = audit.find(auditor.pk, Filters()), [], 0
+    while True:
+        rows, before = audit.page(found, before)
+        assert len(rows) <= size
+        seen += rows
+        if not before:
+            break
+    assert len(seen) == len({row.pk for row in seen}) == Inquiry.objects.count()
+    assert seen == sorted(seen, key=lambda row: (row.asked_at, row.pk), reverse=True)
+    assert list(audit.every(found)) == seen
+
+
+@pytest.mark.parametrize("role", [None, Role.READER, Role.RESPONDER])
+def test_below_auditor_there_is_nothing_to_review(demo: Workspace, role: Role | None):
+    who = making.person("somebody", role, demo)
+    assert not audit.find(who.pk, Filters()).exists()
+    assert audit.choices(who.pk) == audit.Choices([], [], [])
+
+
+def test_one_reviews_ones_own_workspaces(demo: Workspace, auditor: Person):
+    other = making.workspace("Other")
+    row = making.question(making.running(making.conversation(other)))
+    assert row not in audit.find(auditor.pk, Filters())
+    Membership.objects.create(person=auditor, workspace=other, role=Role.RESPONDER)
+    assert row not in audit.find(auditor.pk, Filters())
+    Membership.objects.update(role=Role.OWNER)
+    assert row in audit.find(auditor.pk, Filters())
+
+
+def test_every_state_is_named_in_order(auditor: Person):
+    counts = audit.by_outcome(audit.find(auditor.pk, Filters(outcome="redacted")))
+    assert list(counts) == ["open", "answered", "redacted", "cancelled", "unanswered"]
+    redacted = Inquiry.objects.filter(state="redacted").count()
+    assert counts == dict.fromkeys(counts, 0) | {"redacted": redacted}
+    everything = audit.by_outcome(audit.find(auditor.pk, Filters()))
+    assert sum(everything.values()) == Inquiry.objects.count()
+
+
+def test_the_choices_are_what_occurs(auditor: Person):
+    found = audit.choices(auditor.pk)
+    for values, column in (
+        (found.reasons, "reason"),
+        (found.sources, "source"),
+        (found.people, "decider_name"),
+    ):
+        there = set(Inquiry.objects.values_list(column, flat=True)) - {""}
+        assert values == sorted(there)
+        assert values
+
+
+def test_what_never_occurs_finds_nothing(auditor: Person):
+    for name in ("reason", "source", "person", "outcome"):
+        for value in ("\0", "'", "%", "nothing"):
+            assert not audit.find(auditor.pk, Filters(**{name: value})).exists()

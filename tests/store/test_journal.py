@@ -1,0 +1,257 @@
+from __future__ import annotations
+
+import pytest
+
+from jpweb.store import inquiries, journal, runs
+from jpweb.store.errors import (
+    AlreadyRunning,
+    AlreadySettled,
+    ReadOnly,
+    UnknownConversation,
+    UnknownEvent,
+    UnknownInquiry,
+)
+from jpweb.store.inquiries import Decider
+from jpweb.store.models import Conversation, Inquiry, JournalEntry, Person, Run, Workspace
+from jpweb.store.terms import Role
+from jpweb.stream import identity
+from jpweb.stream.answers import Secret
+from jpweb.stream.events import ChatResponse, ToolCallResponse, TurnStart
+from jpweb.stream.inquiry import Answered, CancellationReason, Cancelled, InquiryResponse, Redacted
+from tests.builders import answered, asked
+from tests.store import making
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def home() -> Workspace:
+    return making.workspace()
+
+
+@pytest.fixture
+def ada(home: Workspace) -> Person:
+    return making.person("ada", Role.RESPONDER, home)
+
+
+@pytest.fixture
+def talk(home: Workspace, ada: Person) -> Conversation:
+    made: Conversation = making.conversation(home, "A talk", ada)
+    return made
+
+
+@pytest.fixture
+def run(talk: Conversation, ada: Person) -> Run:
+    return making.running(talk, ada)
+
+
+def positions(talk: Conversation) -> list[int]:
+    return list(talk.journal.order_by("pk").values_list("position", flat=True))
+
+
+def test_events_stand_in_the_order_in_which_they_came(talk: Conversation, run: Run):
+    for word in ("one", "two"):
+        kinds = (ChatResponse("message", word), ChatResponse("reasoning", word))
+        journal.append(talk.pk, [making.event(kind) for kind in kinds])
+    read = journal.elements(talk.pk)
+    said = [(e.kind.variant, e.kind.content) for e in read if isinstance(e.kind, ChatResponse)]
+    assert said == [(v, w) for w in ("one", "two") for v in ("message", "reasoning")]
+    assert positions(talk) == list(range(7))
+    talk.refresh_from_db()
+    assert (talk.length, talk.turns) == (7, 1)
+    assert talk.last_activity.isoformat() == "2026-01-02T03:04:05+00:00"
+
+
+def test_equal_events_have_anchors_of_their_own(talk: Conversation):
+    same = [making.event(ChatResponse("message", "Same")) for _ in range(3)]
+    journal.append(talk.pk, same[:2])
+    journal.append(talk.pk, same[2:])
+    kept = list(talk.journal.order_by("position").values_list("anchor", flat=True))
+    assert len(set(kept)) == 3
+    assert kept == identity.anchors(journal.elements(talk.pk))
+    assert [journal.element(talk.pk, anchor)[0] for anchor in kept] == [0, 1, 2]
+
+
+def test_an_anchor_that_is_not_there_is_unknown(talk: Conversation, run: Run):
+    other = making.conversation(talk.workspace, "Other")
+    anchor = talk.journal.first().anchor  # type: ignore[union-attr]
+    for key, name in ((talk.pk, "e-none"), (other.pk, anchor)):
+        with pytest.raises(UnknownEvent):
+            journal.element(key, name)
+
+
+def test_all_or_none(talk: Conversation, run: Run):
+    before = positions(talk)
+    with pytest.raises(UnknownInquiry):
+        journal.append(
+            talk.pk, [making.event(TurnStart()), making.event(answered("nobody.asked.1"))]
+        )
+    assert positions(talk) == before
+    talk.refresh_from_db()
+    assert (talk.length, talk.turns) == (3, 1)
+
+
+def test_a_conversation_that_is_gone_or_jps_takes_nothing(talk: Conversation):
+    with pytest.raises(UnknownConversation):
+        journal.append(10**9, [making.event(TurnStart())])
+    Conversation.objects.update(origin="mirrored")
+    with pytest.raises(ReadOnly):
+        journal.append(talk.pk, [making.event(TurnStart())])
+    assert positions(talk) == []
+
+
+def test_a_request_opens_a_row(talk: Conversation, run: Run):
+    row = making.question(run, text="Go on?")
+    assert (row.state, row.run, row.position) == ("open", run, 3)
+    assert row.question == {"text": "Go on?", "answer_type": {"type": "boolean"}}
+    assert (row.source, row.asker, row.answer_type) == ("tool", "fs_modify_file", "boolean")
+    assert (row.answer, row.settled_at, row.decided_by) == (None, None, "")
+    assert journal.element(talk.pk, row.anchor)[0] == row.position
+    assert inquiries.waiting_time(row) is None
+
+
+@pytest.mark.parametrize(
+    ("outcome", "state", "reason", "answer"),
+    [
+        (Answered({"deep": [1]}), "answered", "", {"deep": [1]}),
+        (Answered(None), "answered", "", None),
+        (Cancelled(CancellationReason.USER), "cancelled", "user", None),
+        (Redacted(), "redacted", "", None),
+    ],
+)
+def test_a_response_settles_it(
+    run: Run, ada: Person, outcome: object, state: str, reason: str, answer: object
+):
+    row = making.settle(making.question(run, Secret()), outcome, making.decider(ada))  # type: ignore[arg-type]
+    assert (row.state, row.reason, row.answer) == (state, reason, answer)
+    assert (row.decided_by, row.decider, row.decider_name) == ("person", ada, "Ada")
+    assert row.response_position == 4
+    assert inquiries.waiting_time(row) == 0
+
+
+@pytest.mark.parametrize("kind", ["configuration", "memory", "assistant", "system"])
+def test_what_is_no_person_decides_in_its_own_name(run: Run, kind: str):
+    row = making.settle(making.question(run), Answered(True), Decider(kind))
+    assert (row.decided_by, row.decider, row.decider_name) == (kind, None, "")
+
+
+def test_the_second_response_is_refused_and_leaves_nothing(talk: Conversation, run: Run, ada: Person):
+    row = making.settle(making.question(run), Answered(True), making.decider(ada))
+    length, kept = making.length(talk.pk), list(Inquiry.objects.values())
+    with pytest.raises(AlreadySettled) as told:
+        making.settle(row, Cancelled(CancellationReason.USER))
+    assert told.value.inquiry.decider_name == "Ada"
+    assert "settled already" in str(told.value)
+    assert (making.length(talk.pk), list(Inquiry.objects.values())) == (length, kept)
+
+
+def test_the_same_id_asked_again_is_settled_in_order(talk: Conversation, run: Run):
+    for _ in range(2):
+        journal.append(talk.pk, [making.event(asked("c.q.1"))], run)
+    assert inquiries.by_stream_id(talk.pk, "c.q.1").position == 4
+    for value in (True, False):
+        journal.append(talk.pk, [making.event(answered("c.q.1", value))])
+    rows = Inquiry.objects.order_by("position").values_list("position", "answer", "state")
+    assert list(rows) == [(3, True, "answered"), (4, False, "answered")]
+
+
+def test_hostile_text_is_kept_and_found(talk: Conversation, run: Run):
+    journal.append(talk.pk, [making.event(asked("c\x00.q.1", "Go\x00?"))], run)
+    row = inquiries.by_stream_id(talk.pk, "c\x00.q.1")
+    assert "\x00" not in row.inquiry_id + row.question["text"]
+    journal.append(talk.pk, [making.event(InquiryResponse("c\x00.q.1", Answered({"\x00": 1})))])
+    assert inquiries.get(row.pk).state == "answered"
+    assert journal.elements(talk.pk)[3].kind.id == "c\x00.q.1"  # type: ignore[union-attr]
+
+
+def test_rows_that_are_not_there_are_unknown(talk: Conversation):
+    with pytest.raises(UnknownInquiry):
+        inquiries.get(10**9)
+    with pytest.raises(UnknownInquiry):
+        inquiries.by_stream_id(talk.pk, "c.q.1")
+
+
+def test_who_may_answer_sees_what_a_run_holds_open(home: Workspace, run: Run, ada: Person):
+    first, second = making.question(run), making.question(run)
+    making.settle(making.question(run), Answered(True))
+    assert list(inquiries.waiting(ada.pk)) == [first, second]
+    reader = making.person("reader", Role.READER, home)
+    for who in (reader, making.person("outsider")):
+        assert not inquiries.waiting(who.pk).exists()
+    Run.objects.update(state="done")
+    assert not inquiries.waiting(ada.pk).exists()
+
+
+def test_what_one_decided_and_what_nobody_did(run: Run, ada: Person):
+    mine = making.settle(making.question(run), Answered(True), making.decider(ada))
+    lost = making.settle(making.question(run), Cancelled(CancellationReason.LOST))
+    making.settle(making.question(run), Cancelled(CancellationReason.USER), Decider("system"))
+    assert inquiries.decided_by(ada.pk) == [mine]
+    assert inquiries.closed_unasked(ada.pk) == [lost]
+    assert inquiries.closed_unasked(ada.pk, limit=0) == []
+
+
+def test_one_run_a_conversation(talk: Conversation, run: Run, ada: Person):
+    with pytest.raises(AlreadyRunning):
+        runs.begin(talk.pk, ada.pk, "scripted", "elsewhere")
+    assert Run.objects.count() == 1
+    assert runs.end(run.pk, "done") is True  # type: ignore[arg-type]
+    assert runs.end(run.pk, "failed") is False  # type: ignore[arg-type]
+    second = runs.begin(talk.pk, ada.pk, "scripted", "elsewhere")
+    assert runs.latest(talk.pk) == second
+
+
+def test_a_mirrored_conversation_is_not_run(talk: Conversation, ada: Person):
+    Conversation.objects.update(origin="mirrored")
+    with pytest.raises(ReadOnly):
+        runs.begin(talk.pk, ada.pk, "scripted", making.HOLDER)
+
+
+def test_what_a_dead_process_left_is_closed_truthfully(talk: Conversation, run: Run):
+    settled = making.settle(making.question(run), Answered(True))
+    left = [making.question(run), making.question(run)]
+    assert runs.lose_stale(making.HOLDER) == 1
+    run.refresh_from_db()
+    assert (run.state, run.problem) == ("lost", "The server ended before the turn did.")
+    assert run.ended_at is not None
+    for row in left:
+        row.refresh_from_db()
+        assert (row.state, row.reason, row.decided_by) == ("cancelled", "lost", "system")
+    settled.refresh_from_db()
+    assert settled.state == "answered"
+    kind = journal.elements(talk.pk)[-1].kind
+    assert kind == ToolCallResponse("call_1", runs.INTERRUPTED, is_error=True)
+    length = making.length(talk.pk)
+    assert runs.lose_stale(making.HOLDER) == 0
+    assert making.length(talk.pk) == length
+
+
+def test_other_holders_are_left_alone(home: Workspace, run: Run):
+    row = making.question(run)
+    assert runs.lose_stale("somebody else") == 0
+    row.refresh_from_db()
+    assert row.state == "open"
+
+
+def test_a_question_that_outlived_its_run_is_closed_too(run: Run):
+    row = making.question(run)
+    Run.objects.update(state="failed")
+    assert runs.lose_stale(making.HOLDER) == 0
+    row.refresh_from_db()
+    assert (row.state, row.reason) == ("cancelled", "lost")
+
+
+def test_a_run_without_a_turn_is_closed(talk: Conversation, ada: Person):
+    runs.begin(talk.pk, ada.pk, "scripted", making.HOLDER)
+    assert runs.lose_stale(making.HOLDER) == 1
+    assert making.length(talk.pk) == 0
+
+
+def test_rows_are_named_for_people(home: Workspace, talk: Conversation, run: Run, ada: Person):
+    row = making.question(run)
+    entry = JournalEntry.objects.earliest("pk")
+    membership = ada.memberships.get()
+    names = [str(each) for each in (home, talk, run, row, entry, membership)]
+    assert names[:2] == ["Garden", "A talk"]
+    assert names[3:] == [f"{row.inquiry_id}: open", f"{talk.pk}#0 turn_start", "ada in Garden: responder"]
+    assert str(Conversation(jp_id=5)) == "jp-c5"

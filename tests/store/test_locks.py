@@ -1,0 +1,363 @@
+"""JP's lock, with a jp at the other end that makes none of our checks."""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+from jpweb.store import locks
+from jpweb.store.locks import Held, Holder
+from tests.store.writing import jp
+
+DS = 17728322628
+NAME = f"jp-c{DS}.lock"
+OURS = """
+import sys, pathlib
+from jpweb.store import locks
+with locks.lock(pathlib.Path(sys.argv[1]), pathlib.Path(sys.argv[2]), int(sys.argv[3])):
+    print("held", flush=True)
+    sys.stdin.read()
+"""
+
+
+@pytest.fixture
+def silo(tmp_path: Path) -> Path:
+    (tmp_path / "silo").mkdir()
+    return tmp_path / "silo"
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    (tmp_path / "project/.jp").mkdir(parents=True)
+    return tmp_path / "project/.jp"
+
+
+@contextmanager
+def process(*words: object) -> Iterator[subprocess.Popen[str]]:
+    arguments = [sys.executable, *(str(word) for word in words)]
+    with subprocess.Popen(arguments, stdin=-1, stdout=-1, text=True) as running:
+        assert running.stdin
+        try:
+            yield running
+        finally:
+            if running.poll() is None:
+                running.stdin.close()
+                running.wait(10)
+
+
+@contextmanager
+def held_by_jp(path: Path, answer: str = "held") -> Iterator[int]:
+    with process("-m", "tests.store.writing.jp", "hold", path) as running:
+        assert running.stdout
+        assert running.stdout.readline() == f"{answer}\n"
+        yield running.pid
+
+
+def killed(*words: object) -> int:
+    """Run a process that takes a lock, kill it while it holds, return its id."""
+    with process(*words) as running:
+        assert running.stdout
+        assert running.stdout.readline() == "held\n"
+        running.send_signal(signal.SIGKILL)
+        running.wait(10)
+        return running.pid
+
+
+def free(path: Path) -> bool:
+    """Tell whether a jp would get the file."""
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    finally:
+        os.close(descriptor)
+    return True
+
+
+def test_the_file_says_who_holds_it_as_jp_writes_it(silo, project):
+    with locks.lock(silo, project, DS) as held:
+        text = (silo / "locks" / NAME).read_text()
+        assert held.path == silo / "locks" / NAME
+        assert not free(held.path)
+    signed = json.loads(text)
+    assert list(signed) == ["pid", "session", "acquired_at"]
+    assert signed["pid"] == os.getpid()
+    assert signed["acquired_at"].endswith("+00:00")
+    assert text == json.dumps(signed, separators=(",", ":"))
+
+
+def test_nothing_is_left_of_a_released_lock(silo, project):
+    with locks.lock(silo, project, DS) as held:
+        pass
+    assert not held.path.exists()
+    with pytest.raises(OSError, match="Bad file descriptor"):
+        held.confirm()
+
+
+def test_a_lock_is_released_when_its_holder_fails(silo, project):
+    def fail() -> None:
+        with locks.lock(silo, project, DS):
+            raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        fail()
+    assert list((silo / "locks").iterdir()) == []
+
+
+def test_without_a_silo_the_file_is_in_the_workspace(project):
+    with locks.lock(None, project, DS) as held:
+        assert held.path == project / "locks" / NAME
+
+
+@pytest.mark.parametrize(("there", "used"), [("s", "s"), ("w", "w"), ("sw", "s"), ("", "s")])
+def test_a_file_that_exists_is_used_the_silos_first(silo, project, there, used):
+    places = {"s": silo / "locks" / NAME, "w": project / "locks" / NAME}
+    for place in there:
+        places[place].parent.mkdir()
+        places[place].touch()
+    with locks.lock(silo, project, DS) as held:
+        assert held.path == places[used]
+
+
+def test_a_silo_or_workspace_that_is_gone_is_not_made_again(tmp_path, project):
+    with pytest.raises(FileNotFoundError), locks.lock(tmp_path / "gone", project, DS):
+        pass
+    assert not (tmp_path / "gone").exists()
+
+
+def test_a_link_in_place_of_the_file_is_not_followed(project, tmp_path):
+    (tmp_path / "precious").write_text("precious")
+    (project / "locks").mkdir()
+    (project / "locks" / NAME).symlink_to(tmp_path / "precious")
+    with pytest.raises(OSError, match="symbolic links"), locks.lock(None, project, DS):
+        pass
+    assert (tmp_path / "precious").read_text() == "precious"
+
+
+def test_a_lock_that_jp_holds_is_reported_with_its_process(silo, project):
+    with held_by_jp(silo / "locks" / NAME) as pid:
+        with pytest.raises(Held, match=f"process {pid}, session s1, since 20") as refused:
+            locks.lock(silo, project, DS).__enter__()
+        assert refused.value.holder.pid == pid
+        assert refused.value.holder.session == "s1"
+        at = refused.value.holder.acquired_at
+        assert at
+        assert abs((datetime.now(UTC) - at).total_seconds()) < 20
+        assert locks.holder(silo, project, DS) == refused.value.holder
+    with locks.lock(silo, project, DS):
+        pass
+
+
+def test_jp_is_refused_while_we_hold(silo, project):
+    with locks.lock(silo, project, DS) as held, held_by_jp(held.path, "refused"):
+        assert not free(held.path)
+    with held_by_jp(silo / "locks" / NAME):
+        pass
+
+
+def test_we_wait_as_long_as_asked(silo, project):
+    with ExitStack() as theirs:
+        theirs.enter_context(held_by_jp(silo / "locks" / NAME))
+        began = time.monotonic()
+        with pytest.raises(Held), locks.lock(silo, project, DS, timeout=0.2):
+            pass
+        assert 0.2 <= time.monotonic() - began < 5
+        threading.Timer(0.2, theirs.pop_all().close).start()
+        with locks.lock(silo, project, DS, timeout=20):
+            pass
+
+
+def test_the_threads_of_a_process_exclude_each_other(silo, project):
+    with locks.lock(silo, project, DS), pytest.raises(Held) as refused:
+        locks.lock(silo, project, DS).__enter__()
+    assert refused.value.holder.pid == os.getpid()
+
+
+@pytest.mark.parametrize("whose", ["jp's", "ours"])
+def test_the_file_of_a_killed_process_does_not_block(silo, project, whose):
+    path = silo / "locks" / NAME
+    if whose == "ours":
+        pid = killed("-c", OURS, silo, project, DS)
+    else:
+        pid = killed("-m", "tests.store.writing.jp", "hold", path)
+    assert json.loads(path.read_text())["pid"] == pid
+    assert locks.holder(silo, project, DS) is None
+    began = time.monotonic()
+    with locks.lock(silo, project, DS):
+        assert time.monotonic() - began < 0.5
+        assert json.loads(path.read_text())["pid"] == os.getpid()
+
+
+def test_a_file_that_names_a_living_process_is_taken_when_it_stays(silo, project, monkeypatch):
+    monkeypatch.setattr(locks, "_SETTLE", 0.1)
+    path = silo / "locks" / NAME
+    path.parent.mkdir()
+    path.write_text(json.dumps({"pid": os.getppid()}))
+    with locks.lock(silo, project, DS) as held:
+        held.confirm()
+        assert path.exists()
+
+
+def test_a_file_that_its_former_holder_unlinks_is_not_taken(silo, project):
+    path = silo / "locks" / NAME
+    path.parent.mkdir()
+    path.write_text(json.dumps({"pid": os.getppid()}))
+    old = path.open()
+    threading.Timer(0.1, path.unlink).start()
+    with locks.lock(silo, project, DS) as held:
+        assert path.stat().st_ino != os.fstat(old.fileno()).st_ino
+        held.confirm()
+        time.sleep(0.1)
+        assert path.exists()
+    old.close()
+
+
+def test_a_file_unlinked_between_opening_and_locking_is_noticed(silo, project, monkeypatch):
+    path = silo / "locks" / NAME
+    locked: list[int] = []
+
+    def flock(descriptor: int, operation: int) -> None:
+        if not locked and operation & fcntl.LOCK_EX:
+            path.unlink()
+        locked.append(os.fstat(descriptor).st_nlink)
+        fcntl_flock(descriptor, operation)
+
+    fcntl_flock = fcntl.flock
+    monkeypatch.setattr(fcntl, "flock", flock)
+    with locks.lock(silo, project, DS) as held:
+        assert locked == [0, 1]
+        assert not free(held.path)
+
+
+def test_a_file_that_jp_took_for_an_orphan_is_made_anew(silo, project):
+    with locks.lock(silo, project, DS) as held:
+        held.path.unlink()
+        held.confirm()
+        assert not free(held.path)
+        held.confirm()
+    assert not held.path.exists()
+
+
+def test_a_lock_that_another_took_over_is_lost_and_its_file_stays(silo, project):
+    with locks.lock(silo, project, DS) as held:
+        held.path.unlink()
+        with held_by_jp(held.path) as pid:
+            with pytest.raises(Held) as refused:
+                held.confirm()
+            assert refused.value.holder.pid == pid
+            held.release()
+            assert held.path.exists()
+            held._descriptor = os.open(os.devnull, os.O_RDONLY)  # for the second release
+
+
+def test_a_lock_in_the_workspace_gives_way_to_one_made_in_the_silo(silo, project):
+    path = project / "locks" / NAME
+    path.parent.mkdir()
+    path.touch()
+    with locks.lock(silo, project, DS) as held:
+        assert held.path == path
+        with held_by_jp(silo / "locks" / NAME), pytest.raises(Held):
+            held.confirm()
+
+
+@pytest.mark.parametrize(
+    ("content", "holder"),
+    [
+        (b"", Holder()),
+        (b"[" * 4000, Holder()),
+        (b"[1]", Holder()),
+        (b'{"pid":-1,"session":3,"acquired_at":"soon"}', Holder()),
+        (b'{"pid":true,"acquired_at":4}', Holder()),
+        (b'{"pid":99999999999999,"session":"x"}', Holder(session="x")),
+        (
+            b'{"pid":1,"acquired_at":"2026-03-05T19:31:45.777733123+00:00"}',
+            Holder(1, None, datetime(2026, 3, 5, 19, 31, 45, 777733, UTC)),
+        ),
+    ],
+)
+def test_any_content_can_be_asked_for_its_holder(silo, project, content, holder):
+    (silo / "locks").mkdir()
+    (silo / "locks" / NAME).write_bytes(content)
+    assert locks.holder(silo, project, DS) == holder
+
+
+def test_nobody_holds_where_there_is_no_file(silo, project):
+    assert locks.holder(silo, project, DS) is None
+
+
+def test_a_process_of_another_person_lives(monkeypatch):
+    def kill(pid: int, signal: int) -> None:
+        raise PermissionError
+
+    monkeypatch.setattr(os, "kill", kill)
+    assert locks._lives(4711)
+
+
+def test_a_path_that_never_stands_still_is_called_held(silo, project, monkeypatch):
+    monkeypatch.setattr(locks, "_names", lambda path, descriptor: False)
+    with pytest.raises(Held, match="another program"):
+        locks.lock(silo, project, DS).__enter__()
+
+
+@pytest.mark.parametrize("seconds", [0.1, 5])
+def test_whoever_opened_the_file_before_its_unlink_is_waited_for(tmp_path, monkeypatch, seconds):
+    monkeypatch.setattr(locks, "_DRAIN", seconds)
+    with (tmp_path / "lock").open("w") as mine, (tmp_path / "lock").open() as other:
+        threading.Timer(0.2, other.close).start()
+        began = time.monotonic()
+        locks._drain(mine.fileno())
+        assert min(0.2, seconds) <= time.monotonic() - began < 4
+
+
+def test_where_the_system_cannot_tell_a_moment_is_waited(tmp_path, monkeypatch):
+    monkeypatch.delattr(fcntl, "F_SETLEASE")
+    with (tmp_path / "lock").open("w") as mine:
+        began = time.monotonic()
+        locks._drain(mine.fileno())
+        assert locks._BLIND <= time.monotonic() - began < locks._DRAIN
+
+
+def alternations(folder: Path) -> int:
+    """Count how often the lock went from jp to us, or back."""
+    log = folder / "log"
+    holders = log.read_text().replace("b", "a") if log.exists() else ""
+    return holders.count("ja") + holders.count("aj")
+
+
+def take_turns(silo: Path, project: Path, folder: Path, who: str, until: float) -> None:
+    while time.monotonic() < until and alternations(folder) < 200:
+        with locks.lock(silo, project, DS, timeout=20):
+            jp.be_inside(folder, who)
+        time.sleep(random.uniform(0, 2 * jp.SLOW))  # noqa: S311  only to vary the timing
+
+
+@pytest.mark.parametrize("slow", ["nowhere", "unlink", "lock"])
+def test_neither_ever_holds_while_the_other_does(silo, project, tmp_path, monkeypatch, slow):
+    monkeypatch.setattr(locks, "_POLL", 0.0005)
+    path, until = silo / "locks" / NAME, time.monotonic() + 30
+    with process("-m", "tests.store.writing.jp", "race", path, tmp_path, slow) as peer:
+        ours = [
+            threading.Thread(target=take_turns, args=(silo, project, tmp_path, who, until))
+            for who in "ab"
+        ]
+        for thread in ours:
+            thread.start()
+        for thread in ours:
+            thread.join()
+        assert peer.poll() is None
+    assert "!" not in (tmp_path / "log").read_text()
+    assert alternations(tmp_path) >= 200

@@ -1,0 +1,126 @@
+"""Many at once, on real connections; run on SQLite here and on PostgreSQL by test_databases."""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from threading import Barrier
+from typing import Any
+
+import pytest
+from django.db import connection, connections
+
+from jpweb.store import accounts, conversations, journal, mirror, runs
+from jpweb.store.errors import AlreadyRunning, AlreadySettled, BadLink, LastOwner
+from jpweb.store.inquiries import Decider
+from jpweb.store.models import Inquiry, JournalEntry, Membership, Run
+from jpweb.store.terms import Role
+from jpweb.stream.events import ChatResponse
+from jpweb.stream.inquiry import Answered, CancellationReason
+from tests.store import making
+
+pytestmark = pytest.mark.django_db(transaction=True)
+MANY = 20
+
+
+def at_once(count: int, attempt: Callable[[int], Any]) -> Counter[str]:
+    """Let threads start together, each on a connection of its own; count how they end."""
+    gate = Barrier(count)
+
+    def run(number: int) -> str:
+        try:
+            gate.wait(30)
+            attempt(number)
+        except Exception as error:  # noqa: BLE001  what is raised is what is counted
+            return type(error).__name__
+        finally:
+            connections.close_all()
+        return "won"
+
+    with ThreadPoolExecutor(count) as pool:
+        return Counter(pool.map(run, range(count)))
+
+
+def test_this_is_the_database_that_was_meant():
+    assert connection.vendor == os.environ.get("JPWEB_TEST_VENDOR", "sqlite")
+    if connection.vendor == "sqlite":
+        with connection.cursor() as cursor:
+            cursor.execute("PRAGMA journal_mode")
+            assert cursor.fetchone() == ("wal",), "a file, as people have"
+
+
+def test_of_twenty_answers_one_wins():
+    row = making.question(making.running(making.conversation(making.workspace())))
+    before = making.length(row.conversation_id)
+    ends = at_once(
+        MANY, lambda n: making.settle(row, Answered(n), Decider("person", f"person {n}"))
+    )
+    assert ends == {"won": 1, AlreadySettled.__name__: MANY - 1}
+    assert making.length(row.conversation_id) == before + 1
+    row.refresh_from_db()
+    assert row.decider_name == f"person {row.answer}"
+    kind = journal.elements(row.conversation_id)[-1].kind
+    assert kind.outcome == Answered(row.answer)  # type: ignore[union-attr]
+
+
+def test_what_is_appended_at_once_has_one_order():
+    talk = making.conversation(making.workspace())
+    word = making.event(ChatResponse("message", "Same"))
+    assert at_once(MANY, lambda _: journal.append(talk.pk, [word, word])) == {"won": MANY}
+    entries = JournalEntry.objects.filter(conversation=talk).order_by("position")
+    assert [entry.position for entry in entries] == list(range(2 * MANY))
+    assert len({entry.anchor for entry in entries}) == 2 * MANY
+
+
+def test_of_twenty_runs_one_begins():
+    talk, who = making.conversation(making.workspace()), making.person()
+    ends = at_once(MANY, lambda _: runs.begin(talk.pk, who.pk, "scripted", making.HOLDER))
+    assert ends == {"won": 1, AlreadyRunning.__name__: MANY - 1}
+    assert Run.objects.count() == 1
+
+
+def test_a_link_signs_one_in():
+    token = accounts.issue_link(making.person())
+    ends = at_once(MANY, lambda _: accounts.use_link(token))
+    assert ends == {"won": 1, BadLink.__name__: MANY - 1}
+
+
+def test_of_two_owners_who_leave_at_once_one_stays():
+    home = making.workspace()
+    members = [
+        Membership.objects.get(person=making.person(role=Role.OWNER, home=home)) for _ in range(5)
+    ]
+    ends = at_once(5, lambda n: accounts.remove(members[n]))
+    assert ends == {"won": 4, LastOwner.__name__: 1}
+    assert Membership.objects.filter(workspace=home, role=Role.OWNER).count() == 1
+
+
+def test_conversations_begun_at_once_all_begin():
+    home, who = making.workspace(), making.person()
+    assert at_once(MANY, lambda n: conversations.begin(home, str(n), who.pk)) == {"won": MANY}
+    assert len({talk.jp_id for talk in home.conversations.all()}) == MANY
+
+
+def test_an_answer_and_the_end_of_its_run_do_not_hurt_each_other():
+    for _ in range(5):
+        row = making.question(making.running(making.conversation(making.workspace())))
+        assert row.run is not None
+        acts: list[Callable[[], Any]] = [
+            lambda row=row: runs.close(row.run, CancellationReason.LOST),
+            lambda row=row: making.settle(row, Answered(True)),
+        ]
+        ends = at_once(2, lambda n, acts=acts: acts[n]())
+        row.refresh_from_db()
+        lost = row.state == "cancelled"
+        assert ends == ({"won": 1, AlreadySettled.__name__: 1} if lost else {"won": 2})
+
+
+def test_two_passes_over_one_workspace_agree():
+    ends = at_once(2, lambda _: mirror.mirror(mirror.DEMO, "Demo"))
+    assert ends["won"] >= 1
+    mirror.mirror(mirror.DEMO, "Demo")
+    for talk in conversations.Conversation.objects.all():
+        assert making.length(talk.pk) == talk.length
+    assert Inquiry.objects.count() == len(set(Inquiry.objects.values_list("anchor", flat=True)))

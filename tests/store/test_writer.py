@@ -1,0 +1,476 @@
+"""A conversation's files in a workspace, written as jp does it, and killed on the way."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from jpweb.store import locks, workspace, writer
+from jpweb.store.workspace import FoundWorkspace
+from jpweb.store.writer import (
+    SMALLEST,
+    ChangedMeanwhile,
+    ConversationFiles,
+    Unwritable,
+    dirname,
+    merged,
+)
+from jpweb.stream import wire
+from jpweb.stream.events import ChatRequest, ChatResponse, TurnStart
+from tests.builders import stream
+from tests.store.making import tree
+from tests.store.writing import killed
+from tests.store.writing.killed import DS
+
+REAL = Path(__file__).parents[2].parent / "shared/workspace/.jp/conversations"
+OLD, NEW = "Digging", "Sowing, mostly"
+FOLDER, RENAMED = f"{DS}-digging", f"{DS}-sowing--mostly"
+AT = "2026-01-02 03:04:05.123456789"
+TEXTS = [e.raw for e in stream(TurnStart(), ChatRequest("Hi."), ChatResponse("message", "Hello."))]
+SHORT, LONG = (wire.join(TEXTS[:count]).encode() for count in (2, 3))
+FOREIGN = SHORT.replace(b"Hi.", b"Ha!")
+EMPTY = b"[]\n"
+
+
+class Disk:
+    """A silo and a project's ``.jp`` in an empty folder."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+        self.silo, self.project = (
+            root / home / "conversations" for home in ("silo", "project/.jp")
+        )
+        self.homes = [self.silo, self.project]
+        for home in self.homes:
+            home.parent.mkdir(parents=True)
+
+    def write(
+        self,
+        events: bytes = SHORT,
+        expected: bytes | None = None,
+        title: str | None = OLD,
+        **more: Any,
+    ) -> writer.Written:
+        base_config = more.pop("base_config", None)
+        homes = more.pop("homes", self.homes)
+        about = {"title": title, "last_activated_at": AT} | more
+        with locks.lock(self.silo.parent, self.project.parent, DS) as held:
+            files = ConversationFiles(about, events, base_config)
+            return writer.write(held, homes, files, expected)
+
+    def holds(self) -> dict[str, bytes]:
+        return contents(self.root)
+
+    def metadata(self) -> Any:
+        return json.loads(next(self.silo.glob(f"{DS}*/metadata.json")).read_bytes())
+
+
+@pytest.fixture
+def disk(tmp_path: Path) -> Disk:
+    return Disk(tmp_path / "disk")
+
+
+def contents(root: Path) -> dict[str, bytes]:
+    """Return every file below; locks aside, whose folder stays."""
+    paths = (path for path in root.rglob("*") if path.is_file() and path.parent.name != "locks")
+    return {str(path.relative_to(root)): path.read_bytes() for path in paths}
+
+
+def refused(disk: Disk, error: type[Exception], match: str, **call: Any) -> None:
+    """Check that the call is refused and that nothing on disk has changed."""
+    for home in disk.homes:
+        (home.parent / "locks").mkdir(exist_ok=True)
+    before = {k: v for k, v in tree(disk.root).items() if not k.endswith("locks")}
+    with pytest.raises(error, match=match):
+        disk.write(**call)
+    assert {k: v for k, v in tree(disk.root).items() if not k.endswith("locks")} == before
+
+
+def test_a_new_conversation_is_written_into_both_homes(disk):
+    written = disk.write(SHORT)
+    assert written.folders == (disk.silo / FOLDER, disk.project / FOLDER)
+    about = f'{{\n  "title": "{OLD}",\n  "last_activated_at": "{AT}"\n}}\n'.encode()
+    one = {"metadata.json": about, "base_config.json": SMALLEST, "events.json": SHORT}
+    assert disk.holds() == {
+        f"{home}/conversations/{FOLDER}/{name}": data
+        for home in ("silo", "project/.jp")
+        for name, data in one.items()
+    }
+    assert set(written.changed) == {folder / name for folder in written.folders for name in one}
+
+
+def test_a_given_base_config_is_used_once_and_never_again(disk):
+    disk.write(base_config=b'{"a": 1}\n')
+    disk.write(LONG, SHORT, base_config=b'{"b": 2}\n')
+    for home in disk.homes:
+        assert (home / FOLDER / "base_config.json").read_bytes() == b'{"a": 1}\n'
+        assert (home / FOLDER / "events.json").read_bytes() == LONG
+
+
+def test_a_conversation_in_the_legacy_layout_gets_no_base_config(disk):
+    disk.write()
+    for home in disk.homes:
+        (home / FOLDER / "base_config.json").unlink()
+    disk.write(LONG, SHORT)
+    assert not list(disk.root.rglob("base_config.json"))
+    disk.write(LONG, LONG, base_config=b"{}\n")
+    assert len(list(disk.root.rglob("base_config.json"))) == 2
+
+
+def test_equal_bytes_are_not_written_again(disk):
+    disk.write()
+    before = tree(disk.silo / FOLDER)
+    assert disk.write(SHORT, SHORT).changed == ()
+    assert tree(disk.silo / FOLDER) == before
+    assert disk.write(LONG, SHORT).changed == tuple(h / FOLDER / "events.json" for h in disk.homes)
+    assert tree(disk.silo / FOLDER)["metadata.json"] == before["metadata.json"]
+
+
+def test_another_title_renames_the_folder_and_keeps_its_other_files(disk):
+    disk.write()
+    (disk.silo / FOLDER / "QUERY_MESSAGE.md").write_text("half a thought")
+    written = disk.write(LONG, SHORT, NEW)
+    assert written.folders == (disk.silo / RENAMED, disk.project / RENAMED)
+    assert [path.name for path in disk.silo.iterdir()] == [RENAMED]
+    assert (disk.silo / RENAMED / "QUERY_MESSAGE.md").read_text() == "half a thought"
+
+
+def test_a_name_that_jp_spells_otherwise_stays_while_the_title_does(disk):
+    disk.write()
+    other = disk.project / f"{DS}-as-rust-would"
+    (disk.project / FOLDER).rename(other)
+    assert disk.write(LONG, SHORT).folders[1] == other
+
+
+def test_what_jp_added_to_the_metadata_is_kept(disk):
+    disk.write(pinned_at="2026-01-02T03:04:05.10+02:00", labels={"b": "", "a": "x"})
+    path = disk.silo / FOLDER / "metadata.json"
+    path.write_text(json.dumps({"later": [1e16, None]} | json.loads(path.read_text())))
+    disk.write(LONG, SHORT, last_activated_at=datetime(2026, 2, 3, tzinfo=UTC))
+    assert list(disk.metadata().items()) == [
+        ("title", OLD),
+        ("last_activated_at", "2026-02-03 00:00:00.0"),
+        ("pinned_at", "2026-01-02 01:04:05.1"),
+        ("labels", {"a": "x", "b": ""}),
+        ("later", [1e16, None]),
+    ]
+    disk.write(LONG, LONG, title=None, pinned_at=None, labels={})
+    assert list(disk.metadata()) == ["last_activated_at", "later"]
+    assert disk.write(LONG, LONG, title=None).folders[0].name == str(DS)
+
+
+def test_the_newer_metadata_is_the_one_that_is_kept(disk):
+    disk.write()
+    path = disk.project / FOLDER / "metadata.json"
+    path.write_text(json.dumps({"title": OLD, "last_activated_at": AT, "expires_at": AT}))
+    disk.write(LONG, SHORT)
+    assert disk.metadata()["expires_at"] == AT
+
+
+def test_metadata_is_written_as_jp_writes_it_from_real_files():
+    paths = sorted(REAL.glob("*/metadata.json"))
+    if not paths:
+        pytest.skip("the real workspace is not beside this project")
+    for path in paths:
+        assert merged(path.read_bytes(), {}) == path.read_bytes()
+
+
+@pytest.mark.parametrize(
+    ("existing", "changes", "problem"),
+    [
+        (None, {}, "needs “last_activated_at”"),
+        (None, {"last_activated_at": None}, "needs “last_activated_at”"),
+        (None, {"last_activated_at": "2026-01-02T03:04:05"}, "cannot be read as a time"),
+        (None, {"last_activated_at": AT, "pinned_at": 3}, "“pinned_at” cannot be read as a time"),
+        (None, {"last_activated_at": AT, "title": "\ud800"}, "cannot be written"),
+        (None, {"last_activated_at": AT, "labels": {"a": float("nan")}}, "cannot be written"),
+        (b"{", {}, "on disk cannot be read"),
+        (b'{"a": NaN}', {}, "NaN is not a number"),
+        (b"[" * 100_000, {}, "on disk cannot be read"),
+        (b"\xff", {}, "on disk cannot be read"),
+        (b"[]", {}, "is not an object"),
+    ],
+)
+def test_metadata_that_jp_could_not_read_is_refused(existing, changes, problem):
+    with pytest.raises(Unwritable, match=problem):
+        merged(existing, changes)
+
+
+def test_unreadable_metadata_on_disk_is_not_overwritten(disk):
+    disk.write()
+    for home in disk.homes:
+        (home / FOLDER / "metadata.json").write_bytes(b"")
+    refused(disk, Unwritable, "on disk cannot be read", events=LONG, expected=SHORT)
+
+
+@pytest.mark.parametrize("found", [FOREIGN, EMPTY, b"", LONG.replace(b"Hello.", b"Hullo."), None])
+@pytest.mark.parametrize("expected", [SHORT, None])
+def test_what_was_changed_meanwhile_is_refused_before_anything_is_written(disk, found, expected):
+    disk.write()
+    for home in disk.homes:
+        path = home / FOLDER / "events.json"
+        path.unlink() if found is None else path.write_bytes(found)
+    call: dict[str, Any] = {"events": LONG, "expected": expected, "title": NEW}
+    refused(disk, ChangedMeanwhile, "changed meanwhile, and not by jpweb", **call)
+
+
+@pytest.mark.parametrize("between", [EMPTY, SHORT, LONG])
+def test_what_an_interrupted_call_left_is_written_on(disk, between):
+    disk.write(between)
+    for expected in (None, EMPTY) if between == EMPTY else (None, EMPTY, SHORT):
+        disk.write(LONG, expected)
+        assert (disk.silo / FOLDER / "events.json").read_bytes() == LONG
+        for home in disk.homes:
+            (home / FOLDER / "events.json").write_bytes(between)
+
+
+def test_an_array_that_only_begins_alike_is_not_ours():
+    assert not writer._extends(b'[\n  "a"\n]\n', b'[\n  "a" ,\n  "b"\n]\n')
+    assert not writer._extends(b"[\n  1\n]\n", b"[\n  12\n]\n")
+    assert not writer._extends(b"[1]", b"[1]\n")
+
+
+def test_the_copy_that_jp_reads_is_the_one_that_must_be_known(disk):
+    disk.write()
+    stale = disk.project / FOLDER / "events.json"
+    stale.write_bytes(FOREIGN)
+    refused(disk, ChangedMeanwhile, "project", events=LONG, expected=SHORT)
+    os.utime(stale, ns=(1, 1))
+    os.utime(stale.with_name("base_config.json"), ns=(1, 1))
+    disk.write(LONG, SHORT)
+    assert stale.read_bytes() == LONG
+
+
+def test_a_removed_conversation_does_not_come_back(disk):
+    refused(disk, ChangedMeanwhile, "removed", events=LONG, expected=SHORT)
+
+
+@pytest.mark.parametrize("expected", [SHORT, None])
+def test_an_archived_conversation_stays_archived(disk, expected):
+    disk.write()
+    for home in disk.homes:
+        (home / ".archive").mkdir()
+        (home / FOLDER).rename(home / ".archive" / FOLDER)
+    assert writer.exists(disk.homes, DS)
+    refused(disk, ChangedMeanwhile, "archived", events=LONG, expected=expected)
+
+
+def test_a_conversation_is_known_by_its_whole_id(disk):
+    assert not writer.exists(disk.homes, DS)
+    disk.write()
+    assert writer.exists(disk.homes, DS)
+    assert not writer.exists(disk.homes, DS // 10)
+
+
+def test_what_jp_keeps_in_the_silo_alone_stays_there(disk):
+    disk.write(homes=[disk.silo])
+    assert disk.write(LONG, SHORT).folders == (disk.silo / FOLDER,)
+    assert not disk.project.exists()
+
+
+def test_what_is_only_in_the_workspace_comes_whole_into_the_silo(disk):
+    disk.write(homes=[disk.project], base_config=b'{"a": 1}\n')
+    (disk.project / FOLDER).rename(disk.project / f"{DS}-rusty")
+    (disk.project / f"{DS}-rusty/QUERY_MESSAGE.md").write_text("half a thought")
+    (disk.project / f"{DS}-rusty/events.json.tmp").write_text("[")
+    assert [folder.name for folder in disk.write(LONG, SHORT).folders] == [f"{DS}-rusty"] * 2
+    held = contents(disk.silo)
+    assert held == contents(disk.project)
+    assert held[f"{DS}-rusty/base_config.json"] == b'{"a": 1}\n'
+    assert len(held) == 4
+
+
+def test_a_new_conversation_of_which_one_home_has_a_part_is_completed_there(disk):
+    disk.write(homes=[disk.silo])
+    disk.write(LONG, title=NEW)
+    assert contents(disk.silo) == contents(disk.project)
+    assert [path.name for path in disk.project.iterdir()] == [RENAMED]
+
+
+def test_a_second_folder_of_the_conversation_goes_to_the_trash_whole(disk):
+    for _ in range(2):
+        disk.write(homes=[disk.silo])
+        twin = disk.silo / f"{DS}-twin"
+        twin.mkdir()
+        (twin / "events.json").write_bytes(SHORT)
+        (twin / "notes.txt").write_text("mine")
+        os.utime(twin / "events.json", ns=(1, 1))
+        disk.write(SHORT, SHORT, homes=[disk.silo])
+    trash = disk.silo / ".trash"
+    assert sorted(path.name for path in trash.iterdir()) == [f"{DS}-twin", f"{DS}-twin-1"]
+    assert (trash / f"{DS}-twin/notes.txt").read_text() == "mine"
+    assert "another one held" in (trash / f"{DS}-twin/TRASHED.md").read_text()
+    assert (disk.silo / FOLDER).is_dir()
+
+
+def test_a_second_folder_with_other_events_is_refused(disk):
+    disk.write()
+    twin = disk.project / f"{DS}-twin"
+    twin.mkdir()
+    (twin / "events.json").write_bytes(FOREIGN)
+    os.utime(twin / "events.json", ns=(1, 1))
+    refused(disk, ChangedMeanwhile, "twin", events=LONG, expected=SHORT)
+
+
+@pytest.mark.parametrize("deletions", [1, 2])
+def test_a_jp_that_starts_and_deletes_our_temporary_file_costs_one_retry(
+    disk, monkeypatch, deletions
+):
+    disk.write()
+    left = [deletions]
+    replace = Path.replace
+
+    def racing(path: Path, target: Path) -> Path:
+        if left[0]:
+            left[0] -= 1
+            path.unlink()
+        return replace(path, target)
+
+    monkeypatch.setattr(Path, "replace", racing)
+    if deletions == 1:
+        disk.write(LONG, SHORT)
+        assert (disk.silo / FOLDER / "events.json").read_bytes() == LONG
+    else:
+        with pytest.raises(FileNotFoundError):
+            disk.write(LONG, SHORT)
+    assert not list(disk.root.rglob("*.tmp"))
+
+
+def test_a_planted_temporary_file_is_not_followed(disk, tmp_path):
+    disk.write()
+    (tmp_path / "precious").write_text("precious")
+    (disk.project / FOLDER / "events.json.tmp").symlink_to(tmp_path / "precious")
+    disk.write(LONG, SHORT)
+    assert (tmp_path / "precious").read_text() == "precious"
+    assert not list(disk.root.rglob("*.tmp"))
+
+
+def test_a_lock_that_was_lost_stops_the_writing(disk):
+    disk.write()
+    with locks.lock(disk.silo.parent, disk.project.parent, DS) as held:
+        held.path.unlink()
+        with locks.lock(disk.silo.parent, disk.project.parent, DS), pytest.raises(locks.Held):
+            writer.write(held, disk.homes, ConversationFiles({}, LONG), SHORT)
+    assert (disk.silo / FOLDER / "events.json").read_bytes() == SHORT
+
+
+def test_a_filesystem_that_does_not_sync_folders_is_written_to_all_the_same(disk, monkeypatch):
+    real = os.fsync
+
+    def fsync(descriptor: int) -> None:
+        if os.path.isdir(f"/proc/self/fd/{descriptor}"):  # noqa: PTH112  it is a descriptor's
+            raise OSError(22, "Invalid argument")
+        real(descriptor)
+
+    monkeypatch.setattr(os, "fsync", fsync)
+    assert len(disk.write().folders) == 2
+
+
+def test_the_names_of_real_folders_come_out_of_their_titles():
+    folders = sorted(path for path in REAL.glob("*") if path.is_dir())
+    if not folders:
+        pytest.skip("the real workspace is not beside this project")
+    for folder in folders:
+        about = json.loads((folder / "metadata.json").read_bytes())
+        assert dirname(int(folder.name.partition("-")[0]), about["title"]) == folder.name
+    assert len(folders) == 11
+
+
+@pytest.mark.parametrize(
+    ("title", "slug"),
+    [
+        (None, ""),
+        ("", ""),
+        ("?!… --", ""),
+        ("  Two  words ", "-two--words"),
+        ("-x", "--x"),
+        ("Grüße, Welt", "-grüße--welt"),
+        ("a" * 60, "-" + "a" * 60),
+        ("a" * 61, ""),
+        ("word " * 12, "-word" * 12),
+        ("word " * 13, "-word" * 11),
+        ("ab " * 19 + "abcd", "-ab" * 19),
+        ("ä" * 31, ""),
+        ("ä" * 20 + " " + "ö" * 20, "-" + "ä" * 20),
+        ("日本語の" * 5 + "会話", ""),
+        ("\x1cx", "--x"),
+        ("\u3000x\xa0", "-x"),
+        ("İx", "-i\u0307x"),
+    ],
+)
+def test_a_folder_is_named_for_its_title(title, slug):
+    assert dirname(DS, title) == f"{DS}{slug}"
+
+
+def jp_reads(root: Path) -> list[tuple[bytes, bytes]]:
+    """Return metadata and events of what jp would list, its start-up validation passed (9)."""
+    for home in (root / "silo/conversations", root / "project/.jp/conversations"):
+        for folder in home.glob("[!.]*"):
+            assert folder.name.partition("-")[0] == str(DS)
+            elements = json.loads((folder / "events.json").read_bytes())
+            assert all({"timestamp", "type"} <= element.keys() for element in elements)
+            for name in ("metadata.json", "base_config.json"):
+                assert isinstance(json.loads((folder / name).read_bytes()), dict)
+    place = FoundWorkspace(root / "project", "abcde", root / "silo")
+    return [
+        ((found.about / "metadata.json").read_bytes(), workspace.events(found))
+        for found in workspace.conversations(place)
+    ]
+
+
+def prepared(root: Path, case: str) -> dict[str, Any]:
+    """Make the disk of a case; return the call that is to be killed."""
+    disk = Disk(root)
+    if case != "new":
+        disk.write(
+            homes={"only there": [disk.project], "not here": [disk.silo]}.get(case, disk.homes)
+        )
+    if case == "not here":
+        case = "new"
+    for folder in [folder for home in disk.homes for folder in home.glob(f"{DS}*")]:
+        (folder / "QUERY_MESSAGE.md").write_text("half a thought")
+        if case == "twins":
+            twin = folder.with_name(f"{DS}-twin")
+            twin.mkdir()
+            (twin / "metadata.json").write_bytes((folder / "metadata.json").read_bytes())
+            (twin / "base_config.json").write_bytes(SMALLEST)
+            (twin / "events.json").write_bytes(SHORT)
+            os.utime(twin / "events.json", ns=(1, 1))
+    expected = None if case == "new" else SHORT.decode()
+    about = {"title": NEW, "last_activated_at": "2026-01-03 00:00:00.0"}
+    call = {"metadata": about, "events": LONG.decode(), "base_config": None, "expected": expected}
+    (root / "call.json").write_text(json.dumps(call))
+    return call
+
+
+@pytest.mark.parametrize("case", ["new", "not here", "grown", "only there", "twins"])
+def test_a_kill_at_any_step_leaves_the_old_or_the_new_and_a_second_call_completes(tmp_path, case):
+    before, after = tmp_path / "before", tmp_path / "after"
+    prepared(before, case)
+    old = jp_reads(before)
+    after.mkdir()
+    script = [sys.executable, "-m", "tests.store.writing.killed", str(before), str(after)]
+    subprocess.run(script, check=True)
+    *died, whole = sorted(after.iterdir())
+    new, complete = jp_reads(whole), contents(whole)
+    allowed = [old, new] + ([[(new[0][0], old[0][1])]] if old else [])
+    assert len(died) > 15
+    assert new[0][1] == LONG
+    for root in died:
+        assert jp_reads(root) in allowed
+        foreign = {path.read_text() for path in root.rglob("QUERY_MESSAGE.md")}
+        assert foreign <= {"half a thought"}
+        killed.write(root)
+        assert undated(contents(root)) == undated(complete)
+        assert not list(root.rglob("*.tmp"))
+
+
+def undated(files: dict[str, bytes]) -> dict[str, bytes]:
+    return {name: data for name, data in files.items() if not name.endswith("TRASHED.md")}

@@ -1,0 +1,193 @@
+"""Files that nobody should write: a clear message or a stream, never a crash."""
+
+from __future__ import annotations
+
+import os
+import random
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from jpweb.stream import identity, wire
+from jpweb.stream.compaction import project
+from jpweb.stream.errors import NotAStream
+from jpweb.stream.events import BrokenEvent, ConversationEvent
+from jpweb.stream.markdown import Options, markdown
+from jpweb.stream.outline import outline
+from jpweb.stream.repair import repair
+from jpweb.stream.thread import Thread
+from jpweb.stream.turns import unfinished
+from tests.builders import AT
+
+SAMPLES = Path(__file__).parents[2] / "samples"
+FILES = [path.read_bytes() for path in sorted((SAMPLES / "layouts").glob("*.json"))]
+EVENTS = [path.read_bytes() for path in sorted((SAMPLES / "events").glob("*.json"))]
+ALL = b"[\n" + b",\n".join(EVENTS) + b"]\n"
+SECONDS = float(os.environ.get("JPWEB_FUZZ_SECONDS", "5"))
+SIZE = 200_000_000
+
+
+def everything(data: bytes) -> Any:
+    """Do with a file all that this package does; the one error that may come is NotAStream."""
+    try:
+        texts, framing = wire.split_framed(data)
+    except NotAStream:
+        return None
+    assert wire.join(texts, framing).encode() == data
+    elements = [wire.read(text) for text in texts]
+    shown = outline(elements)
+    assert sum(shown.accounts().values()) == len(elements) == shown.length
+    assert shown.anchors == tuple(identity.anchors(elements))
+    markdown(shown, Options(title="?", reasoning=True))
+    repaired = repair(elements).elements
+    assert repair(repaired).changes == ()
+    unfinished(elements)
+    assert len(project(repaired)) <= len(repaired)
+    Thread((), repaired).into_parts()
+    wire.obstacles(elements, framing)
+    return elements
+
+
+def event(fields: str) -> bytes:
+    return f'[{{"timestamp":"{AT}","type":"chat_response",{fields}}}]'.encode()
+
+
+@pytest.mark.parametrize("brackets", ["[]", "{}"])
+@pytest.mark.parametrize("closed", [True, False])
+def test_a_nesting_of_10_000(brackets, closed):
+    opening = brackets[0] if brackets == "[]" else '{"a":'
+    deep = opening * 10_000 + "1" + (brackets[1] * 10_000 if closed else "")
+    found = everything(event(f'"data":{deep}'))
+    if closed:
+        assert [type(one.body) for one in found] == [BrokenEvent]
+    else:
+        assert found is None
+
+
+def test_a_key_and_an_id_of_a_megabyte():
+    long = "k" * 1_000_000
+    (found,) = everything(event(f'"message":"","{long}":"{long}"'))
+    assert isinstance(found.body, ConversationEvent)
+    call = f'[{{"timestamp":"{AT}","type":"tool_call_request","id":"{long}","name":"{long}"}}]'
+    assert everything(call.encode())[0].kind.id == long
+    (unknown,) = everything(f'[{{"type":"{long}"}}]'.encode())
+    assert unknown.tag == long
+
+
+@pytest.mark.parametrize("number", ["NaN", "Infinity", "-Infinity", "1e400", "9" * 5000])
+def test_a_number_that_is_none_costs_its_element(number):
+    (found,) = everything(event(f'"data":{number}'))
+    assert isinstance(found.body, BrokenEvent)
+
+
+@pytest.mark.parametrize("number", ["9" * 30, "-0", "1E5", "1.0e-999"])
+def test_an_odd_number_is_read(number):
+    (found,) = everything(event(f'"data":{number}'))
+    assert isinstance(found.body, ConversationEvent)
+
+
+def test_text_that_is_not_unicode():
+    with pytest.raises(NotAStream, match="not UTF-8 at byte 72"):
+        wire.split(event('"message":"?"').replace(b"?", b"\xff"))
+    (half,) = everything(event(r'"message":"\ud800"'))
+    assert isinstance(half.body, BrokenEvent)
+    by_hand = wire.read('"\ud800"')
+    assert isinstance(by_hand.body, BrokenEvent)
+    assert identity.name(by_hand).startswith("e-")
+
+
+def test_a_byte_order_mark_is_passed_over():
+    assert everything(b"\xef\xbb\xbf" + FILES[0]) == everything(FILES[0])
+
+
+@pytest.mark.parametrize("data", FILES, ids=range(len(FILES)))
+def test_a_file_cut_at_any_byte_is_no_stream_and_says_so(data):
+    whole = len(data.rstrip())
+    for end in range(whole):
+        with pytest.raises(NotAStream) as caught:
+            wire.split(data[:end])
+        assert str(caught.value)
+    for end in range(whole, len(data) + 1):
+        everything(data[:end])
+
+
+TOKENS = [
+    *(b"[", b"]", b"{", b"}", b",", b":", b'"', b"\\", b"null", b"true", b"-", b"1e400", b"NaN"),
+    *(b"\\ud800", b"\xff", b"\xef\xbb\xbf", b"\x00", b"\n", b"`" * 5, b"[" * 200, b"9" * 40),
+    *(b'"type":"turn_start"', b'"id":"c1"', b'"message":[]', b'"reply":{}', b'"metadata":1'),
+]
+
+
+def mutated(data: bytes, dice: random.Random) -> bytes:
+    for _ in range(dice.randint(1, 4)):
+        at, to = sorted(dice.randrange(len(data) + 1) for _ in range(2))
+        match dice.randrange(5):
+            case 0:
+                data = data[:at] + dice.choice(TOKENS) + data[at:]
+            case 1:
+                data = data[:at] + data[min(to, at + 40) :]
+            case 2:
+                data = data[:at] + data[at:to] + data[at:]
+            case 3:
+                data = data[:at] + bytes([dice.randrange(256)]) + data[at + 1 :]
+            case _:
+                data = data.replace(dice.choice(TOKENS), dice.choice(TOKENS), 1)
+    return data[:100_000]
+
+
+def elements_shuffled(dice: random.Random) -> bytes:
+    texts = [text for data in (*FILES, ALL) for text in wire.split(data)]
+    return wire.join(dice.choices(texts, k=dice.randrange(30))).encode()
+
+
+@pytest.mark.skipif(SECONDS <= 0, reason="JPWEB_FUZZ_SECONDS is 0")
+def test_mutated_samples_raise_nothing_but_not_a_stream():
+    dice = random.Random()  # noqa: S311  nothing is kept secret with it
+    end = time.monotonic() + SECONDS
+    data = b""
+    try:
+        while time.monotonic() < end:
+            data = elements_shuffled(dice)
+            everything(data)
+            data = mutated(dice.choice([*FILES, ALL, data]), dice)
+            everything(data)
+    finally:  # pytest shows it where this fails
+        print(f"the last file was {data!r}")
+
+
+PROGRAM = """
+import resource, sys
+from pathlib import Path
+from jpweb.stream import wire
+before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+texts, framing = wire.split_framed(Path(sys.argv[1]).read_bytes())
+broken = sum(wire.read(text).tag == "unknown" for text in texts)
+after = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+print(len(texts), broken, framing == "", (after - before) * 1024)
+"""
+
+
+def test_200_megabytes_take_little_more_than_twice_their_size(tmp_path):
+    file = tmp_path / "events.json"
+    body = "x" * 99_000
+    text = (
+        f'{{\n    "timestamp": "{AT}",\n    "type": "chat_response",\n    "message": "{body}"\n  }}'
+    )
+    count = SIZE // len(text)
+    with file.open("w") as out:
+        out.write("[\n  ")
+        out.writelines([f"{text},\n  "] * (count - 1))
+        out.write(f"{text}\n]\n")
+    try:
+        done = subprocess.run(
+            [sys.executable, "-c", PROGRAM, str(file)], check=True, capture_output=True, text=True
+        )
+    finally:
+        file.unlink()
+    found, broken, own, memory = done.stdout.split()
+    assert (int(found), broken, own) == (count, "0", "True")
+    assert int(memory) < 2.5 * SIZE
