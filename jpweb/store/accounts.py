@@ -54,8 +54,8 @@ def use_link(token: str) -> Person:
         token_hash=_hash(token), used_at=None, expires_at__gt=now, person__is_active=True
     )
     link = fresh.select_related("person").first()
-    unused = SignInLink.objects.filter(pk=link.pk if link else None, used_at=None)
-    if link is None or not unused.update(used_at=now):
+    # By the row's own columns alone: PostgreSQL does not look at a joined table again.
+    if link is None or not SignInLink.objects.filter(pk=link.pk, used_at=None).update(used_at=now):
         raise BadLink("This sign-in link is not valid: it was used, is too old, or is mistyped.")
     return link.person
 

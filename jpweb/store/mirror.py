@@ -14,7 +14,7 @@ from django.utils import timezone
 from jpweb.store import inquiries, journal, plain, upstream, workspace
 from jpweb.store.errors import NoWorkspace
 from jpweb.store.models import Conversation, Workspace
-from jpweb.store.terms import Origin
+from jpweb.store.terms import Origin, Writing
 from jpweb.store.workspace import FoundConversation, Metadata
 from jpweb.stream import timestamps, wire
 from jpweb.stream.census import Census, census
@@ -84,7 +84,8 @@ def mirror(
     folders = list(workspace.conversations(found))
     own = Conversation.objects.filter(workspace=home)
     native = {c.jp_id: c for c in own.filter(origin=Origin.NATIVE)}
-    _take_in([(native[f.jp_id], f) for f in folders if f.jp_id in native], report)
+    if home.writing != Writing.OFF:
+        _take_in([(native[f.jp_id], f) for f in folders if f.jp_id in native], report)
     folders = [folder for folder in folders if folder.jp_id not in native]
     mirrored = own.filter(origin=Origin.MIRRORED)
     there = mirrored.filter(gone_at=None)

@@ -35,7 +35,7 @@ def take_in(conversation: Conversation, folder: FoundConversation) -> int:
         ours = journal.elements(held.pk)
         here, there = identity.anchors(ours), identity.anchors(read)
         common = min(len(here), len(there))
-        if here[:common] == there[:common]:
+        if common and here[:common] == there[:common]:
             return _append(held, folder, [*ours, *read[len(ours) :]], len(ours))
     raise _diverged(conversation, folder, "jp changed on disk what was run here")
 

@@ -41,13 +41,11 @@ class Scene:
     async def elements(self) -> tuple[Element, ...]:
         return await in_store(journal.elements, self.talk.pk)
 
-    async def opened(self) -> Inquiry:
+    async def opened(self) -> Any:
         """Return the one question that waits, once there is one and its call waits for it."""
 
         async def one() -> Inquiry | None:
-            row = await in_store(
-                Inquiry.objects.filter(conversation=self.talk, state="open").first
-            )
+            row = await in_store(Inquiry.objects.filter(conversation=self.talk, state="open").first)
             waits = row is not None and row.pk in desk._woken
             return row if waits else None
 

@@ -75,7 +75,10 @@ async def test_the_second_hears_who_was_first(scene: Scene):
     row = await scene.question()
     await desk.answer(row.pk, "true", decider(scene.ada))
     before = await scene.elements()
-    for late in (desk.answer(row.pk, "false", decider(scene.eve)), desk.decline(row.pk, decider(scene.eve))):
+    for late in (
+        desk.answer(row.pk, "false", decider(scene.eve)),
+        desk.decline(row.pk, decider(scene.eve)),
+    ):
         with pytest.raises(AlreadySettled) as told:
             await late
         assert told.value.inquiry.decider_name == "Ada"
@@ -109,10 +112,13 @@ async def test_declining_is_an_outcome_of_its_own(scene: Scene):
 async def test_a_question_of_a_mirrored_conversation_is_jps_own(scene: Scene):
     await in_store(mirror.mirror, mirror.DEMO, "Demo")
     found = Inquiry.objects.filter(conversation__origin="mirrored")
-    row = await in_store(found.filter(answer_type="boolean").first)
+    row = await in_store(found.filter(answer_type="boolean").earliest, "pk")
     await in_store(found.filter(pk=row.pk).update, state="open")
-    length = row.conversation_id and await in_store(making.length, row.conversation_id)
-    for attempt in (desk.answer(row.pk, "true", decider(scene.ada)), desk.decline(row.pk, decider(scene.ada))):
+    length = await in_store(making.length, row.conversation_id)
+    for attempt in (
+        desk.answer(row.pk, "true", decider(scene.ada)),
+        desk.decline(row.pk, decider(scene.ada)),
+    ):
         with pytest.raises(ReadOnly):
             await attempt
     assert await in_store(making.length, row.conversation_id) == length

@@ -63,9 +63,7 @@ async def test_the_script_asks_and_the_desk_answers(
     assert CANARY not in "".join(str(record.__dict__) for record in caplog.records)
 
 
-async def test_declining_everything_still_ends_well(
-    scene: Scene, monkeypatch: pytest.MonkeyPatch
-):
+async def test_declining_everything_still_ends_well(scene: Scene, monkeypatch: pytest.MonkeyPatch):
     providers.use(monkeypatch)
     run, task = await scene.start()
     for _ in ANSWERS:
@@ -145,9 +143,7 @@ async def test_what_nobody_expected_fails_the_run_and_is_logged(
     ]
 
 
-async def test_a_tool_that_breaks_ends_what_is_open(
-    scene: Scene, monkeypatch: pytest.MonkeyPatch
-):
+async def test_a_tool_that_breaks_ends_what_is_open(scene: Scene, monkeypatch: pytest.MonkeyPatch):
     """Here it is the desk that breaks, while the question is open."""
 
     async def breaks(*_args: Any) -> None:

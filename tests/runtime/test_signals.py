@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import pytest
 from channels.layers import get_channel_layer
 from django.core.management import call_command
 from django.core.management.base import SystemCheckError
 from pytest_django import Settings
 
+from jpweb.agent.outcome import Question
+from jpweb.agent.ports import Answer, Asked, Declined
+from jpweb.agent.providers import PROVIDERS
 from jpweb.agent.providers.scripted import Scripted
-from jpweb.runtime import announce, recorder, wiring
+from jpweb.runtime import announce, layer, recorder, wiring
 from jpweb.runtime.crossing import in_store
 from jpweb.runtime.layer import InProcessLayer
 from jpweb.runtime.prompter import BrowserPrompter
@@ -20,8 +25,6 @@ from jpweb.store.models import Run
 from jpweb.stream.answers import Boolean
 from jpweb.stream.events import ChatResponse
 from jpweb.stream.inquiry import Answered, CancellationReason, Cancelled, InquirySource
-from jpweb.agent.outcome import Question
-from jpweb.agent.ports import Answer, Asked, Declined
 from tests.builders import asked
 from tests.runtime.playing import Scene, done, ear, waiting
 from tests.store import making
@@ -63,7 +66,7 @@ async def test_a_glance_is_had_ten_times_a_second_and_the_end_always(
     monkeypatch: pytest.MonkeyPatch,
 ):
     now = 100.0
-    monkeypatch.setattr(recorder.time, "monotonic", lambda: now)
+    monkeypatch.setattr(recorder, "time", SimpleNamespace(monotonic=lambda: now))
     display = SocketDisplay(7)
     async with ear(announce.conversation_group(7)) as reading:
         for now, text in ((100.0, "a"), (100.05, "ab"), (100.11, "abc"), (100.12, "")):
@@ -106,14 +109,14 @@ async def test_a_question_is_withdrawn_once(scene: Scene):
 
 async def test_the_layer_looks_for_what_expired_once_a_second(monkeypatch: pytest.MonkeyPatch):
     now = 100.0
-    monkeypatch.setattr("jpweb.runtime.layer.time.monotonic", lambda: now)
+    monkeypatch.setattr(layer, "time", SimpleNamespace(monotonic=lambda: now))
     looks: list[float] = []
     monkeypatch.setattr(
         "channels.layers.InMemoryChannelLayer._clean_expired", lambda _self: looks.append(now)
     )
-    layer = InProcessLayer()
+    fresh = InProcessLayer()
     for now in (100.0, 100.5, 101.0, 101.2, 102.5):
-        await layer.send("a", {"type": "x"})
+        await fresh.group_send("a", {"type": "x"})
     assert looks == [100.0, 101.0, 102.5]
     assert isinstance(get_channel_layer(), InProcessLayer)
 
@@ -131,7 +134,7 @@ def test_the_provider_is_the_one_that_was_chosen(settings: Settings):
 def test_another_provider_of_the_table_is_made_by_its_name(
     settings: Settings, monkeypatch: pytest.MonkeyPatch
 ):
-    monkeypatch.setitem(wiring.PROVIDERS, "plain", Scripted)
+    monkeypatch.setitem(PROVIDERS, "plain", Scripted)
     settings.PROVIDER = "plain"
     assert isinstance(wiring.provider(), Scripted)
 

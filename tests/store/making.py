@@ -20,7 +20,7 @@ from jpweb.store.models import (
     Run,
     Workspace,
 )
-from jpweb.store.terms import Origin, Role
+from jpweb.store.terms import Role
 from jpweb.stream import wire
 from jpweb.stream.answers import AnswerType
 from jpweb.stream.events import (
@@ -117,8 +117,6 @@ def tree(root: Path) -> dict[str, tuple[bytes, int]]:
         )
         for path in sorted(root.rglob("*"))
     }
-
-
 
 
 def length(conversation_id: int) -> int:

@@ -120,4 +120,5 @@ def test_the_choices_are_what_occurs(auditor: Person):
 def test_what_never_occurs_finds_nothing(auditor: Person):
     for name in ("reason", "source", "person", "outcome"):
         for value in ("\0", "'", "%", "nothing"):
-            assert not audit.find(auditor.pk, Filters(**{name: value})).exists()
+            given: dict[str, Any] = {name: value}
+            assert not audit.find(auditor.pk, Filters(**given)).exists()

@@ -105,7 +105,11 @@ def test_one_sees_the_workspaces_one_is_in(home: Workspace, reader: Person):
     ids=["apart", "equal", "microseconds", "last", "first", "far"],
 )
 def test_the_pages_cover_every_conversation_once(
-    home: Workspace, reader: Person, monkeypatch: pytest.MonkeyPatch, size: int, more: dict[str, Any]
+    home: Workspace,
+    reader: Person,
+    monkeypatch: pytest.MonkeyPatch,
+    size: int,
+    more: dict[str, Any],
 ):
     monkeypatch.setattr(conversations, "PAGE", size)
     made = make(home, 8, **more)

@@ -135,7 +135,9 @@ def test_what_is_no_person_decides_in_its_own_name(run: Run, kind: str):
     assert (row.decided_by, row.decider, row.decider_name) == (kind, None, "")
 
 
-def test_the_second_response_is_refused_and_leaves_nothing(talk: Conversation, run: Run, ada: Person):
+def test_the_second_response_is_refused_and_leaves_nothing(
+    talk: Conversation, run: Run, ada: Person
+):
     row = making.settle(making.question(run), Answered(True), making.decider(ada))
     length, kept = making.length(talk.pk), list(Inquiry.objects.values())
     with pytest.raises(AlreadySettled) as told:
@@ -253,5 +255,9 @@ def test_rows_are_named_for_people(home: Workspace, talk: Conversation, run: Run
     membership = ada.memberships.get()
     names = [str(each) for each in (home, talk, run, row, entry, membership)]
     assert names[:2] == ["Garden", "A talk"]
-    assert names[3:] == [f"{row.inquiry_id}: open", f"{talk.pk}#0 turn_start", "ada in Garden: responder"]
+    assert names[3:] == [
+        f"{row.inquiry_id}: open",
+        f"{talk.pk}#0 turn_start",
+        "ada in Garden: responder",
+    ]
     assert str(Conversation(jp_id=5)) == "jp-c5"

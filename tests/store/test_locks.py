@@ -133,6 +133,34 @@ def test_a_file_that_exists_is_used_the_silos_first(silo, project, there, used):
         assert held.path == places[used]
 
 
+def test_a_file_that_vanishes_from_the_workspace_is_made_in_the_silo(silo, project, monkeypatch):
+    path = project / "locks" / NAME
+    path.parent.mkdir()
+    path.touch()
+
+    def vanishing(file: Path, flags: int, mode: int = 0o777) -> int:
+        path.unlink(missing_ok=True)
+        return opened(file, flags, mode)
+
+    opened = os.open
+    monkeypatch.setattr(os, "open", vanishing)
+    with locks.lock(silo, project, DS) as held:
+        assert held.path == silo / "locks" / NAME
+
+
+def test_no_descriptor_stays_open_when_a_lock_cannot_be_taken(project, monkeypatch):
+    def flock(descriptor: int, operation: int) -> None:
+        opened.append(descriptor)
+        raise OSError(37, "No locks available")
+
+    opened: list[int] = []
+    monkeypatch.setattr(fcntl, "flock", flock)
+    with pytest.raises(OSError, match="No locks"), locks.lock(None, project, DS):
+        pass
+    with pytest.raises(OSError, match="Bad file descriptor"):
+        os.fstat(opened[0])
+
+
 def test_a_silo_or_workspace_that_is_gone_is_not_made_again(tmp_path, project):
     with pytest.raises(FileNotFoundError), locks.lock(tmp_path / "gone", project, DS):
         pass

@@ -13,7 +13,7 @@ from jpweb.store.mirror import Report
 from jpweb.store.models import Conversation, Inquiry, JournalEntry, Workspace
 from jpweb.store.terms import Origin
 from jpweb.stream import wire
-from jpweb.stream.events import ChatResponse
+from jpweb.stream.events import ChatResponse, EventKind
 from jpweb.stream.inquiry import Answered, InquiryResponse
 from tests.builders import answered, asked, called, element, raw, returned, stream
 from tests.store import making
@@ -22,7 +22,7 @@ from tests.store.making import folder, tree
 pytestmark = pytest.mark.django_db
 REAL = Path(__file__).parents[2].parent / "shared" / "workspace"
 NAME = "17000000000-a-talk"
-KINDS = [called("c"), asked("c.apply.1"), answered("c.apply.1"), returned("c")]
+KINDS: list[EventKind] = [called("c"), asked("c.apply.1"), answered("c.apply.1"), returned("c")]
 
 
 def bytes_of(talk: Conversation) -> bytes:
@@ -283,7 +283,11 @@ def test_hostile_text_breaks_nothing(tmp_path: Path):
     kept = json.dumps([talk.title, talk.labels, row.question, row.answer, row.asker, row.label])
     assert "\\u0000" not in kept
     assert "\\ud800" not in kept
-    assert (row.state, row.decider_name, row.decider_id) == ("answered", "n\N{REPLACEMENT CHARACTER}", None)
+    assert (row.state, row.decider_name, row.decider_id) == (
+        "answered",
+        "n\N{REPLACEMENT CHARACTER}",
+        None,
+    )
     assert again(tmp_path).unchanged == 1
 
 
@@ -310,7 +314,11 @@ def test_a_person_is_believed_in_our_own_events_alone(tmp_path: Path):
 @pytest.mark.parametrize("by", ["x", None, [], 5, {"kind": 5, "name": ["x"], "id": "x"}])
 def test_a_note_of_another_shape_is_no_crash(tmp_path: Path, by: Any):
     metadata = {"jpweb": {"by": by, "label": by}}
-    kinds = [*stream(KINDS[0]), element(KINDS[1], metadata=metadata), element(KINDS[2], metadata=metadata)]
+    kinds = [
+        *stream(KINDS[0]),
+        element(KINDS[1], metadata=metadata),
+        element(KINDS[2], metadata=metadata),
+    ]
     folder(tmp_path, NAME, kinds)
     assert again(tmp_path).problems == []
     assert Inquiry.objects.get().decider_id is None

@@ -6,6 +6,7 @@ import os
 from collections import Counter
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from threading import Barrier
 from typing import Any
 
@@ -15,7 +16,7 @@ from django.db import connection, connections
 from jpweb.store import accounts, conversations, journal, mirror, runs
 from jpweb.store.errors import AlreadyRunning, AlreadySettled, BadLink, LastOwner
 from jpweb.store.inquiries import Decider
-from jpweb.store.models import Inquiry, JournalEntry, Membership, Run
+from jpweb.store.models import Conversation, Inquiry, JournalEntry, Membership, Run
 from jpweb.store.terms import Role
 from jpweb.stream.events import ChatResponse
 from jpweb.stream.inquiry import Answered, CancellationReason
@@ -103,15 +104,18 @@ def test_conversations_begun_at_once_all_begin():
     assert len({talk.jp_id for talk in home.conversations.all()}) == MANY
 
 
+def close_or_answer(row: Inquiry, number: int) -> None:
+    assert row.run is not None
+    if number:
+        runs.close(row.run, CancellationReason.LOST)
+    else:
+        making.settle(row, Answered(True))
+
+
 def test_an_answer_and_the_end_of_its_run_do_not_hurt_each_other():
     for _ in range(5):
         row = making.question(making.running(making.conversation(making.workspace())))
-        assert row.run is not None
-        acts: list[Callable[[], Any]] = [
-            lambda row=row: runs.close(row.run, CancellationReason.LOST),
-            lambda row=row: making.settle(row, Answered(True)),
-        ]
-        ends = at_once(2, lambda n, acts=acts: acts[n]())
+        ends = at_once(2, partial(close_or_answer, row))
         row.refresh_from_db()
         lost = row.state == "cancelled"
         assert ends == ({"won": 1, AlreadySettled.__name__: 1} if lost else {"won": 2})
@@ -121,6 +125,6 @@ def test_two_passes_over_one_workspace_agree():
     ends = at_once(2, lambda _: mirror.mirror(mirror.DEMO, "Demo"))
     assert ends["won"] >= 1
     mirror.mirror(mirror.DEMO, "Demo")
-    for talk in conversations.Conversation.objects.all():
+    for talk in Conversation.objects.all():
         assert making.length(talk.pk) == talk.length
     assert Inquiry.objects.count() == len(set(Inquiry.objects.values_list("anchor", flat=True)))

@@ -251,7 +251,7 @@ def test_the_data_folder_is_where_jp_keeps_it(
     for name in ("JP_USER_DATA_DIR", "XDG_DATA_HOME"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("HOME", "/home/ada")
-    monkeypatch.setattr(silo.sys, "platform", "linux")
+    monkeypatch.setattr("sys.platform", "linux")
     for name, value in variables.items():
         monkeypatch.setenv(name, value)
     assert silo.user_data() == Path(expected)
@@ -261,7 +261,7 @@ def test_on_a_mac_it_is_in_the_library(monkeypatch: pytest.MonkeyPatch):
     for name in ("JP_USER_DATA_DIR", "XDG_DATA_HOME"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("HOME", "/Users/ada")
-    monkeypatch.setattr(silo.sys, "platform", "darwin")
+    monkeypatch.setattr("sys.platform", "darwin")
     assert silo.user_data() == Path("/Users/ada/Library/Application Support/jp")
 
 

@@ -10,9 +10,9 @@ from django.contrib.auth.models import AnonymousUser
 from jpweb.asgi import application
 from jpweb.runtime import announce
 from jpweb.runtime.crossing import in_store
-from jpweb.store import inquiries, journal
-from jpweb.store.terms import Role, RunState
+from jpweb.store import journal
 from jpweb.store.models import Membership, Run
+from jpweb.store.terms import RunState
 from jpweb.stream.events import ChatResponse, TurnStart
 from jpweb.stream.inquiry import Answered
 from tests.builders import returned
@@ -200,11 +200,29 @@ async def test_what_is_being_received_is_shown_as_it_is(lasting: World):
 
 @pytest.mark.parametrize(
     "text",
-    [" ", "{", "[]", "1", '"x"', "null", '{"shown": 1}', '{"shown": ["x"]}', '{"shown": [null]}']
-    + ['{"conversation": "x"}', '{"conversation": {}}', '{"conversation": -1}', '{"shown": [[]]}']
-    + ['{"length": "x"}', '{"length": Infinity}', '{"length": NaN}', '{"length": -1}']
-    + ['{"conversation": 1e30}', f'{{"conversation": {"9" * 200}}}', f'{{"shown": [{2**63}]}}']
-    + ["[" * 100_000],
+    [
+        " ",
+        "{",
+        "[]",
+        "1",
+        '"x"',
+        "null",
+        '{"shown": 1}',
+        '{"shown": ["x"]}',
+        '{"shown": [null]}',
+        '{"conversation": "x"}',
+        '{"conversation": {}}',
+        '{"conversation": -1}',
+        '{"shown": [[]]}',
+        '{"length": "x"}',
+        '{"length": Infinity}',
+        '{"length": NaN}',
+        '{"length": -1}',
+        '{"conversation": 1e30}',
+        f'{{"conversation": {"9" * 200}}}',
+        f'{{"shown": [{2**63}]}}',
+        "[" * 100000,
+    ],
 )
 async def test_a_word_that_cannot_be_read_closes(lasting: World, text: str):
     async with page(lasting.people["owner"]) as socket:
@@ -274,9 +292,10 @@ async def test_entries_that_were_replaced_bring_the_whole_transcript(lasting: Wo
 
 async def test_signals_reach_both_of_two_pages(lasting: World):
     says = await in_store(shows, lasting)
-    async with page(lasting.people["owner"], **says) as one, page(
-        lasting.people["owner"], **says
-    ) as two:
+    async with (
+        page(lasting.people["owner"], **says) as one,
+        page(lasting.people["owner"], **says) as two,
+    ):
         await one.everything()
         await two.everything()
         await append(lasting, ChatResponse("message", "A word"))

@@ -7,7 +7,6 @@ from unittest.mock import AsyncMock
 from urllib.parse import parse_qs, urlencode
 
 import pytest
-from django.http import HttpResponse
 from django.utils import timezone
 
 from jpweb.runtime import runs
@@ -22,9 +21,9 @@ from tests.web.world import World, signed_in
 HTMX = {"HX-Request": "true"}
 
 
-def get(world: World, who: str = "reader", htmx: bool = False, **given: Any) -> HttpResponse:
+def get(world: World, who: str = "reader", htmx: bool = False, **given: Any) -> Any:
     headers = HTMX if htmx else {}
-    response: HttpResponse = world.client(who).get(f"/?{urlencode(given)}", headers=headers)
+    response = world.client(who).get(f"/?{urlencode(given)}", headers=headers)
     assert response.status_code == 200
     return response
 
@@ -33,7 +32,7 @@ def rows(page: Page) -> list[Tag]:
     return [tag for tag in page if "data-conversation" in tag]
 
 
-def titles(response: HttpResponse) -> list[str]:
+def titles(response: Any) -> list[str]:
     links = [tag for tag in read(response) if tag.get("class") == "row-link"]
     return [tag.text.removeprefix("★Pinned: ").strip() for tag in links]
 
@@ -68,11 +67,12 @@ def test_a_row_shows_labels_pins_and_problems(world: World):
 
 
 def test_pinned_ones_come_first_and_archived_ones_on_request(world: World):
-    for name, values in {
+    changed: dict[str, dict[str, Any]] = {
         "pinned": {"pinned_at": timezone.now()},
         "stored": {"archived": True},
         "other": {},
-    }.items():
+    }
+    for name, values in changed.items():
         made = making.conversation(world.home, name)
         Conversation.objects.filter(pk=made.pk).update(**values)
     assert titles(get(world)) == ["pinned", "other", "A talk"]
@@ -117,11 +117,14 @@ def test_the_pages_cover_every_conversation_once(world: World, monkeypatch: pyte
     monkeypatch.setattr(conversations, "PAGE", 3)
     for n in range(10):
         making.conversation(world.home, f"talk {n}")
-    seen, given = [], {"q": "talk"}
+    seen: list[str] = []
+    given: dict[str, Any] = {"q": "talk"}
     for _ in range(10):
         response = get(world, **given)
         seen += titles(response)
-        more = [t["href"] for t in read(response) if t.text == "Older conversations" and t.tag == "a"]
+        more = [
+            t["href"] for t in read(response) if t.text == "Older conversations" and t.tag == "a"
+        ]
         if not more:
             break
         given = {key: value[0] for key, value in parse_qs(more[0].lstrip("?")).items()}
@@ -129,7 +132,9 @@ def test_the_pages_cover_every_conversation_once(world: World, monkeypatch: pyte
     assert len(seen) == len(set(seen)) == 11
 
 
-@pytest.mark.parametrize("before", ["x", "nan_1", "inf_1", "1e99_1", "_", "-1e12_5", "1_" + "9" * 30])
+@pytest.mark.parametrize(
+    "before", ["x", "nan_1", "inf_1", "1e99_1", "_", "-1e12_5", "1_" + "9" * 30]
+)
 def test_an_odd_continuation_is_no_crash(world: World, before: str):
     get(world, before=before)
 
@@ -154,9 +159,8 @@ def started(monkeypatch: pytest.MonkeyPatch) -> AsyncMock:
     return stub
 
 
-def begin(world: World, who: str = "responder", **data: Any) -> HttpResponse:
-    response: HttpResponse = world.client(who).post("/conversations/new", data)
-    return response
+def begin(world: World, who: str = "responder", **data: Any) -> Any:
+    return world.client(who).post("/conversations/new", data)
 
 
 def test_a_conversation_begins_with_what_is_said(world: World, started: AsyncMock):
@@ -173,8 +177,11 @@ def test_a_conversation_begins_with_what_is_said(world: World, started: AsyncMoc
 
 @pytest.mark.parametrize(
     ("data", "said"),
-    [({}, "Choose a workspace."), ({"text": "Hi"}, "Choose a workspace.")]
-    + [({"workspace": "1e9", "text": "Hi <b>"}, "Choose a workspace.")],
+    [
+        ({}, "Choose a workspace."),
+        ({"text": "Hi"}, "Choose a workspace."),
+        ({"workspace": "1e9", "text": "Hi <b>"}, "Choose a workspace."),
+    ],
 )
 def test_without_a_workspace_nothing_begins(
     world: World, started: AsyncMock, data: dict[str, str], said: str
@@ -191,7 +198,7 @@ def test_without_a_workspace_nothing_begins(
 def test_nobody_begins_in_a_workspace_of_others(world: World, started: AsyncMock):
     for who, home in (("rival", world.home), ("responder", world.elsewhere)):
         assert begin(world, who, workspace=home.pk, text="Hi").status_code == 422
-    making.Membership.objects.create(
+    Membership.objects.create(
         person=world.people["responder"], workspace=world.elsewhere, role=Role.READER
     )
     assert begin(world, workspace=world.elsewhere.pk, text="Hi").status_code == 422

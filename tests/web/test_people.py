@@ -3,7 +3,6 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from django.http import HttpResponse
 from django.test import Client
 
 from jpweb.store import accounts
@@ -14,16 +13,15 @@ from tests.web.reading import read
 from tests.web.world import World
 
 
-def post(world: World, path: str, **data: Any) -> HttpResponse:
-    response: HttpResponse = world.client("owner").post(path, data)
-    return response
+def post(world: World, path: str, **data: Any) -> Any:
+    return world.client("owner").post(path, data)
 
 
-def invite(world: World, **data: Any) -> HttpResponse:
+def invite(world: World, **data: Any) -> Any:
     return post(world, f"/workspaces/{world.home.pk}/people/invite", **data)
 
 
-def shown_link(response: HttpResponse) -> str:
+def shown_link(response: Any) -> str:
     return read(response).one(**{"data-link": ""}).text
 
 
@@ -77,7 +75,10 @@ def test_somebody_with_an_account_gets_a_role_and_no_link(world: World):
     data = {"name": "rival", "role": "10"}
     page = client.post(f"/workspaces/{world.home.pk}/people/invite", data, follow=True)
     assert roles(world)["rival"] == Role.READER
-    assert "has an account already" in read(page).one(role="status", **{"class": "notice success"}).text
+    assert (
+        "has an account already"
+        in read(page).one(role="status", **{"class": "notice success"}).text
+    )
     assert not read(page).all(**{"data-link": ""})
 
 

@@ -6,7 +6,6 @@ import logging
 from typing import Any
 
 import pytest
-from django.http import HttpResponse
 
 from jpweb.runtime import desk
 from jpweb.store import inquiries
@@ -22,13 +21,10 @@ CANARY = "canary-90c2"
 HTMX = {"HX-Request": "true"}
 
 
-def post(world: World, row: Inquiry, how: str, who: str = "responder", **more: Any) -> HttpResponse:
+def post(world: World, row: Inquiry, how: str, who: str = "responder", **more: Any) -> Any:
     """Answer or decline; ``answer`` is what is typed, ``htmx`` how it is sent."""
     headers = HTMX if more.pop("htmx", False) else {}
-    response: HttpResponse = world.client(who).post(
-        f"/questions/{row.pk}/{how}", more, headers=headers
-    )
-    return response
+    return world.client(who).post(f"/questions/{row.pk}/{how}", more, headers=headers)
 
 
 def test_an_answer_by_htmx_gives_the_settled_card(world: World):
@@ -89,9 +85,7 @@ def test_the_loser_of_a_race_sees_who_was_first(world: World, how: str, htmx: bo
 
 
 @pytest.mark.parametrize("htmx", [True, False])
-def test_a_secret_never_comes_back(
-    world: World, htmx: bool, caplog: pytest.LogCaptureFixture
-):
+def test_a_secret_never_comes_back(world: World, htmx: bool, caplog: pytest.LogCaptureFixture):
     caplog.set_level(logging.DEBUG)
     unheard = making.question(world.run, Secret(), "Passphrase?")
     settled = making.settle(making.question(world.run, Secret()), Redacted())
@@ -160,7 +154,7 @@ def test_every_form_has_its_token_and_works_without_scripts(world: World):
     (form,) = [tag for tag in page if tag.get("action") == f"/questions/{world.question.pk}/answer"]
     assert form["method"] == "post"
     inside = [tag for tag in page if form in tag.parents]
-    assert [tag["value"] for tag in inside if tag.get("name") == "csrfmiddlewaretoken"][0]
+    assert next(tag["value"] for tag in inside if tag.get("name") == "csrfmiddlewaretoken")
     assert [tag["value"] for tag in inside if tag.get("type") == "radio"] == ["true", "false"]
     assert f"/questions/{world.question.pk}/decline" in [tag.get("formaction") for tag in inside]
 

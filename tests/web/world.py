@@ -18,9 +18,7 @@ class World:
 
     def __init__(self) -> None:
         self.home, self.elsewhere = making.workspace("Garden"), making.workspace("Elsewhere")
-        self.people = {
-            name: making.person(name, role, self.home) for name, role in MEMBERS.items()
-        }
+        self.people = {name: making.person(name, role, self.home) for name, role in MEMBERS.items()}
         self.people["outsider"] = making.person("outsider")
         self.people["rival"] = making.person("rival", Role.OWNER, self.elsewhere)
         self.talk = making.conversation(self.home, "A talk", self.people["owner"])

@@ -1,18 +1,20 @@
-"""Write a conversation again and again, killed one step later each time.
+"""Write a conversation again and again, killed a little later each time.
 
-``BEFORE AFTER`` are folders: of BEFORE, which holds ``call.json``, AFTER gets one copy a kill,
-named for the step before which the process died, and last one that was written to its end.
+``BEFORE AFTER`` are folders: of BEFORE, which holds ``call.json``, AFTER gets one copy a kill and
+``whole``, which was written to its end. Deaths are before each step and in the middle of writes.
 A step is whatever changes the disk: Python's audit events say so, no hook in the product does.
+In the middle of a write the system kills who goes beyond the size that a file may have.
 """
 
 from __future__ import annotations
 
 import json
 import os
+import resource
 import shutil
 import signal
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from itertools import count
 from pathlib import Path
 from typing import Any
@@ -58,23 +60,36 @@ def die_before(step: int) -> None:
     sys.addaudithook(watch)
 
 
-def survives(root: Path, step: int) -> bool:
+def die_within_files_beyond(size: int) -> None:
+    signal.signal(signal.SIGXFSZ, signal.SIG_DFL)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size, resource.RLIM_INFINITY))
+
+
+def survives(root: Path, die: Callable[[int], None], when: int) -> bool:
     child = os.fork()
     if not child:
-        die_before(step)
+        die(when)
         write(root)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
         os._exit(0)
     status = os.waitpid(child, 0)[1]
     if os.WIFEXITED(status) and status:
-        raise SystemExit(f"step {step} failed")
+        raise SystemExit(f"{root} failed")
     return os.WIFEXITED(status)
 
 
+def deaths(before: Path, after: Path, die: Callable[[int], None], whens: Iterable[int]) -> Path:
+    """Die later and later until the writing survives; return its copy."""
+    for when in whens:
+        root = shutil.copytree(before, after / f"{die.__name__}_{when:04}", symlinks=True)
+        if survives(root, die, when):
+            return root
+    raise SystemExit("it was always killed")
+
+
 def main(before: Path, after: Path) -> None:
-    for step in count(1):
-        root = shutil.copytree(before, after / f"{step:03}", symlinks=True)
-        if survives(root, step):
-            return
+    shutil.rmtree(deaths(before, after, die_within_files_beyond, count(0, 25)))
+    deaths(before, after, die_before, count(1)).rename(after / "whole")
 
 
 if __name__ == "__main__":
