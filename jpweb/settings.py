@@ -170,6 +170,10 @@ LOGGING = {
     "formatters": {"line": {"format": "{asctime} {levelname} {name}: {message}", "style": "{"}},
     "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": "line"}},
     # It reports every attempt to connect; the error that ends them says enough.
-    "loggers": {"psycopg.pool": {"level": "ERROR"}},
+    "loggers": {
+        "psycopg.pool": {"level": "ERROR"},
+        # A refusal is an answer; with its traceback it would look like a fault.
+        "django.request": {"level": "ERROR"},
+    },
     "root": {"handlers": ["stderr"], "level": env.str("JPWEB_LOG_LEVEL", default="WARNING")},
 }

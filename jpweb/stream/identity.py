@@ -15,7 +15,6 @@ element that somebody mends.
 
 from __future__ import annotations
 
-import base64
 import hashlib
 import json
 import re
@@ -68,8 +67,7 @@ def name(element: Element) -> str:
             says = value
         case _:
             says = element.raw
-    digest = hashlib.blake2b(_canonical(says), digest_size=10).digest()
-    return f"e-{base64.b32encode(digest).decode().lower()}"
+    return f"e-{hashlib.blake2b(_canonical(says), digest_size=9).hexdigest()}"
 
 
 def by_event_id(elements: Sequence[Element]) -> dict[str, int]:

@@ -26,7 +26,11 @@ def parse(text: str) -> datetime | None:
 def instant(text: str) -> str:
     """Return a spelling that two texts share when they mean the same nanosecond."""
     exact = _exact(text)
-    return f"{exact[0].replace(microsecond=0).isoformat()}.{exact[1]}" if exact else text
+    if exact is None:
+        return text
+    if _WRITTEN.fullmatch(text):
+        return f"{text[:19]}.{exact[1]}"
+    return f"{exact[0].replace(microsecond=0, tzinfo=None).isoformat(' ')}.{exact[1]}"
 
 
 def written(moment: datetime) -> str:

@@ -65,11 +65,11 @@ async def test_what_could_not_be_recorded_is_not_told(scene: Scene):
 async def test_a_glance_is_had_ten_times_a_second_and_the_end_always(
     monkeypatch: pytest.MonkeyPatch,
 ):
-    now = 100.0
-    monkeypatch.setattr(recorder, "time", SimpleNamespace(monotonic=lambda: now))
+    clock = SimpleNamespace(now=0.0)
+    monkeypatch.setattr(recorder, "time", SimpleNamespace(monotonic=lambda: clock.now))
     display = SocketDisplay(7)
     async with ear(announce.conversation_group(7)) as reading:
-        for now, text in ((100.0, "a"), (100.05, "ab"), (100.11, "abc"), (100.12, "")):
+        for clock.now, text in ((100.0, "a"), (100.05, "ab"), (100.11, "abc"), (100.12, "")):
             await display.partial("message", text)
         heard = [await reading() for _ in range(4)]
     assert [said and said["text"] for said in heard] == ["a", "abc", "", None]
@@ -108,14 +108,14 @@ async def test_a_question_is_withdrawn_once(scene: Scene):
 
 
 async def test_the_layer_looks_for_what_expired_once_a_second(monkeypatch: pytest.MonkeyPatch):
-    now = 100.0
-    monkeypatch.setattr(layer, "time", SimpleNamespace(monotonic=lambda: now))
+    clock = SimpleNamespace(now=0.0)
+    monkeypatch.setattr(layer, "time", SimpleNamespace(monotonic=lambda: clock.now))
     looks: list[float] = []
     monkeypatch.setattr(
-        "channels.layers.InMemoryChannelLayer._clean_expired", lambda _self: looks.append(now)
+        "channels.layers.InMemoryChannelLayer._clean_expired", lambda _self: looks.append(clock.now)
     )
     fresh = InProcessLayer()
-    for now in (100.0, 100.5, 101.0, 101.2, 102.5):
+    for clock.now in (100.0, 100.5, 101.0, 101.2, 102.5):
         await fresh.group_send("a", {"type": "x"})
     assert looks == [100.0, 101.0, 102.5]
     assert isinstance(get_channel_layer(), InProcessLayer)

@@ -60,11 +60,10 @@ async def test_a_pass_that_finds_nothing_tells_nobody(root: Path):
 
 
 async def test_a_workspace_that_went_away_is_a_line_in_the_log(
-    root: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
 ):
     caplog.set_level(logging.WARNING)
-    root.rename(tmp_path / "away")
-    await watching.refresh(root, lambda _report: None)
+    await watching.refresh(tmp_path / "away", lambda _report: None)
     assert "cannot be mirrored" in caplog.text
 
 

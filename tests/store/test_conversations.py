@@ -173,3 +173,32 @@ def test_those_begun_in_one_instant_have_ids_of_their_own(home: Workspace, reade
     assert {talk.origin for talk in made} == {Origin.NATIVE}
     assert {len(talk.title) for talk in made} == {500}
     assert made[0].started_by == reader
+
+
+def test_one_is_found_by_the_names_that_jp_gives_it(home: Workspace):
+    (made,) = make(home, 1)
+    for spelling in ("1", "jp-c1", " jp-c1 ", "jp-c1-abcde"):
+        assert conversations.by_jp_id(spelling) == made
+
+
+@pytest.mark.parametrize(
+    ("spelling", "said"),
+    [
+        ("x", "is no id"),
+        ("", "is no id"),
+        ("9" * 30, "is no id"),
+        ("jp-c2", "No conversation here"),
+        ("jp-c1-zzzzz", "No conversation here"),
+    ],
+)
+def test_a_name_that_names_nothing_is_told(home: Workspace, spelling: str, said: str):
+    make(home, 1)
+    with pytest.raises(UnknownConversation, match=said):
+        conversations.by_jp_id(spelling)
+
+
+def test_a_name_that_names_several_is_told(home: Workspace):
+    make(home, 1)
+    make(making.workspace("Other"), 1)
+    with pytest.raises(UnknownConversation, match=r"Several workspaces have 1: .*Garden.*Other"):
+        conversations.by_jp_id("1")

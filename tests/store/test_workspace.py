@@ -81,7 +81,17 @@ def test_conversations_come_by_id_the_archived_ones_marked(root: Path):
 
 
 @pytest.mark.parametrize(
-    "name", [".trash", "notes", "x17000000000-a", "١٧-a", "-17", "17 -a", "9" * 40 + "-big", ""]
+    "name",
+    [
+        ".trash",
+        "notes",
+        "x17000000000-a",
+        "\N{ARABIC-INDIC DIGIT ONE}-a",
+        "-17",
+        "17 -a",
+        "9" * 40 + "-big",
+        "",
+    ],
 )
 def test_what_is_no_conversation_is_passed_over(root: Path, name: str):
     (root / ".jp" / "conversations" / name).mkdir(exist_ok=True)

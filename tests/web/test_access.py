@@ -7,7 +7,7 @@ from typing import Any
 from unittest.mock import AsyncMock
 
 import pytest
-from django.test import Client
+from django.test import AsyncClient, Client
 from django.urls import reverse
 
 from jpweb import urls
@@ -58,6 +58,7 @@ ROUTES = {
     "audit": somewhere(Role.AUDITOR),
     "audit-csv": somewhere(Role.AUDITOR),
     "people": member("workspace", Role.OWNER),
+    "writing": member("workspace", Role.OWNER, 302, method="post", data=(("writing", "off"),)),
     "people-invite": member(
         "workspace", Role.OWNER, method="post", data=(("name", "Eve"), ("role", "10"))
     ),
@@ -184,3 +185,15 @@ def test_a_missing_page_is_told_in_our_own_words(db: None):
     response = Client().get("/no/such/page")
     assert response.status_code == 404
     assert "or it is not yours to see" in response.content.decode()
+
+
+async def test_pages_stay_private_on_the_way_that_servers_take(lasting: World):
+    client = AsyncClient()
+    await client.aforce_login(lasting.people["reader"])
+    response = await client.get("/")
+    assert (response.status_code, response["Cache-Control"]) == (200, "private, no-cache")
+
+
+def test_an_export_in_a_format_that_is_none_is_missing(world: World):
+    path = address("conversation-export", world, format_name="novel")
+    assert world.client("auditor").get(path).status_code == 404

@@ -34,7 +34,9 @@ def test_the_page_lists_who_is_here_the_highest_role_first(world: World):
     page = read(world.client("owner").get(f"/workspaces/{world.home.pk}/people"))
     named = [tag["data-member"] for tag in page if "data-member" in tag]
     assert named == ["owner", "auditor", "responder", "reader"]
-    chosen = [tag.text for tag in page if tag.tag == "option" and "selected" in tag]
+    selects = [tag for tag in page.all(name="role") if tag.parents[-2].tag == "td"]
+    inside = [tag for tag in page if tag.parents and tag.parents[-1] in selects]
+    chosen = [tag.text for tag in inside if "selected" in tag]
     assert chosen == named
     assert "no-store" not in page.text
 
@@ -138,3 +140,20 @@ def test_the_refusal_is_told_on_the_next_page(world: World):
     client = world.client("owner")
     response = client.post(f"/memberships/{world.member('owner').pk}/remove")
     assert "keeps at least one owner" in read(client.get(response["Location"])).text
+
+
+@pytest.mark.parametrize("chosen", ["", "novel", "OFF"])
+def test_a_choice_of_writing_that_is_none_is_told(world: World, chosen: str):
+    client = world.client("owner")
+    address = f"/workspaces/{world.home.pk}/writing"
+    page = read(client.post(address, {"writing": chosen}, follow=True))
+    assert "Choose one of the three" in page.text
+
+
+def test_not_to_write_is_a_choice(world: World):
+    client = world.client("owner")
+    address = f"/workspaces/{world.home.pk}/writing"
+    page = read(client.post(address, {"writing": "off"}, follow=True))
+    assert f"Writing into {world.home.root}" in page.text
+    world.home.refresh_from_db()
+    assert world.home.writing == "off"

@@ -264,7 +264,7 @@ def test_an_event_that_is_not_there_is_missing(world: World):
 
 
 def test_a_conversation_that_cannot_be_read_says_why(world: World):
-    Conversation.objects.update(problem="events.json: gone <b>")
+    Conversation.objects.update(problem="events.json: gone <b>", origin="mirrored")
     alert = read(world.client("reader").get(url(world.talk))).one(role="alert")
     assert "events.json: gone <b>" in alert.text
     assert "was read earlier" in alert.text

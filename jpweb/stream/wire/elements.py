@@ -25,7 +25,7 @@ from jpweb.stream.events import (
     UnknownEvent,
 )
 from jpweb.stream.inquiry import Answered, InquiryRequest, InquiryResponse
-from jpweb.stream.kinds import Fields, check_storable, mapping, text
+from jpweb.stream.kinds import Fields, check_storable, mapping, may_be_deep, text
 from jpweb.stream.wire import layouts
 
 
@@ -39,7 +39,8 @@ def read(raw: str) -> Element:
     tag = tag if isinstance(tag, str) else "unknown"
     layout = None if tag in KINDS else layouts.recognise(value)
     try:
-        check_storable(value)
+        if may_be_deep(raw):
+            check_storable(value)
         return Element(raw, layouts.read(layout, value) if layout else _body(tag, value))
     except BrokenElement as problem:
         return Element(raw, BrokenEvent(layout or tag, str(problem)))
