@@ -162,14 +162,14 @@ def _take(paths: Sequence[Path]) -> tuple[Path, int]:
         descriptor = _open(path, create=path == paths[0])
         if descriptor is None:
             continue
+        taken = False
         try:
             taken = _grip(paths, path, descriptor)
-        except BaseException:
-            os.close(descriptor)
-            raise
+        finally:
+            if not taken:
+                os.close(descriptor)
         if taken:
             return path, descriptor
-        os.close(descriptor)
     raise Held(Holder())
 
 

@@ -75,7 +75,7 @@ class Scene:
 async def eventually(look: Callable[[], Awaitable[Any]]) -> Any:
     """Return the first thing that is found. Raises TimeoutError."""
     async with asyncio.timeout(SOON):
-        while not (found := await look()):  # noqa: ASYNC110  it is looked for in the database
+        while not (found := await look()):  # noqa: ASYNC110  # it is looked for in the database
             await asyncio.sleep(0.005)
         return found
 

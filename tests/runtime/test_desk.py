@@ -12,7 +12,7 @@ from jpweb.store.errors import AlreadySettled, ReadOnly, UnknownInquiry
 from jpweb.store.models import Inquiry
 from jpweb.stream.answers import Boolean, Option, Secret, Select, Text
 from jpweb.stream.errors import Unfit
-from jpweb.stream.inquiry import Answered
+from jpweb.stream.inquiry import Answered, InquiryResponse
 from tests.runtime.playing import Scene, done, ear, waiting
 from tests.store import making
 from tests.store.making import decider
@@ -43,7 +43,7 @@ async def test_the_waiting_call_gets_the_typed_value(
     assert type(got.answer) is type(value)
     assert (settled.decider_id, settled.decider_name) == (scene.ada.pk, "Ada")
     last = (await scene.elements())[-1].kind
-    assert last.outcome == Answered(value)  # type: ignore[union-attr]
+    assert last == InquiryResponse(row.inquiry_id, Answered(value))
 
 
 async def test_an_answer_needs_no_call_that_waits_here(scene: Scene):

@@ -13,7 +13,7 @@ from jpweb.store import conversations, journal
 from jpweb.store import runs as stored
 from jpweb.store.errors import AlreadyRunning, AlreadySettled, ReadOnly
 from jpweb.store.models import Conversation, Inquiry, Run
-from jpweb.stream.events import ChatResponse, ToolCallResponse
+from jpweb.stream.events import ChatRequest, ChatResponse, ToolCallResponse
 from jpweb.stream.inquiry import CancellationReason
 from tests.runtime import providers
 from tests.runtime.playing import Scene, done, ear
@@ -58,7 +58,7 @@ async def test_the_script_asks_and_the_desk_answers(
     assert isinstance(said, ChatResponse)
     assert "`true` (boolean)" in said.content
     assert "fräulein.md" in said.content
-    assert read[1].kind.author == "Ada"  # type: ignore[union-attr]
+    assert read[1].kind == ChatRequest("Let us begin", author="Ada")
     assert CANARY not in await scene.texts()
     assert CANARY not in "".join(str(record.__dict__) for record in caplog.records)
 
@@ -195,7 +195,8 @@ async def test_one_turn_at_a_time(scene: Scene, monkeypatch: pytest.MonkeyPatch)
     providers.use(monkeypatch, providers.Says())
     _, task = await scene.start("Now")
     await done(task)
-    said = [e.kind.content for e in await scene.elements() if e.tag == "chat_request"]  # type: ignore[union-attr]
+    kinds = [element.kind for element in await scene.elements()]
+    said = [kind.content for kind in kinds if isinstance(kind, ChatRequest)]
     assert said == ["Begin", "Now"]
 
 
@@ -253,5 +254,5 @@ async def test_the_title_and_the_text_are_kept_as_said(
     _, task = await scene.start("NUL \x00 and <b>")
     await done(task)
     read = await in_store(journal.elements, scene.talk.pk)
-    assert read[1].kind.content == "NUL \x00 and <b>"  # type: ignore[union-attr]
+    assert read[1].kind == ChatRequest("NUL \x00 and <b>", author="Ada")
     assert (await in_store(conversations.get, scene.talk.pk)).turns == 1

@@ -13,7 +13,7 @@ from jpweb.store.errors import AlreadySettled
 from jpweb.store.inquiries import Decider
 from jpweb.store.models import Inquiry
 from jpweb.stream.answers import Secret
-from jpweb.stream.inquiry import Redacted
+from jpweb.stream.inquiry import InquiryResponse, Redacted
 from tests.runtime.playing import Scene, done, waiting
 from tests.store import making
 from tests.store.making import decider
@@ -28,7 +28,7 @@ async def test_the_call_that_waits_has_the_secret_and_the_record_says_redacted(s
     settled = await desk.answer(row.pk, CANARY, decider(scene.ada))
     assert await done(call) == CANARY
     assert (settled.state, settled.answer, settled.decider_name) == ("redacted", None, "Ada")
-    assert (await scene.elements())[-1].kind.outcome == Redacted()  # type: ignore[union-attr]
+    assert (await scene.elements())[-1].kind == InquiryResponse(row.inquiry_id, Redacted())
 
 
 async def test_without_a_call_the_secret_is_dropped_and_nothing_recorded(scene: Scene):

@@ -14,7 +14,7 @@ from jpweb.agent.outcome import Question
 from jpweb.agent.ports import Answer, Asked, Declined
 from jpweb.agent.providers import PROVIDERS
 from jpweb.agent.providers.scripted import Scripted
-from jpweb.runtime import announce, layer, recorder, wiring
+from jpweb.runtime import announce, desk, layer, recorder, wiring
 from jpweb.runtime.crossing import in_store
 from jpweb.runtime.layer import InProcessLayer
 from jpweb.runtime.prompter import BrowserPrompter
@@ -79,7 +79,8 @@ def asking(inquiry_id: str) -> Asked:
     return Asked(inquiry_id, Question("q", "Go on?", Boolean()), InquirySource.tool("t"), "t", None)
 
 
-async def test_the_prompter_gives_what_the_desk_got(scene: Scene):
+async def test_the_prompter_gives_what_the_desk_got(scene: Scene, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(desk, "LOOK_AGAIN", 0.01)
     row = await scene.question()
     prompter = BrowserPrompter(scene.talk.pk, lambda: Decider("system"))
     assert await prompter.reachable() is True

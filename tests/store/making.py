@@ -69,10 +69,10 @@ def running(talk: Conversation, starter: Person | None = None, holder: str = HOL
     return run
 
 
-def question(run: Run, type: AnswerType | None = None, text: str = "Go on?") -> Inquiry:  # noqa: A002
+def question(run: Run, kind: AnswerType | None = None, text: str = "Go on?") -> Inquiry:
     """Return the row of a new question that the run holds open."""
     inquiry_id = f"call_1.q{next(_numbers)}.1"
-    journal.append(run.conversation_id, [event(asked(inquiry_id, text, type=type))], run)
+    journal.append(run.conversation_id, [event(asked(inquiry_id, text, type=kind))], run)
     return inquiries.get(inquiries.by_stream_id(run.conversation_id, inquiry_id).pk)
 
 

@@ -13,11 +13,18 @@ from jpweb.store.errors import (
 )
 from jpweb.store.inquiries import Decider
 from jpweb.store.models import Conversation, Inquiry, JournalEntry, Person, Run, Workspace
-from jpweb.store.terms import Role
+from jpweb.store.terms import Role, RunState
 from jpweb.stream import identity
 from jpweb.stream.answers import Secret
 from jpweb.stream.events import ChatResponse, ToolCallResponse, TurnStart
-from jpweb.stream.inquiry import Answered, CancellationReason, Cancelled, InquiryResponse, Redacted
+from jpweb.stream.inquiry import (
+    Answered,
+    CancellationReason,
+    Cancelled,
+    InquiryResponse,
+    Outcome,
+    Redacted,
+)
 from tests.builders import answered, asked
 from tests.store import making
 
@@ -74,7 +81,7 @@ def test_equal_events_have_anchors_of_their_own(talk: Conversation):
 
 def test_an_anchor_that_is_not_there_is_unknown(talk: Conversation, run: Run):
     other = making.conversation(talk.workspace, "Other")
-    anchor = talk.journal.first().anchor  # type: ignore[union-attr]
+    anchor = talk.journal.earliest("pk").anchor
     for key, name in ((talk.pk, "e-none"), (other.pk, anchor)):
         with pytest.raises(UnknownEvent):
             journal.element(key, name)
@@ -120,9 +127,9 @@ def test_a_request_opens_a_row(talk: Conversation, run: Run):
     ],
 )
 def test_a_response_settles_it(
-    run: Run, ada: Person, outcome: object, state: str, reason: str, answer: object
+    run: Run, ada: Person, outcome: Outcome, state: str, reason: str, answer: object
 ):
-    row = making.settle(making.question(run, Secret()), outcome, making.decider(ada))  # type: ignore[arg-type]
+    row = making.settle(making.question(run, Secret()), outcome, making.decider(ada))
     assert (row.state, row.reason, row.answer) == (state, reason, answer)
     assert (row.decided_by, row.decider, row.decider_name) == ("person", ada, "Ada")
     assert row.response_position == 4
@@ -163,7 +170,7 @@ def test_hostile_text_is_kept_and_found(talk: Conversation, run: Run):
     assert "\x00" not in row.inquiry_id + row.question["text"]
     journal.append(talk.pk, [making.event(InquiryResponse("c\x00.q.1", Answered({"\x00": 1})))])
     assert inquiries.get(row.pk).state == "answered"
-    assert journal.elements(talk.pk)[3].kind.id == "c\x00.q.1"  # type: ignore[union-attr]
+    assert journal.elements(talk.pk)[3].kind == asked("c\x00.q.1", "Go\x00?")
 
 
 def test_rows_that_are_not_there_are_unknown(talk: Conversation):
@@ -197,8 +204,8 @@ def test_one_run_a_conversation(talk: Conversation, run: Run, ada: Person):
     with pytest.raises(AlreadyRunning):
         runs.begin(talk.pk, ada.pk, "scripted", "elsewhere")
     assert Run.objects.count() == 1
-    assert runs.end(run.pk, "done") is True  # type: ignore[arg-type]
-    assert runs.end(run.pk, "failed") is False  # type: ignore[arg-type]
+    assert runs.end(run.pk, RunState.DONE) is True
+    assert runs.end(run.pk, RunState.FAILED) is False
     second = runs.begin(talk.pk, ada.pk, "scripted", "elsewhere")
     assert runs.latest(talk.pk) == second
 

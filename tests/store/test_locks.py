@@ -345,8 +345,8 @@ def test_a_path_that_never_stands_still_is_called_held(silo, project, monkeypatc
 def test_whoever_opened_the_file_before_its_unlink_is_waited_for(tmp_path, monkeypatch, seconds):
     monkeypatch.setattr(locks, "_DRAIN", seconds)
     with (tmp_path / "lock").open("w") as mine, (tmp_path / "lock").open() as other:
-        threading.Timer(0.2, other.close).start()
         began = time.monotonic()
+        threading.Timer(0.2, other.close).start()
         locks._drain(mine.fileno())
         assert min(0.2, seconds) <= time.monotonic() - began < 4
 

@@ -251,8 +251,8 @@ def test_a_conversation_that_only_the_silo_has_is_found(copies: Path, root: Path
     [
         ({"JP_USER_DATA_DIR": "/a/jp"}, "/a/jp"),
         ({"XDG_DATA_HOME": "/share"}, "/share/jp"),
-        ({"XDG_DATA_HOME": "relative"}, "/home/ada/.local/share/jp"),
-        ({}, "/home/ada/.local/share/jp"),
+        ({"XDG_DATA_HOME": "relative"}, "/people/ada/.local/share/jp"),
+        ({}, "/people/ada/.local/share/jp"),
     ],
 )
 def test_the_data_folder_is_where_jp_keeps_it(
@@ -260,7 +260,7 @@ def test_the_data_folder_is_where_jp_keeps_it(
 ):
     for name in ("JP_USER_DATA_DIR", "XDG_DATA_HOME"):
         monkeypatch.delenv(name, raising=False)
-    monkeypatch.setenv("HOME", "/home/ada")
+    monkeypatch.setenv("HOME", "/people/ada")
     monkeypatch.setattr("sys.platform", "linux")
     for name, value in variables.items():
         monkeypatch.setenv(name, value)
@@ -270,9 +270,9 @@ def test_the_data_folder_is_where_jp_keeps_it(
 def test_on_a_mac_it_is_in_the_library(monkeypatch: pytest.MonkeyPatch):
     for name in ("JP_USER_DATA_DIR", "XDG_DATA_HOME"):
         monkeypatch.delenv(name, raising=False)
-    monkeypatch.setenv("HOME", "/Users/ada")
+    monkeypatch.setenv("HOME", "/people/ada")
     monkeypatch.setattr("sys.platform", "darwin")
-    assert silo.user_data() == Path("/Users/ada/Library/Application Support/jp")
+    assert silo.user_data() == Path("/people/ada/Library/Application Support/jp")
 
 
 def test_of_several_silos_the_one_of_the_folders_name_wins_else_the_newest(

@@ -1,19 +1,16 @@
-"""A conversation's files in a workspace, written as jp does it, and killed on the way."""
+"""A conversation's files in a workspace, written as jp writes them."""
 
 from __future__ import annotations
 
 import json
 import os
-import subprocess
-import sys
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from jpweb.store import locks, workspace, writer
-from jpweb.store.workspace import FoundWorkspace
+from jpweb.store import locks, writer
 from jpweb.store.writer import (
     SMALLEST,
     ChangedMeanwhile,
@@ -22,65 +19,28 @@ from jpweb.store.writer import (
     dirname,
     merged,
 )
-from jpweb.stream import wire
-from jpweb.stream.events import ChatRequest, ChatResponse, TurnStart
-from tests.builders import stream
 from tests.store.making import tree
-from tests.store.writing import killed
+from tests.store.writing.disk import (
+    AT,
+    EMPTY,
+    FOLDER,
+    FOREIGN,
+    LONG,
+    NEW,
+    OLD,
+    RENAMED,
+    SHORT,
+    Disk,
+    contents,
+)
 from tests.store.writing.killed import DS
 
 REAL = Path(__file__).parents[2].parent / "shared/workspace/.jp/conversations"
-OLD, NEW = "Digging", "Sowing, mostly"
-FOLDER, RENAMED = f"{DS}-digging", f"{DS}-sowing--mostly"
-AT = "2026-01-02 03:04:05.123456789"
-TEXTS = [e.raw for e in stream(TurnStart(), ChatRequest("Hi."), ChatResponse("message", "Hello."))]
-SHORT, LONG = (wire.join(TEXTS[:count]).encode() for count in (2, 3))
-FOREIGN = SHORT.replace(b"Hi.", b"Ha!")
-EMPTY = b"[]\n"
-
-
-class Disk:
-    """A silo and a project's ``.jp`` in an empty folder."""
-
-    def __init__(self, root: Path) -> None:
-        self.root = root
-        self.silo, self.project = (
-            root / home / "conversations" for home in ("silo", "project/.jp")
-        )
-        self.homes = [self.silo, self.project]
-        for home in self.homes:
-            home.parent.mkdir(parents=True)
-
-    def write(
-        self,
-        events: bytes = SHORT,
-        expected: bytes | None = None,
-        title: str | None = OLD,
-        **more: Any,
-    ) -> writer.Written:
-        base_config = more.pop("base_config", None)
-        homes = more.pop("homes", self.homes)
-        about = {"title": title, "last_activated_at": AT} | more
-        with locks.lock(self.silo.parent, self.project.parent, DS) as held:
-            files = ConversationFiles(about, events, base_config)
-            return writer.write(held, homes, files, expected)
-
-    def holds(self) -> dict[str, bytes]:
-        return contents(self.root)
-
-    def metadata(self) -> Any:
-        return json.loads(next(self.silo.glob(f"{DS}*/metadata.json")).read_bytes())
 
 
 @pytest.fixture
 def disk(tmp_path: Path) -> Disk:
     return Disk(tmp_path / "disk")
-
-
-def contents(root: Path) -> dict[str, bytes]:
-    """Return every file below; locks aside, whose folder stays."""
-    paths = (path for path in root.rglob("*") if path.is_file() and path.parent.name != "locks")
-    return {str(path.relative_to(root)): path.read_bytes() for path in paths}
 
 
 def refused(disk: Disk, error: type[Exception], match: str, **call: Any) -> None:
@@ -416,71 +376,3 @@ def test_the_names_of_real_folders_come_out_of_their_titles():
 )
 def test_a_folder_is_named_for_its_title(title, slug):
     assert dirname(DS, title) == f"{DS}{slug}"
-
-
-def jp_reads(root: Path) -> list[tuple[bytes, bytes]]:
-    """Return metadata and events of what jp would list, its start-up validation passed (9)."""
-    for home in (root / "silo/conversations", root / "project/.jp/conversations"):
-        for folder in home.glob("[!.]*"):
-            assert folder.name.partition("-")[0] == str(DS)
-            elements = json.loads((folder / "events.json").read_bytes())
-            assert all({"timestamp", "type"} <= element.keys() for element in elements)
-            for name in ("metadata.json", "base_config.json"):
-                assert isinstance(json.loads((folder / name).read_bytes()), dict)
-    place = FoundWorkspace(root / "project", "abcde", root / "silo")
-    return [
-        ((found.about / "metadata.json").read_bytes(), workspace.events(found))
-        for found in workspace.conversations(place)
-    ]
-
-
-def prepared(root: Path, case: str) -> dict[str, Any]:
-    """Make the disk of a case; return the call that is to be killed."""
-    disk = Disk(root)
-    if case != "new":
-        disk.write(
-            homes={"only there": [disk.project], "not here": [disk.silo]}.get(case, disk.homes)
-        )
-    if case == "not here":
-        case = "new"
-    for folder in [folder for home in disk.homes for folder in home.glob(f"{DS}*")]:
-        (folder / "QUERY_MESSAGE.md").write_text("half a thought")
-        if case == "twins":
-            twin = folder.with_name(f"{DS}-twin")
-            twin.mkdir()
-            (twin / "metadata.json").write_bytes((folder / "metadata.json").read_bytes())
-            (twin / "base_config.json").write_bytes(SMALLEST)
-            (twin / "events.json").write_bytes(SHORT)
-            os.utime(twin / "events.json", ns=(1, 1))
-    expected = None if case == "new" else SHORT.decode()
-    about = {"title": NEW, "last_activated_at": "2026-01-03 00:00:00.0"}
-    call = {"metadata": about, "events": LONG.decode(), "base_config": None, "expected": expected}
-    (root / "call.json").write_text(json.dumps(call))
-    return call
-
-
-@pytest.mark.parametrize("case", ["new", "not here", "grown", "only there", "twins"])
-def test_a_kill_at_any_step_leaves_the_old_or_the_new_and_a_second_call_completes(tmp_path, case):
-    before, after = tmp_path / "before", tmp_path / "after"
-    prepared(before, case)
-    old = jp_reads(before)
-    after.mkdir()
-    script = [sys.executable, "-m", "tests.store.writing.killed", str(before), str(after)]
-    subprocess.run(script, check=True)
-    *died, whole = sorted(after.iterdir())
-    assert whole.name == "whole"
-    new, complete = jp_reads(whole), contents(whole)
-    allowed = [old, new] + ([[(new[0][0], old[0][1])]] if old else [])
-    assert len(died) > 30
-    assert new[0][1] == LONG
-    for root in died:
-        assert jp_reads(root) in allowed
-        foreign = {path.read_text() for path in root.rglob("QUERY_MESSAGE.md")}
-        assert foreign <= {"half a thought"}
-        killed.write(root)
-        assert undated(contents(root)) == undated(complete)
-        assert not list(root.rglob("*.tmp"))
-
-
-def undated(files: dict[str, bytes]) -> dict[str, bytes]:
-    return {name: data for name, data in files.items() if not name.endswith("TRASHED.md")}

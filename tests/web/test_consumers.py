@@ -17,7 +17,7 @@ from jpweb.stream.events import ChatResponse, TurnStart
 from jpweb.stream.inquiry import Answered
 from tests.builders import returned
 from tests.store import making
-from tests.web.reading import Page, read
+from tests.web.reading import read
 from tests.web.sockets import page
 from tests.web.world import World
 
@@ -42,10 +42,6 @@ async def append(world: World, *kinds: Any) -> None:
 
 def ids(heard: str) -> list[str]:
     return [element["id"] for element in read(heard) if "id" in element]
-
-
-def swap(page: Page, id: str) -> str:  # noqa: A002
-    return page.one(id=id)["hx-swap-oob"]
 
 
 async def test_nobody_who_is_not_signed_in_hears_anything(lasting: World):

@@ -239,7 +239,7 @@ def test_what_is_too_long_is_cut_and_leads_to_all_of_it(db: None, tmp_path: Path
     (link,) = [tag for tag in found if tag.tag == "a" and tag.text == "Show all of it"]
     size = int(link.parents[-1].text.split("The beginning of ")[1].split()[0])
     assert size >= len(LONG)
-    assert link["href"] == url(talk, talk.journal.last().anchor)  # type: ignore[union-attr]
+    assert link["href"] == url(talk, talk.journal.latest("position").anchor)
     whole = read(signed_in(who).get(link["href"]))
     assert LONG.strip() in whole.text
 

@@ -88,8 +88,8 @@ def deaths(before: Path, after: Path, die: Callable[[int], None], whens: Iterabl
 
 
 def main(before: Path, after: Path) -> None:
-    shutil.rmtree(deaths(before, after, die_within_files_beyond, count(0, 25)))
-    deaths(before, after, die_before, count(1)).rename(after / "whole")
+    shutil.rmtree(deaths(before, after, die_within_files_beyond, range(0, 2000, 25)))
+    deaths(before, after, die_before, range(1, 300)).rename(after / "whole")
 
 
 if __name__ == "__main__":
