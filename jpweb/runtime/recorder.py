@@ -12,7 +12,7 @@ from jpweb.store import journal
 from jpweb.stream.inquiry import InquiryRequest, InquiryResponse
 
 if TYPE_CHECKING:
-    from jpweb.store.attached import Attachment
+    from jpweb.store.disk.attached import Attachment
     from jpweb.store.models import Run
     from jpweb.stream.events import ConversationEvent, Element
 

@@ -14,14 +14,15 @@ from jpweb.runtime import announce, wiring
 from jpweb.runtime.crossing import in_store
 from jpweb.runtime.prompter import BrowserPrompter
 from jpweb.runtime.recorder import JournalRecorder, SocketDisplay
-from jpweb.store import attached, runs
+from jpweb.store import runs
+from jpweb.store.disk import attached
 from jpweb.store.errors import StoreError
 from jpweb.store.inquiries import Decider
 from jpweb.store.terms import RunState
 from jpweb.stream.inquiry import CancellationReason
 
 if TYPE_CHECKING:
-    from jpweb.store.attached import Attachment
+    from jpweb.store.disk.attached import Attachment
     from jpweb.store.models import Conversation, Person, Run
 
 logger = logging.getLogger(__name__)
@@ -92,9 +93,11 @@ async def _execute(active: Active, author: str, text: str) -> None:
         await in_store(runs.close, run, CancellationReason.LOST)
     await in_store(runs.end, run.pk, state, problem)
     if active.attachment is not None:
-        # What the desk committed itself is not written yet.
-        await in_store(active.attachment.write)
-        active.attachment.release()
+        try:
+            # What the desk committed itself is not written yet.
+            await in_store(active.attachment.write)
+        finally:
+            active.attachment.release()
     await announce.partial(run.conversation_id, "message", "")
     await announce.conversation(run.conversation_id)
     await announce.questions(active.conversation.workspace_id)

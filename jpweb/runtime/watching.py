@@ -10,9 +10,9 @@ from watchfiles import awatch
 
 from jpweb.runtime import announce
 from jpweb.runtime.crossing import in_background
-from jpweb.store import mirror
+from jpweb.store.disk import mirror
+from jpweb.store.disk.mirror import Report
 from jpweb.store.errors import StoreError
-from jpweb.store.mirror import Report
 
 logger = logging.getLogger(__name__)
 

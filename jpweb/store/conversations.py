@@ -10,7 +10,8 @@ from django.db import IntegrityError, transaction
 from django.db.models import Q, QuerySet
 from django.utils import timezone
 
-from jpweb.store import inquiries, workspace
+from jpweb.store import inquiries
+from jpweb.store.disk import workspace
 from jpweb.store.errors import UnknownConversation
 from jpweb.store.models import Conversation, Membership, Workspace
 from jpweb.store.terms import Origin

@@ -16,6 +16,7 @@ from django.core.exceptions import PermissionDenied
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.urls import reverse
 from django.utils.decorators import sync_and_async_middleware
+from django_htmx.http import HttpResponseClientRedirect
 
 from jpweb.runtime.crossing import in_store
 from jpweb.store import accounts, conversations, inquiries
@@ -200,5 +201,9 @@ def _guard(view: View, rule: str, check: Callable[..., dict[str, Any]]) -> View:
 
 
 def _to_sign_in(request: HttpRequest) -> HttpResponse:
+    there = reverse("sign-in")
+    if request.headers.get("HX-Request"):
+        # htmx would follow a redirect and put the whole page where a fragment belongs.
+        return HttpResponseClientRedirect(there)
     query = urlencode({"next": request.get_full_path()}) if request.method == "GET" else ""
-    return HttpResponseRedirect(reverse("sign-in") + (f"?{query}" if query else ""))
+    return HttpResponseRedirect(there + (f"?{query}" if query else ""))

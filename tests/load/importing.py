@@ -22,7 +22,7 @@ from django.conf import settings
 from django.core.management import call_command
 from django.db import connection
 
-from jpweb.store import mirror
+from jpweb.store.disk import mirror
 from tests.load.benchmark import Progress, interleaved
 
 _BESIDE = Path(settings.BASE_DIR).parent / "shared" / "workspace"

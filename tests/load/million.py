@@ -14,7 +14,7 @@ from time import perf_counter
 
 from django.core.management import call_command
 
-from jpweb.store import mirror
+from jpweb.store.disk import mirror
 from tests.load.benchmark import Progress
 from tests.load.importing import PRAGMAS, Rows, database, made, writing
 from tests.load.synthetic import conversation

@@ -7,7 +7,7 @@ import pytest
 
 from jpweb.runtime import announce, desk
 from jpweb.runtime.crossing import in_store
-from jpweb.store import mirror
+from jpweb.store.disk import mirror
 from jpweb.store.errors import AlreadySettled, ReadOnly, UnknownInquiry
 from jpweb.store.models import Inquiry
 from jpweb.stream.answers import Boolean, Option, Secret, Select, Text

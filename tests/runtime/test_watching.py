@@ -8,8 +8,8 @@ import pytest
 
 from jpweb.runtime import announce, watching
 from jpweb.runtime.crossing import in_store
-from jpweb.store import mirror
-from jpweb.store.mirror import Report
+from jpweb.store.disk import mirror
+from jpweb.store.disk.mirror import Report
 from jpweb.store.models import Conversation
 from jpweb.stream.events import ChatResponse
 from tests.builders import stream

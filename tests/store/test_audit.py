@@ -6,8 +6,9 @@ from typing import Any
 
 import pytest
 
-from jpweb.store import audit, mirror
+from jpweb.store import audit
 from jpweb.store.audit import Filters
+from jpweb.store.disk import mirror
 from jpweb.store.models import Inquiry, Membership, Person, Workspace
 from jpweb.store.terms import Role
 from tests.store import making

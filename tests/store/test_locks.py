@@ -18,15 +18,15 @@ from pathlib import Path
 
 import pytest
 
-from jpweb.store import locks
-from jpweb.store.locks import Held, Holder
+from jpweb.store.disk import locks
+from jpweb.store.disk.locks import Held, Holder
 from tests.store.writing import jp
 
 DS = 17728322628
 NAME = f"jp-c{DS}.lock"
 OURS = """
 import sys, pathlib
-from jpweb.store import locks
+from jpweb.store.disk import locks
 with locks.lock(pathlib.Path(sys.argv[1]), pathlib.Path(sys.argv[2]), int(sys.argv[3])):
     print("held", flush=True)
     sys.stdin.read()

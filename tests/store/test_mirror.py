@@ -7,9 +7,10 @@ from typing import Any
 
 import pytest
 
-from jpweb.store import conversations, inquiries, journal, mirror
+from jpweb.store import conversations, inquiries, journal
+from jpweb.store.disk import mirror
+from jpweb.store.disk.mirror import Report
 from jpweb.store.errors import NoWorkspace
-from jpweb.store.mirror import Report
 from jpweb.store.models import Conversation, Inquiry, JournalEntry, Workspace
 from jpweb.store.terms import Origin
 from jpweb.stream import wire

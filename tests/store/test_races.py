@@ -14,7 +14,8 @@ from typing import Any
 import pytest
 from django.db import connection, connections, transaction
 
-from jpweb.store import accounts, conversations, journal, mirror, runs
+from jpweb.store import accounts, conversations, journal, runs
+from jpweb.store.disk import mirror
 from jpweb.store.errors import AlreadyRunning, AlreadySettled, BadLink, LastOwner, StoreError
 from jpweb.store.inquiries import Decider
 from jpweb.store.models import Conversation, Inquiry, JournalEntry, Membership, Run, SignInLink

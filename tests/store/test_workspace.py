@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from jpweb.store import silo, workspace
+from jpweb.store.disk import silo, workspace
 from jpweb.store.errors import NoWorkspace
 from tests.store import making
 from tests.store.making import folder, tree

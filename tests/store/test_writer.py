@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from jpweb.store import locks, writer
-from jpweb.store.writer import (
+from jpweb.store.disk import locks, writer
+from jpweb.store.disk.writer import (
     SMALLEST,
     ChangedMeanwhile,
     ConversationFiles,

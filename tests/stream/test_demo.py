@@ -20,7 +20,7 @@ from jpweb.stream.inquiry import (
     UnknownReason,
 )
 
-ROOT = Path(__file__).parents[2] / "jpweb" / "store" / "demo" / ".jp"
+ROOT = Path(__file__).parents[2] / "jpweb" / "store" / "disk" / "demo" / ".jp"
 FOLDERS = sorted(path.parent for path in ROOT.rglob("events.json"))
 WHO = {"person", "configuration", "memory", "assistant", "system"}
 
@@ -81,7 +81,7 @@ REASONS = [outcome.reason for outcome in OUTCOMES if isinstance(outcome, Cancell
 )
 def test_the_demo_shows_all(what, wanted, shown):
     missing = sorted(map(str, wanted - shown))
-    assert not missing, f"the demo (jpweb/store/demo) lacks {what}: {', '.join(missing)}"
+    assert not missing, f"the demo (jpweb/store/disk/demo) lacks {what}: {', '.join(missing)}"
 
 
 def test_the_demo_shows_a_reason_of_another_version():

@@ -8,7 +8,8 @@ from urllib.parse import parse_qs, urlencode, urlsplit
 
 import pytest
 
-from jpweb.store import audit, mirror
+from jpweb.store import audit
+from jpweb.store.disk import mirror
 from jpweb.store.models import Inquiry, Membership
 from jpweb.store.terms import Role
 from jpweb.stream.answers import Text

@@ -8,7 +8,8 @@ import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
-from jpweb.store import journal, mirror
+from jpweb.store import journal
+from jpweb.store.disk import mirror
 from jpweb.store.models import Conversation, Membership
 from jpweb.store.terms import Role
 from jpweb.stream.events import ChatResponse

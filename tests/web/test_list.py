@@ -10,7 +10,8 @@ import pytest
 from django.utils import timezone
 
 from jpweb.runtime import runs
-from jpweb.store import conversations, mirror
+from jpweb.store import conversations
+from jpweb.store.disk import mirror
 from jpweb.store.models import Conversation, Membership
 from jpweb.store.terms import Role
 from jpweb.stream.inquiry import Answered, Redacted

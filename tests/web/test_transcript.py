@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 from django.contrib.staticfiles.finders import find
 
-from jpweb.store import journal, mirror
+from jpweb.store import journal
+from jpweb.store.disk import mirror
 from jpweb.store.models import Conversation, Membership, Person
 from jpweb.store.terms import Role
 from jpweb.stream.events import BrokenEvent, ChatResponse, ConversationEvent, UnknownEvent

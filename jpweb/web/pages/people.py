@@ -11,7 +11,8 @@ from django.urls import reverse
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_POST
 
-from jpweb.store import accounts, attached
+from jpweb.store import accounts
+from jpweb.store.disk import attached
 from jpweb.store.errors import LastOwner, NameTaken, StoreError
 from jpweb.store.terms import Role, Writing
 from jpweb.web import access

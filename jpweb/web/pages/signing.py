@@ -23,7 +23,9 @@ def help_page(request: HttpRequest) -> HttpResponse:
 @access.public
 @never_cache
 def sign_in(request: HttpRequest, token: str) -> HttpResponse:
-    """Use a one-time link up."""
+    """Use a one-time link up; a look at its head alone does not."""
+    if request.method == "HEAD":
+        return HttpResponse()
     try:
         person = accounts.use_link(token)
     except BadLink as problem:

@@ -6,8 +6,8 @@ import json
 from pathlib import Path
 from typing import Any
 
-from jpweb.store import locks, writer
-from jpweb.store.writer import ConversationFiles
+from jpweb.store.disk import locks, writer
+from jpweb.store.disk.writer import ConversationFiles
 from jpweb.stream import wire
 from jpweb.stream.events import ChatRequest, ChatResponse, TurnStart
 from tests.builders import stream

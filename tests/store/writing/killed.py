@@ -19,7 +19,7 @@ from itertools import count
 from pathlib import Path
 from typing import Any
 
-from jpweb.store import locks, writer
+from jpweb.store.disk import locks, writer
 
 DS = 17728322628
 CHANGES = {"os.mkdir", "os.rename", "os.remove", "os.rmdir", "os.chmod", "os.utime", "os.symlink"}

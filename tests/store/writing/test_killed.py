@@ -11,9 +11,9 @@ from typing import Any
 
 import pytest
 
-from jpweb.store import workspace
-from jpweb.store.workspace import FoundWorkspace
-from jpweb.store.writer import SMALLEST
+from jpweb.store.disk import workspace
+from jpweb.store.disk.workspace import FoundWorkspace
+from jpweb.store.disk.writer import SMALLEST
 from tests.store.writing import killed
 from tests.store.writing.disk import LONG, NEW, SHORT, Disk, contents
 from tests.store.writing.killed import DS

@@ -13,11 +13,12 @@ from rich.table import Table
 
 from jpweb.cli.progress import bar
 from jpweb.runtime import watching
-from jpweb.store import accounts, mirror, schema
+from jpweb.store import accounts, schema
+from jpweb.store.disk import mirror
 from jpweb.store.errors import NoDatabase, NoWorkspace
 
 if TYPE_CHECKING:
-    from jpweb.store.mirror import Report
+    from jpweb.store.disk.mirror import Report
     from jpweb.store.models import Conversation, Workspace
     from jpweb.stream.census import Census
 

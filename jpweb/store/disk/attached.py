@@ -10,12 +10,14 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 
-from jpweb.store import journal, locks, mirror, upstream, workspace, writer
+from jpweb.store import journal
+from jpweb.store.disk import locks, mirror, upstream, workspace, writer
+from jpweb.store.disk.workspace import FoundWorkspace
 from jpweb.store.errors import StoreError
 from jpweb.store.models import Conversation, Workspace
 from jpweb.store.terms import Writing
-from jpweb.store.workspace import FoundWorkspace
 from jpweb.stream import wire
+from jpweb.stream.errors import StreamError
 from jpweb.stream.events import ConversationEvent, Element
 
 logger = logging.getLogger(__name__)
@@ -48,7 +50,7 @@ class Attachment:
         try:
             files = writer.ConversationFiles(about, events)
             writer.write(self.lock, self.found.homes, files, self.known)
-        except (OSError, StoreError) as error:
+        except (OSError, StoreError, StreamError) as error:
             self.failed = True
             problem = f"It is no longer written to {self.found.root}: {error}"
             logger.warning("jp-c%s: %s", conversation.jp_id, problem)
@@ -75,7 +77,7 @@ def choose(home: Workspace, writing: Writing) -> None:
 
 def attachable(home: Workspace) -> bool:
     """Tell whether a workspace is somebody's own, and not the demo."""
-    return home.root != str(mirror.DEMO)
+    return home.root != mirror.DEMO_ROOT
 
 
 def attach(conversation_id: int) -> Attachment | None:

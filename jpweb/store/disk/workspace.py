@@ -11,7 +11,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-from jpweb.store import silo
+from jpweb.store.disk import silo
 from jpweb.store.errors import NoWorkspace
 from jpweb.stream import timestamps
 

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from django.db import transaction
 
-from jpweb.store import inquiries, journal, workspace
+from jpweb.store import inquiries, journal
+from jpweb.store.disk import workspace
+from jpweb.store.disk.workspace import FoundConversation
 from jpweb.store.errors import StoreError
 from jpweb.store.models import Conversation, Run
 from jpweb.store.terms import RunState
-from jpweb.store.workspace import FoundConversation
 from jpweb.stream import identity, wire
 from jpweb.stream.errors import NotAStream
 from jpweb.stream.events import Element

@@ -19,8 +19,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from jpweb.store.disk.locks import ConversationLock
 from jpweb.store.errors import StoreError
-from jpweb.store.locks import ConversationLock
 from jpweb.stream import timestamps
 
 METADATA, BASE_CONFIG, EVENTS = "metadata.json", "base_config.json", "events.json"

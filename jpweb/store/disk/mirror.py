@@ -11,11 +11,12 @@ from pathlib import Path
 from django.db import transaction
 from django.utils import timezone
 
-from jpweb.store import inquiries, journal, plain, upstream, workspace
+from jpweb.store import inquiries, journal, plain
+from jpweb.store.disk import upstream, workspace
+from jpweb.store.disk.workspace import FoundConversation, FoundWorkspace, Metadata
 from jpweb.store.errors import NoWorkspace
 from jpweb.store.models import Conversation, Workspace
 from jpweb.store.terms import Origin, Writing
-from jpweb.store.workspace import FoundConversation, Metadata
 from jpweb.stream import timestamps, wire
 from jpweb.stream.census import Census, census
 from jpweb.stream.errors import NotAStream
@@ -23,6 +24,8 @@ from jpweb.stream.events import BrokenEvent, ConversationEvent, Element, Unknown
 from jpweb.stream.outline import outline
 
 DEMO = Path(__file__).parent / "demo"
+#: The demo's root in the database, wherever jpweb is installed.
+DEMO_ROOT = "demo"
 #: The columns that tell whether a conversation has to be read anew.
 _SEEN = ("fingerprint", "archived", "source")
 
@@ -77,7 +80,7 @@ def mirror(
     """
     found = workspace.find(path)
     home, _ = Workspace.objects.update_or_create(
-        root=str(found.root),
+        root=_root(found),
         defaults={"jp_id": found.jp_id, "name": name or found.root.name or str(found.root)},
     )
     report = Report()
@@ -105,6 +108,10 @@ def mirror(
     return home, report
 
 
+def _root(found: FoundWorkspace) -> str:
+    return DEMO_ROOT if found.root == DEMO.resolve() else str(found.root)
+
+
 def _take_in(found: list[tuple[Conversation, FoundConversation]], report: Report) -> None:
     """Follow what ``jp`` does with native conversations that were written for it."""
     for conversation, folder in found:
@@ -126,7 +133,7 @@ def counted(home: Workspace) -> Iterator[tuple[Conversation, Census]]:
 
 def roots() -> list[Path]:
     """Return the roots of the mirrored workspaces that are still there, the demo left out."""
-    known = Workspace.objects.exclude(root=str(DEMO)).values_list("root", flat=True)
+    known = Workspace.objects.exclude(root=DEMO_ROOT).values_list("root", flat=True)
     return [Path(root) for root in known if (Path(root) / ".jp").is_dir()]
 
 

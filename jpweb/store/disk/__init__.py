@@ -1,0 +1,1 @@
+"""JP's files: found, read, copied here, and written as JP writes them."""
