@@ -11,7 +11,7 @@ from jpweb.store.disk.writer import ConversationFiles
 from jpweb.stream import wire
 from jpweb.stream.events import ChatRequest, ChatResponse, TurnStart
 from tests.builders import stream
-from tests.store.writing.killed import DS
+from tests.store.disk.writing.killed import DS
 
 OLD, NEW = "Digging", "Sowing, mostly"
 FOLDER, RENAMED = f"{DS}-digging", f"{DS}-sowing--mostly"

@@ -19,8 +19,7 @@ from jpweb.store.disk.writer import (
     dirname,
     merged,
 )
-from tests.store.making import tree
-from tests.store.writing.disk import (
+from tests.store.disk.writing.disk import (
     AT,
     EMPTY,
     FOLDER,
@@ -33,9 +32,10 @@ from tests.store.writing.disk import (
     Disk,
     contents,
 )
-from tests.store.writing.killed import DS
+from tests.store.disk.writing.killed import DS
+from tests.store.making import tree
 
-REAL = Path(__file__).parents[2].parent / "shared/workspace/.jp/conversations"
+REAL = Path(__file__).parents[3].parent / "shared/workspace/.jp/conversations"
 
 
 @pytest.fixture

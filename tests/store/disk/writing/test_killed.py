@@ -14,9 +14,9 @@ import pytest
 from jpweb.store.disk import workspace
 from jpweb.store.disk.workspace import FoundWorkspace
 from jpweb.store.disk.writer import SMALLEST
-from tests.store.writing import killed
-from tests.store.writing.disk import LONG, NEW, SHORT, Disk, contents
-from tests.store.writing.killed import DS
+from tests.store.disk.writing import killed
+from tests.store.disk.writing.disk import LONG, NEW, SHORT, Disk, contents
+from tests.store.disk.writing.killed import DS
 
 
 def jp_reads(root: Path) -> list[tuple[bytes, bytes]]:
@@ -66,7 +66,7 @@ def test_a_kill_at_any_step_leaves_the_old_or_the_new_and_a_second_call_complete
     prepared(before, case)
     old = jp_reads(before)
     after.mkdir()
-    script = [sys.executable, "-m", "tests.store.writing.killed", str(before), str(after)]
+    script = [sys.executable, "-m", "tests.store.disk.writing.killed", str(before), str(after)]
     subprocess.run(script, check=True)
     *died, whole = sorted(after.iterdir())
     assert whole.name == "whole"

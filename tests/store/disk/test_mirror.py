@@ -21,7 +21,7 @@ from tests.store import making
 from tests.store.making import folder, tree
 
 pytestmark = pytest.mark.django_db
-REAL = Path(__file__).parents[2].parent / "shared" / "workspace"
+REAL = Path(__file__).parents[3].parent / "shared" / "workspace"
 NAME = "17000000000-a-talk"
 KINDS: list[EventKind] = [called("c"), asked("c.apply.1"), answered("c.apply.1"), returned("c")]
 
@@ -44,7 +44,8 @@ def again(root: Path) -> Report:
 
 
 def same_bytes(root: Path) -> None:
-    home = Workspace.objects.get(root=str(root.resolve()))
+    where = mirror.DEMO_ROOT if root == mirror.DEMO else str(root.resolve())
+    home = Workspace.objects.get(root=where)
     paths = [*(root / ".jp" / "conversations").glob("**/events.json")]
     assert home.conversations.count() == len(paths)
     for path in paths:

@@ -20,7 +20,7 @@ import pytest
 
 from jpweb.store.disk import locks
 from jpweb.store.disk.locks import Held, Holder
-from tests.store.writing import jp
+from tests.store.disk.writing import jp
 
 DS = 17728322628
 NAME = f"jp-c{DS}.lock"
@@ -60,7 +60,7 @@ def process(*words: object) -> Iterator[subprocess.Popen[str]]:
 
 @contextmanager
 def held_by_jp(path: Path, answer: str = "held") -> Iterator[int]:
-    with process("-m", "tests.store.writing.jp", "hold", path) as running:
+    with process("-m", "tests.store.disk.writing.jp", "hold", path) as running:
         assert running.stdout
         assert running.stdout.readline() == f"{answer}\n"
         yield running.pid
@@ -221,7 +221,7 @@ def test_the_file_of_a_killed_process_does_not_block(silo, project, whose):
     if whose == "ours":
         pid = killed("-c", OURS, silo, project, DS)
     else:
-        pid = killed("-m", "tests.store.writing.jp", "hold", path)
+        pid = killed("-m", "tests.store.disk.writing.jp", "hold", path)
     assert json.loads(path.read_text())["pid"] == pid
     assert locks.holder(silo, project, DS) is None
     began = time.monotonic()
@@ -377,7 +377,7 @@ def take_turns(silo: Path, project: Path, folder: Path, who: str, until: float) 
 def test_neither_ever_holds_while_the_other_does(silo, project, tmp_path, monkeypatch, slow):
     monkeypatch.setattr(locks, "_POLL", 0.0005)
     path, until = silo / "locks" / NAME, time.monotonic() + 30
-    with process("-m", "tests.store.writing.jp", "race", path, tmp_path, slow) as peer:
+    with process("-m", "tests.store.disk.writing.jp", "race", path, tmp_path, slow) as peer:
         ours = [
             threading.Thread(target=take_turns, args=(silo, project, tmp_path, who, until))
             for who in "ab"
