@@ -48,12 +48,28 @@
       event.preventDefault();
       return;
     }
+    if (card) keepTyped(card, event.detail.fragment);
     // What is unfolded stays unfolded when its fragment is replaced.
     for (const fold of all("details[id]", event.detail.fragment)) {
       const shown = byId(fold.id);
       if (shown && !justSettled(shown, fold)) fold.open = shown.open;
     }
   });
+  // Who was typing when somebody else answered gets their text back, to copy.
+  function keepTyped(card, fragment) {
+    const typed = card.querySelector("textarea");
+    const settled = fragment.querySelector(".card");
+    if (!typed || !settled || typed.value === typed.defaultValue) return;
+    const label = document.createElement("label");
+    label.className = "field";
+    label.textContent = "What you typed, to copy";
+    const field = document.createElement("textarea");
+    field.readOnly = true;
+    field.rows = 2;
+    field.value = typed.value;
+    label.append(field);
+    settled.append(label);
+  }
   const justSettled = (before, after) =>
     before.dataset.outcome === "open" && after.dataset.outcome !== "open" &&
     !before.contains(document.activeElement);

@@ -96,6 +96,17 @@ def test_who_is_late_is_told_who_was_first_and_keeps_what_they_typed(visit: Visi
     assert page.locator("[data-answer]").all_text_contents() == ['"mine"']
 
 
+def test_who_is_still_typing_gets_their_text_back(visit: Visit, name: str):
+    page = visit.begin()
+    up_to_the_text(page)
+    ada = visit.open(path_of(page), who=visit.home.invite(name, "responder"))
+    connected(ada)
+    card(ada, TEXT).get_by_role("textbox").fill("not sent yet")
+    answer(page, TEXT, "first.md")
+    expect(ada.get_by_label("What you typed, to copy")).to_have_value("not sent yet")
+    expect(ada.locator(".card.settled").filter(has_text="first.md")).to_be_visible()
+
+
 def test_an_answer_that_loses_while_it_is_sent_keeps_its_text(visit: Visit, name: str):
     visit.pages.forgive(REFUSED)
     page = visit.begin()
