@@ -16,7 +16,6 @@ from jpweb.runtime.prompter import BrowserPrompter
 from jpweb.runtime.recorder import JournalRecorder, SocketDisplay
 from jpweb.store import runs
 from jpweb.store.disk import attached
-from jpweb.store.errors import StoreError
 from jpweb.store.inquiries import Decider
 from jpweb.store.terms import RunState
 from jpweb.stream.inquiry import CancellationReason
@@ -53,7 +52,7 @@ async def start(conversation: Conversation, person: Person, text: str) -> Run:
         run = await in_store(
             runs.begin, conversation.pk, person.pk, wiring.provider_name(), wiring.holder()
         )
-    except StoreError:
+    except BaseException:  # whatever broke, nobody would let go later
         if attachment is not None:
             attachment.release()
         raise
@@ -78,6 +77,19 @@ async def stop(conversation_id: int, by: Decider) -> bool:
 
 async def _execute(active: Active, author: str, text: str) -> None:
     run = active.run
+    try:
+        await _play(active, author, text)
+    finally:
+        if active.attachment is not None:
+            active.attachment.release()
+    await announce.partial(run.conversation_id, "message", "")
+    await announce.conversation(run.conversation_id)
+    await announce.questions(active.conversation.workspace_id)
+
+
+async def _play(active: Active, author: str, text: str) -> None:
+    """Execute a run and put its end on record."""
+    run = active.run
     problem = ""
     try:
         ending = await run_turn(_ports(active), text, author, active.stop)
@@ -93,14 +105,8 @@ async def _execute(active: Active, author: str, text: str) -> None:
         await in_store(runs.close, run, CancellationReason.LOST)
     await in_store(runs.end, run.pk, state, problem)
     if active.attachment is not None:
-        try:
-            # What the desk committed itself is not written yet.
-            await in_store(active.attachment.write)
-        finally:
-            active.attachment.release()
-    await announce.partial(run.conversation_id, "message", "")
-    await announce.conversation(run.conversation_id)
-    await announce.questions(active.conversation.workspace_id)
+        # What the desk committed itself is not written yet.
+        await in_store(active.attachment.write)
 
 
 def _ports(active: Active) -> TurnPorts:

@@ -60,7 +60,7 @@ def test_a_page_comes_back_by_itself_and_shows_that_the_run_was_lost(alone: Visi
             settled = each.locator(".card.settled")
             expect(settled).to_have_attribute("data-reason", "lost")
             expect(waiting(each)).to_have_attribute("data-count", "0")
-        expect(page.get_by_text("The last turn was lost")).to_be_visible()
+        expect(page.get_by_text("was lost: the server ended before it did")).to_be_visible()
         expect(inquiries(page)).to_have_attribute("data-reason", "lost")
         expect(composer(page)).to_be_visible()
 

@@ -1,0 +1,212 @@
+"""The commands that end by themselves, called as manage.py calls them."""
+
+from __future__ import annotations
+
+import io
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.core.management import CommandError, call_command
+
+from jpweb.runtime.exports import FORMATS
+from jpweb.store import accounts, exports
+from jpweb.store.disk import mirror
+from jpweb.store.models import Conversation, JournalEntry, Membership, Workspace
+from jpweb.stream.events import ChatRequest, TurnStart
+from jpweb.stream.inquiry import InquiryResponse, Redacted
+from tests.builders import answered, asked, called, returned, stream
+from tests.store import making
+from tests.store.making import folder
+
+pytestmark = pytest.mark.django_db(transaction=True)
+NAME = "17000000000-a-talk"
+KINDS = [TurnStart(), ChatRequest("Hi"), called("c"), asked("c.q.1"), answered("c.q.1")]
+TOUR = 17911890124
+
+
+@pytest.fixture(autouse=True)
+def no_silo(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("JP_USER_DATA_DIR", str(tmp_path / "data"))
+    monkeypatch.setenv("COLUMNS", "200")
+
+
+def printed(command: str, *words: object, **options: Any) -> tuple[str, str]:
+    """Return what a command wrote to its output and to its errors."""
+    out, err = io.StringIO(), io.StringIO()
+    call_command(command, *map(str, words), stdout=out, stderr=err, **options)
+    return out.getvalue(), err.getvalue()
+
+
+def refused(command: str, *words: object) -> str:
+    with pytest.raises(CommandError) as problem:
+        printed(command, *words)
+    said = str(problem.value)
+    assert "\n" not in said
+    return said
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    made = tmp_path / "garden"
+    folder(made, NAME, stream(*KINDS, returned("c")))
+    folder(made, "17000000001-broken", b"[{", archived=True)
+    (made / ".jp" / ".id").write_text("# JP's own\nab1z9\n")
+    return made
+
+
+def test_mirror_prints_json_that_adds_up():
+    out, _ = printed("mirror", mirror.DEMO, "--json")
+    found = json.loads(out)
+    assert set(found) == {"workspace", "problems", "conversations"}
+    assert found["workspace"]["root"] == "demo"
+    conversations = found["conversations"]
+    assert len(conversations) == Conversation.objects.count() == 5
+    assert sum(c["elements"] for c in conversations) == JournalEntry.objects.count()
+    for entry in conversations:
+        assert sum(entry["kinds"].values()) == entry["elements"]
+        assert entry["unanswered"] == entry["inquiries"].get("unanswered", 0)
+        assert entry["id"] == f"jp-c{entry['folder'].partition('-')[0]}"
+    assert [c["archived"] for c in conversations].count(True) == 1
+
+
+def test_mirror_names_what_it_could_not_read_and_makes_an_owner(root: Path):
+    found = json.loads(printed("mirror", root, "--json")[0])
+    (problem,) = found["problems"]
+    assert problem.startswith("17000000001-broken: events.json")
+    whole, broken = found["conversations"]
+    assert (whole["elements"], whole["turns"], whole["inquiries"]) == (6, 1, {"answered": 1})
+    assert (broken["elements"], bool(broken["problem"]), broken["archived"]) == (0, True, True)
+    member = Membership.objects.get(workspace=Workspace.objects.get())
+    assert member.person == accounts.first_owner()
+
+
+def test_mirror_prints_a_table_and_a_line(root: Path, capsys: pytest.CaptureFixture[str]):
+    out, err = printed("mirror", root)
+    table = capsys.readouterr().out
+    for word in ("conversation", "inquiries", NAME, "1 answered"):
+        assert word in table
+    assert out.startswith("2 conversations; 6 new events; 1 inquiries (1 answered)")
+    assert "17000000001-broken" in err
+    again, _ = printed("mirror", root)
+    assert again.startswith("2 conversations; 2 unchanged"), "what is broken and stays is known"
+
+
+def test_mirror_of_no_workspace_is_one_line(tmp_path: Path):
+    bare = tmp_path / "bare"
+    bare.mkdir()
+    assert str(bare) in refused("mirror", bare)
+    assert not Workspace.objects.exists()
+
+
+def test_check_stream_finds_nothing_to_do(root: Path):
+    out, _ = printed("check_stream", root / ".jp" / "conversations" / NAME / "events.json")
+    lines = out.splitlines()
+    assert lines[0].startswith("elements: 6 (1 chat_request, 1 inquiry_request")
+    assert lines[1:3] == ["turns: 1", "inquiries: 1 answered"]
+    assert "byte for byte: yes" in lines
+    assert "repair would do: nothing" in lines
+    assert "jp before RFD 082: nothing" in lines
+    assert not Workspace.objects.exists(), "nothing is imported"
+
+
+def test_check_stream_lists_what_repair_would_do_and_what_an_older_jp_cannot_open(tmp_path: Path):
+    path = tmp_path / "odd.json"
+    odd = [*KINDS[:4], InquiryResponse("c.q.1", Redacted())]
+    path.write_bytes(b"\xef\xbb\xbf" + making.stream_file(stream(*odd)))
+    before = path.read_bytes()
+    found = json.loads(printed("check_stream", path, "--json")[0])
+    assert (found["file"], found["faithful"], found["elements"]) == (str(path), True, 5)
+    assert found["repair"], "the call has no result"
+    assert [each["position"] for each in found["obstacles"]] == [None, 4]
+    out, _ = printed("check_stream", path)
+    assert f"repair would do: {len(found['repair'])}" in out
+    assert "  #4 inquiry_response cannot be opened: " in out
+    assert "  file cannot be opened: the file begins with a byte order mark" in out
+    assert path.read_bytes() == before
+
+
+@pytest.mark.parametrize("path", sorted(mirror.DEMO.rglob("events.json")), ids=lambda p: p.parent)
+def test_check_stream_agrees_with_mirror_on_the_demo(path: Path):
+    checked = json.loads(printed("check_stream", path, "--json")[0])
+    entries = json.loads(printed("mirror", mirror.DEMO, "--json")[0])["conversations"]
+    (entry,) = [each for each in entries if each["folder"] == path.parent.name]
+    assert checked["faithful"] is True
+    for key in ("elements", "kinds", "turns", "inquiries", "unanswered", "unknown", "broken"):
+        assert checked[key] == entry[key]
+
+
+@pytest.mark.parametrize("data", [b"", b"{}", b"[", b"\xff", b"null"])
+def test_check_stream_of_no_stream_is_one_line(tmp_path: Path, data: bytes):
+    path = tmp_path / "none.json"
+    path.write_bytes(data)
+    assert refused("check_stream", path).startswith(f"{path} is no stream: ")
+
+
+def test_check_stream_of_no_file_is_one_line(tmp_path: Path):
+    for path in (tmp_path / "away.json", tmp_path):
+        assert refused("check_stream", path).startswith(f"{path} cannot be read: ")
+
+
+@pytest.mark.parametrize("spelling", ["{}", "jp-c{}", "jp-c{}-{}", " jp-c{} "])
+def test_export_knows_each_spelling(tmp_path: Path, spelling: str):
+    home, _ = mirror.mirror(mirror.DEMO, "Demo")
+    target = tmp_path / "out"
+    out, err = printed("export", spelling.format(TOUR, home.jp_id), "--output", target)
+    (source,) = mirror.DEMO.rglob(f"{TOUR}-*/events.json")
+    assert target.read_bytes() == source.read_bytes()
+    assert (out, err) == ("", f"{target}: {len(target.read_bytes())} bytes\n")
+
+
+@pytest.mark.parametrize("form", FORMATS)
+def test_export_writes_to_standard_output(form: str, capfdbinary: pytest.CaptureFixture[bytes]):
+    mirror.mirror(mirror.DEMO, "Demo")
+    call_command("export", str(TOUR), "--format", form)
+    talk = Conversation.objects.get(jp_id=TOUR)
+    assert capfdbinary.readouterr().out == FORMATS[form].make(talk)
+
+
+@pytest.mark.parametrize("odd", ["", "tour", "jp-c", "-5", "1" * 20, "1" * 400, "17-", "17_1"])
+def test_export_of_no_id_is_one_line(odd: str):
+    assert f"“{odd}” is no id" in refused("export", "--", odd)
+
+
+def test_export_of_what_is_not_here_is_one_line():
+    mirror.mirror(mirror.DEMO, "Demo")
+    for unknown in ("17", f"jp-c{TOUR}-zzzzz"):
+        assert refused("export", unknown) == f"No conversation here has the id {unknown}."
+
+
+def test_export_of_what_two_workspaces_have_names_both(root: Path, tmp_path: Path):
+    folder(tmp_path / "orchard", NAME, stream(*KINDS))
+    (tmp_path / "orchard" / ".jp" / ".id").write_text("zz000\n")
+    mirror.mirror(root)
+    mirror.mirror(tmp_path / "orchard")
+    said = refused("export", "jp-c17000000000")
+    for word in ("garden (ab1z9)", "orchard (zz000)", "jp-c17000000000-"):
+        assert word in said
+    printed("export", "jp-c17000000000-zz000", "--output", tmp_path / "out")
+    talk = Conversation.objects.get(workspace__jp_id="zz000")
+    assert (tmp_path / "out").read_bytes() == exports.jp(talk)
+
+
+def test_export_into_a_folder_that_is_not_there_is_one_line(tmp_path: Path):
+    mirror.mirror(mirror.DEMO, "Demo")
+    target = tmp_path / "away" / "out"
+    assert refused("export", str(TOUR), "--output", target).startswith(f"{target} cannot be")
+
+
+def test_sign_in_link_signs_the_owner_in_once():
+    owner = accounts.first_owner()
+    address = printed("sign_in_link")[0].strip()
+    token = address.rpartition("/sign-in/")[2]
+    assert address.startswith("http://127.0.0.1:")
+    assert accounts.use_link(token) == owner
+
+
+def test_sign_in_link_knows_others_by_name():
+    ada = making.person("ada")
+    token = printed("sign_in_link", "ada")[0].strip().rpartition("/")[2]
+    assert accounts.use_link(token) == ada
+    assert refused("sign_in_link", "nobody") == "There is nobody called “nobody”."

@@ -1,0 +1,118 @@
+"""What was read comes out again: the file byte for byte, and an element a line."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from jpweb.store import exports, journal
+from jpweb.store.disk import mirror
+from jpweb.store.models import Conversation
+from jpweb.stream.events import ChatResponse, TurnStart
+from tests.builders import answered, asked, called, returned, stream
+from tests.store import making
+from tests.store.making import folder
+
+pytestmark = pytest.mark.django_db
+REAL = Path(__file__).parents[2].parent / "shared" / "workspace"
+LAYOUTS = Path(__file__).parents[1] / "samples" / "layouts"
+NAME = "17000000000-a-talk"
+KINDS = [TurnStart(), called("c"), asked("c.q.1"), answered("c.q.1"), returned("c")]
+WHOLE = making.stream_file(stream(*KINDS, ChatResponse("message", "Zürich\u2028 and\nmore")))
+
+
+def same_bytes(root: Path) -> None:
+    home, _ = mirror.mirror(root)
+    files = [*(root / ".jp" / "conversations").glob("**/events.json")]
+    assert home.conversations.count() == len(files) > 0
+    for path in files:
+        talk = home.conversations.get(jp_id=path.parent.name.partition("-")[0])
+        assert exports.jp(talk) == path.read_bytes(), path.parent.name
+        lines(talk)
+
+
+def lines(talk: Conversation) -> list[str]:
+    """Return the lines of the export; there is one an element, and each is whole JSON."""
+    data = exports.jsonl(talk)
+    assert data == b"" or data.endswith(b"\n")
+    found = data.decode().split("\n")[:-1]
+    assert len(found) == talk.length
+    for line, element in zip(found, journal.elements(talk.pk), strict=True):
+        assert json.loads(line) == json.loads(element.raw)
+    return found
+
+
+def test_the_demo_comes_out_byte_for_byte():
+    same_bytes(mirror.DEMO)
+
+
+@pytest.mark.skipif(not REAL.is_dir(), reason=f"no real workspace at {REAL}")
+def test_the_real_workspace_comes_out_byte_for_byte():
+    same_bytes(REAL)
+
+
+ODD = {
+    "minified": json.dumps(json.loads(WHOLE), separators=(",", ":")).encode(),
+    "tabs": json.dumps(json.loads(WHOLE), indent="\t").encode(),
+    "CRLF": WHOLE.replace(b"\n", b"\r\n"),
+    "CR": WHOLE.replace(b"\n", b"\r"),
+    "BOM": b"\xef\xbb\xbf" + WHOLE,
+    "no last line end": WHOLE[:-1],
+    "blank around": b" \n\t" + WHOLE + b"\r\n ",
+    "empty": b"[]",
+    "empty, spread": b"[\n\n]\n",
+    "one a line": b"[" + b",\n".join(json.dumps(v).encode() for v in json.loads(WHOLE)) + b"]",
+    "no objects": b'[1, "two", null, [3, {"a" : 4}], 1e16, 0.10]',
+}
+
+
+@pytest.mark.parametrize("data", ODD.values(), ids=ODD.keys())
+def test_an_odd_layout_comes_out_byte_for_byte(tmp_path: Path, data: bytes):
+    folder(tmp_path, NAME, data)
+    same_bytes(tmp_path)
+
+
+@pytest.mark.parametrize("sample", sorted(LAYOUTS.glob("*.json")), ids=lambda path: path.stem)
+def test_every_layout_of_jps_past_comes_out_byte_for_byte(tmp_path: Path, sample: Path):
+    folder(tmp_path, NAME, sample.read_bytes())
+    same_bytes(tmp_path)
+
+
+def test_an_array_of_pairs_in_messages_json_comes_out_byte_for_byte(tmp_path: Path):
+    data = (LAYOUTS / "messages.legacy_pair.json").read_bytes()
+    made = folder(tmp_path, NAME, None)
+    (made / "messages.json").write_bytes(data)
+    home, report = mirror.mirror(tmp_path)
+    assert report.problems == []
+    talk = home.conversations.get()
+    assert exports.jp(talk) == data
+    assert len(lines(talk)) == len(json.loads(data))
+
+
+def test_what_grows_and_changes_its_layout_comes_out_as_it_was_read_last(tmp_path: Path):
+    for data in (WHOLE, ODD["minified"], ODD["CRLF"], WHOLE):
+        folder(tmp_path, NAME, data)
+        same_bytes(tmp_path)
+
+
+def test_a_native_conversation_comes_out_in_jps_form():
+    talk = making.conversation(making.workspace())
+    making.question(making.running(talk))
+    talk.refresh_from_db()
+    data = exports.jp(talk)
+    assert data == making.stream_file(journal.elements(talk.pk))
+    assert data == (json.dumps(json.loads(data), indent=2, ensure_ascii=False) + "\n").encode()
+    assert len(lines(talk)) == 4
+
+
+def test_one_without_events_is_an_empty_array_and_no_line():
+    talk = making.conversation(making.workspace())
+    assert (exports.jp(talk), exports.jsonl(talk)) == (b"[]\n", b"")
+
+
+def test_a_line_is_one_line_whatever_the_text_holds(tmp_path: Path):
+    folder(tmp_path, NAME, b'[{"a": [NaN,\r\n 1]}, {"b":\n\n"\\n"}]')
+    home, _ = mirror.mirror(tmp_path)
+    assert exports.jsonl(home.conversations.get()).count(b"\n") == 2

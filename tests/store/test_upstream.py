@@ -1,0 +1,170 @@
+"""What jp did to a native conversation that was written into its workspace."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from jpweb.store import conversations, exports, journal
+from jpweb.store import runs as stored
+from jpweb.store.disk import attached, mirror, upstream, workspace
+from jpweb.store.disk.upstream import Diverged
+from jpweb.store.models import Conversation, Inquiry, JournalEntry, Workspace
+from jpweb.store.terms import RunState, Writing
+from jpweb.stream.events import ChatRequest, ChatResponse, Element, TurnStart
+from tests.builders import answered, asked, called, element, returned
+from tests.store import making
+from tests.store.making import folder
+
+pytestmark = pytest.mark.django_db
+SAID = (TurnStart(), ChatRequest("Hello"))
+OURS = [element(kind) for kind in SAID]
+LATER = "2026-02-03 04:05:06.0"
+ADDED = [
+    element(kind, at=LATER)
+    for kind in (called("c"), asked("c.q.1"), answered("c.q.1"), returned("c"), TurnStart())
+]
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Workspace:
+    (tmp_path / ".jp" / "conversations").mkdir(parents=True)
+    made, _ = mirror.mirror(tmp_path)
+    attached.choose(made, Writing.CURRENT)
+    return Workspace.objects.get(pk=made.pk)
+
+
+@pytest.fixture
+def talk(home: Workspace) -> Any:
+    """Return a native conversation whose files stand in the workspace as they were written."""
+    made = conversations.begin(home, "Ours", making.person().pk)
+    run = stored.begin(made.pk, making.person().pk, "scripted", making.HOLDER)
+    journal.append(made.pk, [making.event(kind) for kind in SAID], run)
+    stored.end(run.pk, RunState.DONE)
+    on_disk(made, OURS)
+    return fresh(made)
+
+
+def on_disk(talk: Conversation, elements: list[Element] | bytes) -> Path:
+    return folder(Path(talk.workspace.root), str(talk.jp_id), elements)
+
+
+def fresh(talk: Conversation) -> Conversation:
+    return Conversation.objects.select_related("workspace").get(pk=talk.pk)
+
+
+def again(talk: Conversation) -> mirror.Report:
+    return mirror.mirror(Path(talk.workspace.root))[1]
+
+
+def test_what_jp_added_is_taken_in_by_a_pass_once(talk: Conversation):
+    again(talk)
+    keys = list(talk.journal.order_by("position").values_list("pk", flat=True))
+    on_disk(talk, [*OURS, *ADDED])
+    report = again(talk)
+    assert (report.changed, report.problems, report.conversations) == ([talk.pk], [], 0)
+    grown = fresh(talk)
+    assert (grown.length, grown.turns, grown.title, grown.origin) == (7, 2, "Ours", "native")
+    assert list(grown.journal.order_by("position").values_list("pk", flat=True))[:2] == keys
+    assert exports.jp(grown) == making.stream_file([*OURS, *ADDED])
+    assert again(talk).changed == []
+
+
+def test_its_questions_are_derived_and_keep_their_keys(talk: Conversation):
+    on_disk(talk, [*OURS, *ADDED[:2]])
+    again(talk)
+    first = Inquiry.objects.get()
+    assert first.state in ("open", "unanswered")
+    on_disk(talk, [*OURS, *ADDED])
+    again(talk)
+    second = Inquiry.objects.get()
+    assert (second.pk, second.state, second.answer) == (first.pk, "answered", True)
+
+
+def test_what_is_on_disk_of_less_than_ours_changes_nothing(talk: Conversation):
+    on_disk(talk, OURS[:1])
+    report = again(talk)
+    assert (report.changed, report.problems) == ([], [])
+    assert (fresh(talk).length, fresh(talk).problem) == (2, "")
+
+
+def test_another_layout_of_the_same_is_no_change(talk: Conversation):
+    on_disk(talk, making.stream_file(OURS).replace(b"\n", b"\r\n"))
+    assert (again(talk).changed, again(talk).problems) == ([], [])
+    assert exports.jp(fresh(talk)) == making.stream_file(OURS)
+
+
+DIFFERENT = {
+    "rewritten": making.stream_file([OURS[0], element(ChatRequest("Goodbye"))]),
+    "cut and grown": making.stream_file([OURS[0], *ADDED]),
+    "emptied": b"[]\n",
+    "no JSON": b"[{",
+    "no array": b"{}",
+}
+
+
+@pytest.mark.parametrize("data", DIFFERENT.values(), ids=DIFFERENT.keys())
+def test_of_two_that_differ_both_stay_and_it_is_said_once(talk: Conversation, data: bytes):
+    made = on_disk(talk, data)
+    report = again(talk)
+    (problem,) = report.problems
+    assert problem.startswith(f"jp-c{talk.jp_id}: The copy in the workspace differs: ")
+    assert fresh(talk).problem in problem
+    assert (made / "events.json").read_bytes() == data
+    assert exports.jp(fresh(talk)) == making.stream_file(OURS)
+    assert again(talk).problems == [], "told once"
+    with pytest.raises(Diverged, match="The copy in the workspace differs"):
+        attached.attach(talk.pk)
+    assert list((Path(talk.workspace.root) / ".jp" / "locks").iterdir()) == [], "let go"
+
+
+def test_copies_that_agree_again_are_taken_in_and_the_problem_is_gone(talk: Conversation):
+    on_disk(talk, DIFFERENT["rewritten"])
+    again(talk)
+    on_disk(talk, [*OURS, ADDED[0]])
+    assert again(talk).changed == [talk.pk]
+    assert (fresh(talk).problem, fresh(talk).length) == ("", 3)
+
+
+def test_a_file_that_is_gone_is_no_loss_here(talk: Conversation):
+    (on_disk(talk, OURS) / "events.json").unlink()
+    with pytest.raises(Diverged, match="cannot be read"):
+        attached.attach(talk.pk)
+    assert exports.jp(fresh(talk)) == making.stream_file(OURS)
+
+
+def test_nothing_is_taken_in_while_a_run_writes(talk: Conversation):
+    run = stored.begin(talk.pk, making.person().pk, "scripted", making.HOLDER)
+    on_disk(talk, [*OURS, *ADDED])
+    assert again(talk).changed == []
+    assert fresh(talk).length == 2
+    stored.end(run.pk, RunState.DONE)
+    assert again(talk).changed == [talk.pk]
+
+
+def test_a_pass_looks_at_no_conversation_of_one_that_is_not_attached(talk: Conversation):
+    attached.choose(talk.workspace, Writing.OFF)
+    before = Conversation.objects.filter(pk=talk.pk).values().get()
+    for data in (making.stream_file([*OURS, *ADDED]), DIFFERENT["rewritten"]):
+        on_disk(talk, data)
+        report = again(talk)
+        assert (report.changed, report.problems, report.conversations) == ([], [], 0)
+    assert Conversation.objects.filter(pk=talk.pk).values().get() == before
+    assert JournalEntry.objects.count() == 2
+
+
+def test_the_archived_copy_is_followed_too(talk: Conversation):
+    home = on_disk(talk, [*OURS, *ADDED]).parent
+    (home / ".archive").mkdir()
+    (home / str(talk.jp_id)).rename(home / ".archive" / str(talk.jp_id))
+    assert again(talk).changed == [talk.pk]
+
+
+def test_take_in_tells_how_many(talk: Conversation):
+    on_disk(talk, [*OURS, *ADDED])
+    found = workspace.find(Path(talk.workspace.root))
+    (copy,) = workspace.conversations(found)
+    assert upstream.take_in(talk, copy) == len(ADDED)
+    assert upstream.take_in(talk, copy) == 0
