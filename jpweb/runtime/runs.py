@@ -47,6 +47,7 @@ async def start(conversation: Conversation, person: Person, text: str) -> Run:
 
     Raises AlreadyRunning, ReadOnly, Held and what else ``attached.attach`` raises.
     """
+    await in_store(runs.refuse_second, conversation.pk)  # before its lock makes us wait
     attachment = await in_store(attached.attach, conversation.pk)
     try:
         run = await in_store(
@@ -81,7 +82,7 @@ async def _execute(active: Active, author: str, text: str) -> None:
         await _play(active, author, text)
     finally:
         if active.attachment is not None:
-            active.attachment.release()
+            await in_store(active.attachment.release)
     await announce.partial(run.conversation_id, "message", "")
     await announce.conversation(run.conversation_id)
     await announce.questions(active.conversation.workspace_id)

@@ -19,6 +19,7 @@ from jpweb.stream.inquiry import CancellationReason, Cancelled, InquiryResponse
 from jpweb.stream.turns import pair, split
 
 INTERRUPTED = "Tool call was interrupted."
+_SECOND = "A turn is running in this conversation."
 
 
 def begin(conversation_id: int, person_id: int, provider: str, holder: str) -> Run:
@@ -35,7 +36,13 @@ def begin(conversation_id: int, person_id: int, provider: str, holder: str) -> R
                 started_by_id=person_id,
             )
     except IntegrityError as error:
-        raise AlreadyRunning("A turn is running in this conversation.") from error
+        raise AlreadyRunning(_SECOND) from error
+
+
+def refuse_second(conversation_id: int) -> None:
+    """Raise AlreadyRunning where a run is under way; ``begin`` is what decides in a race."""
+    if Run.objects.filter(conversation_id=conversation_id, state=RunState.RUNNING).exists():
+        raise AlreadyRunning(_SECOND)
 
 
 def end(run_id: int, state: RunState, problem: str = "") -> bool:

@@ -14,7 +14,7 @@ from jpweb.runtime.exports import FORMATS
 from jpweb.store import accounts, exports
 from jpweb.store.disk import mirror
 from jpweb.store.models import Conversation, JournalEntry, Membership, Workspace
-from jpweb.stream.events import ChatRequest, TurnStart
+from jpweb.stream.events import ChatRequest, EventKind, TurnStart
 from jpweb.stream.inquiry import InquiryResponse, Redacted
 from tests.builders import answered, asked, called, returned, stream
 from tests.store import making
@@ -22,7 +22,13 @@ from tests.store.making import folder
 
 pytestmark = pytest.mark.django_db(transaction=True)
 NAME = "17000000000-a-talk"
-KINDS = [TurnStart(), ChatRequest("Hi"), called("c"), asked("c.q.1"), answered("c.q.1")]
+KINDS: list[EventKind] = [
+    TurnStart(),
+    ChatRequest("Hi"),
+    called("c"),
+    asked("c.q.1"),
+    answered("c.q.1"),
+]
 TOUR = 17911890124
 
 
@@ -127,7 +133,9 @@ def test_check_stream_lists_what_repair_would_do_and_what_an_older_jp_cannot_ope
     assert path.read_bytes() == before
 
 
-@pytest.mark.parametrize("path", sorted(mirror.DEMO.rglob("events.json")), ids=lambda p: p.parent)
+@pytest.mark.parametrize(
+    "path", sorted(mirror.DEMO.rglob("events.json")), ids=lambda p: p.parent.name
+)
 def test_check_stream_agrees_with_mirror_on_the_demo(path: Path):
     checked = json.loads(printed("check_stream", path, "--json")[0])
     entries = json.loads(printed("mirror", mirror.DEMO, "--json")[0])["conversations"]

@@ -10,7 +10,7 @@ import pytest
 from jpweb.store import exports, journal
 from jpweb.store.disk import mirror
 from jpweb.store.models import Conversation
-from jpweb.stream.events import ChatResponse, TurnStart
+from jpweb.stream.events import ChatResponse, EventKind, TurnStart
 from tests.builders import answered, asked, called, returned, stream
 from tests.store import making
 from tests.store.making import folder
@@ -19,7 +19,13 @@ pytestmark = pytest.mark.django_db
 REAL = Path(__file__).parents[2].parent / "shared" / "workspace"
 LAYOUTS = Path(__file__).parents[1] / "samples" / "layouts"
 NAME = "17000000000-a-talk"
-KINDS = [TurnStart(), called("c"), asked("c.q.1"), answered("c.q.1"), returned("c")]
+KINDS: list[EventKind] = [
+    TurnStart(),
+    called("c"),
+    asked("c.q.1"),
+    answered("c.q.1"),
+    returned("c"),
+]
 WHOLE = making.stream_file(stream(*KINDS, ChatResponse("message", "Zürich\u2028 and\nmore")))
 
 

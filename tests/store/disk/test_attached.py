@@ -190,7 +190,7 @@ async def test_one_turn_at_a_time_here_too(stage: Attached, monkeypatch: pytest.
     monkeypatch.setattr(attached, "PATIENCE", 0.1)
     providers.use(monkeypatch, providers.Hangs())
     _, task = await stage.start()
-    with pytest.raises((AlreadyRunning, locks.Held)):
+    with pytest.raises(AlreadyRunning):
         await stage.start()
     assert stage.lock.exists()
     await runs.stop(stage.talk.pk, decider(stage.ada))
@@ -223,6 +223,17 @@ async def test_what_breaks_while_a_run_ends_lets_go(
         _, task = await stage.start()
         with pytest.raises(ZeroDivisionError):
             await done(task)
+    assert not stage.lock.exists()
+
+
+async def test_a_run_that_is_cut_off_lets_go(stage: Attached, monkeypatch: pytest.MonkeyPatch):
+    provider = providers.Hangs()
+    providers.use(monkeypatch, provider)
+    _, task = await stage.start()
+    await provider.said.wait()
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await done(task)
     assert not stage.lock.exists()
 
 

@@ -13,7 +13,7 @@ from jpweb.store.disk import attached, mirror, upstream, workspace
 from jpweb.store.disk.upstream import Diverged
 from jpweb.store.models import Conversation, Inquiry, JournalEntry, Workspace
 from jpweb.store.terms import RunState, Writing
-from jpweb.stream.events import ChatRequest, ChatResponse, Element, TurnStart
+from jpweb.stream.events import ChatRequest, Element, TurnStart
 from tests.builders import answered, asked, called, element, returned
 from tests.store import making
 from tests.store.making import folder
