@@ -12,8 +12,10 @@ import os
 import socket
 import sys
 from collections.abc import Callable, Coroutine, Iterable
+from contextlib import suppress
 from typing import Any
 
+from autobahn.exception import Disconnected
 from daphne.server import Server
 from twisted.internet import defer, reactor
 
@@ -41,6 +43,11 @@ def check_port(port: int) -> None:
 
 class QuietServer(Server):  # type: ignore[misc]  # daphne is untyped
     """daphne that drops its sockets when it stops, so that browsers come back by themselves."""
+
+    async def handle_reply(self, protocol: Any, message: dict[str, Any]) -> None:
+        # A browser may leave between a change and its telling; that it did arrives next.
+        with suppress(Disconnected):
+            await super().handle_reply(protocol, message)
 
     def kill_all_applications(self) -> defer.Deferred[None]:
         for protocol in list(self.connections):
