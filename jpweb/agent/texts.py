@@ -7,6 +7,7 @@ model, since the recorded reasons carry no such advice.
 from __future__ import annotations
 
 from jpweb.agent.routing import RefusalReason
+from jpweb.stream import repair
 from jpweb.stream.inquiry import CancellationReason
 
 #: A person declined to answer.
@@ -19,7 +20,7 @@ STOPPED = (
 )
 
 #: The call never got a result, for instance because the process that ran it ended.
-INTERRUPTED = "Tool call was interrupted."
+INTERRUPTED = repair.INTERRUPTED
 
 
 def unknown_tool(tool: str) -> str:

@@ -16,9 +16,9 @@ from jpweb.store.terms import Origin, RunState
 from jpweb.stream import timestamps
 from jpweb.stream.events import ConversationEvent, ToolCallRequest, ToolCallResponse
 from jpweb.stream.inquiry import CancellationReason, Cancelled, InquiryResponse
+from jpweb.stream.repair import INTERRUPTED
 from jpweb.stream.turns import pair, split
 
-INTERRUPTED = "Tool call was interrupted."
 _SECOND = "A turn is running in this conversation."
 
 

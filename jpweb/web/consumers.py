@@ -14,10 +14,12 @@ from jpweb.runtime import announce
 from jpweb.runtime.crossing import in_store
 from jpweb.store import accounts
 from jpweb.store.terms import Role
-from jpweb.web import changes
+from jpweb.web import access, changes
 
 #: Close codes that tell the browser not to come back.
 SIGNED_OUT, FORBIDDEN, MALFORMED = 4401, 4404, 4400
+#: What an access rule raises for those whom it does not let in.
+BARRED = (Http404, PermissionDenied)
 #: The largest key that a database has.
 LARGEST = 2**63 - 1
 
@@ -69,7 +71,7 @@ class PageConsumer(AsyncWebsocketConsumer):
             return
         try:
             new = await in_store(changes.conversation, self.person, self.conversation, self.page)
-        except (Http404, PermissionDenied):
+        except BARRED:
             await self._leave(FORBIDDEN)
             return
         self.page = new.page
@@ -85,7 +87,13 @@ class PageConsumer(AsyncWebsocketConsumer):
         await self.send(html)
 
     async def conversation_partial(self, event: dict[str, Any]) -> None:
-        if self.conversation is None:
+        if self.person is None or self.conversation is None:
+            return
+        try:
+            # Nothing is read for it, but who may read can change while a text comes in.
+            await in_store(access.readable, self.person, self.conversation)
+        except BARRED:
+            await self._leave(FORBIDDEN)
             return
         await self.send(render_to_string("conversations/_partial.html", event))
 

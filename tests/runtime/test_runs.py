@@ -15,6 +15,7 @@ from jpweb.store.errors import AlreadyRunning, AlreadySettled, ReadOnly
 from jpweb.store.models import Conversation, Inquiry, Run
 from jpweb.stream.events import ChatRequest, ChatResponse, ToolCallResponse
 from jpweb.stream.inquiry import CancellationReason
+from jpweb.stream.repair import INTERRUPTED
 from tests.runtime import providers
 from tests.runtime.playing import Scene, done, ear
 from tests.store import making
@@ -157,7 +158,7 @@ async def test_a_tool_that_breaks_ends_what_is_open(scene: Scene, monkeypatch: p
     assert (row.state, row.reason, row.decided_by) == ("cancelled", "lost", "system")
     assert (await ended(run)).state == "failed"
     (result,) = results(await scene.elements())
-    assert (result.content, result.is_error) == (stored.INTERRUPTED, True)
+    assert (result.content, result.is_error) == (INTERRUPTED, True)
 
 
 async def test_a_tool_that_raises_fails_the_run_and_says_nothing_of_it(

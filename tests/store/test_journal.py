@@ -25,6 +25,7 @@ from jpweb.stream.inquiry import (
     Outcome,
     Redacted,
 )
+from jpweb.stream.repair import INTERRUPTED
 from tests.builders import answered, asked
 from tests.store import making
 
@@ -229,7 +230,7 @@ def test_what_a_dead_process_left_is_closed_truthfully(talk: Conversation, run: 
     settled.refresh_from_db()
     assert settled.state == "answered"
     kind = journal.elements(talk.pk)[-1].kind
-    assert kind == ToolCallResponse("call_1", runs.INTERRUPTED, is_error=True)
+    assert kind == ToolCallResponse("call_1", INTERRUPTED, is_error=True)
     length = making.length(talk.pk)
     assert runs.lose_stale(making.HOLDER) == 0
     assert making.length(talk.pk) == length

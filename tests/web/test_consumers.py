@@ -260,6 +260,16 @@ async def test_who_is_removed_hears_nothing_of_the_next_change(lasting: World):
         assert await socket.hears_nothing()
 
 
+async def test_who_is_removed_while_text_comes_in_hears_none_of_it(lasting: World):
+    says = await in_store(shows, lasting)
+    async with page(lasting.people["reader"], **says) as socket:
+        await socket.everything()
+        await in_store(Membership.objects.filter(person=lasting.people["reader"]).delete)
+        await announce.partial(lasting.talk.pk, "message", "Some text")
+        assert await socket.closes() == 4404
+        assert await socket.hears_nothing()
+
+
 async def test_coming_back_brings_exactly_what_is_missing(lasting: World):
     says = await in_store(shows, lasting)
     await append(lasting, ChatResponse("message", "One"), ChatResponse("message", "Two"))
