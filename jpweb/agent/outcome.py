@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterable
+from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
 from jpweb.stream.answers import AnswerType
@@ -60,3 +61,22 @@ class NeedsInput:
 
 
 Outcome: TypeAlias = Success | Failed | NeedsInput
+
+#: Shorter ones would take ordinary words and numbers out of what a tool says.
+_SHORTEST_HIDDEN = 4
+HIDDEN = "[redacted]"
+
+
+@dataclass(frozen=True, slots=True)
+class SecretAnswer:
+    """A secret on its way to a tool, marked so that nobody takes it for an ordinary answer."""
+
+    value: str = field(repr=False)
+
+
+def without(secrets: Iterable[SecretAnswer], text: str) -> str:
+    """Return the text with each secret in it replaced: what a tool says is put on record."""
+    values = {secret.value for secret in secrets if len(secret.value) >= _SHORTEST_HIDDEN}
+    for value in sorted(values, key=len, reverse=True):
+        text = text.replace(value, HIDDEN)
+    return text

@@ -2,38 +2,67 @@
 
 from __future__ import annotations
 
-from jpweb.agent.ports import CallTool, Delta, Display
+from collections.abc import Mapping
+from typing import Any
+
+from jpweb.agent.ports import Calling, CallTool, Data, Delta, Display, Noted
 from jpweb.agent.scribe import Scribe
 from jpweb.stream.events import ChatResponse, ToolCallRequest
 
 
 class Reply:
-    """Gathers text of one variant into one event; records tool calls at once."""
+    """Gathers text of one variant into one event; records tool calls at once.
+
+    ``begun`` says whether anything of it has come that is or will be on record.
+    """
 
     def __init__(self, scribe: Scribe, display: Display) -> None:
         self.calls: list[ToolCallRequest] = []
         self.finished = False
+        self.begun = False
         self._scribe = scribe
         self._display = display
         self._latest = Delta("message", "")
 
-    async def add(self, delta: Delta) -> None:
+    async def take(self, event: Delta | Noted | Calling | CallTool | Data) -> None:
+        """Take the next piece."""
+        self.begun = self.begun or not isinstance(event, Calling)
+        match event:
+            case Delta():
+                await self._add(event)
+            case Noted(variant, metadata):
+                await self._note(Delta(variant, ""), metadata)
+            case Calling(name, arguments):
+                await self._display.partial("tool_call", f"{name} {arguments}")
+            case CallTool():
+                await self._call(event)
+            case Data(value):
+                await self.flush()
+                await self._scribe.record(ChatResponse("data", value))
+
+    async def flush(self, metadata: Mapping[str, Any] | None = None) -> None:
+        """Commit the text so far, if there is any, with what the provider wants back with it."""
+        variant, text = self._latest.variant, self._latest.text
+        self._latest = Delta(variant, "")
+        if text or metadata:
+            await self._scribe.record(ChatResponse(variant, text), metadata=metadata)
+
+    async def _add(self, delta: Delta) -> None:
         """Take a piece of text, commit the text before it if that is of another variant."""
         if delta.variant != self._latest.variant:
             await self.flush()
         self._latest = Delta(delta.variant, self._latest.text + delta.text)
         await self._display.partial(delta.variant, self._latest.text)
 
-    async def call(self, call: CallTool) -> None:
+    async def _note(self, ended: Delta, metadata: Mapping[str, Any]) -> None:
+        if ended.variant != self._latest.variant:
+            await self.flush()
+            self._latest = ended
+        await self.flush(metadata)
+
+    async def _call(self, call: CallTool) -> None:
         """Commit the text so far, then the call."""
         await self.flush()
         request = ToolCallRequest(call.id, call.name, call.arguments)
-        await self._scribe.record(request)
+        await self._scribe.record(request, metadata=call.metadata)
         self.calls.append(request)
-
-    async def flush(self) -> None:
-        """Commit the text so far, if there is any."""
-        variant, text = self._latest.variant, self._latest.text
-        self._latest = Delta(variant, "")
-        if text:
-            await self._scribe.record(ChatResponse(variant, text))

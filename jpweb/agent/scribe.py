@@ -24,8 +24,16 @@ class Scribe:
     recorder: Recorder
     clock: Callable[[], datetime] = now
 
-    async def record(self, *kinds: EventKind, note: Mapping[str, Any] | None = None) -> None:
-        """Commit events of now, all or none; ``note`` is what jpweb says beside each of them."""
+    async def record(
+        self,
+        *kinds: EventKind,
+        note: Mapping[str, Any] | None = None,
+        metadata: Mapping[str, Any] | None = None,
+    ) -> None:
+        """Commit events of now, all or none.
+
+        ``note`` is what jpweb says beside each of them, ``metadata`` what a provider does.
+        """
         stamp = timestamps.written(self.clock())
-        metadata = {} if note is None else {"jpweb": dict(note)}
-        await self.recorder.record(*(ConversationEvent(stamp, kind, metadata) for kind in kinds))
+        beside = dict(metadata or {}) | ({} if note is None else {"jpweb": dict(note)})
+        await self.recorder.record(*(ConversationEvent(stamp, kind, beside) for kind in kinds))

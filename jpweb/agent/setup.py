@@ -2,24 +2,37 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
-from jpweb.agent.config import ToolConfig
-from jpweb.agent.executor import default_config
-from jpweb.agent.ports import BuiltinTool
+from jpweb.agent.config import Detached, RequestConfig, ToolConfig
+from jpweb.agent.ports import BuiltinTool, OutsideTool
 from jpweb.agent.tools import BUILTINS
+from jpweb.stream.thread import SystemPart
+
+
+def default_config(tool: BuiltinTool) -> ToolConfig:
+    """Return the configuration of a built-in that nobody has configured."""
+    return ToolConfig(tool.NAME, tool.DESCRIPTION, tool.PARAMETERS, tool.QUESTIONS)
 
 
 @dataclass(frozen=True, slots=True)
 class Setup:
     """What the model is told, what it may call, and for how long.
 
-    A tool is there when it is both offered in ``tools`` and found among the ``builtins``.
+    A tool is there when it is offered in ``tools`` and found among the ``builtins`` or, by its
+    name, among those ``outside``. ``unavailable`` says of others why they are not offered.
+    ``detached`` is the policy for prompts that nobody can answer, where a tool has none.
     """
 
-    system: tuple[str, ...] = ()
+    system: tuple[str | SystemPart, ...] = ()
     tools: tuple[ToolConfig, ...] = tuple(default_config(tool) for tool in BUILTINS)
     builtins: tuple[BuiltinTool, ...] = BUILTINS
+    outside: Mapping[str, OutsideTool] = field(default_factory=dict)
+    unavailable: Mapping[str, str] = field(default_factory=dict)
+    detached: Detached = Detached.WAIT
+    tool_choice: str = "auto"
+    request: RequestConfig = field(default_factory=RequestConfig)
     cycle_limit: int = 50
 
 

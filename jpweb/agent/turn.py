@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, AsyncIterator, Callable
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
+from typing import Any
 
-from jpweb.agent.coordinator import ToolCoordinator
-from jpweb.agent.errors import ProviderFailed
+from jpweb.agent.calls.coordinator import ToolCoordinator
+from jpweb.agent.calls.state import TurnState
+from jpweb.agent.errors import PASSING, ProviderFailed
 from jpweb.agent.ports import (
-    CallTool,
-    Delta,
     Display,
     Finished,
+    InquiryBackend,
     Prompter,
     Provider,
     ProviderEvent,
@@ -24,11 +25,11 @@ from jpweb.agent.ports import (
 from jpweb.agent.reply import Reply
 from jpweb.agent.scribe import Scribe, now
 from jpweb.agent.setup import UNCONFIGURED, Setup
-from jpweb.agent.state import TurnState
-from jpweb.agent.stopping import Stopped, unless_stopped
+from jpweb.agent.stopping import Interrupts, Respond, Stop, Stopped, unless_stopped
 from jpweb.agent.view import well_formed
-from jpweb.stream.events import ChatRequest, TurnStart
+from jpweb.stream.events import ChatRequest, Element, ToolCallRequest, TurnStart
 from jpweb.stream.thread import Thread
+from jpweb.stream.turns import Executing, WaitingForInput, split, unfinished
 
 
 class TurnEnd(StrEnum):
@@ -48,54 +49,140 @@ class TurnPorts:
     recorder: Recorder
     display: Display
     clock: Callable[[], datetime] = now
+    backend: InquiryBackend | None = None
+    pause: Callable[[float], Awaitable[None]] = asyncio.sleep
 
 
 async def run_turn(
     ports: TurnPorts,
     content: str,
     author: str | None,
-    stop: asyncio.Event,
+    interrupts: Interrupts,
     setup: Setup = UNCONFIGURED,
 ) -> TurnEnd:
     """Record what the author says and run the turn to its end; returns how it ended.
 
-    Setting ``stop`` ends the turn: text received so far is committed, open questions are closed,
-    tool calls get a response. Raises ProviderFailed, with the text so far committed, and whatever
-    a port or a tool raises; then, and when it is cancelled, nothing more is recorded.
+    A stop ends the turn: text received so far is committed, open questions are closed, tool calls
+    get a response. Raises ProviderFailed, with the text so far committed, and whatever a port or
+    a tool raises; then, and when it is cancelled, nothing more is recorded.
     """
-    scribe = Scribe(ports.recorder, ports.clock)
-    await scribe.record(TurnStart(), ChatRequest(content, author=author))
-    coordinator = ToolCoordinator(ports.prompter, scribe, setup, TurnState(), stop)
-    for _ in range(setup.cycle_limit):
-        reply = Reply(scribe, ports.display)
-        await _receive(ports, setup, reply, stop)
-        if reply.calls:
-            await coordinator.run(reply.calls)
-        elif reply.finished:
-            return TurnEnd.COMPLETE
-        if stop.is_set():
-            return TurnEnd.STOPPED
-    return TurnEnd.CYCLE_LIMIT
+    turn = _Turn(ports, setup, TurnState(), interrupts)
+    await turn.scribe.record(TurnStart(), ChatRequest(content, author=author))
+    return await turn.run(())
 
 
-async def _receive(ports: TurnPorts, setup: Setup, reply: Reply, stop: asyncio.Event) -> None:
-    """Send what the provider may see, and record its reply as it comes."""
-    elements = well_formed(await ports.recorder.elements())
-    request = ProviderRequest(Thread(setup.system, elements).into_parts(), setup.tools)
-    stream = ports.provider.stream(request)
-    try:
-        await _read(stream, reply, stop)
-    except ProviderFailed:
+async def resume_turn(
+    ports: TurnPorts, interrupts: Interrupts, setup: Setup = UNCONFIGURED
+) -> TurnEnd:
+    """Go on with the last turn of the journal from where it stands (RFD 023).
+
+    Tool calls without a response are run first. Returns and raises as ``run_turn`` does.
+    """
+    elements = await ports.recorder.elements()
+    turns = split(elements)
+    state = TurnState.resumed(elements[turns[-1].start :] if turns else ())
+    return await _Turn(ports, setup, state, interrupts).run(_open_calls(elements))
+
+
+def _open_calls(elements: Sequence[Element]) -> tuple[ToolCallRequest, ...]:
+    left = unfinished(elements)
+    if left is not None and isinstance(left.phase, Executing | WaitingForInput):
+        return tuple(call for _, call in left.phase.calls)
+    return ()
+
+
+class _Turn:
+    """A turn under way."""
+
+    def __init__(
+        self, ports: TurnPorts, setup: Setup, state: TurnState, interrupts: Interrupts
+    ) -> None:
+        self.scribe = Scribe(ports.recorder, ports.clock)
+        self._ports = ports
+        self._setup = setup
+        self._interrupts = interrupts
+        self._coordinator = ToolCoordinator(
+            ports.prompter, self.scribe, setup, state, interrupts, ports.backend
+        )
+
+    async def run(self, calls: Sequence[ToolCallRequest]) -> TurnEnd:
+        """Run the calls, then cycle after cycle to the end of the turn."""
+        if calls:
+            await self._coordinator.run(calls)
+            if isinstance(self._interrupts.take(), Stop):
+                return TurnEnd.STOPPED
+        for _ in range(self._setup.cycle_limit):
+            reply = await self._receive()
+            if reply.finished and not reply.calls:
+                return TurnEnd.COMPLETE
+            if reply.calls:
+                await self._coordinator.run(reply.calls)
+            said = self._interrupts.take()
+            if isinstance(said, Stop):
+                return TurnEnd.STOPPED
+            if isinstance(said, Respond) and said.text and not reply.calls:
+                await self.scribe.record(ChatRequest(said.text, author=said.author))
+        return TurnEnd.CYCLE_LIMIT
+
+    async def _receive(self) -> Reply:
+        """Return a reply, asked for again after failures that may pass before any of it came."""
+        limits = self._setup.request
+        tried = 0
+        while True:
+            reply = Reply(self.scribe, self._ports.display)
+            try:
+                await self._ask(reply)
+            except ProviderFailed as failure:
+                if reply.begun or failure.kind not in PASSING or tried == limits.max_retries:
+                    raise
+                pause = min(limits.base_backoff * 2.0**tried, limits.max_backoff)
+                advised = pause if failure.retry_after is None else failure.retry_after
+                if advised > limits.max_backoff:
+                    raise
+            else:
+                return reply
+            tried += 1
+            await unless_stopped(_pausing(self._ports, advised), self._interrupts)
+            if self._interrupts.is_set():
+                return reply
+
+    async def _ask(self, reply: Reply) -> None:
+        """Send what the provider may see, and record its reply as it comes."""
+        elements = await self._ports.recorder.elements()
+        request = ProviderRequest(
+            Thread(self._setup.system, well_formed(elements)).into_parts(),
+            self._setup.tools,
+            self._setup.tool_choice,
+            _schema(elements),
+        )
+        stream = self._ports.provider.stream(request)
+        try:
+            await _read(stream, reply, self._interrupts)
+        except ProviderFailed:
+            await reply.flush()
+            raise
+        finally:
+            if isinstance(stream, AsyncGenerator):
+                await stream.aclose()
         await reply.flush()
-        raise
-    finally:
-        if isinstance(stream, AsyncGenerator):
-            await stream.aclose()
-    await reply.flush()
 
 
-async def _read(stream: AsyncIterator[ProviderEvent], reply: Reply, stop: asyncio.Event) -> None:
-    """Take event after event. Only the wait for one can be stopped, never a commit."""
+async def _pausing(ports: TurnPorts, seconds: float) -> None:
+    await ports.pause(seconds)
+
+
+def _schema(elements: Sequence[Element]) -> Mapping[str, Any] | None:
+    """Return what the turn's first request wants the reply to look like, if it says so."""
+    turns = split(elements)
+    for element in elements[turns[-1].start :] if turns else ():
+        for event in element.events:
+            if isinstance(event.kind, ChatRequest):
+                return event.kind.schema
+    return None
+
+
+async def _read(stream: AsyncIterator[ProviderEvent], reply: Reply, stop: Interrupts) -> None:
+    """Take event after event. Only the wait for one can be interrupted, never a commit."""
     while True:
         match await unless_stopped(_next(stream), stop):
             case Stopped():
@@ -105,10 +192,8 @@ async def _read(stream: AsyncIterator[ProviderEvent], reply: Reply, stop: asynci
                 return
             case None:
                 raise ProviderFailed("The reply broke off before its end.")
-            case Delta() as delta:
-                await reply.add(delta)
-            case CallTool() as call:
-                await reply.call(call)
+            case event:
+                await reply.take(event)
 
 
 async def _next(stream: AsyncIterator[ProviderEvent]) -> ProviderEvent | None:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from jpweb.agent import texts
 from jpweb.stream import wire
 from jpweb.stream.events import ConversationEvent, Element, ToolCallRequest, ToolCallResponse
+from jpweb.stream.repair import INTERRUPTED
 from jpweb.stream.turns import Turn, pair, split
 
 
@@ -32,5 +32,5 @@ def _turn(elements: Sequence[Element], turn: Turn) -> Iterator[Element]:
             and isinstance(body.kind, ToolCallRequest)
             and position not in pairs.responses
         ):
-            answer = ToolCallResponse(body.kind.id, texts.INTERRUPTED, is_error=True)
+            answer = ToolCallResponse(body.kind.id, INTERRUPTED, is_error=True)
             yield wire.write(ConversationEvent(body.timestamp, answer))

@@ -31,7 +31,7 @@ async def questions(workspace_id: int) -> None:
 
 
 async def partial(
-    conversation_id: int, variant: Literal["message", "reasoning"], text: str
+    conversation_id: int, variant: Literal["message", "reasoning", "tool_call"], text: str
 ) -> None:
     """Show text that is being received; an empty one clears it."""
     event = {"type": "conversation.partial", "variant": variant, "text": text}

@@ -6,8 +6,9 @@ The row in the database decides who was first; what is in memory here only wakes
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from jpweb.runtime import announce
 from jpweb.runtime.crossing import in_store
@@ -29,17 +30,46 @@ if TYPE_CHECKING:
     from jpweb.store.inquiries import Decider
     from jpweb.store.models import Inquiry
 
+T = TypeVar("T")
+
 #: Seconds after which a waiting call looks at its row again, should a wake-up be lost.
 LOOK_AGAIN = 2.0
 
-_woken: dict[int, asyncio.Event] = {}
+
+class Bell:
+    """Wakes the calls of this process that wait for rows, by their keys."""
+
+    def __init__(self) -> None:
+        self.waiting: dict[int, asyncio.Event] = {}
+
+    def ring(self, key: int) -> None:
+        """Let who waits for this row look at it."""
+        if key in self.waiting:
+            self.waiting[key].set()
+
+    async def until(self, key: int, look: Callable[[], Awaitable[T | None]]) -> T:
+        """Look now and whenever it rings, and return what is found first."""
+        rung = self.waiting.setdefault(key, asyncio.Event())
+        try:
+            while True:
+                rung.clear()
+                found = await look()
+                if found is not None:
+                    return found
+                await _until(rung)
+        finally:
+            self.waiting.pop(key, None)
+
+
+bell = Bell()
 handover = Handover()
 
 
-async def answer(inquiry_key: int, typed: str, by: Decider) -> Inquiry:
+async def answer(inquiry_key: int, typed: str, by: Decider, *, remember: bool = False) -> Inquiry:
     """Settle a question with what a person typed; returns the settled row.
 
-    A secret goes to the waiting call alone. Raises UnknownInquiry, Unfit, AlreadySettled,
+    A secret goes to the waiting call alone. ``remember`` asks to use the answer for the rest of
+    the turn, which only some questions allow. Raises UnknownInquiry, Unfit, AlreadySettled,
     NobodyWaits.
     """
     row = await in_store(inquiries.get, inquiry_key)
@@ -48,7 +78,8 @@ async def answer(inquiry_key: int, typed: str, by: Decider) -> Inquiry:
     kind = answers.answer_type(row.question["answer_type"])
     value = kind.read(typed)
     if kind.KEEP or not isinstance(value, str):
-        return await settle(row, Answered(value), by)
+        remember = remember and inquiries.may_be_remembered(row)
+        return await settle(row, Answered(value), by, remember=remember)
     try:
         await handover.deliver(inquiry_key, value, by)
     except NobodyWaits:
@@ -70,14 +101,15 @@ async def decline(inquiry_key: int, by: Decider) -> Inquiry:
     return await settle(row, Cancelled(CancellationReason.USER), by)
 
 
-async def settle(row: Inquiry, outcome: Outcome, by: Decider) -> Inquiry:
+async def settle(row: Inquiry, outcome: Outcome, by: Decider, *, remember: bool = False) -> Inquiry:
     """Commit an outcome, wake the waiting call, tell everybody. Raises AlreadySettled."""
     event = ConversationEvent(
-        timestamps.written(datetime.now(UTC)), InquiryResponse(row.inquiry_id, outcome), by.note()
+        timestamps.written(datetime.now(UTC)),
+        InquiryResponse(row.inquiry_id, outcome),
+        by.note(remember=remember),
     )
     await in_store(journal.append, row.conversation_id, [event])
-    if row.pk in _woken:
-        _woken[row.pk].set()
+    bell.ring(row.pk)
     await announce.conversation(row.conversation_id)
     await announce.questions(row.conversation.workspace_id)
     return await in_store(inquiries.get, row.pk)
@@ -85,16 +117,12 @@ async def settle(row: Inquiry, outcome: Outcome, by: Decider) -> Inquiry:
 
 async def wait(row: Inquiry) -> Inquiry:
     """Return the row once somebody or something has settled it."""
-    woken = _woken.setdefault(row.pk, asyncio.Event())
-    try:
-        while True:
-            woken.clear()
-            now = await in_store(inquiries.get, row.pk)
-            if now.state != inquiries.OPEN:
-                return now
-            await _until(woken)
-    finally:
-        _woken.pop(row.pk, None)
+
+    async def settled() -> Inquiry | None:
+        now = await in_store(inquiries.get, row.pk)
+        return None if now.state == inquiries.OPEN else now
+
+    return await bell.until(row.pk, settled)
 
 
 async def wait_for_secret(row: Inquiry) -> str | Inquiry:
@@ -121,8 +149,8 @@ async def wait_for_secret(row: Inquiry) -> str | Inquiry:
             ending.cancel()
 
 
-async def _until(woken: asyncio.Event) -> None:
+async def _until(rung: asyncio.Event) -> None:
     try:
-        await asyncio.wait_for(woken.wait(), LOOK_AGAIN)
+        await asyncio.wait_for(rung.wait(), LOOK_AGAIN)
     except TimeoutError:
         return

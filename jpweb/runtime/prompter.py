@@ -3,13 +3,24 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from jpweb.agent.ports import Answer, Declined
-from jpweb.runtime import desk
+from jpweb.agent.ports import (
+    Answer,
+    Declined,
+    Delivered,
+    DeliverPrompt,
+    Permitted,
+    RunPrompt,
+    Skipped,
+    Withheld,
+)
+from jpweb.runtime import desk, prompts
 from jpweb.runtime.crossing import in_store
 from jpweb.store import inquiries
-from jpweb.store.errors import AlreadySettled
+from jpweb.store import prompts as rows
+from jpweb.store.errors import AlreadyDecided, AlreadySettled, UnknownPrompt
+from jpweb.store.terms import PromptKind
 from jpweb.stream.inquiry import CancellationReason, Cancelled, reason
 
 if TYPE_CHECKING:
@@ -17,7 +28,7 @@ if TYPE_CHECKING:
 
     from jpweb.agent.ports import Asked
     from jpweb.store.inquiries import Decider
-    from jpweb.store.models import Inquiry
+    from jpweb.store.models import Inquiry, Prompt
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,9 +48,9 @@ class BrowserPrompter:
     async def ask(self, asked: Asked) -> Answer | Declined:
         row = await self._row(asked)
         if asked.question.answer_type.KEEP:
-            return _reply(await desk.wait(row))
+            return await _reply(await desk.wait(row))
         given = await desk.wait_for_secret(row)
-        return Answer(given) if isinstance(given, str) else _reply(given)
+        return Answer(given) if isinstance(given, str) else await _reply(given)
 
     async def withdraw(self, asked: Asked, reason: CancellationReason) -> None:
         row = await self._row(asked)
@@ -48,12 +59,65 @@ class BrowserPrompter:
         except AlreadySettled:
             return  # it ended a moment earlier, and that stands
 
+    async def permit(self, prompt: RunPrompt) -> Permitted | Skipped:
+        shown = {
+            "described": prompt.described,
+            "arguments": dict(prompt.arguments),
+            "edit": prompt.edit,
+            "text": prompt.shown,
+        }
+        row = await self._prompt(PromptKind.RUN, prompt, shown)
+        return Skipped() if row is None else _permission(await prompts.wait(row), prompt)
+
+    async def deliver(self, prompt: DeliverPrompt) -> Delivered | Withheld:
+        shown = {"content": prompt.content, "is_error": prompt.is_error, "edit": prompt.edit}
+        row = await self._prompt(PromptKind.DELIVER, prompt, shown)
+        return Withheld() if row is None else _delivery(await prompts.wait(row))
+
+    async def put_away(self, prompt: RunPrompt | DeliverPrompt) -> None:
+        kind = PromptKind.RUN if isinstance(prompt, RunPrompt) else PromptKind.DELIVER
+        row = await in_store(rows.of_call, self.conversation_id, kind, prompt.tool_call_id)
+        if row is None:
+            return
+        try:
+            row = await in_store(rows.withdraw, row.pk)
+        except AlreadyDecided:
+            return  # it was decided a moment earlier, and that stands
+        await prompts.tell(row)
+
+    async def _prompt(
+        self, kind: PromptKind, prompt: RunPrompt | DeliverPrompt, shown: dict[str, Any]
+    ) -> Prompt | None:
+        """Put a prompt before people; None where its run is over."""
+        try:
+            row = await in_store(
+                rows.ask, self.conversation_id, kind, prompt.tool_call_id, prompt.tool_name, shown
+            )
+        except UnknownPrompt:
+            return None
+        await prompts.tell(row)
+        return row
+
     async def _row(self, asked: Asked) -> Inquiry:
         return await in_store(inquiries.by_stream_id, self.conversation_id, asked.inquiry_id)
 
 
-def _reply(row: Inquiry) -> Answer | Declined:
+async def _reply(row: Inquiry) -> Answer | Declined:
     if row.state == "answered":
-        return Answer(row.answer)
+        return Answer(row.answer, await in_store(inquiries.remembered, row))
     why = reason(row.reason)
     return Declined(why if isinstance(why, CancellationReason) else CancellationReason.USER)
+
+
+def _permission(row: Prompt, prompt: RunPrompt) -> Permitted | Skipped:
+    """Read a settled row; what was withdrawn may not run."""
+    decision = row.decision or {}
+    remember = decision.get("remember") is True
+    if decision.get("allow") is True:
+        return Permitted(decision.get("arguments", prompt.arguments), remember)
+    return Skipped(decision.get("reason", ""), remember)
+
+
+def _delivery(row: Prompt) -> Delivered | Withheld:
+    decision = row.decision or {}
+    return Delivered(decision.get("content")) if decision.get("allow") is True else Withheld()

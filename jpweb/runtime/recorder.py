@@ -50,7 +50,9 @@ class SocketDisplay:
     conversation_id: int
     _last: float = 0.0
 
-    async def partial(self, variant: Literal["message", "reasoning"], text: str) -> None:
+    async def partial(
+        self, variant: Literal["message", "reasoning", "tool_call"], text: str
+    ) -> None:
         now = time.monotonic()
         if text and now - self._last < GLANCE:
             return

@@ -5,11 +5,13 @@ from __future__ import annotations
 import asyncio
 import contextvars
 import logging
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
-from jpweb.agent.errors import ProviderFailed
-from jpweb.agent.turn import TurnEnd, TurnPorts, run_turn
+from jpweb.agent.errors import AgentError, ProviderFailed
+from jpweb.agent.stopping import Interrupt, Interrupts, Respond, Restart, Stop
+from jpweb.agent.turn import TurnEnd, TurnPorts, resume_turn, run_turn
 from jpweb.runtime import announce, wiring
 from jpweb.runtime.crossing import in_store
 from jpweb.runtime.prompter import BrowserPrompter
@@ -21,20 +23,24 @@ from jpweb.store.terms import RunState
 from jpweb.stream.inquiry import CancellationReason
 
 if TYPE_CHECKING:
+    from jpweb.runtime.wiring import Equipment
     from jpweb.store.disk.attached import Attachment
     from jpweb.store.models import Conversation, Person, Run
 
 logger = logging.getLogger(__name__)
 
+#: What a run executes once it has what it needs.
+Turn: TypeAlias = Callable[[TurnPorts, "Equipment"], Awaitable[TurnEnd]]
+
 
 @dataclass(slots=True)
 class Active:
-    """A run of this process. ``stopped_by`` is who asked it to stop."""
+    """A run of this process. ``stopped_by`` is who interrupted it last."""
 
     run: Run
     conversation: Conversation
     attachment: Attachment | None = None
-    stop: asyncio.Event = field(default_factory=asyncio.Event)
+    interrupts: Interrupts = field(default_factory=Interrupts)
     stopped_by: Decider = field(default_factory=lambda: Decider("system"))
     task: asyncio.Task[None] | None = None
 
@@ -45,13 +51,43 @@ _active: dict[int, Active] = {}
 async def start(conversation: Conversation, person: Person, text: str) -> Run:
     """Begin a turn with what a person says; returns once its row is committed.
 
-    Raises AlreadyRunning, ReadOnly, Held and what else ``attached.attach`` raises.
+    Raises AlreadyRunning, ReadOnly, BadConfiguration, Held and what else ``attached.attach``
+    raises.
     """
+    author = person.display_name
+    return await _begin(
+        conversation,
+        person,
+        lambda active: lambda ports, equipment: run_turn(
+            ports, text, author, active.interrupts, equipment.setup
+        ),
+    )
+
+
+async def retry(conversation: Conversation, person: Person) -> Run:
+    """Go on with a turn that failed, from where it stands; returns once the run is committed.
+
+    Raises NothingToRetry, and what ``start`` raises.
+    """
+    await in_store(runs.refuse_retry, conversation.pk)
+    return await _begin(
+        conversation,
+        person,
+        lambda active: lambda ports, equipment: resume_turn(
+            ports, active.interrupts, equipment.setup
+        ),
+    )
+
+
+async def _begin(
+    conversation: Conversation, person: Person, turn: Callable[[Active], Turn]
+) -> Run:
     await in_store(runs.refuse_second, conversation.pk)  # before its lock makes us wait
+    model = await in_store(wiring.model, conversation.workspace_id)
     attachment = await in_store(attached.attach, conversation.pk)
     try:
         run = await in_store(
-            runs.begin, conversation.pk, person.pk, wiring.provider_name(), wiring.holder()
+            runs.begin, conversation.pk, person.pk, model.provider, wiring.holder(), model.name
         )
     except BaseException:  # whatever broke, nobody would let go later
         if attachment is not None:
@@ -61,25 +97,42 @@ async def start(conversation: Conversation, person: Person, text: str) -> Run:
     _active[run.pk] = active
     # A context of its own: what belongs to the request ends with the request.
     active.task = asyncio.get_running_loop().create_task(
-        _execute(active, person.display_name, text), context=contextvars.Context()
+        _execute(active, turn(active)), context=contextvars.Context()
     )
     return run
 
 
 async def stop(conversation_id: int, by: Decider) -> bool:
     """Ask the run of a conversation to stop; tells whether this process executes one."""
+    return await interrupt(conversation_id, by, "stop")
+
+
+async def interrupt(conversation_id: int, by: Decider, what: str, text: str = "") -> bool:
+    """Interrupt the run of a conversation; tells whether this process executes one.
+
+    ``what`` is ``stop``, ``restart`` (the tool calls of this cycle) or ``respond`` (with ``text``,
+    which may be empty, instead of what is running).
+    """
+    said: Interrupt
+    match what:
+        case "restart":
+            said = Restart()
+        case "respond":
+            said = Respond(text, by.name or None)
+        case _:
+            said = Stop()
     for active in _active.values():
         if active.conversation.pk == conversation_id:
             active.stopped_by = by
-            active.stop.set()
+            active.interrupts.say(said)
             return True
     return False
 
 
-async def _execute(active: Active, author: str, text: str) -> None:
+async def _execute(active: Active, turn: Turn) -> None:
     run = active.run
     try:
-        await _play(active, author, text)
+        await _play(active, turn)
     finally:
         if active.attachment is not None:
             await in_store(active.attachment.release)
@@ -88,15 +141,18 @@ async def _execute(active: Active, author: str, text: str) -> None:
     await announce.questions(active.conversation.workspace_id)
 
 
-async def _play(active: Active, author: str, text: str) -> None:
+async def _play(active: Active, turn: Turn) -> None:
     """Execute a run and put its end on record."""
     run = active.run
-    problem = ""
+    problem = failure = ""
     try:
-        ending = await run_turn(_ports(active), text, author, active.stop)
+        async with wiring.equipped(active.conversation) as equipment:
+            ending = await turn(_ports(active, equipment), equipment)
         state, problem = _state(ending)
-    except ProviderFailed as failure:
-        state, problem = RunState.FAILED, str(failure)
+    except ProviderFailed as error:
+        state, problem, failure = RunState.FAILED, str(error), error.kind.value
+    except AgentError as error:
+        state, problem = RunState.FAILED, str(error)
     except Exception as error:  # the one boundary: whatever broke, the record says so
         logger.exception("run %s failed", run.pk)
         state, problem = RunState.FAILED, f"jpweb failed inside: {type(error).__name__}"
@@ -104,19 +160,20 @@ async def _play(active: Active, author: str, text: str) -> None:
         _active.pop(run.pk, None)
     if state is RunState.FAILED:
         await in_store(runs.close, run, CancellationReason.LOST)
-    await in_store(runs.end, run.pk, state, problem)
+    await in_store(runs.end, run.pk, state, problem, failure)
     if active.attachment is not None:
         # What the desk committed itself is not written yet.
         await in_store(active.attachment.write)
 
 
-def _ports(active: Active) -> TurnPorts:
+def _ports(active: Active, equipment: Equipment) -> TurnPorts:
     conversation = active.conversation
     return TurnPorts(
-        provider=wiring.provider(),
+        provider=equipment.provider,
         prompter=BrowserPrompter(conversation.pk, lambda: active.stopped_by),
         recorder=JournalRecorder(active.run, conversation.workspace_id, active.attachment),
         display=SocketDisplay(conversation.pk),
+        backend=equipment.backend,
     )
 
 

@@ -7,7 +7,10 @@
   + UnknownEvent          no such event in the conversation
   + UnknownInquiry        no such inquiry
   + AlreadySettled        somebody or something decided first; carries the row
+  + UnknownPrompt         no such permission or delivery prompt, or no run that could ask it
+  + AlreadyDecided        somebody decided the prompt first, or it was withdrawn; carries the row
   + AlreadyRunning        the conversation has a run
+  + NothingToRetry        the newest run of the conversation did not fail
   + ReadOnly              the conversation belongs to JP
   + BadLink               the sign-in link is unknown, used or too old
   + NameTaken             a person of that name exists
@@ -19,7 +22,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from jpweb.store.models import Inquiry
+    from jpweb.store.models import Inquiry, Prompt
 
 
 class StoreError(Exception):
@@ -54,8 +57,24 @@ class AlreadySettled(StoreError):
         self.inquiry = inquiry
 
 
+class UnknownPrompt(StoreError):
+    """No such permission or delivery prompt, or no run that could ask it."""
+
+
+class AlreadyDecided(StoreError):
+    """The prompt was decided or withdrawn before; ``prompt`` says how and by whom."""
+
+    def __init__(self, prompt: Prompt) -> None:
+        super().__init__("This was decided already.")
+        self.prompt = prompt
+
+
 class AlreadyRunning(StoreError):
     """The conversation has a run."""
+
+
+class NothingToRetry(StoreError):
+    """The newest run of the conversation did not fail."""
 
 
 class ReadOnly(StoreError):

@@ -20,8 +20,15 @@ from jpweb.store.errors import AlreadySettled, UnknownInquiry
 from jpweb.store.models import Conversation, Inquiry, JournalEntry, Membership, Run
 from jpweb.store.terms import Role, RunState
 from jpweb.stream import timestamps, wire
+from jpweb.stream.answers import Boolean
 from jpweb.stream.events import ConversationEvent, ToolCallRequest
-from jpweb.stream.inquiry import Answered, Cancelled, InquiryRequest, InquiryResponse
+from jpweb.stream.inquiry import (
+    Answered,
+    AnswerReusePolicy,
+    Cancelled,
+    InquiryRequest,
+    InquiryResponse,
+)
 from jpweb.stream.outline import Inquiry as Outlined
 from jpweb.stream.outline import Outline, ToolCall
 
@@ -51,14 +58,14 @@ class Decider:
     name: str = ""
     person_id: int | None = None
 
-    def note(self) -> dict[str, Any]:
+    def note(self, *, remember: bool = False) -> dict[str, Any]:
         """Return what is written to ``metadata.jpweb`` of the response."""
         by: dict[str, Any] = {"kind": self.kind}
         if self.name:
             by["name"] = self.name
         if self.person_id is not None:
             by["id"] = self.person_id
-        return {"jpweb": {"by": by}}
+        return {"jpweb": {"by": by} | ({"remember": True} if remember else {})}
 
 
 def get(inquiry_id: int) -> Inquiry:
@@ -164,6 +171,24 @@ def waiting_time(row: Inquiry) -> float | None:
     if row.settled_at is None:
         return None
     return max((row.settled_at - row.asked_at).total_seconds(), 0.0)
+
+
+def may_be_remembered(row: Inquiry) -> bool:
+    """Tell whether a person may let an answer count for the rest of the turn.
+
+    As in JP's terminal (y, Y, n, N) that is said of booleans alone.
+    """
+    policy = row.question.get("persistence", AnswerReusePolicy.TURN)
+    return row.answer_type == Boolean.TAG and policy == AnswerReusePolicy.TURN
+
+
+def remembered(row: Inquiry) -> bool:
+    """Tell whether the person who answered let the answer count for the rest of the turn."""
+    if row.response_position is None or not may_be_remembered(row):
+        return False
+    entries = JournalEntry.objects.filter(conversation_id=row.conversation_id)
+    response = wire.read(entries.get(position=row.response_position).text)
+    return _note(response.body).get("remember") is True
 
 
 def _answerable(person_id: int) -> QuerySet[Inquiry]:

@@ -8,7 +8,15 @@ from django.contrib.auth.models import AbstractUser
 from django.db import models
 from django.utils import timezone
 
-from jpweb.store.terms import Origin, Role, RunState, Writing
+from jpweb.store.terms import (
+    Origin,
+    PromptKind,
+    PromptState,
+    Role,
+    RunState,
+    TrustKind,
+    Writing,
+)
 
 
 class Person(AbstractUser):
@@ -26,6 +34,7 @@ class Workspace(models.Model):
     name = models.CharField(max_length=200)
     root = models.CharField(max_length=4096, unique=True)
     writing = models.CharField(max_length=10, choices=Writing.choices, default=Writing.OFF)
+    overrides = models.TextField(blank=True, help_text="TOML that an owner lays over the files'")
     added_at = models.DateTimeField(default=timezone.now)
 
     def __str__(self) -> str:
@@ -46,6 +55,29 @@ class Membership(models.Model):
 
     def __str__(self) -> str:
         return f"{self.person} in {self.workspace}: {self.get_role_display()}"
+
+
+class Trust(models.Model):
+    """What an owner has seen as it would run, and lets run: a command or an MCP server.
+
+    ``fingerprint`` is that of what was ``shown``; anything else is not trusted.
+    """
+
+    workspace = models.ForeignKey(Workspace, models.CASCADE, related_name="trusted")
+    kind = models.CharField(max_length=10, choices=TrustKind.choices)
+    name = models.CharField(max_length=200)
+    fingerprint = models.CharField(max_length=64)
+    shown = models.TextField()
+    trusted_by = models.ForeignKey(Person, models.SET_NULL, null=True, related_name="trusts")
+    trusted_at = models.DateTimeField(default=timezone.now)
+
+    class Meta:
+        constraints: ClassVar = [
+            models.UniqueConstraint(fields=["workspace", "kind", "name"], name="one_trust_a_thing")
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.kind} {self.name} in {self.workspace_id}"
 
 
 class SignInLink(models.Model):
@@ -123,8 +155,10 @@ class Run(models.Model):
     conversation = models.ForeignKey(Conversation, models.CASCADE, related_name="runs")
     state = models.CharField(max_length=10, choices=RunState.choices, default=RunState.RUNNING)
     provider = models.CharField(max_length=50)
+    model = models.CharField(max_length=200, blank=True)
     holder = models.CharField(max_length=100)
     problem = models.CharField(max_length=1000, blank=True)
+    failure = models.CharField(max_length=20, blank=True, help_text="kind of a provider's failure")
     started_by = models.ForeignKey(Person, models.SET_NULL, null=True, related_name="runs")
     started_at = models.DateTimeField(default=timezone.now)
     ended_at = models.DateTimeField(null=True)
@@ -140,6 +174,32 @@ class Run(models.Model):
 
     def __str__(self) -> str:
         return f"run {self.pk} of {self.conversation_id}: {self.state}"
+
+
+class Prompt(models.Model):
+    """A permission or delivery prompt of a run (RFD 018). Not an inquiry: in no journal.
+
+    ``shown`` is what the person sees: arguments, or content; ``decision`` what they chose.
+    """
+
+    conversation = models.ForeignKey(Conversation, models.CASCADE, related_name="prompts")
+    run = models.ForeignKey(Run, models.CASCADE, related_name="prompts")
+    kind = models.CharField(max_length=10, choices=PromptKind.choices)
+    tool_call_id = models.TextField()
+    tool_name = models.CharField(max_length=200)
+    shown = models.JSONField()
+    state = models.CharField(max_length=10, choices=PromptState.choices, default=PromptState.OPEN)
+    decision = models.JSONField(null=True)
+    decider = models.ForeignKey(Person, models.SET_NULL, null=True, related_name="prompts")
+    decider_name = models.CharField(max_length=200, blank=True)
+    asked_at = models.DateTimeField(default=timezone.now)
+    settled_at = models.DateTimeField(null=True)
+
+    class Meta:
+        indexes: ClassVar = [models.Index(fields=["state", "conversation"])]
+
+    def __str__(self) -> str:
+        return f"{self.kind} {self.tool_name}: {self.state}"
 
 
 class Inquiry(models.Model):

@@ -8,11 +8,11 @@ from django.db import IntegrityError, transaction
 from django.db.models import Q
 from django.utils import timezone
 
-from jpweb.store import journal
-from jpweb.store.errors import AlreadyRunning, ReadOnly
+from jpweb.store import journal, prompts
+from jpweb.store.errors import AlreadyRunning, NothingToRetry, ReadOnly
 from jpweb.store.inquiries import OPEN, Decider
 from jpweb.store.models import Conversation, Inquiry, Run
-from jpweb.store.terms import Origin, RunState
+from jpweb.store.terms import Origin, PromptState, RunState
 from jpweb.stream import timestamps
 from jpweb.stream.events import ConversationEvent, ToolCallRequest, ToolCallResponse
 from jpweb.stream.inquiry import CancellationReason, Cancelled, InquiryResponse
@@ -22,7 +22,9 @@ from jpweb.stream.turns import pair, split
 _SECOND = "A turn is running in this conversation."
 
 
-def begin(conversation_id: int, person_id: int, provider: str, holder: str) -> Run:
+def begin(
+    conversation_id: int, person_id: int, provider: str, holder: str, model: str = ""
+) -> Run:
     """Insert the row of a run. Raises AlreadyRunning, ReadOnly."""
     conversation = Conversation.objects.get(pk=conversation_id)
     if conversation.origin != Origin.NATIVE:
@@ -32,6 +34,7 @@ def begin(conversation_id: int, person_id: int, provider: str, holder: str) -> R
             return Run.objects.create(
                 conversation=conversation,
                 provider=provider,
+                model=model[:200],
                 holder=holder,
                 started_by_id=person_id,
             )
@@ -45,10 +48,19 @@ def refuse_second(conversation_id: int) -> None:
         raise AlreadyRunning(_SECOND)
 
 
-def end(run_id: int, state: RunState, problem: str = "") -> bool:
-    """End a run that is running; tells whether it was."""
+def refuse_retry(conversation_id: int) -> None:
+    """Raise NothingToRetry unless the newest run failed, or lost its process."""
+    newest = latest(conversation_id)
+    if newest is None or newest.state not in (RunState.FAILED, RunState.LOST):
+        raise NothingToRetry("The last turn did not fail: say something instead.")
+
+
+def end(run_id: int, state: RunState, problem: str = "", failure: str = "") -> bool:
+    """End a run that is running; tells whether it was. ``failure``: the kind of a provider's."""
     running = Run.objects.filter(pk=run_id, state=RunState.RUNNING)
-    return bool(running.update(state=state, problem=problem[:1000], ended_at=timezone.now()))
+    return bool(running.update(
+            state=state, problem=problem[:1000], failure=failure, ended_at=timezone.now()
+        ))
 
 
 def latest(conversation_id: int) -> Run | None:
@@ -65,7 +77,8 @@ def lose_stale(holder: str) -> int:
     """
     running = Q(state=RunState.RUNNING)
     # A commit that was under way when its process ended can leave a question behind its run.
-    stale = Run.objects.filter(running | Q(inquiries__state=OPEN), holder=holder).distinct()
+    left = Q(inquiries__state=OPEN) | Q(prompts__state=PromptState.OPEN)
+    stale = Run.objects.filter(running | left, holder=holder).distinct()
     lost = 0
     for run in list(stale):
         with transaction.atomic():
@@ -76,9 +89,10 @@ def lose_stale(holder: str) -> int:
 
 @transaction.atomic
 def close(run: Run, reason: CancellationReason) -> None:
-    """Give every open question and tool call of a run an end on record."""
+    """Give every open question and tool call of a run an end on record; withdraw its prompts."""
     # Held from here on, so that no answer comes between the look and the record.
     Conversation.objects.select_for_update().filter(pk=run.conversation_id).first()
+    prompts.withdraw_all(run)
     stamp = timestamps.written(datetime.now(UTC))
     by = Decider("system").note()
     open_rows = Inquiry.objects.filter(run=run, state=OPEN).order_by("position")

@@ -37,3 +37,26 @@ class RunState(TextChoices):
     FAILED = "failed"
     STOPPED = "stopped"
     LOST = "lost"
+
+
+class TrustKind(TextChoices):
+    """What an owner can trust."""
+
+    TOOL = "tool", "command of a tool"
+    FORMATTER = "formatter", "command that shows a tool's arguments"
+    SERVER = "server", "MCP server"
+
+
+class PromptKind(TextChoices):
+    """The prompts of RFD 018 that are no inquiries."""
+
+    RUN = "run", "may this call run?"
+    DELIVER = "deliver", "may the model see this result?"
+
+
+class PromptState(TextChoices):
+    """How far a prompt is; ``withdrawn``: its call ended before anybody decided."""
+
+    OPEN = "open"
+    DECIDED = "decided"
+    WITHDRAWN = "withdrawn"

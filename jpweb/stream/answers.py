@@ -112,8 +112,10 @@ class Select(_Type):
         raise Unfit("Choose one of the options.")
 
     def schema(self) -> dict[str, Any]:
-        """Return the schema: an enumeration of the values."""
-        return {"enum": [option.value for option in self.options]}
+        """Return the schema: an enumeration of the values, typed where all are strings."""
+        values = [option.value for option in self.options]
+        typed = {"type": "string"} if all(isinstance(value, str) for value in values) else {}
+        return {**typed, "enum": values}
 
 
 @dataclass(frozen=True, slots=True)

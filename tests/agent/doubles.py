@@ -8,14 +8,26 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any, Literal, TypeAlias, TypeVar
 
-from jpweb.agent.config import QuestionConfig
-from jpweb.agent.coordinator import ToolCoordinator
-from jpweb.agent.executor import default_config
+from jpweb.agent.calls.coordinator import ToolCoordinator
+from jpweb.agent.calls.state import TurnState
+from jpweb.agent.config import Detached, QuestionConfig
 from jpweb.agent.outcome import NeedsInput, Outcome, Question, Success
-from jpweb.agent.ports import Answer, Asked, Declined, ProviderEvent, ProviderRequest
+from jpweb.agent.ports import (
+    Answer,
+    Asked,
+    Declined,
+    Delivered,
+    DeliverPrompt,
+    Permitted,
+    ProviderEvent,
+    ProviderRequest,
+    RunPrompt,
+    Skipped,
+    Withheld,
+)
 from jpweb.agent.scribe import Scribe
-from jpweb.agent.setup import Setup
-from jpweb.agent.state import TurnState
+from jpweb.agent.setup import Setup, default_config
+from jpweb.agent.stopping import Interrupts
 from jpweb.agent.turn import TurnPorts
 from jpweb.stream import wire
 from jpweb.stream.answers import Boolean
@@ -90,6 +102,9 @@ class QueuePrompter:
     withdrawn: list[tuple[str, CancellationReason]] = field(default_factory=list)
     on_record_when_reached: list[list[EventKind]] = field(default_factory=list)
     waiting: asyncio.Event = field(default_factory=asyncio.Event)
+    decisions: list[Any] = field(default_factory=list)
+    prompts: list[RunPrompt | DeliverPrompt] = field(default_factory=list)
+    put_aside: list[RunPrompt | DeliverPrompt] = field(default_factory=list)
 
     async def reachable(self) -> bool:
         self.on_record_when_reached.append(self.recorder.kinds)
@@ -110,6 +125,22 @@ class QueuePrompter:
         self.withdrawn.append((asked.inquiry_id, reason))
         await self._commit(asked, Declined(reason))
 
+    async def permit(self, prompt: RunPrompt) -> Permitted | Skipped:
+        decision: Permitted | Skipped = await self._decide(prompt)
+        return decision
+
+    async def deliver(self, prompt: DeliverPrompt) -> Delivered | Withheld:
+        decision: Delivered | Withheld = await self._decide(prompt)
+        return decision
+
+    async def put_away(self, prompt: RunPrompt | DeliverPrompt) -> None:
+        self.put_aside.append(prompt)
+
+    async def _decide(self, prompt: RunPrompt | DeliverPrompt) -> Any:
+        self.prompts.append(prompt)
+        decision = self.decisions.pop(0)
+        return await decision if isinstance(decision, Awaitable) else decision
+
     async def _commit(self, asked: Asked, reply: Answer | Declined) -> None:
         ended: Ended
         if isinstance(reply, Declined):
@@ -127,7 +158,9 @@ class QueuePrompter:
 class ListDisplay:
     shown: list[tuple[str, str]] = field(default_factory=list)
 
-    async def partial(self, variant: Literal["message", "reasoning"], text: str) -> None:
+    async def partial(
+        self, variant: Literal["message", "reasoning", "tool_call"], text: str
+    ) -> None:
         self.shown.append((variant, text))
 
 
@@ -209,11 +242,15 @@ class Bench:
     replies: list[Any] = field(default_factory=list)
     state: TurnState = field(default_factory=TurnState)
     recorder: ListRecorder = field(default_factory=ListRecorder)
-    stop: asyncio.Event = field(default_factory=asyncio.Event)
+    stop: Interrupts = field(default_factory=Interrupts)
 
     def __post_init__(self) -> None:
         self.prompter = QueuePrompter(self.recorder, self.replies)
-        setup = Setup(tools=tuple(default_config(t) for t in self.tools), builtins=self.tools)
+        setup = Setup(
+            tools=tuple(default_config(t) for t in self.tools),
+            builtins=self.tools,
+            detached=Detached.AUTO,
+        )
         scribe = Scribe(self.recorder, clock)
         self.coordinator = ToolCoordinator(self.prompter, scribe, setup, self.state, self.stop)
         self.run = self.coordinator.run
@@ -232,7 +269,7 @@ class Stage:
     replies: list[Any] = field(default_factory=list)
     recorder: ListRecorder = field(default_factory=ListRecorder)
     display: ListDisplay = field(default_factory=ListDisplay)
-    stop: asyncio.Event = field(default_factory=asyncio.Event)
+    stop: Interrupts = field(default_factory=Interrupts)
     cycle_limit: int = 50
 
     def __post_init__(self) -> None:
@@ -242,7 +279,7 @@ class Stage:
             ("Be brief.",),
             tuple(default_config(tool) for tool in self.tools),
             self.tools,
-            self.cycle_limit,
+            cycle_limit=self.cycle_limit,
         )
 
 

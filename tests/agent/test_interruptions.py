@@ -7,10 +7,11 @@ from typing import Any
 
 import pytest
 
-from jpweb.agent import texts
+from jpweb.agent.calls import texts
 from jpweb.agent.errors import ProviderFailed
 from jpweb.agent.outcome import Success
 from jpweb.agent.ports import Answer, CallTool, Delta, Finished
+from jpweb.agent.stopping import Stop
 from jpweb.agent.turn import TurnEnd, run_turn
 from jpweb.stream.events import ChatResponse, ToolCallRequest, ToolCallResponse
 from jpweb.stream.inquiry import (
@@ -38,7 +39,7 @@ async def stopped(bench, calls, ready) -> Any:
     """Run the calls, say stop once ready, and wait for the end."""
     running = asyncio.create_task(bench.run(calls))
     await until(ready)
-    bench.stop.set()
+    bench.stop.say(Stop())
     await running
     assert not others()
 
@@ -81,7 +82,7 @@ async def test_an_answer_that_comes_with_the_stop_stays_and_the_tool_is_not_run_
     bench = Bench((asks(CONFIRM),))
 
     async def answer() -> Any:
-        bench.stop.set()
+        bench.stop.say(Stop())
         return Answer(value=True)
 
     bench.replies.append(answer())
@@ -97,7 +98,7 @@ async def test_a_question_that_is_being_recorded_at_the_stop_is_closed_too(monke
     record = bench.recorder.record
 
     async def record_and_stop(*events) -> Any:
-        bench.stop.set()
+        bench.stop.say(Stop())
         await record(*events)
 
     monkeypatch.setattr(bench.recorder, "record", record_and_stop)
@@ -127,7 +128,7 @@ async def test_a_cancellation_from_outside_records_nothing_and_leaks_nothing():
 async def turn_stopped(stage, ready) -> Any:
     running = asyncio.create_task(run_turn(stage.ports, "Go.", None, stage.stop, stage.setup))
     await until(ready)
-    stage.stop.set()
+    stage.stop.say(Stop())
     end = await running
     assert not others()
     return end
@@ -146,7 +147,7 @@ async def test_a_stop_between_two_pieces_closes_the_stream(monkeypatch):
     stage = Stage(QueueProvider([[Delta("message", "a"), Delta("message", "b")]]))
 
     async def partial(variant, text) -> Any:
-        stage.stop.set()
+        stage.stop.say(Stop())
 
     monkeypatch.setattr(stage.display, "partial", partial)
     assert await run_turn(stage.ports, "Go.", None, stage.stop, stage.setup) is TurnEnd.STOPPED
@@ -176,7 +177,7 @@ async def test_a_stop_while_a_question_waits_ends_the_turn():
 
 async def test_a_stop_before_the_first_request_sends_none():
     stage = Stage(QueueProvider([[Finished()]]))
-    stage.stop.set()
+    stage.stop.say(Stop())
     assert await run_turn(stage.ports, "Go.", None, stage.stop, stage.setup) is TurnEnd.STOPPED
     assert [kind.TAG for kind in stage.recorder.kinds] == ["turn_start", "chat_request"]
 
@@ -188,7 +189,7 @@ async def test_a_reply_that_was_complete_when_the_stop_came_completes_the_turn(m
     async def record_and_stop(*events) -> Any:
         await record(*events)
         if isinstance(events[0].kind, ChatResponse):
-            stage.stop.set()
+            stage.stop.say(Stop())
 
     monkeypatch.setattr(stage.recorder, "record", record_and_stop)
     assert await run_turn(stage.ports, "Go.", None, stage.stop, stage.setup) is TurnEnd.COMPLETE

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from jpweb.agent.stopping import Stopped, together, unless_stopped
+from jpweb.agent.stopping import Interrupts, Stop, Stopped, together, unless_stopped
 from tests.agent.doubles import never, others
 
 
@@ -16,15 +16,15 @@ async def value(result, after=0) -> Any:
 
 
 async def test_work_that_ends_gives_its_result():
-    assert await unless_stopped(value(7), asyncio.Event()) == 7
+    assert await unless_stopped(value(7), Interrupts()) == 7
     assert not others()
 
 
 async def test_a_stop_cancels_the_work_and_waits_until_it_is_gone():
-    stop, seen = asyncio.Event(), []
+    stop, seen = Interrupts(), []
 
     async def work() -> Any:
-        stop.set()
+        stop.say(Stop())
         try:
             await never()
         finally:
@@ -37,8 +37,8 @@ async def test_a_stop_cancels_the_work_and_waits_until_it_is_gone():
 
 
 async def test_after_a_stop_no_work_is_started():
-    stop, seen = asyncio.Event(), []
-    stop.set()
+    stop, seen = Interrupts(), []
+    stop.say(Stop())
 
     async def work() -> Any:
         seen.append("started")
@@ -48,20 +48,20 @@ async def test_after_a_stop_no_work_is_started():
 
 
 async def test_work_that_ends_together_with_the_stop_keeps_its_result():
-    stop = asyncio.Event()
+    stop = Interrupts()
 
     async def work() -> Any:
-        stop.set()
+        stop.say(Stop())
         return "result"
 
     assert await unless_stopped(work(), stop) == "result"
 
 
 async def test_work_that_answers_the_stop_with_a_result_keeps_it():
-    stop = asyncio.Event()
+    stop = Interrupts()
 
     async def work() -> Any:
-        stop.set()
+        stop.say(Stop())
         try:
             await never()
         except asyncio.CancelledError:
@@ -75,7 +75,7 @@ async def test_what_work_raises_comes_out():
         raise LookupError("gone")
 
     with pytest.raises(LookupError, match="gone"):
-        await unless_stopped(work(), asyncio.Event())
+        await unless_stopped(work(), Interrupts())
     assert not others()
 
 
@@ -84,11 +84,11 @@ async def test_work_cancelled_by_itself_is_no_stop():
         raise asyncio.CancelledError
 
     with pytest.raises(asyncio.CancelledError):
-        await unless_stopped(work(), asyncio.Event())
+        await unless_stopped(work(), Interrupts())
 
 
 async def test_a_cancellation_from_outside_takes_the_work_with_it():
-    task = asyncio.create_task(unless_stopped(never(), asyncio.Event()))
+    task = asyncio.create_task(unless_stopped(never(), Interrupts()))
     await asyncio.sleep(0)
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
@@ -114,7 +114,7 @@ async def test_the_first_to_raise_cancels_the_others_and_comes_out_as_it_is():
 
 
 async def test_a_cancellation_from_outside_takes_all_works_with_it():
-    task = asyncio.create_task(together([never(), unless_stopped(never(), asyncio.Event())]))
+    task = asyncio.create_task(together([never(), unless_stopped(never(), Interrupts())]))
     for _ in range(3):
         await asyncio.sleep(0)
     task.cancel()

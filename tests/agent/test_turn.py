@@ -3,7 +3,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator
 from typing import Any
 
-from jpweb.agent import texts
+from jpweb.agent.calls import texts
 from jpweb.agent.ports import Answer, CallTool, Delta, Finished
 from jpweb.agent.setup import UNCONFIGURED
 from jpweb.agent.tools import BUILTINS

@@ -18,7 +18,7 @@ def nothing_left() -> Iterator[None]:
     yield
     channel_layers.backends.clear()
     assert runs._active == {}
-    assert desk._woken == {}
+    assert desk.bell.waiting == {}
     assert desk.handover._waiting == {}
 
 

@@ -46,7 +46,7 @@ class Scene:
 
         async def one() -> Inquiry | None:
             row = await in_store(Inquiry.objects.filter(conversation=self.talk, state="open").first)
-            waits = row is not None and row.pk in desk._woken
+            waits = row is not None and row.pk in desk.bell.waiting
             return row if waits else None
 
         return await eventually(one)
@@ -89,7 +89,7 @@ async def waiting(row: Inquiry, call: Callable[[Inquiry], Any]) -> asyncio.Task[
     task = asyncio.create_task(call(row))
 
     async def waits() -> bool:
-        return task.done() or row.pk in desk._woken
+        return task.done() or row.pk in desk.bell.waiting
 
     await eventually(waits)
     return task

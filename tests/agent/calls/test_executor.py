@@ -4,19 +4,26 @@ from typing import Any
 
 import pytest
 
-from jpweb.agent import texts
+from jpweb.agent.calls import texts
+from jpweb.agent.calls.executor import Asking, Executor
 from jpweb.agent.config import QuestionConfig, ToolConfig
-from jpweb.agent.executor import Asking, Executor, default_config
 from jpweb.agent.outcome import Failed, NeedsInput, Question, Success
+from jpweb.agent.setup import Setup, default_config
 from jpweb.stream.answers import Boolean
 from jpweb.stream.inquiry import InquirySource, SourceTag
-from tests.agent.doubles import CONFIRM, StubTool, asks
+from tests.agent.doubles import CONFIRM, StubTool, asks, never
 
 ASSISTANT = InquirySource(SourceTag.ASSISTANT)
 
 
 def executor(*tools) -> Any:
-    return Executor(tools, {tool.NAME for tool in tools})
+    """Return an executor of these built-ins whose tools have nothing to ask in the middle."""
+    return _Quiet(Setup(tools=tuple(default_config(t) for t in tools), builtins=tools))
+
+
+class _Quiet(Executor):
+    async def execute(self, name, arguments, answers, ask=never) -> Any:
+        return await super().execute(name, arguments, answers, ask)
 
 
 async def test_a_tool_gets_its_arguments_and_answers():
@@ -51,7 +58,8 @@ async def test_an_unknown_tool_fails():
 
 async def test_a_tool_that_is_not_offered_fails_and_does_not_run():
     tool = asks(CONFIRM)
-    result = await Executor([tool], {"another"}).execute("tool", {}, {})
+    other = default_config(asks(CONFIRM, name="another"))
+    result = await _Quiet(Setup(tools=(other,), builtins=(tool,))).execute("tool", {}, {})
     assert result == Failed(texts.unknown_tool("tool"))
     assert tool.runs == []
 

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from jpweb.agent import texts
+from jpweb.agent.calls import texts
 from jpweb.stream.inquiry import CancellationReason
 
 

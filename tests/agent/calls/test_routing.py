@@ -6,9 +6,7 @@ from typing import Any
 
 import pytest
 
-from jpweb.agent.config import QuestionConfig, QuestionTarget, StaticAnswer
-from jpweb.agent.outcome import Question
-from jpweb.agent.routing import (
+from jpweb.agent.calls.routing import (
     AskBackend,
     AskPerson,
     Refuse,
@@ -17,7 +15,9 @@ from jpweb.agent.routing import (
     reusable,
     route,
 )
-from jpweb.agent.state import Remembered
+from jpweb.agent.calls.state import Remembered
+from jpweb.agent.config import QuestionConfig, QuestionTarget, StaticAnswer
+from jpweb.agent.outcome import Question
 from jpweb.stream.answers import Boolean, Option, Secret, Select, Text
 from jpweb.stream.inquiry import AnswerReusePolicy, CancellationReason
 

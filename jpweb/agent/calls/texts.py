@@ -6,12 +6,22 @@ model, since the recorded reasons carry no such advice.
 
 from __future__ import annotations
 
-from jpweb.agent.routing import RefusalReason
+from jpweb.agent.calls.routing import RefusalReason
 from jpweb.stream import repair
 from jpweb.stream.inquiry import CancellationReason
 
 #: A person declined to answer.
 INPUT_CANCELLED = "Tool input cancelled by user."
+
+#: A person skipped the call before it ran.
+SKIPPED = "Tool skipped by user."
+
+#: A person skipped an earlier call of the tool, and the turn's later ones with it.
+SKIPPED_REMEMBERED = "Tool skipped by user (remembered)."
+
+#: A person, or the configuration, kept the result from the model.
+WITHHELD = "Result delivery skipped by user."
+WITHHELD_BY_CONFIGURATION = "Result delivery skipped by configuration."
 
 #: A person stopped the run while the call had no result.
 STOPPED = (
@@ -21,6 +31,37 @@ STOPPED = (
 
 #: The call never got a result, for instance because the process that ran it ended.
 INTERRUPTED = repair.INTERRUPTED
+
+
+def skipped(reason: str) -> str:
+    """Return the text for a call that a person skipped, with what they said of it."""
+    return f"{SKIPPED.removesuffix('.')}: {reason}" if reason else SKIPPED
+
+
+def responded(text: str) -> str:
+    """Return the text for a call that a person ended with something to say."""
+    return f"The user ended this tool call before it had a result, and says:\n\n{text}"
+
+
+def not_permitted(tool: str) -> str:
+    """Return the text for a call that needs a permission which nobody can give."""
+    return (
+        f"{tool} needs a person's permission, and nobody who could give it is reachable. Do not "
+        "retry this tool call in this turn; continue without it or say what you would have done."
+    )
+
+
+def not_delivered(tool: str) -> str:
+    """Return the text for a result that a person must see first, where nobody is reachable."""
+    return (
+        f"{tool} has run, but a person must see its result before you do, and nobody is "
+        "reachable. Do not retry this tool call in this turn."
+    )
+
+
+def unavailable(tool: str, why: str) -> str:
+    """Return the text for a tool that is configured and cannot be used now."""
+    return f"The tool {tool} is not available: {why} Do not call it again until it is offered."
 
 
 def unknown_tool(tool: str) -> str:

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from jpweb.agent.state import AnswerKey, Remembered, TurnState
+from jpweb.agent.calls.state import AnswerKey, Remembered, TurnState
 from tests.builders import asked, element, raw, returned
 
 

@@ -8,13 +8,13 @@ from typing import Any, Final
 
 import pytest
 
-from jpweb.agent import texts
+from jpweb.agent.calls import texts
+from jpweb.agent.calls.coordinator import QUESTION_LIMIT
+from jpweb.agent.calls.routing import UseStatic
+from jpweb.agent.calls.state import AnswerKey, Remembered, TurnState
 from jpweb.agent.config import QuestionConfig, QuestionTarget, StaticAnswer
-from jpweb.agent.coordinator import QUESTION_LIMIT
 from jpweb.agent.outcome import Failed, NeedsInput, Question, Success
 from jpweb.agent.ports import Answer, Declined
-from jpweb.agent.routing import UseStatic
-from jpweb.agent.state import AnswerKey, Remembered, TurnState
 from jpweb.stream.answers import Boolean, Option, Secret, Select, Text
 from jpweb.stream.events import ToolCallRequest, ToolCallResponse
 from jpweb.stream.inquiry import (
@@ -93,7 +93,7 @@ async def test_a_question_is_recorded_whole_and_answered_by_a_person():
 async def test_the_request_notes_what_the_opaque_id_was_made_of():
     bench = Bench((asks(CONFIRM),), [Answer(value=True)])
     await bench.run([CALL])
-    note = {"tool_call_id": "c1", "question_id": "confirm", "attempt": 1}
+    note = {"tool_call_id": "c1", "tool": "tool", "question_id": "confirm", "attempt": 1}
     assert bench.recorder.notes(InquiryRequest) == [note]
 
 

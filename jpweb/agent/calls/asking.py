@@ -1,0 +1,169 @@
+"""Sees a question of a tool call through, from its request to its response (RFD 082, 083).
+
+Only an interrupt closes open questions. What is raised in here, and a cancellation from outside,
+leaves them open: who runs the turn knows whether it will go on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any, Literal, TypeAlias
+
+from jpweb.agent.calls import texts
+from jpweb.agent.calls.result import Given, Result, Unanswered
+from jpweb.agent.calls.routing import (
+    AskBackend,
+    AskPerson,
+    RefusalReason,
+    Refuse,
+    Route,
+    UseRemembered,
+    UseStatic,
+    reusable,
+    route,
+)
+from jpweb.agent.calls.state import AnswerKey, Remembered, TurnState
+from jpweb.agent.config import Detached, QuestionConfig, ToolConfig
+from jpweb.agent.errors import InquiryFailed
+from jpweb.agent.outcome import Question
+from jpweb.agent.ports import Answer, Asked, Declined, InquiryBackend, Prompter
+from jpweb.agent.scribe import Scribe
+from jpweb.agent.stopping import Interrupts, Stopped, unless_stopped
+from jpweb.stream.events import ToolCallRequest
+from jpweb.stream.inquiry import (
+    Answered,
+    CancellationReason,
+    Cancelled,
+    InquiryRequest,
+    InquiryResponse,
+    InquirySource,
+    Outcome,
+    Redacted,
+)
+
+_Decider: TypeAlias = Literal["configuration", "memory", "assistant", "system"]
+
+
+@dataclass(frozen=True, slots=True)
+class Inquirer:
+    """Puts questions on record, finds out who answers, and puts the outcome on record."""
+
+    prompter: Prompter
+    backend: InquiryBackend
+    scribe: Scribe
+    state: TurnState
+    interrupts: Interrupts
+    detached: Detached
+
+    async def inquire(
+        self, call: ToolCallRequest, tool: ToolConfig, question: Question, source: InquirySource
+    ) -> Given | Unanswered:
+        """Return what came of the question; its response is on record then."""
+        config = tool.question(question.id)
+        if config.exclusive is not None:
+            question = replace(question, exclusive=config.exclusive)
+        asked = await self._record_request(call, question, source, config.prompt_label)
+        way = route(
+            question,
+            config,
+            self.state.remembered_tool_answers.get(_key(asked)),
+            reachable=await self.prompter.reachable(),
+            detached=tool.detached.get("tool", self.detached),
+        )
+        return await self._follow(call, asked, config, way)
+
+    async def _record_request(
+        self, call: ToolCallRequest, question: Question, source: InquirySource, label: str | None
+    ) -> Asked:
+        attempt = self.state.next_attempt(call.id, question.id)
+        inquiry_id = f"{call.id}.{question.id}.{attempt}"
+        note = {
+            "tool_call_id": call.id,
+            "tool": call.name,
+            "question_id": question.id,
+            "attempt": attempt,
+        }
+        await self.scribe.record(
+            InquiryRequest(inquiry_id, source, question.persisted()),
+            note=note if label is None else note | {"label": label},
+        )
+        return Asked(inquiry_id, question, source, call.name, label)
+
+    async def _follow(
+        self, call: ToolCallRequest, asked: Asked, config: QuestionConfig, way: Route
+    ) -> Given | Unanswered:
+        match way:
+            case UseRemembered(value):
+                await self._respond(asked, Answered(value), "memory")
+                return Given(value)
+            case UseStatic(value):
+                await self._respond(asked, _recordable(asked.question, value), "configuration")
+                return Given(value)
+            case Refuse(reason):
+                return await self._refuse(asked, reason)
+            case AskBackend():
+                return await self._ask_backend(call, asked, config)
+            case AskPerson():
+                return await self._ask(asked)
+
+    async def _refuse(self, asked: Asked, reason: RefusalReason) -> Unanswered:
+        misconfigured = reason is CancellationReason.INVALID_STATIC_ANSWER
+        decider: _Decider = "configuration" if misconfigured else "system"
+        await self._respond(asked, Cancelled(reason), decider)
+        text = texts.refused(asked.tool_name, asked.question.id, reason)
+        return Unanswered(reason, Result(text, is_error=True))
+
+    async def _ask_backend(
+        self, call: ToolCallRequest, asked: Asked, config: QuestionConfig
+    ) -> Given | Unanswered:
+        """Let a secondary assistant answer (RFD 028; its errors per RFD 082)."""
+        elements = await self.scribe.recorder.elements()
+        work = self.backend.inquire(elements, call, asked.question, config)
+        try:
+            answer = await unless_stopped(work, self.interrupts)
+        except InquiryFailed as failure:
+            await self._respond(asked, Cancelled(CancellationReason.BACKEND_ERROR), "system")
+            text = texts.backend_failed(asked.tool_name, asked.question.id, str(failure))
+            return Unanswered(CancellationReason.BACKEND_ERROR, Result(text, is_error=True))
+        if isinstance(answer, Stopped):
+            return await self._withdraw(asked)
+        await self._respond(asked, Answered(answer), "assistant")
+        return Given(answer)
+
+    async def _ask(self, asked: Asked) -> Given | Unanswered:
+        """Let a person answer. The response is on record once the prompter returns."""
+        match await unless_stopped(self.prompter.ask(asked), self.interrupts):
+            case Answer(value, remember):
+                if remember and reusable(asked.question):
+                    self.state.remembered_tool_answers[_key(asked)] = Remembered(value)
+                return Given(value)
+            case Declined(reason):
+                return Unanswered(reason, _declined(asked, reason))
+            case Stopped():
+                return await self._withdraw(asked)
+
+    async def _withdraw(self, asked: Asked) -> Unanswered:
+        """Close the question: a person interrupted the turn, or the tool did not wait for it."""
+        interrupted = self.interrupts.pending is not None
+        reason = CancellationReason.USER if interrupted else CancellationReason.LOST
+        await self.prompter.withdraw(asked, reason)
+        return Unanswered(reason, Result(texts.STOPPED))
+
+    async def _respond(self, asked: Asked, outcome: Outcome, decider: _Decider) -> None:
+        by: Mapping[str, Any] = {"by": {"kind": decider}}
+        await self.scribe.record(InquiryResponse(asked.inquiry_id, outcome), note=by)
+
+
+def _key(asked: Asked) -> AnswerKey:
+    return AnswerKey(asked.tool_name, asked.question.id)
+
+
+def _recordable(question: Question, value: Any) -> Outcome:
+    return Answered(value) if question.answer_type.KEEP else Redacted()
+
+
+def _declined(asked: Asked, reason: CancellationReason) -> Result:
+    if reason is CancellationReason.USER:
+        return Result(texts.INPUT_CANCELLED)
+    return Result(texts.unanswered(asked.tool_name, asked.question.id, reason), is_error=True)

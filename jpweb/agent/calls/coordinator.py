@@ -1,0 +1,153 @@
+"""Runs the tool calls of one cycle: permission, execution, questions, delivery (RFD 028, 082, 083).
+
+Only an interrupt closes what is open. What is raised in here, and a cancellation from outside,
+leaves questions open: who runs the turn knows whether it will go on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from jpweb.agent.calls import texts
+from jpweb.agent.calls.asking import Inquirer
+from jpweb.agent.calls.executor import Asking, Execution, Executor, asking
+from jpweb.agent.calls.inquire import NoBackend
+from jpweb.agent.calls.midcall import MidCall
+from jpweb.agent.calls.prompting import Prompting
+from jpweb.agent.calls.result import Given, Result, Unanswered
+from jpweb.agent.calls.state import TurnState
+from jpweb.agent.outcome import Failed, Question, SecretAnswer, Success
+from jpweb.agent.ports import InquiryBackend, Prompter
+from jpweb.agent.scribe import Scribe
+from jpweb.agent.setup import Setup
+from jpweb.agent.stopping import (
+    CallInterrupts,
+    Interrupts,
+    Respond,
+    Restart,
+    Stopped,
+    together,
+    unless_stopped,
+)
+from jpweb.stream.events import ToolCallRequest, ToolCallResponse
+from jpweb.stream.inquiry import CancellationReason, InquirySource
+
+#: A tool that asks again although it was answered would never end.
+QUESTION_LIMIT = 25
+
+
+class ToolCoordinator:
+    """Runs tool calls concurrently, a batch at a time; one coordinator serves a whole turn."""
+
+    def __init__(
+        self,
+        prompter: Prompter,
+        scribe: Scribe,
+        setup: Setup,
+        state: TurnState,
+        interrupts: Interrupts,
+        backend: InquiryBackend | None = None,
+    ) -> None:
+        self._scribe = scribe
+        self._configs = {tool.name: tool for tool in setup.tools}
+        self._executor = Executor(setup)
+        self._interrupts = interrupts
+        self._inquirer = Inquirer(
+            prompter, backend or NoBackend(), scribe, state, interrupts, setup.detached
+        )
+        self._prompting = Prompting(prompter, state, interrupts, setup.detached)
+
+    async def run(self, calls: Sequence[ToolCallRequest]) -> None:
+        """Run the calls of a cycle; when all have ended, record their responses in their order.
+
+        After a stop or a response from the person, calls without a result are told so, their
+        questions are closed, and calls with a result keep it. A restart throws all results away.
+        """
+        while True:
+            results = await together(self._complete(call) for call in calls)
+            if not isinstance(self._interrupts.pending, Restart):
+                break
+            self._interrupts.take()
+        await self._scribe.record(
+            *(
+                ToolCallResponse(call.id, result.content, result.is_error)
+                for call, result in zip(calls, results, strict=True)
+            )
+        )
+
+    async def _complete(self, call: ToolCallRequest) -> Result:
+        """See a call through: may it run, what does it give, may the model see that."""
+        missing = self._executor.missing(call.name)
+        if missing is not None:
+            return Result(missing, is_error=True)
+        config = self._configs[call.name]
+        permitted = await self._prompting.permit(call, config)
+        if isinstance(permitted, Result):
+            return permitted
+        if isinstance(permitted, Stopped):
+            return self._given_up(call)
+        ended = await self._run(replace(call, arguments=dict(permitted)))
+        if isinstance(ended, Stopped):
+            return self._given_up(call)
+        delivered = await self._prompting.deliver(call, config, ended)
+        return self._given_up(call) if isinstance(delivered, Stopped) else delivered
+
+    async def _run(self, call: ToolCallRequest) -> Result | Stopped:
+        """Run the tool from its start, again after each answer, until it has a result."""
+        answers: dict[str, Any] = {}
+        asked = 0
+        while True:
+            execution = await self._execute(call, answers)
+            if isinstance(execution, Stopped):
+                return execution
+            if not isinstance(execution, Asking):
+                return _result(execution)
+            if asked == QUESTION_LIMIT:
+                return Result(texts.too_many_questions(call.name, QUESTION_LIMIT), is_error=True)
+            asked += 1
+            settled = await self._inquirer.inquire(
+                call, self._configs[call.name], execution.question, execution.source
+            )
+            if isinstance(settled, Unanswered):
+                return Stopped() if self._interrupts.is_set() else settled.result
+            answers[execution.question.id] = _kept(execution.question, settled.value)
+
+    async def _execute(
+        self, call: ToolCallRequest, answers: Mapping[str, Any]
+    ) -> Execution | Stopped:
+        interrupts = CallInterrupts(self._interrupts)
+        inquirer = replace(self._inquirer, interrupts=interrupts)
+        tool = self._configs[call.name]
+
+        async def inquire(question: Question) -> Given | Unanswered:
+            asked = asking(call.name, question, InquirySource.tool(call.name))
+            if isinstance(asked, Failed):
+                return Unanswered(CancellationReason.BACKEND_ERROR, Result(asked.message))
+            return await inquirer.inquire(call, tool, asked.question, asked.source)
+
+        async with MidCall(inquire, interrupts) as midcall:
+            run = self._executor.execute(call.name, call.arguments, dict(answers), midcall.ask)
+            return await unless_stopped(run, self._interrupts)
+
+    def _given_up(self, call: ToolCallRequest) -> Result:
+        """Return what the model reads of a call that was interrupted before it had a result."""
+        pending = self._interrupts.pending
+        if isinstance(pending, Respond) and pending.text:
+            return Result(texts.responded(pending.text))
+        tool = self._configs[call.name]
+        return Result(tool.cancellation_response or texts.STOPPED)
+
+
+def _kept(question: Question, value: Any) -> Any:
+    """Return an answer as tools are handed it, a secret marked as one."""
+    return value if question.answer_type.KEEP else SecretAnswer(value)
+
+
+def _result(execution: Success | Failed) -> Result:
+    match execution:
+        case Success(content):
+            return Result(content)
+        case Failed(message):
+            return Result(message, is_error=True)

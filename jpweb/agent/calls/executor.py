@@ -1,0 +1,102 @@
+"""Runs a tool once. The only place where a question's provenance is fixed."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+from jpweb.agent.calls import texts
+from jpweb.agent.outcome import (
+    Failed,
+    NeedsInput,
+    Outcome,
+    Question,
+    SecretAnswer,
+    Success,
+    without,
+)
+from jpweb.agent.ports import Ask, BuiltinTool, OutsideTool
+from jpweb.agent.setup import Setup
+from jpweb.stream.inquiry import InquirySource
+
+
+@dataclass(frozen=True, slots=True)
+class Asking:
+    """The tool asks; ``source`` is resolved, and nobody above decides it again."""
+
+    question: Question
+    source: InquirySource
+
+
+Execution: TypeAlias = Success | Failed | Asking
+
+
+class Executor:
+    """Finds the tools that are offered by their names, and runs them."""
+
+    def __init__(self, setup: Setup) -> None:
+        offered = {tool.name for tool in setup.tools}
+        self._builtins = {tool.NAME: tool for tool in setup.builtins if tool.NAME in offered}
+        self._outside = {name: tool for name, tool in setup.outside.items() if name in offered}
+        self._unavailable = setup.unavailable
+
+    def missing(self, name: str) -> str | None:
+        """Return what the model reads where it calls a tool that is not there, else None."""
+        if name in self._outside or name in self._builtins:
+            return None
+        if name in self._unavailable:
+            return texts.unavailable(name, self._unavailable[name])
+        return texts.unknown_tool(name)
+
+    async def execute(
+        self, name: str, arguments: Mapping[str, Any], answers: Mapping[str, Any], ask: Ask
+    ) -> Execution:
+        """Run the tool from its start. What the tool raises is not caught.
+
+        Secret answers stand in ``answers`` as SecretAnswer. What the tool says is freed of them.
+        A configured tool from outside shadows the built-in of its name (RFD 083, phase 1.3).
+        """
+        outside, builtin = self._outside.get(name), self._builtins.get(name)
+        if outside is not None:
+            outcome = await outside.execute(arguments, answers, ask)
+        elif builtin is not None:
+            outcome = await builtin.execute(arguments, _plain(answers))
+        else:
+            return Failed(self.missing(name) or texts.unknown_tool(name))
+        return _resolved(name, _without_secrets(outcome, answers), outside, builtin)
+
+
+def asking(name: str, question: Question, source: InquirySource) -> Asking | Failed:
+    """Return the question with its source, or the failure where it cannot be put on record."""
+    if not question.id or "." in question.id:
+        return Failed(texts.bad_question_id(name))
+    return Asking(question, source)
+
+
+def _resolved(
+    name: str, outcome: Outcome, outside: OutsideTool | None, builtin: BuiltinTool | None
+) -> Execution:
+    if not isinstance(outcome, NeedsInput):
+        return outcome
+    if outside is not None or builtin is None:
+        return asking(name, outcome.question, InquirySource.tool(name))
+    return asking(name, outcome.question, builtin.inquiry_source(name))
+
+
+def _plain(answers: Mapping[str, Any]) -> dict[str, Any]:
+    return {
+        key: value.value if isinstance(value, SecretAnswer) else value
+        for key, value in answers.items()
+    }
+
+
+def _without_secrets(outcome: Outcome, answers: Mapping[str, Any]) -> Outcome:
+    secrets = [value for value in answers.values() if isinstance(value, SecretAnswer)]
+    match outcome:
+        case Success(content):
+            return Success(without(secrets, content))
+        case Failed(message):
+            return Failed(without(secrets, message))
+        case _:
+            return outcome

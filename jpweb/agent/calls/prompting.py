@@ -1,0 +1,125 @@
+"""Asks a person whether a call may run and whether its result may be seen (RFD 018)."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+from typing import Any
+
+from jpweb.agent.calls import texts
+from jpweb.agent.calls.permission import Delivery, Permission, delivery, permission
+from jpweb.agent.calls.result import Result
+from jpweb.agent.calls.state import PermissionKey, TurnState
+from jpweb.agent.config import Builtin, Detached, Local, Mcp, Mode, ToolConfig
+from jpweb.agent.ports import (
+    Delivered,
+    DeliverPrompt,
+    Permitted,
+    Prompter,
+    RunPrompt,
+    Skipped,
+    Withheld,
+)
+from jpweb.agent.stopping import Interrupts, Stopped, unless_stopped
+from jpweb.stream.events import ToolCallRequest
+
+
+class Prompting:
+    """The permission and result prompts of a turn; permissions one at a time, in calling order."""
+
+    def __init__(
+        self, prompter: Prompter, state: TurnState, interrupts: Interrupts, detached: Detached
+    ) -> None:
+        self._prompter = prompter
+        self._state = state
+        self._interrupts = interrupts
+        self._detached = detached
+        self._one_at_a_time = asyncio.Lock()
+
+    async def permit(
+        self, call: ToolCallRequest, tool: ToolConfig
+    ) -> Mapping[str, Any] | Result | Stopped:
+        """Return the arguments to run with, or what the call comes to without having run."""
+        if tool.run is Mode.UNATTENDED:
+            return call.arguments
+        async with self._one_at_a_time:
+            way = permission(
+                tool.run,
+                self._state.remembered_permission_decisions.get(PermissionKey(call.name)),
+                reachable=await self._prompter.reachable(),
+                detached=tool.detached.get("run", self._detached),
+            )
+            match way:
+                case Permission.RUN:
+                    return call.arguments
+                case Permission.SKIP:
+                    return Result(texts.SKIPPED)
+                case Permission.SKIP_REMEMBERED:
+                    return Result(texts.SKIPPED_REMEMBERED)
+                case Permission.DENY:
+                    return Result(texts.not_permitted(call.name), is_error=True)
+                case Permission.ASK | Permission.EDIT:
+                    return await self._ask(call, tool, edit=way is Permission.EDIT)
+
+    async def _ask(
+        self, call: ToolCallRequest, tool: ToolConfig, *, edit: bool
+    ) -> Mapping[str, Any] | Result | Stopped:
+        prompt = RunPrompt(call.id, call.name, described(tool), call.arguments, edit)
+        key = PermissionKey(call.name)
+        match await unless_stopped(self._prompter.permit(prompt), self._interrupts):
+            case Permitted(arguments, remember):
+                if remember:
+                    self._state.remembered_permission_decisions[key] = True
+                return arguments
+            case Skipped(reason, remember):
+                if remember:
+                    self._state.remembered_permission_decisions[key] = False
+                return Result(texts.skipped(reason))
+            case Stopped() as stopped:
+                await self._prompter.put_away(prompt)
+                return stopped
+
+    async def deliver(
+        self, call: ToolCallRequest, tool: ToolConfig, result: Result
+    ) -> Result | Stopped:
+        """Return what the model gets of a result."""
+        if tool.result is Mode.UNATTENDED:
+            return result
+        way = delivery(
+            tool.result,
+            reachable=await self._prompter.reachable(),
+            detached=tool.detached.get("deliver", self._detached),
+        )
+        match way:
+            case Delivery.DELIVER:
+                return result
+            case Delivery.SKIP:
+                return Result(texts.WITHHELD_BY_CONFIGURATION)
+            case Delivery.DENY:
+                return Result(texts.not_delivered(call.name), is_error=True)
+            case Delivery.ASK | Delivery.EDIT:
+                return await self._offer(call, result, edit=way is Delivery.EDIT)
+
+    async def _offer(
+        self, call: ToolCallRequest, result: Result, *, edit: bool
+    ) -> Result | Stopped:
+        prompt = DeliverPrompt(call.id, call.name, result.content, result.is_error, edit)
+        match await unless_stopped(self._prompter.deliver(prompt), self._interrupts):
+            case Delivered(content):
+                return result if content is None else Result(content)
+            case Withheld():
+                return Result(texts.WITHHELD)
+            case Stopped() as stopped:
+                await self._prompter.put_away(prompt)
+                return stopped
+
+
+def described(tool: ToolConfig) -> str:
+    """Return what is about to run, in words for people."""
+    match tool.source:
+        case Builtin():
+            return f"built-in {tool.name} tool"
+        case Local():
+            return f"local {tool.name} tool"
+        case Mcp(server):
+            return f"MCP {tool.name} tool from {server} server"

@@ -1,0 +1,31 @@
+"""What a call, and a question of it, come to."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from jpweb.stream.inquiry import CancellationReason
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """What the model gets for a call."""
+
+    content: str
+    is_error: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Given:
+    """An answer for the tool."""
+
+    value: Any = field(repr=False)  # may be a secret, and reprs end up in logs
+
+
+@dataclass(frozen=True, slots=True)
+class Unanswered:
+    """No answer: why, and what the call comes to."""
+
+    reason: CancellationReason
+    result: Result

@@ -1,0 +1,51 @@
+"""Configuration of a workspace, as values and from JP's files."""
+
+from __future__ import annotations
+
+from jpweb.agent.config.values import (
+    UNSET_MODEL,
+    AllowToggle,
+    Assistant,
+    Builtin,
+    Command,
+    Configuration,
+    Detached,
+    Enable,
+    InquiryConfig,
+    Local,
+    Mcp,
+    McpServer,
+    Mode,
+    ModelConfig,
+    ProviderConfig,
+    QuestionConfig,
+    QuestionTarget,
+    RequestConfig,
+    StaticAnswer,
+    ToolConfig,
+    ToolSource,
+)
+
+__all__ = [
+    "UNSET_MODEL",
+    "AllowToggle",
+    "Assistant",
+    "Builtin",
+    "Command",
+    "Configuration",
+    "Detached",
+    "Enable",
+    "InquiryConfig",
+    "Local",
+    "Mcp",
+    "McpServer",
+    "Mode",
+    "ModelConfig",
+    "ProviderConfig",
+    "QuestionConfig",
+    "QuestionTarget",
+    "RequestConfig",
+    "StaticAnswer",
+    "ToolConfig",
+    "ToolSource",
+]

@@ -1,0 +1,227 @@
+"""Configuration as values: the assistant, its tools, who answers their questions (RFD 034, 083)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Any, Literal, TypeAlias
+
+from jpweb.stream.thread import SystemPart
+
+
+@dataclass(frozen=True, slots=True)
+class ModelConfig:
+    """``model``: whose model, which, and with what parameters (as configured, unread)."""
+
+    provider: str
+    name: str
+    parameters: Mapping[str, Any] = field(default_factory=dict)
+
+
+#: Where no model is configured; the installation then chooses.
+UNSET_MODEL = ModelConfig("", "")
+
+
+@dataclass(frozen=True, slots=True)
+class InquiryConfig:
+    """How the inquiry backend asks; ``None`` inherits (RFD 034, ``conversation.inquiry``).
+
+    ``max_response_bytes`` of 0 means no limit.
+    """
+
+    model: ModelConfig | None = None
+    system_prompt: str | None = None
+    max_response_bytes: int | None = None
+
+
+class QuestionTarget(StrEnum):
+    """Who answers a question when nothing answers it by itself (RFD 034)."""
+
+    USER = "user"
+    ASSISTANT = "assistant"
+
+
+@dataclass(frozen=True, slots=True)
+class StaticAnswer:
+    """A configured answer; a value of its own so that JSON null can be one."""
+
+    value: Any = field(repr=False)  # may be a secret, and reprs end up in logs
+
+
+@dataclass(frozen=True, slots=True)
+class QuestionConfig:
+    """``conversation.tools.<tool>.questions.<id>``; ``prompt_label`` is display only.
+
+    ``exclusive`` overrides the author's flag (RFD 049); ``inquiry`` is what the map form of
+    ``target`` says.
+    """
+
+    target: QuestionTarget = QuestionTarget.USER
+    answer: StaticAnswer | None = None
+    prompt_label: str | None = None
+    exclusive: bool | None = None
+    inquiry: InquiryConfig = InquiryConfig()
+
+
+class Mode(StrEnum):
+    """``run`` and ``result``: whether a person looks at a call, or at its result, first."""
+
+    ASK = "ask"
+    UNATTENDED = "unattended"
+    EDIT = "edit"
+    SKIP = "skip"
+
+
+class Detached(StrEnum):
+    """What happens to a prompt that nobody can answer now (RFD 049; ``wait`` is jpweb's)."""
+
+    WAIT = "wait"
+    DENY = "deny"
+    AUTO = "auto"
+    DEFAULTS = "defaults"
+
+
+class AllowToggle(StrEnum):
+    """Who may switch a tool on or off (RFD 081)."""
+
+    ANY = "any"
+    NEVER = "never"
+    IF_NAMED = "if_named"
+    IF_NAMED_OR_GROUP = "if_named_or_group"
+
+
+@dataclass(frozen=True, slots=True)
+class Enable:
+    """Whether a tool is offered, and whether that may be switched (RFD 081)."""
+
+    state: bool = True
+    allow_toggle: AllowToggle = AllowToggle.ANY
+
+
+@dataclass(frozen=True, slots=True)
+class Command:
+    """A program and its arguments, each a minijinja template; ``shell`` hands them to ``sh``."""
+
+    program: str
+    args: tuple[str, ...] = ()
+    shell: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Builtin:
+    """Part of jpweb, found by the tool's own name."""
+
+
+@dataclass(frozen=True, slots=True)
+class Local:
+    """A subprocess. ``tool`` is what the command is told its name is."""
+
+    tool: str
+    command: Command
+
+
+@dataclass(frozen=True, slots=True)
+class Mcp:
+    """A tool of an MCP server."""
+
+    server: str
+    tool: str
+
+
+ToolSource: TypeAlias = Builtin | Local | Mcp
+
+
+@dataclass(frozen=True, slots=True)
+class ToolConfig:
+    """``conversation.tools.<name>``: what the model is told, and how calls and questions go.
+
+    ``parameters`` is the JSON schema as it is sent. ``formatter`` is the command that shows the
+    arguments to people, where one is configured. ``declared`` holds ``parameters`` of an MCP tool
+    as configured, to be laid over what the server says.
+    """
+
+    name: str
+    description: str
+    parameters: Mapping[str, Any]
+    questions: Mapping[str, QuestionConfig] = field(default_factory=dict)
+    source: ToolSource = Builtin()
+    enable: Enable = Enable()
+    summary: str | None = None
+    examples: str | None = None
+    run: Mode = Mode.UNATTENDED
+    result: Mode = Mode.UNATTENDED
+    cancellation_response: str | None = None
+    formatter: Command | None = None
+    options: Mapping[str, Any] = field(default_factory=dict)
+    access: Mapping[str, Any] | None = None
+    declared: Mapping[str, Any] = field(default_factory=dict)
+    detached: Mapping[Literal["run", "deliver", "tool"], Detached] = field(default_factory=dict)
+
+    def question(self, question_id: str) -> QuestionConfig:
+        """Return the configuration of a question, the default one where there is none."""
+        return self.questions.get(question_id, QuestionConfig())
+
+    @property
+    def told(self) -> str:
+        """What the model reads of the tool; the rest it can ask ``describe_tools`` for."""
+        return self.summary or self.description
+
+
+@dataclass(frozen=True, slots=True)
+class RequestConfig:
+    """``assistant.request``: how often a request is repeated, and how long between (seconds)."""
+
+    max_retries: int = 5
+    base_backoff: float = 1.0
+    max_backoff: float = 60.0
+
+
+@dataclass(frozen=True, slots=True)
+class Assistant:
+    """``assistant``: who answers, under which system prompt."""
+
+    name: str | None = None
+    system: tuple[str | SystemPart, ...] = ()
+    model: ModelConfig = UNSET_MODEL
+    tool_choice: str = "auto"
+    request: RequestConfig = RequestConfig()
+
+
+@dataclass(frozen=True, slots=True)
+class ProviderConfig:
+    """``providers.llm.<name>``. Keys come from the environment alone; here is their variable."""
+
+    base_url: str | None = None
+    api_key_env: str | None = None
+    app_name: str | None = None
+    beta_headers: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class McpServer:
+    """``providers.mcp.<name>``: a command (stdio) or a ``url`` (streamable HTTP).
+
+    ``variables`` names what of the environment a command gets; ``checksum`` is the SHA-256 that
+    its file must have.
+    """
+
+    name: str
+    command: str | None = None
+    arguments: tuple[str, ...] = ()
+    variables: tuple[str, ...] = ()
+    checksum: str | None = None
+    url: str | None = None
+    headers: Mapping[str, str] = field(default_factory=dict, repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Configuration:
+    """Everything that a workspace configures. ``notes`` says what was not understood."""
+
+    assistant: Assistant = Assistant()
+    inquiry: InquiryConfig = InquiryConfig()
+    tools: Mapping[str, ToolConfig] = field(default_factory=dict)
+    providers: Mapping[str, ProviderConfig] = field(default_factory=dict)
+    servers: Mapping[str, McpServer] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
