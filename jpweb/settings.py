@@ -159,8 +159,9 @@ WHITENOISE_USE_FINDERS = True
 WHITENOISE_MAX_AGE = 0
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 
-# The provider that plays turns; see jpweb.agent.providers.PROVIDERS.
-PROVIDER = env.str("JPWEB_PROVIDER", default="scripted")
+# The model that plays turns where a workspace configures none: provider/name. The providers are
+# those of jpweb.agent.providers.PROVIDERS; the script has one model.
+PROVIDER, _, MODEL = env.str("JPWEB_MODEL", default="scripted/script").partition("/")
 # Seconds between the pieces that the scripted provider sends.
 SCRIPT_PACE = number("JPWEB_SCRIPT_PACE", 0.03)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from django.urls import path
 
-from jpweb.web.pages import audit, conversations, people, questions, signing
+from jpweb.web.pages import audit, conversations, people, prompts, questions, signing, tools, turns
 
 urlpatterns = [
     path("", conversations.index, name="conversations"),
@@ -12,6 +12,9 @@ urlpatterns = [
     path("conversations/<int:conversation_id>", conversations.detail, name="conversation"),
     path("conversations/<int:conversation_id>/turns", conversations.ask, name="conversation-ask"),
     path("conversations/<int:conversation_id>/stop", conversations.stop, name="conversation-stop"),
+    path("conversations/<int:conversation_id>/retry", turns.retry, name="conversation-retry"),
+    path("conversations/<int:conversation_id>/restart", turns.restart, name="conversation-restart"),
+    path("conversations/<int:conversation_id>/respond", turns.respond, name="conversation-respond"),
     path(
         "conversations/<int:conversation_id>/events/<slug:anchor>",
         conversations.event,
@@ -25,11 +28,19 @@ urlpatterns = [
     path("questions", questions.index, name="questions"),
     path("questions/<int:inquiry_id>/answer", questions.answer, name="question-answer"),
     path("questions/<int:inquiry_id>/decline", questions.decline, name="question-decline"),
+    path("prompts/<int:prompt_id>", prompts.detail, name="prompt"),
+    path("prompts/<int:prompt_id>/allow", prompts.allow, name="prompt-allow"),
+    path("prompts/<int:prompt_id>/refuse", prompts.refuse, name="prompt-refuse"),
     path("audit", audit.index, name="audit"),
     path("audit.csv", audit.csv_file, name="audit-csv"),
     path("workspaces/<int:workspace_id>/people", people.index, name="people"),
     path("workspaces/<int:workspace_id>/writing", people.choose_writing, name="writing"),
     path("workspaces/<int:workspace_id>/people/invite", people.invite, name="people-invite"),
+    path("workspaces/<int:workspace_id>/tools", tools.index, name="tools"),
+    path("workspaces/<int:workspace_id>/tools/trust", tools.trust, name="tools-trust"),
+    path("workspaces/<int:workspace_id>/tools/withdraw", tools.withdraw, name="tools-withdraw"),
+    path("workspaces/<int:workspace_id>/tools/switch", tools.switch, name="tools-switch"),
+    path("workspaces/<int:workspace_id>/tools/overrides", tools.override, name="tools-overrides"),
     path("memberships/<int:membership_id>/role", people.change_role, name="member-role"),
     path("memberships/<int:membership_id>/link", people.new_link, name="member-link"),
     path("memberships/<int:membership_id>/remove", people.remove, name="member-remove"),

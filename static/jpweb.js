@@ -6,17 +6,19 @@
   const byId = (id) => document.getElementById(id);
 
   // The socket: say what the page shows; the server sends what it lacks.
-  const openCards = () => all(".card[data-question][data-outcome=open]");
+  const openCards = () => all(".card[data-outcome=open]");
+  const keys = (name) => openCards().filter((card) => name in card.dataset).map((card) => Number(card.dataset[name]));
 
   function hello() {
     const page = byId("page");
-    const says = { shown: openCards().map((card) => Number(card.dataset.question)) };
+    const says = { shown: keys("question"), prompts: keys("prompt") };
     if (page && page.dataset.desk) says.desk = true;
     if (page && page.dataset.conversation) {
       says.conversation = Number(page.dataset.conversation);
       says.length = Number(byId("counts").dataset.length);
       says.revision = Number(byId("counts").dataset.revision);
       says.run = byId("foot").dataset.run;
+      says.facts = byId("facts").dataset.facts;
     }
     return JSON.stringify(says);
   }
@@ -80,11 +82,24 @@
   document.addEventListener("htmx:wsBeforeMessage", () => { following = atEnd(); });
   document.addEventListener("htmx:wsAfterMessage", () => {
     count();
+    number();
     announce();
+    clear();
     if (following && byId("transcript") && window.scrollY > 0) {
       window.scrollTo({ top: document.body.scrollHeight });
     }
   });
+
+  // What was settled is in the transcript, so its card goes once the turn is done; one that holds
+  // the focus or a text to copy, or tells who was first, stays.
+  function clear() {
+    const foot = byId("foot");
+    if (!foot || !foot.dataset.run.endsWith("-done")) return;
+    for (const card of all("#desk .card.settled")) {
+      if (card.querySelector("textarea, [role=alert]")) continue;
+      if (!card.contains(document.activeElement)) card.remove();
+    }
+  }
 
   // The count of what waits, in the title; and a word for those who listen.
   const plainTitle = document.title.replace(/^\(\d+\) /, "");
@@ -93,12 +108,21 @@
     const number = Number(waiting ? waiting.dataset.count : 0);
     document.title = number ? `(${number}) ${plainTitle}` : plainTitle;
   }
+  // Where each card stands in the queue; it changes while the cards themselves stay as they are.
+  function number() {
+    const open = openCards();
+    open.forEach((card, at) => {
+      const place = card.querySelector("[data-position]");
+      if (place) place.textContent = open.length > 1 ? `${at + 1} of ${open.length}` : "";
+    });
+  }
   const announced = new Set(openCards().map((card) => card.id));
   function announce() {
     for (const card of openCards()) {
       if (announced.has(card.id)) continue;
       announced.add(card.id);
-      byId("announcer").textContent = `A question waits: ${card.querySelector(".ask").textContent.trim()}`;
+      const what = "prompt" in card.dataset ? "A decision" : "A question";
+      byId("announcer").textContent = `${what} waits: ${card.querySelector(".ask").textContent.trim()}`;
     }
   }
 
@@ -166,8 +190,12 @@
     const card = byId(event.target.id);
     if (!card || !card.classList.contains("card")) return;
     if (document.activeElement && document.activeElement !== document.body) return;
-    const next = document.querySelector(".card[data-outcome=open] :is(input:not([type=hidden]), textarea, button)");
-    if (next) next.focus({ preventScroll: true });
-    else { card.tabIndex = -1; card.focus({ preventScroll: true }); }
+    number();
+    // To a decision as a whole: a key pressed once too often must not run anything.
+    const open = openCards()[0];
+    const asks = open && "question" in open.dataset;
+    const next = asks ? open.querySelector("input:not([type=hidden]), textarea, button") : open || card;
+    if (!asks) next.tabIndex = -1;
+    next.focus({ preventScroll: true });
   });
 })();

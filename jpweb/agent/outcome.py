@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
@@ -65,6 +66,7 @@ Outcome: TypeAlias = Success | Failed | NeedsInput
 #: Shorter ones would take ordinary words and numbers out of what a tool says.
 _SHORTEST_HIDDEN = 4
 HIDDEN = "[redacted]"
+_BOTH = (True, False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +78,12 @@ class SecretAnswer:
 
 def without(secrets: Iterable[SecretAnswer], text: str) -> str:
     """Return the text with each secret in it replaced: what a tool says is put on record."""
-    values = {secret.value for secret in secrets if len(secret.value) >= _SHORTEST_HIDDEN}
+    plain = {secret.value for secret in secrets if len(secret.value) >= _SHORTEST_HIDDEN}
+    # Tools repeat what they were given inside JSON, too.
+    escaped = {
+        json.dumps(value, ensure_ascii=only_ascii)[1:-1] for value in plain for only_ascii in _BOTH
+    }
+    values = plain | escaped
     for value in sorted(values, key=len, reverse=True):
         text = text.replace(value, HIDDEN)
     return text

@@ -26,7 +26,7 @@ class Reply:
 
     async def take(self, event: Delta | Noted | Calling | CallTool | Data) -> None:
         """Take the next piece."""
-        self.begun = self.begun or not isinstance(event, Calling)
+        self.begun = self.begun or _is_kept(event)
         match event:
             case Delta():
                 await self._add(event)
@@ -66,3 +66,11 @@ class Reply:
         request = ToolCallRequest(call.id, call.name, call.arguments)
         await self._scribe.record(request, metadata=call.metadata)
         self.calls.append(request)
+
+
+def _is_kept(event: Delta | Noted | Calling | CallTool | Data) -> bool:
+    match event:
+        case Calling() | Delta(text=""):
+            return False
+        case _:
+            return True

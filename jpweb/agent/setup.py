@@ -5,15 +5,22 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from jpweb.agent.config import Detached, RequestConfig, ToolConfig
+from jpweb.agent.config import Detached, Enable, RequestConfig, ToolConfig
 from jpweb.agent.ports import BuiltinTool, OutsideTool
 from jpweb.agent.tools import BUILTINS
+from jpweb.agent.tools.describe_tools import DescribeTools
 from jpweb.stream.thread import SystemPart
 
 
 def default_config(tool: BuiltinTool) -> ToolConfig:
     """Return the configuration of a built-in that nobody has configured."""
-    return ToolConfig(tool.NAME, tool.DESCRIPTION, tool.PARAMETERS, tool.QUESTIONS)
+    enable = getattr(tool, "ENABLE", Enable())
+    return ToolConfig(tool.NAME, tool.DESCRIPTION, tool.PARAMETERS, tool.QUESTIONS, enable=enable)
+
+
+def builtin_configs() -> list[ToolConfig]:
+    """Return the configurations of all built-ins, for the workspace's to be laid over."""
+    return [default_config(tool) for tool in (*BUILTINS, DescribeTools(()))]
 
 
 @dataclass(frozen=True, slots=True)

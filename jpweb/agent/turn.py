@@ -25,7 +25,7 @@ from jpweb.agent.ports import (
 from jpweb.agent.reply import Reply
 from jpweb.agent.scribe import Scribe, now
 from jpweb.agent.setup import UNCONFIGURED, Setup
-from jpweb.agent.stopping import Interrupts, Respond, Stop, Stopped, unless_stopped
+from jpweb.agent.stopping import Interrupt, Interrupts, Respond, Stop, Stopped, unless_stopped
 from jpweb.agent.view import well_formed
 from jpweb.stream.events import ChatRequest, Element, ToolCallRequest, TurnStart
 from jpweb.stream.thread import Thread
@@ -107,22 +107,28 @@ class _Turn:
 
     async def run(self, calls: Sequence[ToolCallRequest]) -> TurnEnd:
         """Run the calls, then cycle after cycle to the end of the turn."""
-        if calls:
-            await self._coordinator.run(calls)
-            if isinstance(self._interrupts.take(), Stop):
-                return TurnEnd.STOPPED
+        if calls and isinstance(await self._run_calls(calls), Stop):
+            return TurnEnd.STOPPED
         for _ in range(self._setup.cycle_limit):
             reply = await self._receive()
-            if reply.finished and not reply.calls:
+            if reply.finished and not reply.calls and not self._has_more_to_say():
                 return TurnEnd.COMPLETE
-            if reply.calls:
-                await self._coordinator.run(reply.calls)
-            said = self._interrupts.take()
-            if isinstance(said, Stop):
+            if isinstance(await self._run_calls(reply.calls), Stop):
                 return TurnEnd.STOPPED
-            if isinstance(said, Respond) and said.text and not reply.calls:
-                await self.scribe.record(ChatRequest(said.text, author=said.author))
         return TurnEnd.CYCLE_LIMIT
+
+    async def _run_calls(self, calls: Sequence[ToolCallRequest]) -> Interrupt | None:
+        """Run the calls, take what was said meanwhile, and see that the model is told of it."""
+        told = await self._coordinator.run(calls) if calls else None
+        said = self._interrupts.take()
+        if isinstance(said, Respond) and said.text and said is not told:
+            await self.scribe.record(ChatRequest(said.text, author=said.author))
+        return said
+
+    def _has_more_to_say(self) -> bool:
+        """Tell whether somebody's words came too late for the reply, which then is not the last."""
+        said = self._interrupts.pending
+        return isinstance(said, Respond) and bool(said.text)
 
     async def _receive(self) -> Reply:
         """Return a reply, asked for again after failures that may pass before any of it came."""

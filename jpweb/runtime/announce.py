@@ -5,6 +5,7 @@ The one exception is text that is not on record yet: it is sent as it is and may
 
 from __future__ import annotations
 
+from hashlib import sha256
 from typing import Literal
 
 from channels.layers import get_channel_layer
@@ -18,6 +19,16 @@ def conversation_group(conversation_id: int) -> str:
 def workspace_group(workspace_id: int) -> str:
     """Return the group of those who may answer in a workspace."""
     return f"workspace-{workspace_id}"
+
+
+def session_group(session_key: str) -> str:
+    """Return the group of the pages of one sign-in; its key is not given away."""
+    return f"session-{sha256(session_key.encode()).hexdigest()[:32]}"
+
+
+async def signed_out(session_key: str) -> None:
+    """Say that a sign-in has ended."""
+    await _send(session_group(session_key), {"type": "session.ended"})
 
 
 async def conversation(conversation_id: int) -> None:

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from jpweb.store.inquiries import Decider
     from jpweb.store.models import Prompt
 
-#: Characters of arguments or of a result up to which a page lets people edit them.
+#: Bytes of arguments or of a result up to which a page lets people edit them.
 EDITABLE = 100_000
 
 bell = Bell()

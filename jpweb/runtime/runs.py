@@ -13,7 +13,7 @@ from jpweb.agent.errors import AgentError, ProviderFailed
 from jpweb.agent.stopping import Interrupt, Interrupts, Respond, Restart, Stop
 from jpweb.agent.turn import TurnEnd, TurnPorts, resume_turn, run_turn
 from jpweb.runtime import announce, wiring
-from jpweb.runtime.crossing import in_store
+from jpweb.runtime.crossing import in_background, in_store
 from jpweb.runtime.prompter import BrowserPrompter
 from jpweb.runtime.recorder import JournalRecorder, SocketDisplay
 from jpweb.store import runs
@@ -46,6 +46,7 @@ class Active:
 
 
 _active: dict[int, Active] = {}
+_beginning: set[asyncio.Task[Run]] = set()
 
 
 async def start(conversation: Conversation, person: Person, text: str) -> Run:
@@ -58,8 +59,10 @@ async def start(conversation: Conversation, person: Person, text: str) -> Run:
     return await _begin(
         conversation,
         person,
-        lambda active: lambda ports, equipment: run_turn(
-            ports, text, author, active.interrupts, equipment.setup
+        lambda active: (
+            lambda ports, equipment: run_turn(
+                ports, text, author, active.interrupts, equipment.setup
+            )
         ),
     )
 
@@ -73,18 +76,31 @@ async def retry(conversation: Conversation, person: Person) -> Run:
     return await _begin(
         conversation,
         person,
-        lambda active: lambda ports, equipment: resume_turn(
-            ports, active.interrupts, equipment.setup
+        lambda active: (
+            lambda ports, equipment: resume_turn(ports, active.interrupts, equipment.setup)
         ),
     )
 
 
-async def _begin(
-    conversation: Conversation, person: Person, turn: Callable[[Active], Turn]
-) -> Run:
+async def _begin(conversation: Conversation, person: Person, turn: Callable[[Active], Turn]) -> Run:
+    """Begin a run, whole or not at all.
+
+    Whoever asked may be cancelled meanwhile, as a request is whose browser left: the run begins
+    nevertheless, so that no lock and no row is left to nobody.
+    """
+    # A context of its own: what belongs to the request ends with the request.
+    beginning = asyncio.get_running_loop().create_task(
+        _begun(conversation, person, turn), context=contextvars.Context()
+    )
+    _beginning.add(beginning)  # the loop itself holds no task
+    beginning.add_done_callback(_beginning.discard)
+    return await asyncio.shield(beginning)
+
+
+async def _begun(conversation: Conversation, person: Person, turn: Callable[[Active], Turn]) -> Run:
     await in_store(runs.refuse_second, conversation.pk)  # before its lock makes us wait
-    model = await in_store(wiring.model, conversation.workspace_id)
-    attachment = await in_store(attached.attach, conversation.pk)
+    model = await in_store(wiring.model, conversation)
+    attachment = await in_background(attached.attach, conversation.pk)
     try:
         run = await in_store(
             runs.begin, conversation.pk, person.pk, model.provider, wiring.holder(), model.name
@@ -95,10 +111,7 @@ async def _begin(
         raise
     active = Active(run, conversation, attachment)
     _active[run.pk] = active
-    # A context of its own: what belongs to the request ends with the request.
-    active.task = asyncio.get_running_loop().create_task(
-        _execute(active, turn(active)), context=contextvars.Context()
-    )
+    active.task = asyncio.create_task(_execute(active, turn(active)))
     return run
 
 

@@ -10,6 +10,7 @@ from watchfiles import awatch
 
 from jpweb.runtime import announce
 from jpweb.runtime.crossing import in_background
+from jpweb.store import conversations
 from jpweb.store.disk import mirror
 from jpweb.store.disk.mirror import Report
 from jpweb.store.errors import StoreError
@@ -45,11 +46,12 @@ async def follow(root: Path, tell: Callable[[Report], None] = _log) -> None:
 async def refresh(root: Path, tell: Callable[[Report], None]) -> None:
     """Read what changed in a workspace and tell those who look at it."""
     try:
-        _, report = await in_background(mirror.mirror, root)
+        home, report = await in_background(mirror.mirror, root)
     except StoreError as problem:
         logger.warning("%s cannot be mirrored: %s", root, problem)
         return
     if report.changed or report.gone:
         tell(report)
-    for conversation_id in report.changed:
+    gone = await in_background(conversations.gone, home.pk) if report.gone else []
+    for conversation_id in (*report.changed, *gone):
         await announce.conversation(conversation_id)

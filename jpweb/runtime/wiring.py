@@ -2,23 +2,36 @@
 
 from __future__ import annotations
 
+import os
 import socket
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from django.conf import settings
 
 from jpweb.agent.calls.inquire import LlmInquiryBackend
-from jpweb.agent.config import ModelConfig
-from jpweb.agent.providers import PROVIDERS
+from jpweb.agent.config import UNSET_MODEL, Builtin, Local, Mcp, ModelConfig, ProviderConfig
+from jpweb.agent.errors import BadConfiguration, FailureKind, ProviderFailed, ToolUnavailable
+from jpweb.agent.providers import DEFAULTS, PROVIDERS
 from jpweb.agent.providers.scripted import Scripted
 from jpweb.agent.setup import Setup
+from jpweb.agent.tools import BUILTINS
+from jpweb.agent.tools.demo_vault import DemoVault
+from jpweb.agent.tools.describe_tools import DescribeTools
+from jpweb.agent.tools.local import LocalTool, Place
+from jpweb.agent.tools.mcp import connected
+from jpweb.runtime import configuration
+from jpweb.runtime.crossing import in_store
 
 if TYPE_CHECKING:
-    from jpweb.agent.ports import InquiryBackend, Provider
-    from jpweb.store.models import Conversation
+    from jpweb.agent.config import McpServer, ToolConfig
+    from jpweb.agent.ports import InquiryBackend, OutsideTool, Provider
+    from jpweb.agent.tools.mcp import Connections
+    from jpweb.runtime.configuration import Current
+    from jpweb.store.models import Conversation, Workspace
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,23 +45,47 @@ class Equipment:
 
 @asynccontextmanager
 async def equipped(conversation: Conversation) -> AsyncIterator[Equipment]:
-    """Open what the turns of a conversation need, for as long as the block lasts."""
-    setup = Setup()
-    chosen = model(conversation.workspace_id)
-    backend = LlmInquiryBackend(open_model, chosen, setup.system, setup.tools)
-    yield Equipment(setup, open_model(chosen), backend)
+    """Open what a turn of the conversation needs, for as long as the block lasts.
+
+    Raises BadConfiguration and ProviderFailed.
+    """
+    workspace = await in_store(_workspace, conversation)
+    now = await in_store(configuration.current, workspace)
+    chosen = _model(now)
+    place = Place(Path(workspace.root).resolve(), workspace.jp_id, f"jp-c{conversation.jp_id}")
+    async with connected(_servers(now), place.root) as connections:
+        setup = _setup(now, chosen, place, connections)
+        provider = open_model(now, chosen)
+        backend = LlmInquiryBackend(
+            lambda model: open_model(now, model),
+            chosen,
+            setup.system,
+            setup.tools,
+            now.configuration.inquiry,
+        )
+        yield Equipment(setup, provider, backend)
 
 
-def model(workspace_id: int) -> ModelConfig:
-    """Return the model that plays turns in a workspace."""
-    return ModelConfig(settings.PROVIDER, "script")
+def model(conversation: Conversation) -> ModelConfig:
+    """Return the model that plays the turns of a conversation. Raises BadConfiguration."""
+    return _model(configuration.current(conversation.workspace))
 
 
-def open_model(chosen: ModelConfig) -> Provider:
-    """Return the provider of a model."""
+def open_model(now: Current, chosen: ModelConfig) -> Provider:
+    """Return the provider of a model. Raises ProviderFailed."""
     if chosen.provider == Scripted.NAME:
         return Scripted(pace=settings.SCRIPT_PACE)
-    return PROVIDERS[chosen.provider]()
+    make = PROVIDERS.get(chosen.provider)
+    if make is None:
+        known = ", ".join(providers())
+        problem = f"“{chosen.provider}” is no provider here. Configure one of: {known}."
+        raise ProviderFailed(problem, FailureKind.BAD_REQUEST)
+    problem = now.provider_problem(chosen.provider)
+    if problem:
+        raise ProviderFailed(problem, FailureKind.WRONG_KEY)
+    told = now.configuration.providers.get(chosen.provider, ProviderConfig())
+    variable = told.api_key_env or DEFAULTS[chosen.provider].api_key_env
+    return make(chosen, told, os.environ.get(variable) if variable else None)
 
 
 def providers() -> list[str]:
@@ -56,11 +93,65 @@ def providers() -> list[str]:
     return sorted(PROVIDERS)
 
 
+def default_model() -> ModelConfig:
+    """Return the installation's model, for workspaces that configure none."""
+    return ModelConfig(settings.PROVIDER, settings.MODEL)
+
+
 def provider_name() -> str:
-    """Return its name, for people and for the run's row."""
-    return str(settings.PROVIDER)
+    """Return the installation's model as people write it."""
+    return f"{settings.PROVIDER}/{settings.MODEL}"
 
 
 def holder() -> str:
     """Return the name under which this installation executes runs."""
     return f"{socket.gethostname()}:{settings.DATA_DIR}"[:100]
+
+
+def _workspace(conversation: Conversation) -> Workspace:
+    return conversation.workspace
+
+
+def _model(now: Current) -> ModelConfig:
+    if now.problem:
+        raise BadConfiguration(now.problem)
+    configured = now.configuration.assistant.model
+    return default_model() if configured == UNSET_MODEL else configured
+
+
+def _servers(now: Current) -> list[McpServer]:
+    """Return the trusted servers that an offered tool needs."""
+    sources = (tool.source for tool in now.tools)
+    names = {source.server for source in sources if isinstance(source, Mcp)}
+    return [now.configuration.servers[name] for name in sorted(names)]
+
+
+def _setup(now: Current, chosen: ModelConfig, place: Place, connections: Connections) -> Setup:
+    offered: list[ToolConfig] = []
+    outside: dict[str, OutsideTool] = {}
+    unavailable = dict(now.unavailable)
+    for tool in now.tools:
+        match tool.source:
+            case Builtin() if tool.name == DemoVault.NAME and chosen.provider != Scripted.NAME:
+                unavailable[tool.name] = "It is a part of the script's demonstration."
+            case Builtin():
+                offered.append(tool)
+            case Local():
+                offered.append(tool)
+                outside[tool.name] = LocalTool(tool, place)
+            case Mcp():
+                try:
+                    offered.append(connections.tool_config(tool))
+                    outside[tool.name] = connections.tool(tool)
+                except ToolUnavailable as error:
+                    unavailable[tool.name] = str(error)
+    assistant = now.configuration.assistant
+    return Setup(
+        system=assistant.system,
+        tools=tuple(offered),
+        builtins=(*BUILTINS, DescribeTools(offered)),
+        outside=outside,
+        unavailable=unavailable,
+        tool_choice=assistant.tool_choice,
+        request=assistant.request,
+    )

@@ -135,3 +135,9 @@ def _marker(before: str) -> tuple[datetime, int] | None:
         return _EPOCH + int(moment) * _UNIT, int(key)
     except (ValueError, OverflowError):
         return None
+
+
+def gone(workspace_id: int) -> list[int]:
+    """Return the keys of the conversations of a workspace that ``jp`` removed."""
+    removed = Conversation.objects.filter(workspace_id=workspace_id, gone_at__isnull=False)
+    return list(removed.values_list("pk", flat=True))

@@ -15,6 +15,8 @@
   + BadLink               the sign-in link is unknown, used or too old
   + NameTaken             a person of that name exists
   + LastOwner             a workspace keeps at least one owner
+  + BadFile               a file of the configuration, or the overrides, cannot be read
+  + Outdated              what somebody decided about is not what they saw
 """
 
 from __future__ import annotations
@@ -91,3 +93,11 @@ class NameTaken(StoreError):
 
 class LastOwner(StoreError):
     """A workspace keeps at least one owner."""
+
+
+class BadFile(StoreError):
+    """A file of the configuration, or the overrides, cannot be read; names file and line."""
+
+
+class Outdated(StoreError):
+    """What somebody decided about is no longer what they saw."""

@@ -152,16 +152,17 @@ def settle_row(entry: JournalEntry, event: ConversationEvent, given: InquiryResp
         raise AlreadySettled(first)
 
 
-def derive(conversation: Conversation, outline: Outline) -> Counter[str]:
+def derive(conversation: Conversation, outline: Outline, *, fresh: bool = False) -> Counter[str]:
     """Make the rows of a mirrored conversation follow its stream; returns them by state.
 
-    A row keeps its key while its question keeps its anchor.
+    A row keeps its key while its question keeps its anchor. A ``fresh`` conversation has no rows.
     """
     found = [_derived(conversation.pk, each, call) for each, call in outline.inquiries()]
-    known = Inquiry.objects.filter(conversation=conversation)
-    stale = set(known.values_list("anchor", flat=True)) - {row["anchor"] for row in found}
-    for anchor in stale:
-        known.filter(anchor=anchor).delete()
+    if not fresh:
+        known = Inquiry.objects.filter(conversation=conversation)
+        stale = set(known.values_list("anchor", flat=True)) - {row["anchor"] for row in found}
+        for anchor in stale:
+            known.filter(anchor=anchor).delete()
     rows.upsert(Inquiry.TABLE, DERIVED, [_row(values) for values in found], DERIVED[:2])
     return Counter(row["state"] for row in found)
 

@@ -68,12 +68,34 @@ def append(
     return conversation.length
 
 
-def replace(conversation: Conversation, read: Sequence[Element], anchors: Sequence[str]) -> int:
+def replace(
+    conversation: Conversation,
+    read: Sequence[Element],
+    anchors: Sequence[str],
+    *,
+    fresh: bool = False,
+) -> int:
     """Make the journal of a mirrored conversation hold ``read``; returns the rows written.
 
     Rows that are the same up to the first difference stay as they are, so growth only adds; where
-    rows had to go, the conversation has a new revision (which the caller saves).
+    rows had to go, the conversation has a new revision (which the caller saves). Of a ``fresh``
+    conversation nothing is there, and not looked for.
     """
+    same = 0 if fresh else _common(conversation, read)
+    kinds: dict[str, str] = {}
+    made = []
+    for position, element_read, anchor in zip(
+        range(same, len(read)), read[same:], anchors[same:], strict=True
+    ):
+        tag = element_read.tag
+        kind = kinds.get(tag) or kinds.setdefault(tag, plain.text(tag)[:100])
+        made.append((conversation.pk, position, element_read.raw, kind, anchor))
+    rows.insert(JournalEntry.TABLE, ("conversation_id", "position", "text", "kind", "anchor"), made)
+    return len(made)
+
+
+def _common(conversation: Conversation, read: Sequence[Element]) -> int:
+    """Return how many rows already hold ``read``; the others are deleted."""
     entries = JournalEntry.objects.filter(conversation=conversation)
     known = entries.order_by("position").values_list("text", flat=True)
     same = 0
@@ -83,23 +105,7 @@ def replace(conversation: Conversation, read: Sequence[Element], anchors: Sequen
         same += 1
     if entries.filter(position__gte=same).delete()[0]:
         conversation.revision += 1
-    fresh = range(same, len(read))
-    columns = ("conversation_id", "position", "text", "kind", "anchor")
-    rows.insert(
-        JournalEntry.TABLE,
-        columns,
-        [
-            (
-                conversation.pk,
-                position,
-                read[position].raw,
-                plain.text(read[position].tag)[:100],
-                anchors[position],
-            )
-            for position in fresh
-        ],
-    )
-    return len(fresh)
+    return same
 
 
 def held(conversation_id: int) -> Conversation:

@@ -25,11 +25,11 @@ def ask(
     tool_name: str,
     shown: Mapping[str, Any],
 ) -> Prompt:
-    """Insert a prompt of the run that is under way. Raises UnknownPrompt where there is none."""
+    """Insert a prompt of the run under way. Raises UnknownPrompt where there is none."""
     run = Run.objects.filter(conversation_id=conversation_id, state=RunState.RUNNING).first()
     if run is None:
         raise UnknownPrompt("The run that asks is over.")
-    return Prompt.objects.create(
+    made = Prompt.objects.create(
         conversation_id=conversation_id,
         run=run,
         kind=kind,
@@ -37,6 +37,7 @@ def ask(
         tool_name=plain.text(tool_name)[:200],
         shown=plain.deep(dict(shown)),
     )
+    return get(made.pk)
 
 
 def get(prompt_id: int) -> Prompt:

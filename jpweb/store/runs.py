@@ -22,9 +22,7 @@ from jpweb.stream.turns import pair, split
 _SECOND = "A turn is running in this conversation."
 
 
-def begin(
-    conversation_id: int, person_id: int, provider: str, holder: str, model: str = ""
-) -> Run:
+def begin(conversation_id: int, person_id: int, provider: str, holder: str, model: str = "") -> Run:
     """Insert the row of a run. Raises AlreadyRunning, ReadOnly."""
     conversation = Conversation.objects.get(pk=conversation_id)
     if conversation.origin != Origin.NATIVE:
@@ -58,9 +56,11 @@ def refuse_retry(conversation_id: int) -> None:
 def end(run_id: int, state: RunState, problem: str = "", failure: str = "") -> bool:
     """End a run that is running; tells whether it was. ``failure``: the kind of a provider's."""
     running = Run.objects.filter(pk=run_id, state=RunState.RUNNING)
-    return bool(running.update(
+    return bool(
+        running.update(
             state=state, problem=problem[:1000], failure=failure, ended_at=timezone.now()
-        ))
+        )
+    )
 
 
 def latest(conversation_id: int) -> Run | None:

@@ -45,6 +45,7 @@ class TrustKind(TextChoices):
     TOOL = "tool", "command of a tool"
     FORMATTER = "formatter", "command that shows a tool's arguments"
     SERVER = "server", "MCP server"
+    PROVIDER = "provider", "address or key of a provider"
 
 
 class PromptKind(TextChoices):

@@ -20,6 +20,7 @@ import json
 import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from datetime import datetime
 from typing import Any
 
 import msgspec
@@ -37,6 +38,9 @@ from jpweb.stream.events import (
 from jpweb.stream.inquiry import InquiryQuestion, InquiryRequest
 
 _PART = re.compile(r"(e-[A-Za-z0-9-]+)-p([1-9][0-9]{0,8})", re.ASCII)
+_ENCODER = msgspec.json.Encoder(order="sorted")
+_WRITTEN = re.compile(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\.\d{1,9}", re.ASCII)
+_NANOSECONDS = len("2026-01-01 00:00:00.000000000")
 _LINKS = ("event_id", "request_id")
 
 
@@ -45,12 +49,12 @@ def anchors(elements: Iterable[Element]) -> list[str]:
 
     An anchor is a valid id of HTML and of CSS: ``e-``, letters and digits, ``-x`` and a count.
     """
-    seen: Counter[str] = Counter()
+    seen: dict[str, int] = {}
     result = []
     for element in elements:
         own = name(element)
-        seen[own] += 1
-        result.append(numbered(own, seen[own]))
+        count = seen[own] = seen.get(own, 0) + 1
+        result.append(own if count == 1 else numbered(own, count))
     return result
 
 
@@ -91,6 +95,21 @@ def whole(anchor: str) -> tuple[str, int]:
     return (found[1], int(found[2]) - 1) if found else (anchor, 0)
 
 
+def moment(text: str) -> str | None:
+    """Return the spelling that a time has in an anchor, or None where JP would refuse it.
+
+    As ``timestamps.instant``, but nearly all are as JP writes them, and need no more than a look.
+    """
+    if _WRITTEN.fullmatch(text):
+        try:
+            datetime.fromisoformat(text[:26])
+        except ValueError:
+            pass  # a leap second, or no such day: the long way tells them apart
+        else:
+            return text.ljust(_NANOSECONDS, "0")
+    return timestamps.instant(text) if timestamps.parse(text) else None
+
+
 def numbered(own: str, count: int) -> str:
     """Return the anchor of the ``count``-th of equal elements, from 1."""
     return own if count == 1 else f"{own}-x{count}"
@@ -99,19 +118,20 @@ def numbered(own: str, count: int) -> str:
 def _says(event: ConversationEvent) -> list[Any]:
     """Return what an event says, in the one form that every jp leaves of it."""
     kind = event.kind
-    moment = timestamps.instant(event.timestamp)
+    when: Any = moment(event.timestamp)
+    if when is None:
+        when = kind.to_fields() if isinstance(kind, ConfigDelta) else event.timestamp
     match kind:
         case ConfigDelta():
-            timed = timestamps.parse(event.timestamp) is not None
-            return [kind.TAG, moment if timed else kind.to_fields()]
+            return [kind.TAG, when]
         case InquiryRequest(question=question):
-            return [kind.TAG, moment, kind.to_fields() | {"question": _asked(question)}]
+            return [kind.TAG, when, kind.to_fields() | {"question": _asked(question)}]
         case ToolCallResponse(content=content):
             # jp wraps the old alphabet once more: what it holds is the same
             plain = armour.unwrap_url_safe(content)
-            return [kind.TAG, moment, kind.to_fields() | {"content": plain}]
+            return [kind.TAG, when, kind.to_fields() | {"content": plain}]
         case _:
-            return [kind.TAG, moment, kind.to_fields()]
+            return [kind.TAG, when, kind.to_fields()]
 
 
 def _asked(question: InquiryQuestion) -> dict[str, Any]:
@@ -140,6 +160,6 @@ def _event_id(element: Element) -> str | None:
 def _canonical(says: Any) -> bytes:
     """Return one spelling of a value; text that is not Unicode is more than the fast one takes."""
     try:
-        return msgspec.json.encode(says, order="sorted")
+        return _ENCODER.encode(says)
     except UnicodeEncodeError:
         return json.dumps(says, sort_keys=True).encode()

@@ -11,9 +11,11 @@ from typing import Literal, NamedTuple, TypeAlias, cast
 from jpweb.stream import identity
 from jpweb.stream.events import (
     BrokenEvent,
+    ConversationEvent,
     Element,
     LegacyEvents,
     ToolCallRequest,
+    ToolCallResponse,
     UnknownEvent,
 )
 from jpweb.stream.inquiry import InquiryRequest, InquiryResponse, Outcome
@@ -28,6 +30,9 @@ from jpweb.stream.turns import (
     placed,
     split,
 )
+
+#: What is part of a tool call or an inquiry, and so of what ``asked`` shows.
+_PAIRED = frozenset({ToolCallRequest, ToolCallResponse, InquiryRequest, InquiryResponse})
 
 
 @dataclass(frozen=True, slots=True)
@@ -234,25 +239,82 @@ def outline(elements: Sequence[Element]) -> Outline:
     return Outline(shown, tuple(anchors))
 
 
+def asked(elements: Sequence[Element]) -> Outline:
+    """Return the outline with nothing but inquiries and the tool calls that ask them.
+
+    Its turns, anchors and inquiries are those of ``outline``, for a fraction of the time.
+    """
+    anchors = identity.anchors(elements)
+    turns = split(elements)
+    shown = tuple(_asked(elements, anchors, turn, turn is turns[-1]) for turn in turns)
+    return Outline(shown, tuple(anchors))
+
+
 def _turn(
     elements: Sequence[Element], anchors: Sequence[str], turn: Turn, is_last: bool
 ) -> OutlineTurn:
     events = list(placed(elements, turn))
+    unfinished = _unfinished(elements, turn, is_last)
+    here: dict[Place, Placed] = {}
+    for position in range(turn.start, turn.end):
+        here |= _placed(position, anchors[position], elements[position])
     found = match(events)
-    unfinished = is_last and incomplete(elements, turn, pair(elements, turn))
-    here = {
-        (position, part): Placed(
-            position, identity.part(anchors[position], part), element, part, layout
-        )
-        for position in range(turn.start, turn.end)
-        for part, (element, layout) in enumerate(_parts(elements[position]))
-    }
-    builder = _Builder(here, found, owners(events, found), unfinished)
+    items = _items(here, found, owners(events, found), unfinished)
+    return OutlineTurn(turn.index, anchors[turn.start], turn.start, items, unfinished)
+
+
+def _asked(
+    elements: Sequence[Element], anchors: Sequence[str], turn: Turn, is_last: bool
+) -> OutlineTurn:
+    """Return a turn as ``asked`` shows it."""
+    unfinished = _unfinished(elements, turn, is_last)
+    events = list(_paired(elements, turn))
+    found = match(events)
+    owned = owners(events, found)
+    questions = [place for place, event in events if type(event.kind) is InquiryRequest]
+    ends = (found.responses.get(place) for place in questions)
+    shown = {*questions, *ends, *owned.values()}
+    here: dict[Place, Placed] = {}
+    for place, _ in events:
+        if place in shown:
+            here[place] = _placed(place[0], anchors[place[0]], elements[place[0]])[place]
+    items = _items(here, found, owned, unfinished)
+    return OutlineTurn(turn.index, anchors[turn.start], turn.start, items, unfinished)
+
+
+def _paired(elements: Sequence[Element], turn: Turn) -> Iterator[tuple[Place, ConversationEvent]]:
+    """Return the events of tool calls and inquiries, none where nothing is asked."""
+    between = range(turn.start, turn.end)
+    if not any(elements[position].tag == InquiryRequest.TAG for position in between):
+        return
+    for position in between:
+        body = elements[position].body
+        if type(body) is ConversationEvent:
+            if type(body.kind) in _PAIRED:
+                yield (position, 0), body
+        elif type(body) is LegacyEvents:
+            yield from (((position, part), event) for part, event in enumerate(body.events))
+
+
+def _unfinished(elements: Sequence[Element], turn: Turn, is_last: bool) -> bool:
+    return is_last and incomplete(elements, turn, pair(elements, turn))
+
+
+def _items(
+    here: dict[Place, Placed], found: Matches, owned: dict[Place, Place], unfinished: bool
+) -> tuple[Item, ...]:
+    builder = _Builder(here, found, owned, unfinished)
     for place in here:
         builder.add(place)
-    return OutlineTurn(
-        turn.index, anchors[turn.start], turn.start, tuple(builder.items), unfinished
-    )
+    return tuple(builder.items)
+
+
+def _placed(position: int, anchor: str, element: Element) -> dict[Place, Placed]:
+    """Return every part of an element by its place."""
+    return {
+        (position, part): Placed(position, identity.part(anchor, part), own, part, layout)
+        for part, (own, layout) in enumerate(_parts(element))
+    }
 
 
 def _parts(element: Element) -> list[tuple[Element, str]]:

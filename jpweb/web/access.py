@@ -19,12 +19,12 @@ from django.utils.decorators import sync_and_async_middleware
 from django_htmx.http import HttpResponseClientRedirect
 
 from jpweb.runtime.crossing import in_store
-from jpweb.store import accounts, conversations, inquiries
+from jpweb.store import accounts, conversations, inquiries, prompts
 from jpweb.store.errors import StoreError
 from jpweb.store.terms import Role
 
 if TYPE_CHECKING:
-    from jpweb.store.models import Conversation, Inquiry, Membership, Workspace
+    from jpweb.store.models import Conversation, Inquiry, Membership, Prompt, Workspace
     from jpweb.web.http import Request
 
 View = Callable[..., Any]
@@ -62,6 +62,17 @@ def inquiry(role: Role) -> Callable[[View], View]:
         return {"inquiry": found}
 
     return lambda view: _guard(view, f"inquiry: {role.label}", check)
+
+
+def prompt(role: Role) -> Callable[[View], View]:
+    """Let in members of the prompt's workspace from this role on; hands over the row."""
+
+    def check(request: Request, prompt_id: int) -> dict[str, Any]:
+        found: Prompt = _or_404(prompts.get, prompt_id)
+        _need(request.user.pk, found.conversation.workspace_id, role)
+        return {"prompt": found}
+
+    return lambda view: _guard(view, f"prompt: {role.label}", check)
 
 
 def workspace(role: Role) -> Callable[[View], View]:
@@ -118,11 +129,13 @@ def navigation(request: HttpRequest) -> dict[str, Any]:
     if user is None or not user.is_authenticated:
         return {}
     roles = accounts.roles(user.pk)
+    joined = accounts.workspaces(user.pk, Role.READER) if roles else []
     return {
         "may_audit": any(role >= Role.AUDITOR for role in roles.values()),
         "may_answer": any(role >= Role.RESPONDER for role in roles.values()),
-        "owned": accounts.workspaces(user.pk, Role.OWNER) if Role.OWNER in roles.values() else [],
-        "waiting_count": inquiries.waiting(user.pk).count(),
+        "joined": joined,
+        "owned": [each for each in joined if roles.get(each.pk) == Role.OWNER],
+        "waiting_count": prompts.waiting_count(user.pk),
     }
 
 

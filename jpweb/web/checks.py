@@ -17,8 +17,8 @@ def provider_is_known(**_: Any) -> list[CheckMessage]:
         return []
     return [
         Error(
-            f"JPWEB_PROVIDER is “{settings.PROVIDER}”, which is no provider.",
-            hint=f"Use one of: {', '.join(known)}.",
+            f"JPWEB_MODEL begins with “{settings.PROVIDER}”, which is no provider.",
+            hint=f"Write provider/model; providers are: {', '.join(known)}.",
             id="jpweb.E001",
         )
     ]

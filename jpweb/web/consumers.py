@@ -8,7 +8,6 @@ from typing import Any
 from channels.generic.websocket import AsyncWebsocketConsumer
 from django.core.exceptions import PermissionDenied
 from django.http import Http404
-from django.template.loader import render_to_string
 
 from jpweb.runtime import announce
 from jpweb.runtime.crossing import in_store
@@ -30,7 +29,7 @@ class PageConsumer(AsyncWebsocketConsumer):
     person: int | None = None
     conversation: int | None = None
     page = changes.Shown()
-    shown: set[int] | None = None
+    shown: changes.Cards | None = None
 
     async def connect(self) -> None:
         await self.accept()
@@ -39,6 +38,9 @@ class PageConsumer(AsyncWebsocketConsumer):
             await self.close(SIGNED_OUT)
             return
         self.person = user.pk
+        session = self.scope.get("session")
+        if session is not None and session.session_key:
+            await self._join(announce.session_group(session.session_key))
 
     async def receive(self, text_data: str | None = None, bytes_data: bytes | None = None) -> None:
         """Take the page's word for what it shows; sent on every connection."""
@@ -52,8 +54,9 @@ class PageConsumer(AsyncWebsocketConsumer):
                 _whole(says.get("length") or 0),
                 _whole(says.get("revision") or 0),
                 str(says.get("run") or ""),
+                str(says.get("facts") or ""),
             )
-            shown = {_whole(key) for key in says.get("shown") or []}
+            shown = changes.Cards(_keys(says.get("shown")), _keys(says.get("prompts")))
         except (ValueError, TypeError, AttributeError, OverflowError, RecursionError):
             await self._leave(MALFORMED)
             return
@@ -65,6 +68,9 @@ class PageConsumer(AsyncWebsocketConsumer):
         if self.conversation is not None:
             await self.conversation_changed({})
         await self.questions_changed({})
+
+    async def session_ended(self, event: dict[str, Any]) -> None:
+        await self._leave(SIGNED_OUT)
 
     async def conversation_changed(self, event: dict[str, Any]) -> None:
         if self.person is None or self.conversation is None:
@@ -81,9 +87,9 @@ class PageConsumer(AsyncWebsocketConsumer):
     async def questions_changed(self, event: dict[str, Any]) -> None:
         if self.person is None:
             return
-        html, keys = await in_store(changes.desk, self.person, self.conversation, self.shown)
+        html, cards = await in_store(changes.desk, self.person, self.conversation, self.shown)
         if self.shown is not None:
-            self.shown = keys
+            self.shown = cards
         await self.send(html)
 
     async def conversation_partial(self, event: dict[str, Any]) -> None:
@@ -95,7 +101,7 @@ class PageConsumer(AsyncWebsocketConsumer):
         except BARRED:
             await self._leave(FORBIDDEN)
             return
-        await self.send(render_to_string("conversations/_partial.html", event))
+        await self.send(changes.partial(event["variant"], event["text"]))
 
     async def _leave(self, code: int) -> None:
         """Close, and send nothing more: signals still come until the groups are left."""
@@ -106,6 +112,11 @@ class PageConsumer(AsyncWebsocketConsumer):
         if group not in self.groups:
             self.groups.append(group)
             await self.channel_layer.group_add(group, self.channel_name)
+
+
+def _keys(values: Any) -> frozenset[int]:
+    """Read a list of keys. Raises ValueError, TypeError, OverflowError."""
+    return frozenset(_whole(key) for key in values or [])
 
 
 def _whole(value: Any) -> int:

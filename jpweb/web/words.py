@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from jpweb.stream.inquiry import CancellationReason
 
 STATES = {
@@ -39,6 +41,52 @@ DECIDERS = {
     "system": "jpweb",
 }
 
+#: By the kind of a provider's failure, and what can be done about it.
+FAILURES = {
+    "context_length": "The conversation is too long for the model; start a new one.",
+    "rate_limit": "The provider is taking no more requests for the moment; try again soon.",
+    "refusal": "The model refused to reply.",
+    "truncated": "The reply reached the limit of its length and was cut off.",
+    "wrong_key": "The provider does not accept the key; whoever runs jpweb has to set another.",
+    "unavailable": "The provider cannot be reached or is overloaded; try again soon.",
+    "broken_off": "The reply broke off before its end.",
+    "bad_request": "The provider does not accept what was sent; trying again will not help.",
+}
+
+#: By the kind of a prompt and what was decided.
+DECISIONS = {
+    ("run", True): ("Allowed to run", "✓"),
+    ("run", False): ("Skipped", "⊘"),
+    ("deliver", True): ("Delivered", "✓"),
+    ("deliver", False): ("Withheld", "⊘"),
+}
+
+#: What an owner can trust.
+TRUSTED = {
+    "tool": "Command of a tool",
+    "formatter": "Command that shows a tool's arguments",
+    "server": "MCP server",
+    "provider": "Where a provider's requests and key go",
+}
+
+STANDINGS = {
+    "trusted": "trusted",
+    "new": "not trusted yet",
+    "changed": "changed since it was trusted",
+}
+
+#: Why a tool is not offered, in a table's few words.
+UNOFFERED = {
+    "OFF": "switched off",
+    "NEW": "not trusted yet",
+    "CHANGED": "changed since it was trusted",
+    "SERVER_NEW": "its server is not trusted yet",
+    "SERVER_CHANGED": "its server changed since it was trusted",
+    "NO_SERVER": "its server is not configured",
+    "NO_BUILTIN": "there is no such built-in",
+    "BROKEN": "the configuration cannot be used",
+}
+
 KINDS = {
     "turn_start": "Turn",
     "chat_request": "You",
@@ -56,6 +104,19 @@ def reason(tag: str) -> str:
     """Return what a reason means; one that we do not know is quoted as it came."""
     known = tag in list(CancellationReason)
     return REASONS[CancellationReason(tag)] if known else f"“{tag}”"
+
+
+def decision(kind: str, state: str, made: Mapping[str, object]) -> tuple[str, str, str]:
+    """Return what became of a prompt: how it looks, in words, and its mark."""
+    if state != "decided":
+        return "unanswered", "Withdrawn, nobody decided", "○"
+    allowed = made.get("allow") is True
+    word, mark = DECISIONS[kind, allowed]
+    if "arguments" in made or "content" in made:
+        word += ", edited"
+    if made.get("remember") is True:
+        word += ", for the rest of the turn"
+    return ("answered" if allowed else "skipped"), word, mark
 
 
 def decided_by(kind: str, name: str) -> str:

@@ -4,20 +4,22 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Any, Literal, TypeAlias, TypeVar
 
 from jpweb.agent.calls.coordinator import ToolCoordinator
 from jpweb.agent.calls.state import TurnState
-from jpweb.agent.config import Detached, QuestionConfig
+from jpweb.agent.config import Detached, QuestionConfig, RequestConfig
 from jpweb.agent.outcome import NeedsInput, Outcome, Question, Success
 from jpweb.agent.ports import (
     Answer,
+    Ask,
     Asked,
     Declined,
     Delivered,
     DeliverPrompt,
+    InquiryBackend,
     Permitted,
     ProviderEvent,
     ProviderRequest,
@@ -235,24 +237,51 @@ def asks(
 
 
 @dataclass
+class OutsideStub:
+    """A tool from outside made of a function, which may ask in the middle."""
+
+    NAME: str
+    run: Callable[[Mapping[str, Any], Mapping[str, Any], Ask], Awaitable[Outcome]]
+    QUESTIONS: Mapping[str, QuestionConfig] = field(default_factory=dict)
+    DESCRIPTION: str = "A tool from outside."
+    PARAMETERS: Mapping[str, Any] = field(default_factory=dict)
+
+    async def execute(
+        self, arguments: Mapping[str, Any], answers: Mapping[str, Any], ask: Ask
+    ) -> Outcome:
+        return await self.run(arguments, answers, ask)
+
+
+def setup_of(tools: Sequence[Any], changes: Mapping[str, Any], **more: Any) -> Setup:
+    """Return a setup of these tools, each with its name's changes to the configuration."""
+    return Setup(
+        tools=tuple(replace(default_config(t), **changes.get(t.NAME, {})) for t in tools),
+        builtins=tuple(t for t in tools if not isinstance(t, OutsideStub)),
+        outside={t.NAME: t for t in tools if isinstance(t, OutsideStub)},
+        **more,
+    )
+
+
+@dataclass
 class Bench:
-    """A coordinator with its surroundings."""
+    """A coordinator with its surroundings; ``changes`` are to the configurations, by tool."""
 
     tools: tuple[Any, ...]
     replies: list[Any] = field(default_factory=list)
     state: TurnState = field(default_factory=TurnState)
     recorder: ListRecorder = field(default_factory=ListRecorder)
     stop: Interrupts = field(default_factory=Interrupts)
+    changes: Mapping[str, Any] = field(default_factory=dict)
+    detached: Detached = Detached.AUTO
+    backend: InquiryBackend | None = None
 
     def __post_init__(self) -> None:
         self.prompter = QueuePrompter(self.recorder, self.replies)
-        setup = Setup(
-            tools=tuple(default_config(t) for t in self.tools),
-            builtins=self.tools,
-            detached=Detached.AUTO,
-        )
+        setup = setup_of(self.tools, self.changes, detached=self.detached)
         scribe = Scribe(self.recorder, clock)
-        self.coordinator = ToolCoordinator(self.prompter, scribe, setup, self.state, self.stop)
+        self.coordinator = ToolCoordinator(
+            self.prompter, scribe, setup, self.state, self.stop, self.backend
+        )
         self.run = self.coordinator.run
 
     @property
@@ -271,16 +300,32 @@ class Stage:
     display: ListDisplay = field(default_factory=ListDisplay)
     stop: Interrupts = field(default_factory=Interrupts)
     cycle_limit: int = 50
+    backend: InquiryBackend | None = None
+    request: RequestConfig = field(default_factory=RequestConfig)
+    pauses: list[float] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         self.prompter = QueuePrompter(self.recorder, self.replies)
-        self.ports = TurnPorts(self.provider, self.prompter, self.recorder, self.display, clock)
-        self.setup = Setup(
-            ("Be brief.",),
-            tuple(default_config(tool) for tool in self.tools),
-            self.tools,
-            cycle_limit=self.cycle_limit,
+        self.ports = TurnPorts(
+            self.provider,
+            self.prompter,
+            self.recorder,
+            self.display,
+            clock,
+            self.backend,
+            self.pause,
         )
+        self.setup = setup_of(
+            self.tools,
+            {},
+            system=("Be brief.",),
+            cycle_limit=self.cycle_limit,
+            request=self.request,
+        )
+
+    async def pause(self, seconds: float) -> None:
+        """Note a pause instead of making it."""
+        self.pauses.append(seconds)
 
 
 async def never() -> Any:

@@ -4,8 +4,19 @@ import asyncio
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from jpweb.agent.stopping import Interrupts, Stop, Stopped, together, unless_stopped
+from jpweb.agent.stopping import (
+    CallInterrupts,
+    Interrupts,
+    Respond,
+    Restart,
+    Stop,
+    Stopped,
+    together,
+    unless_stopped,
+)
 from tests.agent.doubles import never, others
 
 
@@ -120,4 +131,78 @@ async def test_a_cancellation_from_outside_takes_all_works_with_it():
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
         await task
+    assert not others()
+
+
+# what is said
+
+SAID = [Restart(), Respond(), Respond("A."), Respond("B.", "Alice"), Stop()]
+said = st.sampled_from(SAID)
+
+
+@given(st.lists(said))
+def test_the_most_severe_that_was_said_stands_and_of_equals_the_last(all_said):
+    interrupts = Interrupts()
+    for what in all_said:
+        interrupts.say(what)
+    worst = max((what.SEVERITY for what in all_said), default=None)
+    expected = [what for what in all_said if worst == what.SEVERITY]
+    assert interrupts.pending == (expected[-1] if expected else None)
+    assert interrupts.is_set() == bool(all_said)
+
+
+@given(st.lists(said))
+def test_what_was_taken_is_gone_unless_it_is_a_stop(all_said):
+    interrupts = Interrupts()
+    for what in all_said:
+        interrupts.say(what)
+    stopped = Stop() in all_said
+    first = interrupts.take()
+    assert (first == Stop()) == stopped
+    assert interrupts.take() == (Stop() if stopped else None)
+    assert interrupts.is_set() == stopped
+
+
+def test_a_stop_is_worse_than_a_response_and_that_than_a_restart():
+    assert Stop.SEVERITY > Respond.SEVERITY > Restart.SEVERITY
+
+
+def test_a_call_meets_the_interrupts_of_its_turn():
+    turn = Interrupts()
+    call = CallInterrupts(turn)
+    assert not call.is_set()
+    turn.say(Restart())
+    assert call.is_set()
+    assert call.pending == Restart()
+
+
+def test_a_call_that_lets_go_interrupts_itself_alone():
+    turn = Interrupts()
+    call = CallInterrupts(turn)
+    call.let_go()
+    assert call.is_set()
+    assert call.pending is None
+    assert not turn.is_set()
+
+
+@pytest.mark.parametrize("of_the_turn", [True, False])
+async def test_a_call_waits_for_either_and_leaves_nothing_behind(of_the_turn):
+    turn = Interrupts()
+    call = CallInterrupts(turn)
+    waiting = asyncio.create_task(call.wait())
+    await asyncio.sleep(0)
+    if of_the_turn:
+        turn.say(Stop())
+    else:
+        call.let_go()
+    await waiting
+    assert not others()
+
+
+async def test_a_call_that_no_longer_waits_leaves_nothing_behind():
+    waiting = asyncio.create_task(CallInterrupts(Interrupts()).wait())
+    await asyncio.sleep(0)
+    waiting.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await waiting
     assert not others()

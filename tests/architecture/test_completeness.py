@@ -7,6 +7,8 @@ from typing import get_args
 
 import pytest
 
+from jpweb.agent.errors import FailureKind
+from jpweb.store.terms import PromptKind
 from jpweb.stream import answers, events, inquiry
 from jpweb.web import words
 from tests.architecture.tree import files
@@ -23,6 +25,8 @@ def test_each_tag_has_the_word_that_people_read():
     assert set(words.STATES) == {*OUTCOMES, *UNSETTLED}
     assert set(words.REASONS) == {*REASONS}
     assert set(words.SOURCES) == {source.value for source in inquiry.SourceTag}
+    assert set(words.FAILURES) == {kind.value for kind in FailureKind}
+    assert {kind for kind, _ in words.DECISIONS} == {kind.value for kind in PromptKind}
 
 
 @pytest.mark.parametrize("tag", events.KINDS)

@@ -81,9 +81,9 @@ class Visit:
         self.begin_on(page, text)
         return page
 
-    def begin_on(self, page: Page, text: str) -> None:
+    def begin_on(self, page: Page, text: str, workspace: str = "Demo") -> None:
         """Start a conversation with the form on a page."""
-        page.get_by_label("Workspace").select_option("Demo")
+        page.get_by_label("Workspace").select_option(workspace)
         page.get_by_label("What is it about?").fill(text)
         page.get_by_role("button", name="Start").click()
         page.wait_for_url(re.compile(r"/conversations/\d+"))
@@ -179,7 +179,7 @@ def waiting(page: Page) -> Locator:
 
 def connected(page: Page) -> None:
     """Wait until the page has its socket."""
-    state = "document.body['htmx-internal-data'].webSocket?.socket?.readyState"
+    state = "document.body?.['htmx-internal-data']?.webSocket?.socket?.readyState"
     wait_until(lambda: page.evaluate(state) == 1, "the page has its socket")
 
 

@@ -197,3 +197,28 @@ def test_a_secret_field_is_a_password_field_that_keeps_no_draft(visit: Visit):
     expect(card(page, SECRET).get_by_label("The secret")).to_have_value("")
     decline(page, SECRET)
     expect(composer(page)).to_be_visible()
+
+
+def test_settled_cards_leave_when_the_turn_is_done(visit: Visit):
+    page = visit.begin()
+    beside = visit.open(path_of(page))
+    connected(beside)
+    with staying(beside):
+        answer(page, BOOLEAN, "Yes")
+        expect(beside.locator(".card.settled")).to_have_count(1)
+        answer(page, SELECT, "not at all")
+        answer(page, TEXT, "no file")
+        answer(page, SECRET, "nothing kept")
+        expect(composer(beside)).to_be_visible()
+        expect(beside.locator("#desk .card")).to_have_count(0)
+        expect(inquiries(beside)).to_have_count(4)
+    expect(page.locator(".card.settled")).to_have_count(1)
+    expect(page.locator(".card.settled")).to_be_focused()
+
+
+def test_a_call_that_waits_says_so_once(visit: Visit):
+    page = visit.begin()
+    card(page, BOOLEAN)
+    states = page.locator("[data-kind=tool_call_request] > summary .state").last
+    expect(states).to_contain_text("Waiting")
+    expect(page.get_by_text("no result yet")).to_have_count(0)

@@ -21,6 +21,7 @@ from tests.browser.pages import (
     path_of,
     staying,
 )
+from tests.machine.browsing import PHONE
 
 pytestmark = pytest.mark.browser
 
@@ -194,3 +195,14 @@ def test_who_is_removed_sees_nothing_more(visit: Visit, name: str):
     expect(cards(ada, SELECT)).to_have_count(0)
     ada.reload()
     expect(ada.get_by_role("heading", name="Not found")).to_be_visible()
+
+
+def test_the_people_page_fits_a_phone(visit: Visit, name: str):
+    visit.home.invite(f"{name} of the very long name", "reader")
+    page = visit.open(f"/workspaces/{visit.home.workspaces()['Demo']}/people", size=PHONE)
+    row = page.get_by_role("row", name=name)
+    for control in ("Change", "New sign-in link", "Remove"):
+        expect(row.get_by_role("button", name=control)).to_be_visible()
+    wide = "(box) => box.scrollWidth - box.clientWidth"
+    assert page.locator(".members").evaluate(wide) == 0
+    assert page.locator("html").evaluate(wide) == 0

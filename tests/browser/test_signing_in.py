@@ -5,7 +5,7 @@ from collections.abc import Callable
 import pytest
 from playwright.sync_api import expect
 
-from tests.browser.pages import Visit, path_of
+from tests.browser.pages import Visit, connected, path_of
 from tests.machine.browsing import Pages
 from tests.machine.fixtures import Live
 from tests.machine.serving import Server
@@ -30,8 +30,13 @@ def test_signing_out_ends_the_session_on_every_page(
 ):
     visit = visiting(live())
     page = visit.open("/questions")
+    other = visit.pages(f"{visit.server.url}/", beside=page)
+    connected(other)
     page.locator(".menu summary").click()
     page.get_by_role("button", name="Sign out").click()
     expect(page.get_by_role("status").filter(has_text="You are signed out.")).to_be_visible()
+    expect(other.locator("#connection")).to_have_text(
+        "You are signed out; reload the page to sign in."
+    )
     page.goto(f"{visit.server.url}/questions")
     assert path_of(page) == "/sign-in"

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 from channels.layers import channel_layers
 
-from jpweb.runtime import desk, runs
+from jpweb.runtime import desk, prompts, runs
 from tests.runtime.playing import Scene
 
 
@@ -19,6 +19,7 @@ def nothing_left() -> Iterator[None]:
     channel_layers.backends.clear()
     assert runs._active == {}
     assert desk.bell.waiting == {}
+    assert prompts.bell.waiting == {}
     assert desk.handover._waiting == {}
 
 

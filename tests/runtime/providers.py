@@ -65,4 +65,4 @@ def fail() -> None:
 
 def use(monkeypatch: pytest.MonkeyPatch, provider: object = None) -> None:
     """Let every run be played by this provider, the script without its pauses by default."""
-    monkeypatch.setattr(wiring, "open_model", lambda _model: provider or Scripted(pace=0))
+    monkeypatch.setattr(wiring, "open_model", lambda _now, _model: provider or Scripted(pace=0))

@@ -5,14 +5,26 @@ from typing import Any
 
 import pytest
 
+from jpweb.agent.outcome import Question
+from jpweb.agent.ports import Answer, Asked
 from jpweb.runtime import announce, desk
 from jpweb.runtime.crossing import in_store
+from jpweb.runtime.prompter import BrowserPrompter
+from jpweb.store import inquiries, journal
 from jpweb.store.disk import mirror
 from jpweb.store.errors import AlreadySettled, ReadOnly, UnknownInquiry
 from jpweb.store.models import Inquiry
 from jpweb.stream.answers import Boolean, Option, Secret, Select, Text
 from jpweb.stream.errors import Unfit
-from jpweb.stream.inquiry import Answered, InquiryResponse
+from jpweb.stream.inquiry import (
+    Answered,
+    AnswerReusePolicy,
+    InquiryQuestion,
+    InquiryRequest,
+    InquiryResponse,
+    InquirySource,
+)
+from tests.builders import asked
 from tests.runtime.playing import Scene, done, ear, waiting
 from tests.store import making
 from tests.store.making import decider
@@ -167,3 +179,42 @@ async def test_a_call_that_stops_waiting_leaves_the_question_open(scene: Scene):
     with pytest.raises(asyncio.CancelledError):
         await call
     assert (await scene.reload(row)).state == "open"
+
+
+FOR_THE_TURN = asked("call_1.again.1", "Again?", type=Boolean())
+ONCE = InquiryRequest(
+    "call_1.once.1",
+    InquirySource.tool("vault"),
+    InquiryQuestion("Once?", Boolean(), persistence=AnswerReusePolicy.NONE),
+)
+
+
+@pytest.mark.parametrize(
+    ("request_", "typed", "kept"),
+    [
+        (FOR_THE_TURN, "true", True),
+        (FOR_THE_TURN, "false", True),
+        (ONCE, "true", False),
+        (asked("call_1.text.1", "Name?", type=Text()), "Rose", False),
+        (asked("call_1.choice.1", "Which?", type=CHOICE), "red", False),
+    ],
+)
+async def test_an_answer_is_remembered_where_the_question_allows_it(
+    scene: Scene, request_: Any, typed: str, kept: bool
+):
+    run = await in_store(making.running, scene.talk, scene.ada)
+    await in_store(journal.append, scene.talk.pk, [making.event(request_)], run)
+    row = await in_store(inquiries.by_stream_id, scene.talk.pk, request_.id)
+    settled = await desk.answer(row.pk, typed, decider(scene.ada), remember=True)
+    (event,) = (await scene.elements())[-1].events
+    assert event.note.get("remember") is (True if kept else None)
+    asks = Asked(request_.id, Question("q", "?", Boolean()), InquirySource.tool("vault"), "v", None)
+    # As after a restart: who asks now is not who asked then.
+    given = await BrowserPrompter(scene.talk.pk, lambda: decider(scene.ada)).ask(asks)
+    assert given == Answer(settled.answer, remember=kept)
+
+
+async def test_an_answer_counts_once_unless_somebody_says_otherwise(scene: Scene):
+    row = await scene.question(Boolean())
+    await desk.answer(row.pk, "true", decider(scene.ada))
+    assert await in_store(inquiries.remembered, await scene.reload(row)) is False

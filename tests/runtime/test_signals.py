@@ -122,24 +122,6 @@ async def test_the_layer_looks_for_what_expired_once_a_second(monkeypatch: pytes
     assert isinstance(get_channel_layer(), InProcessLayer)
 
 
-def test_the_provider_is_the_one_that_was_chosen(settings: Settings):
-    settings.SCRIPT_PACE = 0
-    assert isinstance(wiring.provider(), Scripted)
-    assert wiring.provider_name() == "scripted"
-    assert "scripted" in wiring.providers()
-    settings.PROVIDER = "other"
-    with pytest.raises(KeyError):
-        wiring.provider()
-
-
-def test_another_provider_of_the_table_is_made_by_its_name(
-    settings: Settings, monkeypatch: pytest.MonkeyPatch
-):
-    monkeypatch.setitem(PROVIDERS, "plain", Scripted)
-    settings.PROVIDER = "plain"
-    assert isinstance(wiring.provider(), Scripted)
-
-
 def test_a_provider_that_nobody_wrote_is_told_at_the_start(settings: Settings):
     call_command("check")
     settings.PROVIDER = "gpt-17"

@@ -9,7 +9,7 @@ from itertools import count
 from pathlib import Path
 from typing import Any
 
-from jpweb.store import conversations, inquiries, journal, runs
+from jpweb.store import conversations, inquiries, journal, prompts, runs
 from jpweb.store.inquiries import Decider
 from jpweb.store.models import (
     Conversation,
@@ -17,10 +17,11 @@ from jpweb.store.models import (
     JournalEntry,
     Membership,
     Person,
+    Prompt,
     Run,
     Workspace,
 )
-from jpweb.store.terms import Role
+from jpweb.store.terms import PromptKind, Role
 from jpweb.stream import wire
 from jpweb.stream.answers import AnswerType
 from jpweb.stream.events import (
@@ -74,6 +75,16 @@ def question(run: Run, kind: AnswerType | None = None, text: str = "Go on?") -> 
     inquiry_id = f"call_1.q{next(_numbers)}.1"
     journal.append(run.conversation_id, [event(asked(inquiry_id, text, type=kind))], run)
     return inquiries.get(inquiries.by_stream_id(run.conversation_id, inquiry_id).pk)
+
+
+def prompt(run: Run, kind: PromptKind = PromptKind.RUN, **shown: Any) -> Prompt:
+    """Return the row of a new prompt of the run."""
+    usual: dict[PromptKind, dict[str, Any]] = {
+        PromptKind.RUN: {"described": "local vault tool", "arguments": {"path": "a.md"}},
+        PromptKind.DELIVER: {"content": "All done.", "is_error": False},
+    }
+    given = {"edit": False} | usual[kind] | shown
+    return prompts.ask(run.conversation_id, kind, f"call_{next(_numbers)}", "vault", given)
 
 
 def settle(row: Inquiry, outcome: Outcome, by: Decider | None = None) -> Inquiry:

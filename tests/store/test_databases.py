@@ -15,9 +15,11 @@ SAME = (
     "tests/store/test_accounts.py",
     "tests/store/test_audit.py",
     "tests/store/test_conversations.py",
+    "tests/store/test_prompts.py",
     "tests/store/disk/test_mirror.py",
     "tests/store/test_races.py",
     "tests/runtime/test_desk.py",
+    "tests/runtime/test_prompts.py",
     "tests/runtime/test_secrets.py",
     "tests/runtime/test_runs.py",
 )

@@ -14,11 +14,26 @@ from typing import Any
 import pytest
 from django.db import connection, connections, transaction
 
-from jpweb.store import accounts, conversations, journal, runs
+from jpweb.store import accounts, conversations, journal, prompts, runs
 from jpweb.store.disk import mirror
-from jpweb.store.errors import AlreadyRunning, AlreadySettled, BadLink, LastOwner, StoreError
+from jpweb.store.errors import (
+    AlreadyDecided,
+    AlreadyRunning,
+    AlreadySettled,
+    BadLink,
+    LastOwner,
+    StoreError,
+)
 from jpweb.store.inquiries import Decider
-from jpweb.store.models import Conversation, Inquiry, JournalEntry, Membership, Run, SignInLink
+from jpweb.store.models import (
+    Conversation,
+    Inquiry,
+    JournalEntry,
+    Membership,
+    Prompt,
+    Run,
+    SignInLink,
+)
 from jpweb.store.terms import Role
 from jpweb.stream.events import ChatResponse
 from jpweb.stream.inquiry import Answered, CancellationReason, InquiryResponse
@@ -69,6 +84,33 @@ def test_of_twenty_answers_one_wins():
     assert row.decider_name == f"person {row.answer}"
     kind = journal.elements(row.conversation_id)[-1].kind
     assert kind == InquiryResponse(row.inquiry_id, Answered(row.answer))
+
+
+def test_of_twenty_decisions_about_a_prompt_one_wins():
+    row = making.prompt(making.running(making.conversation(making.workspace())))
+    ends = at_once(
+        MANY,
+        lambda n: prompts.decide(row.pk, {"allow": n}, Decider("person", f"person {n}")),
+    )
+    assert ends == {"won": 1, AlreadyDecided.__name__: MANY - 1}
+    row.refresh_from_db()
+    assert row.decider_name == f"person {row.decision['allow']}"
+
+
+def test_a_decision_and_the_end_of_its_run_do_not_hurt_each_other():
+    for _ in range(5):
+        row = making.prompt(making.running(making.conversation(making.workspace())))
+        ends = at_once(2, partial(close_or_decide, row))
+        row.refresh_from_db()
+        withdrawn = row.state == "withdrawn"
+        assert ends == ({"won": 1, AlreadyDecided.__name__: 1} if withdrawn else {"won": 2})
+
+
+def close_or_decide(row: Prompt, number: int) -> None:
+    if number:
+        runs.close(row.run, CancellationReason.LOST)
+    else:
+        prompts.decide(row.pk, {"allow": True}, Decider("person", "Ada"))
 
 
 def test_what_is_appended_at_once_has_one_order():

@@ -115,3 +115,18 @@ tangles = st.lists(
     ),
     max_size=24,
 ).map(lambda parts: builders.stream(*parts))
+#: Calls and questions that are nearly all answered: few ids, few turns.
+_few = st.sampled_from(["c1", "c1.q"])
+questionings = st.lists(
+    st.one_of(
+        st.builds(events.ToolCallRequest, _few, st.just("t")),
+        st.builds(events.ToolCallResponse, _few, texts, st.booleans()),
+        st.builds(inquiry.InquiryRequest, _few, sources, questions),
+        st.builds(inquiry.InquiryRequest, _few, sources, questions),
+        st.builds(inquiry.InquiryResponse, _few, outcomes),
+        st.builds(inquiry.InquiryResponse, _few, outcomes),
+        st.sampled_from([events.TurnStart(), events.ChatResponse("message", "Hm")]),
+        legacy,
+    ),
+    max_size=16,
+).map(lambda parts: builders.stream(*parts))

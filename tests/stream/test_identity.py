@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from jpweb.stream import identity, timestamps, wire
 from jpweb.stream.answers import Option, Secret, Select, Text
@@ -185,3 +186,28 @@ def test_a_legacy_element_keeps_its_name_when_it_is_laid_out_anew():
 
 def test_integers_of_any_length_have_a_name():
     assert identity.name(raw(event(type="x", n=2**70))) != identity.name(raw(event(type="x", n=1)))
+
+
+@given(
+    strategies.moments.map(timestamps.written)
+    | st.from_regex(r"20[0-9]{2}-[0-9]{2}-[0-3][0-9] [0-2][0-9]:[0-6][0-9]:[0-6][0-9]\.[0-9]{1,10}")
+    | strategies.moments.map(lambda moment: moment.isoformat())
+    | strategies.texts
+)
+@settings(deadline=None, max_examples=400)
+def test_the_moment_of_an_anchor_is_the_instant_of_a_time_that_can_be_read(text):
+    readable = timestamps.parse(text) is not None
+    assert identity.moment(text) == (timestamps.instant(text) if readable else None)
+
+
+@pytest.mark.parametrize(
+    "text", ["2026-02-30 00:00:00.0", "2016-12-31 23:59:60.5", "2026-01-01 24:00:00.0"]
+)
+def test_a_day_or_second_that_is_odd_takes_the_long_way(text):
+    readable = timestamps.parse(text) is not None
+    assert identity.moment(text) == (timestamps.instant(text) if readable else None)
+
+
+def test_an_event_with_a_time_that_is_none_is_named_by_its_text():
+    one, other = (ConversationEvent(text, ChatRequest("Hi")) for text in ("once", "upon"))
+    assert len({identity.name(wire.write(event)) for event in (one, other)}) == 2

@@ -301,3 +301,16 @@ def test_a_census_counts_the_same_stream():
         "unknown": 1,
         "broken": 1,
     }
+
+
+@given(strategies.streams | strategies.questionings)
+@settings(deadline=None, max_examples=80)
+def test_what_was_asked_is_what_the_whole_outline_says_of_it(elements):
+    whole, sparse = outline.outline(elements), outline.asked(elements)
+    assert sparse.anchors == whole.anchors
+    assert [(turn.index, turn.anchor, turn.first, turn.incomplete) for turn in sparse.turns] == [
+        (turn.index, turn.anchor, turn.first, turn.incomplete) for turn in whole.turns
+    ]
+    assert [(inquiry, call and call.request) for inquiry, call in sparse.inquiries()] == [
+        (inquiry, call and call.request) for inquiry, call in whole.inquiries()
+    ]

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from jpweb.agent.state import AnswerKey, Remembered, TurnState
+from jpweb.agent.calls.state import AnswerKey, Remembered, TurnState
 from jpweb.stream import outline, wire
 from jpweb.stream.events import BrokenEvent, ChatRequest, ChatResponse, TurnStart
 from jpweb.stream.inquiry import (

@@ -13,6 +13,7 @@ from django.urls import reverse
 from jpweb import urls
 from jpweb.runtime import exports, runs
 from jpweb.store import accounts
+from jpweb.store.owners import overrides
 from jpweb.store.terms import Role
 from tests.web.world import EVERYBODY, MEMBERS, World, signed_in
 
@@ -48,6 +49,11 @@ ROUTES = {
         "conversation", Role.RESPONDER, 302, method="post", data=(("text", "Hi"),)
     ),
     "conversation-stop": member("conversation", Role.RESPONDER, 302, **POST),
+    "conversation-retry": member("conversation", Role.RESPONDER, 302, **POST),
+    "conversation-restart": member("conversation", Role.RESPONDER, 302, **POST),
+    "conversation-respond": member(
+        "conversation", Role.RESPONDER, 302, method="post", data=(("text", "Hi"),)
+    ),
     "event": member("conversation", Role.READER),
     "conversation-export": member("conversation", Role.AUDITOR),
     "questions": somewhere(Role.RESPONDER),
@@ -55,12 +61,24 @@ ROUTES = {
         "inquiry", Role.RESPONDER, 302, method="post", data=(("answer", "true"),)
     ),
     "question-decline": member("inquiry", Role.RESPONDER, 302, **POST),
+    "prompt": member("prompt", Role.RESPONDER),
+    "prompt-allow": member("prompt", Role.RESPONDER, 302, **POST),
+    "prompt-refuse": member("prompt", Role.RESPONDER, 302, **POST),
     "audit": somewhere(Role.AUDITOR),
     "audit-csv": somewhere(Role.AUDITOR),
     "people": member("workspace", Role.OWNER),
     "writing": member("workspace", Role.OWNER, 302, method="post", data=(("writing", "off"),)),
     "people-invite": member(
         "workspace", Role.OWNER, method="post", data=(("name", "Eve"), ("role", "10"))
+    ),
+    "tools": member("workspace", Role.READER),
+    "tools-trust": member("workspace", Role.OWNER, 302, **POST),
+    "tools-withdraw": member("workspace", Role.OWNER, 302, **POST),
+    "tools-switch": member(
+        "workspace", Role.OWNER, 302, method="post", data=(("tool", "ask_user"), ("to", "off"))
+    ),
+    "tools-overrides": member(
+        "workspace", Role.OWNER, 302, method="post", data=(("seen", overrides.digest("")),)
     ),
     "member-role": member("membership", Role.OWNER, 302, method="post", data=(("role", "20"),)),
     "member-link": member("membership", Role.OWNER, **POST),
@@ -79,6 +97,7 @@ def address(name: str, world: World, **instead: Any) -> str:
     keys = {
         "conversation_id": world.talk.pk,
         "inquiry_id": world.question.pk,
+        "prompt_id": world.prompt.pk,
         "workspace_id": world.home.pk,
         "membership_id": world.member("reader").pk,
         "anchor": world.anchor,
@@ -104,7 +123,8 @@ def expected(route: Route, who: str) -> int:
 
 @pytest.fixture(autouse=True)
 def no_real_runs(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(runs, "start", AsyncMock())
+    for name in ("start", "retry"):
+        monkeypatch.setattr(runs, name, AsyncMock())
 
 
 def test_the_table_names_every_route():
@@ -168,7 +188,8 @@ def test_a_form_of_another_site_is_refused(world: World, name: str):
     response = client.post(address(name, world), dict(ROUTES[name].data))
     assert response.status_code == 403
     world.question.refresh_from_db()
-    assert world.question.state == "open"
+    world.prompt.refresh_from_db()
+    assert (world.question.state, world.prompt.state) == ("open", "open")
 
 
 def test_a_form_of_our_own_page_is_taken(world: World):

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
@@ -13,7 +14,7 @@ from jpweb.runtime.crossing import in_store
 from jpweb.store import journal
 from jpweb.store.models import Membership, Run
 from jpweb.store.terms import RunState
-from jpweb.stream.events import ChatResponse, TurnStart
+from jpweb.stream.events import ChatRequest, ChatResponse, TurnStart
 from jpweb.stream.inquiry import Answered
 from tests.builders import returned
 from tests.store import making
@@ -30,6 +31,7 @@ def shows(world: World) -> dict[str, Any]:
         "length": world.talk.length,
         "revision": world.talk.revision,
         "run": f"{world.run.pk}-{world.run.state}",
+        "facts": "there",
         "desk": True,
         "shown": [world.question.pk],
     }
@@ -296,6 +298,32 @@ async def test_entries_that_were_replaced_bring_the_whole_transcript(lasting: Wo
     assert len([e for e in heard if e.get("id", "").startswith("e-")]) == count
 
 
+async def test_a_question_that_the_next_turn_leaves_behind_is_unanswered_on_the_page(
+    lasting: World,
+):
+    says = await in_store(shows, lasting)
+    async with page(lasting.people["reader"], **says) as socket:
+        await socket.everything()
+        await append(lasting, ChatResponse("message", "A word"))
+        assert lasting.anchor not in ids(await socket.everything())
+        await append(lasting, TurnStart(), ChatRequest("Next"))
+        heard = read(await socket.everything())
+        assert heard.one(id=lasting.anchor)["data-outcome"] == "unanswered"
+        await append(lasting, ChatResponse("message", "More"))
+        assert lasting.anchor not in ids(await socket.everything())
+
+
+async def test_what_jp_removed_is_said_once(lasting: World):
+    says = await in_store(shows, lasting)
+    async with page(lasting.people["reader"], **says) as socket:
+        await socket.everything()
+        lasting.talk.gone_at = datetime.now(UTC)
+        await in_store(lasting.talk.save, update_fields=["gone_at"])
+        for heard in ("removed by jp, kept here", ""):
+            await announce.conversation(lasting.talk.pk)
+            assert heard in read(await socket.everything()).text
+
+
 async def test_signals_reach_both_of_two_pages(lasting: World):
     says = await in_store(shows, lasting)
     async with (
@@ -331,6 +359,23 @@ async def test_a_page_of_another_site_opens_no_socket(lasting: World, origin: by
     if allowed:  # but nobody is signed in
         assert (await line.receive_output(5))["code"] == 4401
     await line.disconnect()
+
+
+async def test_signing_out_closes_the_pages_of_that_sign_in_alone(lasting: World):
+    def line_of(client: Any) -> WebsocketCommunicator:
+        cookie = f"jpweb_session={client.cookies['jpweb_session'].value}".encode()
+        headers = [(b"origin", b"http://localhost"), (b"cookie", cookie)]
+        return WebsocketCommunicator(application, "/ws", headers)
+
+    mine, other = [await in_store(lasting.client, "reader") for _ in range(2)]
+    left, stays = line_of(mine), line_of(other)
+    for line in (left, stays):
+        assert (await line.connect(5))[0]
+    await in_store(mine.post, "/sign-out")
+    assert (await left.receive_output(5))["code"] == 4401
+    assert await stays.receive_nothing()
+    for line in (left, stays):
+        await line.disconnect()
 
 
 async def test_a_session_is_who_one_is(lasting: World):

@@ -17,17 +17,20 @@ from tests.store import making
 from tests.web.world import World, signed_in
 
 #: Queries of each page; session, person and what the head shows are five of them.
-QUERIES = {"/": 8, "talk": 13, "/questions": 9, "/audit": 12, "/audit.csv": 4}
+QUERIES = {"/": 8, "talk": 13, "/questions": 10, "/audit": 12, "/audit.csv": 4}
 
 
 def grow_list(world: World, to: int) -> None:
     for n in range(to):
-        making.question(making.running(making.conversation(world.home, f"talk {n}")))
+        run = making.running(making.conversation(world.home, f"talk {n}"))
+        making.question(run)
+        making.prompt(run)
 
 
 def grow_talk(world: World, to: int) -> None:
     for n in range(to):
         making.question(world.run)
+        making.prompt(world.run)
         journal.append(world.talk.pk, [making.event(ChatResponse("message", f"word {n}"))])
 
 

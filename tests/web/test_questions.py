@@ -103,7 +103,7 @@ def test_a_secret_never_comes_back(world: World, htmx: bool, caplog: pytest.LogC
 def test_a_crash_report_holds_no_answer(
     world: World, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ):
-    async def breaks(_key: int, typed: str, _by: Any) -> Inquiry:
+    async def breaks(_key: int, typed: str, _by: Any, **_more: Any) -> Inquiry:
         raise RuntimeError("boom")
 
     monkeypatch.setattr(desk, "answer", breaks)
@@ -127,7 +127,7 @@ def test_a_question_of_jp_is_refused_in_words(world: World, how: str):
 def test_a_race_between_the_look_and_the_record_is_told_too(
     world: World, monkeypatch: pytest.MonkeyPatch
 ):
-    async def second(_key: int, _typed: str, _by: Any) -> Inquiry:
+    async def second(_key: int, _typed: str, _by: Any, **_more: Any) -> Inquiry:
         raise AlreadySettled(world.question)
 
     monkeypatch.setattr(desk, "answer", second)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from django.test import Client
 
-from jpweb.store.models import Membership, Person
+from jpweb.store.models import Membership, Person, Prompt
 from jpweb.store.terms import Role
 from tests.store import making
 
@@ -25,6 +25,13 @@ class World:
         self.run = making.running(self.talk, self.people["owner"])
         self.question = making.question(self.run)
         self.anchor = self.question.anchor
+        self._prompt: Prompt | None = None
+
+    @property
+    def prompt(self) -> Prompt:
+        """A prompt that waits; it is there for those alone who ask for it."""
+        self._prompt = self._prompt or making.prompt(self.run)
+        return self._prompt
 
     def member(self, name: str) -> Membership:
         return Membership.objects.get(person=self.people[name], workspace=self.home)

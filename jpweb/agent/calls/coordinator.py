@@ -11,6 +11,7 @@ from dataclasses import replace
 from typing import Any
 
 from jpweb.agent.calls import texts
+from jpweb.agent.calls.arguments import prepared
 from jpweb.agent.calls.asking import Inquirer
 from jpweb.agent.calls.executor import Asking, Execution, Executor, asking
 from jpweb.agent.calls.inquire import NoBackend
@@ -24,6 +25,7 @@ from jpweb.agent.scribe import Scribe
 from jpweb.agent.setup import Setup
 from jpweb.agent.stopping import (
     CallInterrupts,
+    Interrupt,
     Interrupts,
     Respond,
     Restart,
@@ -59,43 +61,55 @@ class ToolCoordinator:
         )
         self._prompting = Prompting(prompter, state, interrupts, setup.detached)
 
-    async def run(self, calls: Sequence[ToolCallRequest]) -> None:
+    async def run(self, calls: Sequence[ToolCallRequest]) -> Respond | None:
         """Run the calls of a cycle; when all have ended, record their responses in their order.
 
         After a stop or a response from the person, calls without a result are told so, their
         questions are closed, and calls with a result keep it. A restart throws all results away.
+        Returns the response that the model was told of in this way.
         """
         while True:
             results = await together(self._complete(call) for call in calls)
-            if not isinstance(self._interrupts.pending, Restart):
+            said = self._interrupts.pending
+            if not isinstance(said, Restart):
                 break
             self._interrupts.take()
+        ended = [
+            self._given_up(call, said) if isinstance(result, Stopped) else result
+            for call, result in zip(calls, results, strict=True)
+        ]
         await self._scribe.record(
             *(
                 ToolCallResponse(call.id, result.content, result.is_error)
-                for call, result in zip(calls, results, strict=True)
+                for call, result in zip(calls, ended, strict=True)
             )
         )
+        told = any(isinstance(result, Stopped) for result in results)
+        return said if told and isinstance(said, Respond) else None
 
-    async def _complete(self, call: ToolCallRequest) -> Result:
+    async def _complete(self, call: ToolCallRequest) -> Result | Stopped:
         """See a call through: may it run, what does it give, may the model see that."""
         missing = self._executor.missing(call.name)
         if missing is not None:
             return Result(missing, is_error=True)
         config = self._configs[call.name]
-        permitted = await self._prompting.permit(call, config)
-        if isinstance(permitted, Result):
+        wanted = prepared(config, call.arguments)
+        if isinstance(wanted, Failed):
+            return _result(wanted)
+        permitted = await self._prompting.permit(replace(call, arguments=wanted), config)
+        if isinstance(permitted, Result | Stopped):
             return permitted
-        if isinstance(permitted, Stopped):
-            return self._given_up(call)
-        ended = await self._run(replace(call, arguments=dict(permitted)))
-        if isinstance(ended, Stopped):
-            return self._given_up(call)
-        delivered = await self._prompting.deliver(call, config, ended)
-        return self._given_up(call) if isinstance(delivered, Stopped) else delivered
+        edited = prepared(config, permitted)
+        if isinstance(edited, Failed):
+            return _result(edited)
+        return await self._run(replace(call, arguments=edited))
 
     async def _run(self, call: ToolCallRequest) -> Result | Stopped:
-        """Run the tool from its start, again after each answer, until it has a result."""
+        """Run the tool from its start, again after each answer, until it has a result.
+
+        Only what the tool itself gives is a result that a person may want to see first.
+        """
+        config = self._configs[call.name]
         answers: dict[str, Any] = {}
         asked = 0
         while True:
@@ -103,12 +117,12 @@ class ToolCoordinator:
             if isinstance(execution, Stopped):
                 return execution
             if not isinstance(execution, Asking):
-                return _result(execution)
+                return await self._prompting.deliver(call, config, _result(execution))
             if asked == QUESTION_LIMIT:
                 return Result(texts.too_many_questions(call.name, QUESTION_LIMIT), is_error=True)
             asked += 1
             settled = await self._inquirer.inquire(
-                call, self._configs[call.name], execution.question, execution.source
+                call, config, execution.question, execution.source
             )
             if isinstance(settled, Unanswered):
                 return Stopped() if self._interrupts.is_set() else settled.result
@@ -131,11 +145,10 @@ class ToolCoordinator:
             run = self._executor.execute(call.name, call.arguments, dict(answers), midcall.ask)
             return await unless_stopped(run, self._interrupts)
 
-    def _given_up(self, call: ToolCallRequest) -> Result:
+    def _given_up(self, call: ToolCallRequest, said: Interrupt | None) -> Result:
         """Return what the model reads of a call that was interrupted before it had a result."""
-        pending = self._interrupts.pending
-        if isinstance(pending, Respond) and pending.text:
-            return Result(texts.responded(pending.text))
+        if isinstance(said, Respond) and said.text:
+            return Result(texts.responded(said.text))
         tool = self._configs[call.name]
         return Result(tool.cancellation_response or texts.STOPPED)
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
 from jpweb.agent.calls import texts
@@ -16,7 +16,7 @@ from jpweb.agent.outcome import (
     Success,
     without,
 )
-from jpweb.agent.ports import Ask, BuiltinTool, OutsideTool
+from jpweb.agent.ports import Answer, Ask, BuiltinTool, Declined, OutsideTool
 from jpweb.agent.setup import Setup
 from jpweb.stream.inquiry import InquirySource
 
@@ -58,13 +58,21 @@ class Executor:
         A configured tool from outside shadows the built-in of its name (RFD 083, phase 1.3).
         """
         outside, builtin = self._outside.get(name), self._builtins.get(name)
+        secrets = [value for value in answers.values() if isinstance(value, SecretAnswer)]
+
+        async def asking_aside(question: Question) -> Answer | Declined:
+            settled = await ask(_freed(question, secrets))
+            if isinstance(settled, Answer) and not question.answer_type.KEEP:
+                secrets.append(SecretAnswer(settled.value))
+            return settled
+
         if outside is not None:
-            outcome = await outside.execute(arguments, answers, ask)
+            outcome = await outside.execute(arguments, answers, asking_aside)
         elif builtin is not None:
             outcome = await builtin.execute(arguments, _plain(answers))
         else:
             return Failed(self.missing(name) or texts.unknown_tool(name))
-        return _resolved(name, _without_secrets(outcome, answers), outside, builtin)
+        return _resolved(name, _without_secrets(outcome, secrets), outside, builtin)
 
 
 def asking(name: str, question: Question, source: InquirySource) -> Asking | Failed:
@@ -91,12 +99,22 @@ def _plain(answers: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def _without_secrets(outcome: Outcome, answers: Mapping[str, Any]) -> Outcome:
-    secrets = [value for value in answers.values() if isinstance(value, SecretAnswer)]
+def _without_secrets(outcome: Outcome, secrets: Sequence[SecretAnswer]) -> Outcome:
     match outcome:
         case Success(content):
             return Success(without(secrets, content))
         case Failed(message):
             return Failed(without(secrets, message))
-        case _:
-            return outcome
+        case NeedsInput(question):
+            return NeedsInput(_freed(question, secrets))
+
+
+def _freed(question: Question, secrets: Sequence[SecretAnswer]) -> Question:
+    """Return the question without secrets in what people read of it: all of it is recorded."""
+    context, default = question.context, question.default
+    return replace(
+        question,
+        text=without(secrets, question.text),
+        context=None if context is None else without(secrets, context),
+        default=without(secrets, default) if isinstance(default, str) else default,
+    )

@@ -104,9 +104,9 @@ class LlmInquiryBackend:
             async for event in stream:
                 match event:
                     case Delta(_, text):
-                        size += len(text.encode())
+                        size += _size(text)
                     case Data(value):
-                        size += len(json.dumps(value, ensure_ascii=False).encode())
+                        size += _size(json.dumps(value, ensure_ascii=False))
                         found.append(value)
                     case CallTool(_, name):
                         raise InquiryFailed(f"the assistant called {name} instead of answering")
@@ -176,6 +176,10 @@ def _options(kind: Select) -> str:
         f"- {option.label}" + (f": {option.description}" if option.description else "")
         for option in kind.options
     )
+
+
+def _size(text: str) -> int:
+    return len(text.encode("utf-8", "surrogatepass"))  # a model may write half a pair
 
 
 def _only(found: Sequence[Any]) -> Any:

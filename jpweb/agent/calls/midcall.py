@@ -45,8 +45,10 @@ class MidCall:
     ) -> None:
         if kind is None:
             self._interrupts.let_go()
-            await asyncio.gather(*self._asked)
-            return
-        for task in self._asked:
-            task.cancel()
-        await asyncio.gather(*self._asked, return_exceptions=True)
+        else:
+            for task in self._asked:
+                task.cancel()
+        ended = await asyncio.gather(*self._asked, return_exceptions=True)
+        failed = [one for one in ended if isinstance(one, BaseException)]
+        if kind is None and failed:
+            raise failed[0]

@@ -10,7 +10,7 @@ from collections.abc import AsyncIterator, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from jpweb.agent import texts
+from jpweb.agent.calls import texts
 from jpweb.agent.ports import CallTool, Delta, Finished, ProviderEvent, ProviderRequest
 from jpweb.stream.events import ChatRequest, ConversationEvent, ToolCallResponse
 

@@ -6,7 +6,7 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from jpweb.agent.config import QuestionConfig
+from jpweb.agent.config import AllowToggle, Enable, QuestionConfig
 from jpweb.agent.outcome import Failed, NeedsInput, Outcome, Question, Success
 from jpweb.stream.answers import AnswerType, Boolean, Option, Select, Text
 from jpweb.stream.inquiry import AnswerReusePolicy, InquirySource, SourceTag
@@ -62,6 +62,7 @@ class AskUser:
         "additionalProperties": False,
     }
     QUESTIONS: Mapping[str, QuestionConfig] = {_ID: QuestionConfig(prompt_label="Assistant")}
+    ENABLE = Enable(allow_toggle=AllowToggle.IF_NAMED)
 
     async def execute(self, arguments: Mapping[str, Any], answers: Mapping[str, Any]) -> Outcome:
         """Ask, or return the answer as JSON with its type. Bad arguments fail and say how."""

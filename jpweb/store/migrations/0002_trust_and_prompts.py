@@ -53,7 +53,7 @@ class Migration(migrations.Migration):
             name='Trust',
             fields=[
                 ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('kind', models.CharField(choices=[('tool', 'command of a tool'), ('formatter', "command that shows a tool's arguments"), ('server', 'MCP server')], max_length=10)),
+                ('kind', models.CharField(choices=[('tool', 'command of a tool'), ('formatter', "command that shows a tool's arguments"), ('server', 'MCP server'), ('provider', 'address or key of a provider')], max_length=10)),
                 ('name', models.CharField(max_length=200)),
                 ('fingerprint', models.CharField(max_length=64)),
                 ('shown', models.TextField()),

@@ -26,11 +26,20 @@ from jpweb.stream.events import (
 )
 from jpweb.stream.inquiry import Answered, InquiryRequest, InquiryResponse
 from jpweb.stream.kinds import Fields, check_storable, mapping, may_be_deep, text
-from jpweb.stream.wire import layouts
+from jpweb.stream.wire import layouts, shapes
+
+_CONTAINERS = (dict, list)
+_SHALLOW = 60
 
 
 def read(raw: str) -> Element:
     """Make of an element's text what it is. Never fails."""
+    usual = shapes.read(raw)
+    return _read(raw) if usual is None else Element(raw, usual)
+
+
+def _read(raw: str) -> Element:
+    """Make of any element's text what it is, whatever its shape."""
     try:
         value = msgspec.json.decode(raw)
     except (ValueError, RecursionError) as error:
@@ -39,11 +48,26 @@ def read(raw: str) -> Element:
     tag = tag if isinstance(tag, str) else "unknown"
     layout = None if tag in KINDS else layouts.recognise(value)
     try:
-        if may_be_deep(raw):
+        if may_be_deep(raw) and not _is_shallow(value):
             check_storable(value)
         return Element(raw, layouts.read(layout, value) if layout else _body(tag, value))
     except BrokenElement as problem:
         return Element(raw, BrokenEvent(layout or tag, str(problem)))
+
+
+def _is_shallow(value: Any) -> bool:
+    """Tell whether few containers stand inside each other; long configurations are all so."""
+    level = [value]
+    for _ in range(_SHALLOW):
+        level = [
+            inner
+            for outer in level
+            for inner in (outer.values() if type(outer) is dict else outer)
+            if type(inner) in _CONTAINERS
+        ]
+        if not level:
+            return True
+    return False
 
 
 def write(event: ConversationEvent, *, compatible: bool = False) -> Element:

@@ -25,6 +25,7 @@ _GAP = re.compile(rb"[ \t\r\n]*[\[,][ \t\r\n]*")
 _TOKEN = re.compile(r'"[^"\\]*+(?:\\.[^"\\]*+)*+"|[\[\]{},"]', re.DOTALL)
 _DEEPER = {"[": 1, "{": 1, "]": -1, "}": -1}
 _SPACE = " \t\r\n"
+_BLANK = _SPACE.encode()
 _OPENING = re.compile(r"[ \t\r\n]*\[")
 
 
@@ -39,6 +40,7 @@ class _Framing(msgspec.Struct, array_like=True, frozen=True):
 
 _FRAMING = msgspec.json.Decoder(_Framing)
 _JPS = _Framing("[\n  ", ",\n  ", "\n]\n")
+_HEAD, _BETWEEN, _TAIL = (gap.encode() for gap in (_JPS.head, _JPS.between, _JPS.tail))
 _JPS_EMPTY = _Framing("[", ",", "]\n")
 
 
@@ -57,6 +59,8 @@ def split_framed(data: bytes) -> tuple[list[str], str]:
     Raises NotAStream.
     """
     texts, gaps = _split(data, framed=True)
+    if gaps is None:
+        return texts, ""
     if len(gaps) == 1:
         edge = gaps[0].index("[") + 1
         framing = _Framing(gaps[0][:edge], ",", gaps[0][edge:])
@@ -92,15 +96,32 @@ def _framing(gaps: list[str]) -> _Framing:
     return _Framing(head, between, tail, odd)
 
 
-def _split(data: bytes, *, framed: bool = False) -> tuple[list[str], list[str]]:
-    """Return the texts and, where wanted, the gaps: one more than texts."""
+def _split(data: bytes, *, framed: bool = False) -> tuple[list[str], list[str] | None]:
+    """Return the texts and the gaps: one more than texts; none where they are JP's or unwanted."""
     start = len(_BOM) if data.startswith(_BOM) else 0
     try:
         raws = _SPLITTER.decode(memoryview(data)[start:])
         texts = [str(raw, "utf-8") for raw in raws]
     except (msgspec.DecodeError, RecursionError, UnicodeDecodeError) as error:
         return _split_loosely(_decoded(data), start, error)
-    return texts, _gaps(data, start, raws) if framed else []
+    if not framed or _is_jps(data, raws):
+        return texts, None
+    return texts, _gaps(data, start, raws)
+
+
+def _is_jps(data: bytes, raws: list[msgspec.Raw]) -> bool:
+    """Tell whether every gap is the one that JP writes, as nearly always."""
+    at, gap = len(_HEAD), len(_BETWEEN)
+    if not data.startswith(_HEAD) or data[at] in _BLANK:
+        return False
+    for raw in raws:
+        at += len(raw)
+        if not data.startswith(_BETWEEN, at):
+            return data[at:] == _TAIL
+        at += gap
+        if data[at] in _BLANK:
+            return False
+    return False
 
 
 def _gaps(data: bytes, start: int, raws: list[msgspec.Raw]) -> list[str]:

@@ -11,7 +11,7 @@ from django.views.decorators.http import require_POST
 
 from jpweb.runtime import exports, runs, wiring
 from jpweb.runtime.crossing import in_store
-from jpweb.store import accounts, conversations, inquiries, journal
+from jpweb.store import accounts, conversations, journal, prompts
 from jpweb.store.errors import StoreError, UnknownEvent
 from jpweb.store.inquiries import Decider
 from jpweb.store.terms import Role
@@ -42,11 +42,10 @@ def detail(request: Request, conversation: Conversation) -> HttpResponse:
     # The run first: a page that says it has ended then holds all that it said.
     context = changes.composer(request.user.pk, conversation)
     read = journal.elements(conversation.pk)
-    waiting = inquiries.waiting(request.user.pk).filter(conversation=conversation)
     context |= {
         "outline": outline(read),
         "length": len(read),
-        "questions": list(waiting),
+        "waiting_here": prompts.queue(request.user.pk, conversation.pk),
         "provider": wiring.provider_name(),
         "formats": exports.FORMATS,
         "may_export": access.may(request.user.pk, conversation.workspace_id, Role.AUDITOR),

@@ -12,7 +12,7 @@ from django.views.decorators.http import require_POST
 from jpweb.runtime import desk
 from jpweb.runtime.crossing import in_store
 from jpweb.runtime.secrets import NobodyWaits
-from jpweb.store import inquiries
+from jpweb.store import inquiries, prompts
 from jpweb.store.errors import AlreadySettled, ReadOnly
 from jpweb.store.inquiries import Decider
 from jpweb.store.terms import Role
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 def index(request: Request) -> HttpResponse:
     me = request.user.pk
     context = {
-        "questions": list(inquiries.waiting(me)),
+        "waiting_here": prompts.queue(me),
         "unasked": inquiries.closed_unasked(me),
         "mine": inquiries.decided_by(me),
     }
@@ -44,7 +44,9 @@ async def answer(request: Request, inquiry: Inquiry) -> HttpResponse:
     typed = request.POST.get("answer", "")
     kept = "" if inquiry.answer_type == "secret" else typed
     try:
-        row = await desk.answer(inquiry.pk, typed, _me(request))
+        row = await desk.answer(
+            inquiry.pk, typed, _me(request), remember="remember" in request.POST
+        )
     except Unfit as problem:
         return await _card(request, inquiry, kept, str(problem))
     except AlreadySettled:
@@ -94,6 +96,7 @@ async def _late(request: Request, inquiry: Inquiry, typed: str) -> HttpResponse:
 
 async def _card(request: Request, inquiry: Inquiry, typed: str, problem: str) -> HttpResponse:
     context = {"row": inquiry, "typed": typed, "problem": problem, "elsewhere": True}
+    context["remember"] = "remember" in request.POST
     return await _fragment(request, "questions/_card.html", context, 422)
 
 

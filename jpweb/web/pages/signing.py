@@ -9,6 +9,8 @@ from django.shortcuts import redirect, render
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_POST
 
+from jpweb.runtime import announce
+from jpweb.runtime.crossing import in_store
 from jpweb.store import accounts
 from jpweb.store.errors import BadLink
 from jpweb.web import access
@@ -38,10 +40,19 @@ def sign_in(request: HttpRequest, token: str) -> HttpResponse:
 
 @access.public
 @require_POST
-def sign_out(request: HttpRequest) -> HttpResponse:
+async def sign_out(request: HttpRequest) -> HttpResponse:
+    """Sign out here and on every page that is open by the same sign-in."""
+    ended = await in_store(_sign_out, request)
+    if ended:
+        await announce.signed_out(ended)
+    return redirect("sign-in")
+
+
+def _sign_out(request: HttpRequest) -> str | None:
+    ended = request.session.session_key
     logout(request)
     messages.success(request, "You are signed out.")
-    return redirect("sign-in")
+    return ended
 
 
 @access.public

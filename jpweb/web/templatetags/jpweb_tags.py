@@ -12,16 +12,17 @@ from django.utils import timezone
 from django.utils.safestring import SafeString
 from django.utils.timesince import timesince
 
+from jpweb.runtime import prompts as running
 from jpweb.runtime import prose
-from jpweb.store import inquiries
+from jpweb.store import inquiries, prompts
 from jpweb.stream import timestamps
 from jpweb.stream.events import BrokenEvent, ConversationEvent
 from jpweb.stream.inquiry import Cancelled
 from jpweb.stream.outline import Entry, Inquiry, Item, Placed, StrayInquiry, ToolCall
-from jpweb.web import words
+from jpweb.web import changes, words
 
 if TYPE_CHECKING:
-    from jpweb.store.models import Conversation
+    from jpweb.store.models import Conversation, Prompt
     from jpweb.store.models import Inquiry as Row
 
 register = template.Library()
@@ -87,13 +88,14 @@ def outcome(inquiry: Inquiry) -> SafeString:
         "reason": ended.reason.tag if isinstance(ended, Cancelled) else "",
         "by": words.decided_by(str(by.get("kind") or ""), str(by.get("name") or "")),
         "known": bool(by),
+        "remembered": isinstance(note, dict) and note.get("remember") is True,
         "at": timestamps.parse(body.timestamp) if isinstance(body, ConversationEvent) else None,
     }
     return render_to_string(f"outcomes/{inquiry.state}.html", context)
 
 
 @register.simple_tag
-def answer_fields(row: Row, typed: str = "") -> SafeString:
+def answer_fields(row: Row, typed: str = "", remember: bool = False) -> SafeString:
     """Render the fields in which a question of this answer type is answered."""
     question = row.question
     options = question["answer_type"].get("options") or []
@@ -102,6 +104,8 @@ def answer_fields(row: Row, typed: str = "") -> SafeString:
         "question": question,
         "default": _shown(question.get("default")),
         "typed": typed,
+        "may_be_remembered": inquiries.may_be_remembered(row),
+        "remember": remember,
         "options": [
             {"label": _shown(o["value"]), "description": o.get("description", "")} for o in options
         ],
@@ -156,6 +160,45 @@ def long_text(
     }
 
 
+@register.inclusion_tag("prompts/_text.html")
+def clipped(row: Prompt, text: str, whole: bool = False) -> dict[str, Any]:
+    """Render arguments or a result: the beginning, its true size, the way to the rest."""
+    cut = len(text) > CLIP and not whole
+    return {"row": row, "shown": text[:CLIP] if cut else text, "size": len(text), "cut": cut}
+
+
+@register.inclusion_tag("_state.html")
+def prompt_state(row: Prompt) -> dict[str, Any]:
+    """Render the badge of what became of a prompt."""
+    decision = row.decision or {}
+    tag, word, mark = words.decision(row.kind, row.state, decision)
+    return {"tag": tag, "word": word, "mark": mark}
+
+
+@register.filter
+def is_prompt(row: Row | Prompt) -> bool:
+    """Tell a permission or delivery prompt from a question."""
+    return prompts.is_one(row)
+
+
+@register.filter
+def editable(row: Prompt) -> bool:
+    """Tell whether a page offers to edit the arguments or the result."""
+    return len(running.editable_text(row).encode()) <= running.EDITABLE
+
+
+@register.filter
+def editable_text(row: Prompt) -> str:
+    """Return the arguments or the result as a form offers them."""
+    return running.editable_text(row)
+
+
+@register.filter
+def failure_words(kind: str) -> str:
+    """Say what kept the provider from a usable reply; nothing where that is not known."""
+    return words.FAILURES.get(kind, "")
+
+
 @register.filter
 def markdown(text: str) -> SafeString:
     """Render hostile Markdown."""
@@ -178,6 +221,18 @@ def shown(value: Any) -> str:
 def raw_json(raw: str) -> str:
     """Show an element's own text, indented as a document of its own."""
     return raw.replace("\n  ", "\n")
+
+
+@register.filter
+def facts_key(conversation: Conversation) -> str:
+    """Return what a page remembers of the facts above a transcript, to tell when they change."""
+    return changes.facts_key(conversation)
+
+
+@register.filter
+def waits(call: ToolCall) -> bool:
+    """Tell whether a question of a tool call waits for its answer."""
+    return any(inquiry.state == "open" for inquiry in call.inquiries)
 
 
 @register.filter

@@ -7,11 +7,11 @@ import pytest
 from jpweb.agent.calls import texts
 from jpweb.agent.calls.executor import Asking, Executor
 from jpweb.agent.config import QuestionConfig, ToolConfig
-from jpweb.agent.outcome import Failed, NeedsInput, Question, Success
+from jpweb.agent.outcome import HIDDEN, Failed, NeedsInput, Question, SecretAnswer, Success
 from jpweb.agent.setup import Setup, default_config
-from jpweb.stream.answers import Boolean
+from jpweb.stream.answers import Boolean, Option, Select, Text
 from jpweb.stream.inquiry import InquirySource, SourceTag
-from tests.agent.doubles import CONFIRM, StubTool, asks, never
+from tests.agent.doubles import CONFIRM, OutsideStub, StubTool, asks, never
 
 ASSISTANT = InquirySource(SourceTag.ASSISTANT)
 
@@ -88,3 +88,89 @@ def test_the_default_configuration_is_what_the_tool_says_of_itself():
 
 def test_a_question_that_nobody_configured_has_the_default_configuration():
     assert default_config(asks(CONFIRM)).question("confirm") == QuestionConfig()
+
+
+def outside(name, run) -> Any:
+    async def awaited(arguments, answers, ask) -> Any:
+        return run(arguments, answers)
+
+    return OutsideStub(name, awaited)
+
+
+def both(builtins, tools, **more) -> Any:
+    offered = (*builtins, *tools)
+    return _Quiet(
+        Setup(
+            tools=tuple(default_config(tool) for tool in offered),
+            builtins=builtins,
+            outside={tool.NAME: tool for tool in tools},
+            **more,
+        )
+    )
+
+
+async def test_a_tool_from_outside_gets_its_arguments_and_answers():
+    tool = outside("echo", lambda arguments, answers: Success(f"{arguments} {answers}"))
+    result = await both((), (tool,)).execute("echo", {"a": 1}, {"q": True})
+    assert result == Success("{'a': 1} {'q': True}")
+
+
+async def test_a_tool_from_outside_shadows_the_builtin_of_its_name():
+    builtin, tool = asks(CONFIRM), outside("tool", lambda *_: Success("outside"))
+    assert await both((builtin,), (tool,)).execute("tool", {}, {}) == Success("outside")
+    assert builtin.runs == []
+
+
+async def test_questions_from_outside_come_from_the_tool_whatever_a_builtin_of_its_name_says():
+    builtin, tool = asks(CONFIRM), outside("tool", lambda *_: NeedsInput(CONFIRM))
+    builtin.source = ASSISTANT
+    result = await both((builtin,), (tool,)).execute("tool", {}, {})
+    assert result == Asking(CONFIRM, InquirySource.tool("tool"))
+
+
+def test_a_tool_that_cannot_be_used_now_says_why():
+    executing = both((asks(CONFIRM),), (), unavailable={"gone": "Its server is down."})
+    assert executing.missing("tool") is None
+    assert executing.missing("gone") == texts.unavailable("gone", "Its server is down.")
+    assert executing.missing("other") == texts.unknown_tool("other")
+
+
+SECRET = SecretAnswer("hunter2")
+
+
+async def test_builtins_get_secrets_plain_and_tools_from_outside_get_them_marked():
+    builtin = asks(CONFIRM)
+    tool = outside("outside", lambda _, answers: Success(repr(answers)))
+    executing = both((builtin,), (tool,))
+    await executing.execute("tool", {}, {"key": SECRET, "name": "x"})
+    seen = await executing.execute("outside", {}, {"key": SECRET, "name": "x"})
+    assert builtin.runs == [{"key": "hunter2", "name": "x"}]
+    assert seen == Success(repr({"key": SECRET, "name": "x"}))
+
+
+ABOUT = Question("again", "hunter2 is wrong.", Text(), "hunter2", "Tried hunter2.")
+FREED = Question("again", f"{HIDDEN} is wrong.", Text(), HIDDEN, f"Tried {HIDDEN}.")
+
+
+@pytest.mark.parametrize(
+    ("outcome", "freed"),
+    [
+        (Success("Opened with hunter2."), Success(f"Opened with {HIDDEN}.")),
+        (Failed("hunter2 is wrong."), Failed(f"{HIDDEN} is wrong.")),
+        (NeedsInput(ABOUT), Asking(FREED, InquirySource.tool("tool"))),
+        (NeedsInput(CONFIRM), Asking(CONFIRM, InquirySource.tool("tool"))),
+    ],
+)
+@pytest.mark.parametrize("make", [StubTool, outside])
+async def test_what_a_tool_says_is_freed_of_the_secrets_it_was_given(make, outcome, freed):
+    tool = make("tool", lambda *_: outcome)
+    builtins, tools = ((tool,), ()) if make is StubTool else ((), (tool,))
+    result = await both(builtins, tools).execute("tool", {}, {"key": SECRET, "name": "hunter"})
+    assert result == freed
+
+
+async def test_options_of_a_question_stay_as_they_are_for_the_answer_is_compared_to_them():
+    question = Question("which", "?", Select((Option("hunter2"),)))
+    tool = StubTool("tool", lambda *_: NeedsInput(question))
+    result = await executor(tool).execute("tool", {}, {"key": SECRET})
+    assert result == Asking(question, InquirySource.tool("tool"))

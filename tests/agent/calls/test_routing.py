@@ -16,7 +16,7 @@ from jpweb.agent.calls.routing import (
     route,
 )
 from jpweb.agent.calls.state import Remembered
-from jpweb.agent.config import QuestionConfig, QuestionTarget, StaticAnswer
+from jpweb.agent.config import Detached, QuestionConfig, QuestionTarget, StaticAnswer
 from jpweb.agent.outcome import Question
 from jpweb.stream.answers import Boolean, Option, Secret, Select, Text
 from jpweb.stream.inquiry import AnswerReusePolicy, CancellationReason
@@ -67,7 +67,7 @@ def matching(case) -> Any:
     return next(number for number, row in enumerate(ROWS) if fits(row))
 
 
-def routed(case, kind) -> Any:
+def routed(case, kind, detached=Detached.AUTO, default=None) -> Any:
     static, remembered, _, exclusive, persistence, target, reachable = case
     answer_type, valid, invalid, memory = kind
     answers = {"none": None, "valid": StaticAnswer(valid), "invalid": StaticAnswer(invalid)}
@@ -75,6 +75,7 @@ def routed(case, kind) -> Any:
         "q",
         "?",
         answer_type,
+        default,
         exclusive=exclusive == "yes",
         persistence=AnswerReusePolicy(persistence),
     )
@@ -83,6 +84,7 @@ def routed(case, kind) -> Any:
         QuestionConfig(QuestionTarget(target), answers[static]),
         Remembered(memory) if remembered == "hit" else None,
         reachable=reachable == "yes",
+        detached=detached,
     )
 
 
@@ -112,6 +114,69 @@ def test_the_rows_cover_the_192_cases_as_often_as_the_table_says():
 def test_a_question_goes_where_the_table_says(case, name):
     kind = SECRET if case[2] == "yes" else KINDS[name]
     assert routed(case, kind) == expected(case, kind)
+
+
+# The policies on top: they decide what is for a person where none can answer, and nothing else.
+
+
+def nobody_can_answer(case) -> bool:
+    return ROWS[matching(case)][5:7] == ["user", "no"]
+
+
+def test_fourteen_of_the_192_cases_are_for_a_person_who_is_not_there():
+    assert sum(nobody_can_answer(case) for case in CASES) == 14
+
+
+@pytest.mark.parametrize("name", KINDS)
+@pytest.mark.parametrize("detached", Detached)
+@pytest.mark.parametrize("default", ["none", "valid", "invalid"])
+def test_a_policy_decides_where_nobody_can_answer_and_nowhere_else(name, detached, default):
+    for case in CASES:
+        kind = SECRET if case[2] == "yes" else KINDS[name]
+        _, valid, invalid, _ = kind
+        value = {"none": None, "valid": valid, "invalid": invalid}[default]
+        found = routed(case, kind, detached, value)
+        if not nobody_can_answer(case) or detached is Detached.AUTO:
+            assert found == expected(case, kind)
+        elif detached is Detached.WAIT:
+            assert found == AskPerson()
+        elif detached is Detached.DEFAULTS and default == "valid" and case[2] == "no":
+            assert found == UseStatic(valid)
+        else:
+            assert found == Refuse(CancellationReason.NO_PROMPT_BACKEND)
+
+
+@pytest.mark.parametrize(
+    ("kind", "default"),
+    [
+        (Secret(), "hunter2"),
+        (Boolean(), "true"),
+        (Boolean(), 1),
+        (Select((Option("a"),)), "b"),
+        (Text(), False),
+        (Text(), None),
+        (Select((Option(None),)), None),
+    ],
+)
+def test_a_default_of_a_secret_or_of_another_type_answers_nothing(kind, default):
+    question = Question("q", "?", kind, default)
+    found = route(question, QuestionConfig(), None, reachable=False, detached=Detached.DEFAULTS)
+    assert found == Refuse(CancellationReason.NO_PROMPT_BACKEND)
+
+
+@pytest.mark.parametrize(
+    ("kind", "default"), [(Boolean(), False), (Text(), ""), (Select((Option(0),)), 0)]
+)
+def test_a_default_that_looks_like_nothing_is_one(kind, default):
+    question = Question("q", "?", kind, default)
+    found = route(question, QuestionConfig(), None, reachable=False, detached=Detached.DEFAULTS)
+    assert found == UseStatic(default)
+
+
+def test_a_default_may_answer_what_only_a_person_else_may():
+    question = Question("q", "?", Text(), "x", exclusive=True)
+    found = route(question, QuestionConfig(), None, reachable=False, detached=Detached.DEFAULTS)
+    assert found == UseStatic("x")
 
 
 def test_null_can_be_a_remembered_and_a_static_answer():

@@ -2,8 +2,11 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
+
 from jpweb.agent.calls.state import AnswerKey, Remembered, TurnState
-from tests.builders import asked, element, raw, returned
+from jpweb.stream.inquiry import CancellationReason, Cancelled, InquiryResponse, Redacted
+from tests.builders import answered, asked, element, raw, returned
 
 
 def request(tool_call_id, question_id, **more) -> Any:
@@ -47,3 +50,43 @@ def test_a_new_turn_remembers_nothing_and_a_resumed_one_neither():
     first.remembered_tool_answers[AnswerKey("tool", "q")] = Remembered(None)
     assert TurnState().remembered_tool_answers == {}
     assert TurnState.resumed([request("a", "q")]).remembered_tool_answers == {}
+
+
+def response(kind, **note) -> Any:
+    return element(kind, metadata={"jpweb": note})
+
+
+def test_a_resumed_turn_remembers_what_a_person_wanted_remembered():
+    state = TurnState.resumed(
+        [
+            request("a", "q", tool="fs"),
+            response(answered("opaque", None), remember=True),
+            request("a", "q", tool="fs"),
+            response(answered("opaque", "later"), remember=True),
+        ]
+    )
+    assert state.remembered_tool_answers == {AnswerKey("fs", "q"): Remembered("later")}
+    assert state.remembered_permission_decisions == {}
+
+
+@pytest.mark.parametrize(
+    "elements",
+    [
+        [request("a", "q", tool="fs"), response(answered("opaque"))],
+        [request("a", "q", tool="fs"), response(answered("opaque"), remember=False)],
+        [request("a", "q", tool="fs"), response(answered("opaque"), remember="true")],
+        [request("a", "q", tool="fs"), element(answered("opaque"), metadata={"jpweb": "remember"})],
+        [request("a", "q", tool="fs"), response(answered("another"), remember=True)],
+        [request("a", "q"), response(answered("opaque"), remember=True)],
+        [
+            request("a", "q", tool="fs"),
+            response(InquiryResponse("opaque", Redacted()), remember=True),
+        ],
+        [
+            request("a", "q", tool="fs"),
+            response(InquiryResponse("opaque", Cancelled(CancellationReason.USER)), remember=True),
+        ],
+    ],
+)
+def test_a_resumed_turn_remembers_nothing_else(elements):
+    assert TurnState.resumed(elements).remembered_tool_answers == {}

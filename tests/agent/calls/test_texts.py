@@ -9,6 +9,31 @@ from jpweb.stream.inquiry import CancellationReason
 def test_the_short_texts_are_those_of_jp():
     assert texts.INPUT_CANCELLED == "Tool input cancelled by user."
     assert texts.INTERRUPTED == "Tool call was interrupted."
+    assert texts.SKIPPED == "Tool skipped by user."
+    assert texts.SKIPPED_REMEMBERED == "Tool skipped by user (remembered)."
+    assert texts.WITHHELD == "Result delivery skipped by user."
+    assert texts.WITHHELD_BY_CONFIGURATION == "Result delivery skipped by configuration."
+    assert texts.skipped("") == "Tool skipped by user."
+    assert texts.skipped("Too risky.") == "Tool skipped by user: Too risky."
+
+
+def test_what_a_person_said_instead_stands_after_a_header_and_an_empty_line():
+    header, empty, *said = texts.responded("Two\nlines.").split("\n")
+    assert "user" in header
+    assert empty == ""
+    assert said == ["Two", "lines."]
+
+
+def test_a_stopped_call_asks_the_model_to_find_out_why():
+    assert "on purpose" in texts.STOPPED
+    assert "find out" in texts.STOPPED
+
+
+def test_a_tool_that_cannot_be_used_now_says_why_and_until_when():
+    assert texts.unavailable("vault", "Its server is down.") == (
+        "The tool vault is not available: Its server is down. Do not call it again until it is "
+        "offered."
+    )
 
 
 @pytest.mark.parametrize(
@@ -20,6 +45,8 @@ def test_the_short_texts_are_those_of_jp():
         texts.refused("vault", "key", CancellationReason.ASSISTANT_ROUTING_DENIED),
         texts.refused("vault", "key", CancellationReason.NO_PROMPT_BACKEND),
         texts.unanswered("vault", "key", CancellationReason.EXPIRED),
+        texts.not_permitted("vault"),
+        texts.not_delivered("vault"),
     ],
 )
 def test_a_text_names_the_tool_and_forbids_a_retry(text):

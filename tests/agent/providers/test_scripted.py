@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from jpweb.agent.config import UNSET_MODEL, ProviderConfig
 from jpweb.agent.ports import Answer, CallTool, Declined, Delta, Finished, ProviderRequest
 from jpweb.agent.providers import PROVIDERS
 from jpweb.agent.providers.scripted import Scripted
@@ -31,8 +32,9 @@ def closing(stage) -> Any:
 
 
 async def test_it_is_in_the_table_under_its_name():
-    assert PROVIDERS["scripted"] is Scripted
-    assert all(name == provider.NAME for name, provider in PROVIDERS.items())
+    made = PROVIDERS["scripted"](UNSET_MODEL, ProviderConfig(), None)
+    assert isinstance(made, Scripted)
+    assert made.NAME == "scripted"
 
 
 async def test_it_says_that_it_is_no_model():

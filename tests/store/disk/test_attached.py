@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import importlib
 import json
 import os
 import subprocess
 import sys
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -27,7 +29,7 @@ from jpweb.stream.events import ChatResponse, Element
 from jpweb.stream.inquiry import InquiryRequest
 from tests.builders import answered, asked, called, element, returned
 from tests.runtime import providers
-from tests.runtime.playing import Scene, done
+from tests.runtime.playing import SOON, Scene, done
 from tests.store import making
 from tests.store.disk.test_locks import held_by_jp
 from tests.store.making import decider, tree
@@ -196,6 +198,37 @@ async def test_one_turn_at_a_time_here_too(stage: Attached, monkeypatch: pytest.
     await runs.stop(stage.talk.pk, decider(stage.ada))
     await done(task)
     assert await in_store(Run.objects.count) == 1
+
+
+@pytest.mark.parametrize("step", ["disk.attached.attach", "runs.begin"])
+async def test_a_request_that_is_cancelled_meanwhile_leaves_no_lock_and_no_row(
+    stage: Attached, monkeypatch: pytest.MonkeyPatch, step: str
+):
+    entered, go_on = threading.Event(), threading.Event()
+    module, _, name = f"jpweb.store.{step}".rpartition(".")
+    done_by = getattr(importlib.import_module(module), name)
+
+    def slowly(*words: Any) -> Any:
+        result = done_by(*words)
+        entered.set()
+        assert go_on.wait(SOON)
+        return result
+
+    providers.use(monkeypatch, providers.Says())
+    monkeypatch.setattr(f"{module}.{name}", slowly)
+    request = asyncio.create_task(stage.start())
+    await asyncio.to_thread(entered.wait, SOON)
+    assert stage.lock.exists()
+    request.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await request
+    go_on.set()
+
+    async def over() -> bool:
+        return not stage.lock.exists() and await in_store(Run.objects.exists) and not runs._active
+
+    await runs_eventually(over)
+    assert (await in_store(Run.objects.get)).state == "done"
 
 
 async def test_what_breaks_while_a_run_begins_lets_go(

@@ -5,7 +5,6 @@ from __future__ import annotations
 import fcntl
 import json
 import os
-import random
 import signal
 import subprocess
 import sys
@@ -20,7 +19,6 @@ import pytest
 
 from jpweb.store.disk import locks
 from jpweb.store.disk.locks import Held, Holder
-from tests.store.disk.writing import jp
 
 DS = 17728322628
 NAME = f"jp-c{DS}.lock"
@@ -357,35 +355,3 @@ def test_where_the_system_cannot_tell_a_moment_is_waited(tmp_path, monkeypatch):
         began = time.monotonic()
         locks._drain(mine.fileno())
         assert locks._BLIND <= time.monotonic() - began < locks._DRAIN
-
-
-def alternations(folder: Path) -> int:
-    """Count how often the lock went from jp to us, or back."""
-    log = folder / "log"
-    holders = log.read_text().replace("b", "a") if log.exists() else ""
-    return holders.count("ja") + holders.count("aj")
-
-
-def take_turns(silo: Path, project: Path, folder: Path, who: str, until: float) -> None:
-    while time.monotonic() < until and alternations(folder) < 200:
-        with locks.lock(silo, project, DS, timeout=20):
-            jp.be_inside(folder, who)
-        time.sleep(random.uniform(0, 2 * jp.SLOW))  # noqa: S311  only to vary the timing
-
-
-@pytest.mark.parametrize("slow", ["nowhere", "unlink", "lock"])
-def test_neither_ever_holds_while_the_other_does(silo, project, tmp_path, monkeypatch, slow):
-    monkeypatch.setattr(locks, "_POLL", 0.0005)
-    path, until = silo / "locks" / NAME, time.monotonic() + 30
-    with process("-m", "tests.store.disk.writing.jp", "race", path, tmp_path, slow) as peer:
-        ours = [
-            threading.Thread(target=take_turns, args=(silo, project, tmp_path, who, until))
-            for who in "ab"
-        ]
-        for thread in ours:
-            thread.start()
-        for thread in ours:
-            thread.join()
-        assert peer.poll() is None
-    assert "!" not in (tmp_path / "log").read_text()
-    assert alternations(tmp_path) >= 200

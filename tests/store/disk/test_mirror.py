@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from jpweb.store import conversations, inquiries, journal
-from jpweb.store.disk import mirror
+from jpweb.store.disk import mirror, workspace
 from jpweb.store.disk.mirror import Report
 from jpweb.store.errors import NoWorkspace
 from jpweb.store.models import Conversation, Inquiry, JournalEntry, Workspace
@@ -207,8 +207,8 @@ def test_a_pass_that_fails_midway_leaves_the_conversation_as_it_was(
     module, _, name = where.rpartition(".")
     real = getattr({"journal": journal, "inquiries": inquiries}[module.rpartition(".")[2]], name)
 
-    def fails(*args: Any) -> None:
-        real(*args)
+    def fails(*args: Any, **options: Any) -> None:
+        real(*args, **options)
         raise OSError("disk full")
 
     monkeypatch.setattr(where, fails)
@@ -217,6 +217,24 @@ def test_a_pass_that_fails_midway_leaves_the_conversation_as_it_was(
     assert before == [list(m.objects.values()) for m in (Conversation, JournalEntry, Inquiry)]
     monkeypatch.undo()
     assert again(tmp_path).events == 2
+
+
+def test_a_conversation_that_another_pass_writes_meanwhile_is_taken_as_it_is_there(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    folder(tmp_path, NAME, stream(*KINDS))
+    real = workspace.metadata
+
+    def late(found: Any) -> Any:
+        monkeypatch.undo()
+        again(tmp_path)
+        return real(found)
+
+    monkeypatch.setattr(workspace, "metadata", late)
+    report = again(tmp_path)
+    (talk,) = Conversation.objects.all()
+    assert (report.events, report.problems, report.changed) == (0, [], [talk.pk])
+    assert talk.journal.count() == talk.length == len(KINDS)
 
 
 def test_a_path_without_a_workspace_writes_nothing(tmp_path: Path):

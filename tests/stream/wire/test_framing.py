@@ -72,6 +72,7 @@ def test_the_framing_of_jps_form_is_empty(data):
         JPS.replace("  ", "\t"),
         JPS.replace("\n", "\r\n"),
         "[\n  1 ,\n  2 ,\n  3\n]\n",
+        "[\n   1,\n  2\n]\n",
         "[1, 2,3,\n4]",
         "\ufeff[1]",
         "\ufeff" + JPS,
@@ -82,6 +83,17 @@ def test_the_framing_of_jps_form_is_empty(data):
 def test_every_other_form_comes_back_too(data):
     assert wire.split_framed(data.encode())[1] != ""
     identical(data.encode())
+
+
+@pytest.mark.parametrize("at", range(4))
+@pytest.mark.parametrize("gap", [",\n", ",\n   ", " ,\n  ", ",\n  \n", ",\r\n  "])
+def test_a_gap_that_nearly_is_the_one_of_jp_comes_back(at, gap):
+    gaps = [",\n  "] * 4
+    gaps[at] = gap
+    ends = zip("12345", [*gaps, "\n]\n"], strict=True)
+    data = ("[\n  " + "".join(text + end for text, end in ends)).encode()
+    assert wire.split_framed(data)[1] != ""
+    identical(data)
 
 
 def test_a_regular_framing_is_short_and_carries_more_elements():

@@ -1,0 +1,25 @@
+"""A file that only this user can read, for as long as it is needed."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+#: Kept in memory where the machine offers that: what is written to a disk can be read from it.
+_MEMORY = Path("/dev/shm")  # noqa: S108  a private folder is made in it
+
+
+@contextmanager
+def private_file(text: str, memory: Path = _MEMORY) -> Iterator[Path]:
+    """Yield a file with the text, mode 0600, in a folder of its own; both are gone afterwards."""
+    parent = memory if os.access(memory, os.W_OK) else None
+    # a tool may have put something in there that cannot be removed; its result counts all the same
+    with TemporaryDirectory(prefix="jpweb-", dir=parent, ignore_cleanup_errors=True) as folder:
+        path = Path(folder, "context.json")
+        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        with os.fdopen(descriptor, "w", encoding="utf-8") as file:
+            file.write(text)
+        yield path

@@ -1,0 +1,47 @@
+"""Configurations from TOML, as short as a test can say them."""
+
+from __future__ import annotations
+
+import tomllib
+from typing import Any
+
+import pytest
+
+from jpweb.agent.config import Configuration, ToolConfig
+from jpweb.agent.config.layers import Layer
+from jpweb.agent.config.reading import read
+from jpweb.agent.errors import BadConfiguration
+from jpweb.agent.setup import default_config
+from jpweb.agent.tools import BUILTINS
+
+OWN = [default_config(tool) for tool in BUILTINS]
+#: A local tool, as the smallest that is one.
+LOCAL = 'source = "local"\ncommand = "true"\n'
+
+
+def layers(*texts: str) -> list[Layer]:
+    return [Layer(f"{number}.toml", tomllib.loads(text)) for number, text in enumerate(texts)]
+
+
+def reading(*texts: str) -> Configuration:
+    return read(layers(*texts), OWN)
+
+
+def tool(entry: str, *above: str, defaults: str = "", name: str = "t") -> ToolConfig:
+    """Read one tool from the entries of several layers."""
+    texts = [f"[conversation.tools.{name}]\n{text}" for text in (entry, *above)]
+    if defaults:
+        texts.insert(0, f'[conversation.tools."*"]\n{defaults}')
+    return reading(*texts).tools[name]
+
+
+def refused(*texts: str) -> str:
+    """Return the message with which a configuration is refused: one line."""
+    with pytest.raises(BadConfiguration) as caught:
+        reading(*texts)
+    assert "\n" not in str(caught.value)
+    return str(caught.value)
+
+
+def parts(*texts: str) -> list[Any]:
+    return list(reading(*texts).assistant.system)

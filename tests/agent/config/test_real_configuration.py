@@ -1,0 +1,52 @@
+"""A configuration as jp itself resolved it, where one is at hand."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from jpweb.agent.config import Builtin, Configuration, ModelConfig, QuestionTarget
+from jpweb.agent.config.layers import Layer
+from jpweb.agent.config.reading import read
+from jpweb.agent.config.trust import wanted
+from tests.agent.config.making import OWN
+
+FOLDER = Path(__file__).parents[3].parent / "shared" / "workspace" / ".jp" / "conversations"
+FILES = sorted(FOLDER.glob("*/base_config.json"))
+pytestmark = pytest.mark.skipif(not FILES, reason=f"no real configuration at {FOLDER}")
+
+
+@pytest.fixture
+def found() -> Configuration:
+    return read([Layer("base", json.loads(FILES[0].read_bytes()))], OWN)
+
+
+def test_it_is_read_whole_and_without_a_note(found: Configuration):
+    assert found.notes == ()
+    assert found.assistant.model == ModelConfig(
+        "anthropic",
+        "claude-opus-4-6",
+        {"reasoning": {"effort": "auto", "exclude": False}, "stop_words": [], "other": {}},
+    )
+    assert found.inquiry.model is not None
+    assert found.inquiry.model.name == "claude-haiku-4-5"
+    assert len(found.assistant.system) == 40
+
+
+def test_its_tools_are_there_and_ours_too(found: Configuration):
+    assert {"ask_user", "cargo_check", "describe_tools", "github_issues"} < set(found.tools)
+    assert isinstance(found.tools["describe_tools"].source, Builtin)
+    question = found.tools["fs_create_file"].question("overwrite_file")
+    assert question.target is QuestionTarget.USER
+    assert question.answer is not None
+
+
+def test_its_usual_providers_need_no_trust_and_all_that_runs_does(found: Configuration):
+    kinds = [each.kind.value for each in wanted(found)]
+    assert {kind: kinds.count(kind) for kind in kinds} == {
+        "tool": 37,
+        "formatter": 2,
+        "server": 4,
+    }

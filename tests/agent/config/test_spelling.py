@@ -1,0 +1,46 @@
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from jpweb.agent.config import spelling
+
+
+@given(st.text(alphabet=st.characters()))
+def test_what_is_shown_is_on_one_line_and_can_be_seen(text: str):
+    assert spelling.visible(text).isprintable()
+
+
+@given(st.text(), st.text())
+def test_two_texts_never_look_the_same(one: str, two: str):
+    assert (spelling.visible(one) == spelling.visible(two)) is (one == two)
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("a\u202eb", r"a\u202eb"),
+        ("a\nb\t", r"a\nb\t"),
+        ("\x1b[0m", r"\x1b[0m"),
+        ("a\\nb", r"a\\nb"),
+        ("\ud800", r"\ud800"),
+        ("\u00a0\u200b", r"\xa0\u200b"),
+        ("Bäume 木", "Bäume 木"),
+    ],
+)
+def test_what_hides_is_spelled_out(text: str, shown: str):
+    assert spelling.visible(text) == shown
+
+
+def test_keys_are_written_as_toml_writes_them():
+    path = ("conversation", "tools", "*", "a b", "x\ny", "k" * 200)
+    assert spelling.dotted(path) == (
+        r'conversation.tools.*."a b"."x\ny".' + "k" * 200  # bare keys stay whole
+    )
+
+
+def test_values_are_cut_where_they_are_long():
+    assert spelling.shown("x" * 500) == '"' + "x" * 79 + '…"'
+    assert len(spelling.shown(["x" * 500])) == 80
+    assert spelling.shown({"a": [1, None, "é"]}) == '{"a": [1, null, "é"]}'

@@ -1,0 +1,177 @@
+from __future__ import annotations
+
+import pytest
+
+from jpweb.agent.config.trust import Line, Wanted, difference, wanted
+from tests.agent.config.making import LOCAL, reading
+
+
+def things(*texts: str) -> dict[tuple[str, str], Wanted]:
+    return {(each.kind.value, each.name): each for each in wanted(reading(*texts))}
+
+
+def only(text: str) -> Wanted:
+    found = things(text)
+    assert len(found) == 1
+    return next(iter(found.values()))
+
+
+def local(entry: str) -> Wanted:
+    return only(f'[conversation.tools.t]\nsource = "local"\n{entry}')
+
+
+def server(entry: str) -> Wanted:
+    return only(f"[providers.mcp.s]\n{entry}")
+
+
+def test_built_in_tools_need_no_trust():
+    assert things("") == {}
+
+
+def test_a_command_is_shown_with_each_argument_on_its_own_line():
+    assert local("command = \"just serve {{context}} 'a b'\"").shown == (
+        "program: just\nargument 1: serve\nargument 2: {{context}}\nargument 3: a b"
+    )
+
+
+def test_what_would_mislead_the_eye_is_spelled_out():
+    shown = local(
+        r'command = {program = "sh", args = ["a\nb", "\u202eevil", " x ", "", "\"q"], shell = true}'
+    ).shown
+    assert shown.splitlines() == [
+        "program: sh",
+        r"argument 1: a\nb",
+        r"argument 2: \u202eevil",
+        'argument 3: " x "',
+        'argument 4: ""',
+        'argument 5: ""q"',
+        "through a shell: yes: sh -c",
+    ]
+
+
+PLAIN = 'command = {program = "p", args = ["a"]}'
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        'command = {program = "q", args = ["a"]}',
+        'command = {program = "p", args = ["b"]}',
+        'command = {program = "p", args = ["a", ""]}',
+        'command = {program = "p a"}',
+        'command = {program = "p", args = ["a"], shell = true}',
+        f"{PLAIN}\noptions = {{x = 1}}",
+        f'{PLAIN}\naccess = {{fs = [{{path = "/"}}]}}',
+    ],
+)
+def test_whatever_changes_of_a_command_is_seen(changed: str):
+    before, after = local(PLAIN), local(changed)
+    assert before.fingerprint != after.fingerprint
+    assert before.shown != after.shown
+
+
+def test_what_a_command_is_told_its_name_is_counts():
+    found = only(f'[conversation.tools.t]\nsource = "local.other"\n{PLAIN}')
+    assert "told its name is: other" in found.shown
+    assert found.fingerprint != local(PLAIN).fingerprint
+
+
+def test_what_does_not_run_asks_for_no_new_trust():
+    before = local(PLAIN)
+    assert before == local(f'{PLAIN}\ndescription = "x"\nrun = "unattended"\nenable = false')
+    assert before.shown == local('command = "p a"').shown
+    assert before.fingerprint == local('command = "p a"').fingerprint
+
+
+def test_the_formatter_of_any_tool_needs_trust_of_its_own():
+    found = things(f'[conversation.tools.t]\n{LOCAL}style.parameters = "fmt {{{{tool}}}}"')
+    assert found["formatter", "t"].shown == "program: fmt\nargument 1: {{tool}}"
+    assert ("tool", "t") in found
+    assert ("formatter", "ask_user") in things(
+        '[conversation.tools.ask_user]\nstyle.parameters = {program = "x", args = []}'
+    )
+
+
+STDIO = 'command = "srv"\narguments = ["a"]\nvariables = ["TOKEN"]\n'
+SUM = f'checksum = {{algorithm = "sha256", value = "{"ab" * 32}"}}'
+
+
+def test_a_server_is_shown_as_it_would_run():
+    assert server(STDIO + SUM).shown == (
+        "program: srv\nargument 1: a\ngets environment variable: TOKEN\n"
+        f"SHA-256 of the program: {'ab' * 32}"
+    )
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        STDIO.replace("srv", "srv2") + SUM,
+        STDIO.replace('"a"', '"b"') + SUM,
+        STDIO.replace("TOKEN", "SECRET") + SUM,
+        STDIO + SUM.replace("ab", "cd"),
+        STDIO,
+        'url = "https://x"',
+    ],
+)
+def test_whatever_changes_of_a_server_is_seen(changed: str):
+    before, after = server(STDIO + SUM), server(changed)
+    assert before.fingerprint != after.fingerprint
+    assert before.shown != after.shown
+
+
+def test_the_value_of_a_header_is_not_shown_and_its_change_is_seen():
+    web = 'url = "https://x"\nheaders = {Authorization = "Bearer one"}'
+    before, after = server(web), server(web.replace("one", "two"))
+    assert "Bearer" not in before.shown
+    assert before.shown.startswith("address: https://x\nheader Authorization: (not shown, ")
+    assert before.shown != after.shown
+    assert before.fingerprint != after.fingerprint
+
+
+@pytest.mark.parametrize(
+    "usual",
+    [
+        "[providers.llm.anthropic]",
+        '[providers.llm.anthropic]\nbase_url = "https://api.anthropic.com/"',
+        '[providers.llm.openai]\napi_key_env = "OPENAI_API_KEY"\napp_name = "x"',
+        '[providers.llm.ollama]\nbase_url = "http://localhost:11434"',
+    ],
+)
+def test_a_provider_as_it_is_by_itself_needs_no_trust(usual: str):
+    assert things(usual) == {}
+
+
+@pytest.mark.parametrize(
+    ("entry", "shown"),
+    [
+        (
+            'anthropic]\nbase_url = "https://evil.example"',
+            ("https://evil.example", "ANTHROPIC_API_KEY"),
+        ),
+        ('anthropic]\napi_key_env = "AWS_SECRET"', ("https://api.anthropic.com", "AWS_SECRET")),
+        ('own]\nbase_url = "https://x"', ("https://x", "none")),
+        ('own]\napi_key_env = "K"', ("its usual address", "K")),
+    ],
+)
+def test_a_key_goes_nowhere_else_on_a_files_word(entry: str, shown: tuple[str, str]):
+    assert only(f"[providers.llm.{entry}").shown == (
+        f"requests and key go to: {shown[0]}\nkey from environment variable: {shown[1]}"
+    )
+
+
+def test_two_tools_that_run_the_same_are_trusted_each():
+    found = things(f"[conversation.tools.a]\n{LOCAL}[conversation.tools.b]\n{LOCAL}")
+    assert found["tool", "a"].shown == found["tool", "b"].shown
+    assert found["tool", "a"].fingerprint != found["tool", "b"].fingerprint
+
+
+def test_a_difference_names_the_lines_that_went_and_came():
+    assert difference("a\nb\nc", "a\nx\nc\nd") == [
+        Line("same", "a"),
+        Line("removed", "b"),
+        Line("added", "x"),
+        Line("same", "c"),
+        Line("added", "d"),
+    ]
+    assert difference("a", "a") == [Line("same", "a")]

@@ -1,0 +1,135 @@
+"""A model of a stand-in, and what a test says to it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from contextlib import aclosing
+from dataclasses import dataclass, field
+from typing import Any
+
+from jpweb.agent.config import ModelConfig, ProviderConfig, ToolConfig
+from jpweb.agent.errors import ProviderFailed
+from jpweb.agent.ports import (
+    Calling,
+    CallTool,
+    Delta,
+    Noted,
+    Provider,
+    ProviderEvent,
+    ProviderRequest,
+)
+from jpweb.agent.providers import PROVIDERS
+from jpweb.stream.events import (
+    ChatRequest,
+    ChatResponse,
+    ConversationEvent,
+    EventKind,
+    ToolCallRequest,
+)
+from jpweb.stream.thread import ThreadParts
+from tests.machine.vendors import Standin
+
+MODELS = {
+    "anthropic": "claude-sonnet-4-6",
+    "google": "gemini-3-pro-preview",
+    "llamacpp": "some.gguf",
+    "ollama": "qwen3",
+    "openai": "gpt-5.4",
+    "openrouter": "anthropic/claude-sonnet-4.6",
+}
+KEY = "sk-canary-7f3a"
+TOOL = ToolConfig(
+    "fs_read",
+    "Reads a file.",
+    {"type": "object", "properties": {"path": {"type": "string"}}, "required": ["path"]},
+)
+SCHEMA = {
+    "type": "object",
+    "properties": {"answer": {"type": "boolean"}},
+    "required": ["answer"],
+    "additionalProperties": False,
+}
+
+
+def event(kind: EventKind, **metadata: Any) -> ConversationEvent:
+    return ConversationEvent("2026-01-01T00:00:00Z", kind, metadata)
+
+
+def request(*events: ConversationEvent, **fields: Any) -> ProviderRequest:
+    given = {"tools": (TOOL,)} | fields
+    return ProviderRequest(
+        ThreadParts(("Be brief.",), events or (event(ChatRequest("Hello")),)), **given
+    )
+
+
+def opened(
+    standin: Standin,
+    parameters: Mapping[str, Any] | None = None,
+    model: str = "",
+    key: str | None = KEY,
+    **provider: Any,
+) -> Provider:
+    config = ModelConfig(standin.name, model or MODELS[standin.name], parameters or {})
+    base = {"base_url": standin.base_url} | provider
+    return PROVIDERS[standin.name](config, ProviderConfig(**base), key)
+
+
+async def received(provider: Provider, asked: ProviderRequest | None = None) -> list[ProviderEvent]:
+    stream: Any = provider.stream(asked or request())
+    async with aclosing(stream):
+        return [each async for each in stream]
+
+
+async def fails(
+    provider: Provider, asked: ProviderRequest | None = None
+) -> tuple[ProviderFailed, list[ProviderEvent]]:
+    """Return how the reply failed, and what came before."""
+    before: list[ProviderEvent] = []
+    stream: Any = provider.stream(asked or request())
+    async with aclosing(stream):
+        while True:
+            try:
+                before.append(await anext(stream))
+            except ProviderFailed as failed:
+                return failed, before
+
+
+@dataclass
+class Recorded:
+    """The events that a reply leaves behind, as the turn records them."""
+
+    events: list[ConversationEvent] = field(default_factory=list)
+    _text: str = ""
+    _variant: Any = "message"
+
+    def take(self, events: Iterable[ProviderEvent]) -> list[ConversationEvent]:
+        for each in events:
+            match each:
+                case Delta(variant, text):
+                    self._turn_to(variant)
+                    self._text += text
+                case Noted(variant, metadata):
+                    self._turn_to(variant)
+                    self.events.append(event(ChatResponse(variant, self._text), **metadata))
+                    self._text = ""
+                case CallTool(id_, name, arguments, metadata):
+                    self._turn_to("message")
+                    self._turn_to("reasoning")
+                    self.events.append(event(ToolCallRequest(id_, name, arguments), **metadata))
+                case _:
+                    pass
+        return self.events
+
+    def _turn_to(self, variant: Any) -> None:
+        if self._text and variant != self._variant:
+            self.events.append(event(ChatResponse(self._variant, self._text)))
+            self._text = ""
+        self._variant = variant
+
+
+def without_callings(events: Iterable[ProviderEvent]) -> list[ProviderEvent]:
+    return [each for each in events if not isinstance(each, Calling)]
+
+
+def joined(events: Iterable[ProviderEvent], variant: str) -> str:
+    return "".join(e.text for e in events if isinstance(e, Delta) and e.variant == variant)

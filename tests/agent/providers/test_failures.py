@@ -1,0 +1,269 @@
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from jpweb.agent.errors import FailureKind
+from jpweb.agent.ports import CallTool, Delta
+from jpweb.agent.providers.library.opening import TITLES
+from tests.agent.providers.conversing import KEY, MODELS, TOOL, fails, joined, opened, request
+from tests.machine.ports import free_port
+from tests.machine.vendors import Call, Failure, Reply, Say, Standin, Think, vendor
+
+NAMES = sorted(MODELS)
+
+
+def wrapped(name: str, message: str, type_: str, status: int = 400) -> Any:
+    """Return an error's body as the vendor wraps it."""
+    if name == "anthropic":
+        return {"type": "error", "error": {"type": type_, "message": message}}
+    if name == "google":
+        return {"error": {"code": status, "message": message, "status": type_}}
+    return {"error": {"message": message, "type": type_, "code": type_, "param": None}}
+
+
+TOO_LONG = {
+    "anthropic": ("prompt is too long: 208310 tokens > 200000 maximum", "invalid_request_error"),
+    "google": (
+        "The input token count (1098765) exceeds the maximum number of tokens allowed (1048576).",
+        "INVALID_ARGUMENT",
+    ),
+    "llamacpp": (
+        "the request exceeds the available context size, try increasing it",
+        "exceed_context_size_error",
+    ),
+    "ollama": ("This model's maximum context length is 4096 tokens.", "invalid_request_error"),
+    "openai": ("Your input exceeds the context window of this model.", "context_length_exceeded"),
+    "openrouter": (
+        "This endpoint's maximum context length is 200000 tokens. However, you requested more.",
+        "invalid_request_error",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", NAMES)
+async def test_a_conversation_that_is_too_long(name: str):
+    with vendor(name, [Failure(400, wrapped(name, *TOO_LONG[name]))]) as standin:
+        failed, _ = await fails(opened(standin))
+    assert failed.kind is FailureKind.CONTEXT_LENGTH
+    assert "compact" in str(failed)
+
+
+@pytest.mark.parametrize("name", NAMES)
+async def test_a_request_too_large_for_the_door_is_too_long_as_well(name: str):
+    with vendor(name, [Failure(413, wrapped(name, "Too large", "request_too_large", 413))]) as s:
+        failed, _ = await fails(opened(s))
+    assert failed.kind is FailureKind.CONTEXT_LENGTH
+
+
+@pytest.mark.parametrize("name", NAMES)
+async def test_a_rate_limit_says_how_long_to_wait(name: str):
+    body = wrapped(name, "Slow down", "rate_limit_error", 429)
+    with vendor(name, [Failure(429, body, {"retry-after": "17"})]) as standin:
+        failed, _ = await fails(opened(standin))
+        assert len(standin.requests) == 1  # only the turn repeats a request
+    assert (failed.kind, failed.retry_after) == (FailureKind.RATE_LIMIT, 17)
+    assert TITLES[name] in str(failed)
+    assert "Slow down" in str(failed)
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("status", [401, 403])
+async def test_a_wrong_key_is_named_and_not_shown(name: str, status: int):
+    body = wrapped(name, f"Incorrect API key provided: {KEY}", "authentication_error", status)
+    with vendor(name, [Failure(status, body)]) as standin:
+        failed, _ = await fails(opened(standin, api_key_env="MY_KEY"))
+    assert failed.kind is FailureKind.WRONG_KEY
+    assert "check MY_KEY" in str(failed)
+    assert KEY not in str(failed)
+
+
+async def test_google_refuses_a_key_as_a_bad_request():
+    body = wrapped("google", "API key not valid. Please pass a valid API key.", "INVALID_ARGUMENT")
+    with vendor("google", [Failure(400, body)]) as standin:
+        failed, _ = await fails(opened(standin))
+    assert failed.kind is FailureKind.WRONG_KEY
+    assert "GEMINI_API_KEY" in str(failed)
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("status", [408, 500, 502, 503, 529])
+async def test_a_vendor_in_trouble_is_unavailable(name: str, status: int):
+    with vendor(name, [Failure(status, "<html>Bad gateway</html>")]) as standin:
+        failed, _ = await fails(opened(standin))
+        assert len(standin.requests) == 1
+    assert failed.kind is FailureKind.UNAVAILABLE
+    assert standin.base_url in str(failed)
+
+
+@pytest.mark.parametrize("name", NAMES)
+async def test_nobody_listens(name: str):
+    standin = Standin(name, f"http://127.0.0.1:{free_port()}", [])
+    failed, _ = await fails(opened(standin))
+    assert failed.kind is FailureKind.UNAVAILABLE
+
+
+@pytest.mark.parametrize("name", NAMES)
+async def test_a_name_that_is_nowhere(name: str):
+    failed, _ = await fails(opened(Standin(name, "http://jpweb.invalid", [])))
+    assert failed.kind is FailureKind.UNAVAILABLE
+
+
+@pytest.mark.parametrize("name", NAMES)
+async def test_an_address_that_is_none(name: str):
+    failed, _ = await fails(opened(Standin(name, "ftp://127.0.0.1/v1", [])))
+    assert failed.kind in (FailureKind.BAD_REQUEST, FailureKind.UNAVAILABLE)
+    assert TITLES[name] in str(failed)
+
+
+@pytest.mark.parametrize("name", NAMES)
+async def test_silence_becomes_unavailable(name: str, monkeypatch: pytest.MonkeyPatch):
+    import httpx2  # noqa: PLC0415  the library of providers is slow to load
+
+    from jpweb.agent.providers.library import asking  # noqa: PLC0415  the same
+
+    monkeypatch.setattr(asking, "TIMEOUT", httpx2.Timeout(0.3))
+    monkeypatch.setattr("jpweb.agent.providers.google._MILLISECONDS", 300, raising=False)
+    with vendor(name, [Reply(end="hang")]) as standin:
+        failed, _ = await fails(opened(standin))
+    assert failed.kind is FailureKind.UNAVAILABLE
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("status", [400, 404, 422])
+async def test_any_other_refusal_is_a_bad_request_in_the_vendor_s_words(name: str, status: int):
+    body = wrapped(name, "x" * 2000, "invalid_request_error", status)
+    with vendor(name, [Failure(status, body)]) as standin:
+        failed, _ = await fails(opened(standin))
+    assert failed.kind is FailureKind.BAD_REQUEST
+    assert MODELS[name] in str(failed)
+    assert "xxx" in str(failed)
+    assert len(str(failed)) < 700
+
+
+async def test_an_account_without_credit_is_not_asked_again():
+    body = wrapped("openai", "You exceeded your current quota", "insufficient_quota", 429)
+    with vendor("openai", [Failure(429, body)]) as standin:
+        failed, _ = await fails(opened(standin))
+    assert failed.kind is FailureKind.BAD_REQUEST
+    assert "current quota" in str(failed)
+
+
+async def test_a_status_that_nobody_knows_is_a_bad_request():
+    with vendor("anthropic", [Failure(418, {"detail": "I am a teapot"})]) as standin:
+        failed, _ = await fails(opened(standin))
+    assert failed.kind is FailureKind.BAD_REQUEST
+    assert "teapot" in str(failed)
+
+
+@pytest.mark.parametrize("name", NAMES)
+async def test_a_vendor_that_refuses_to_answer(name: str):
+    with vendor(name, [Reply(Say("I"), end="refusal")]) as standin:
+        failed, _ = await fails(opened(standin))
+    assert failed.kind is FailureKind.REFUSAL
+    assert TITLES[name] in str(failed)
+
+
+async def test_openai_says_why_it_refuses():
+    with vendor("openai", [Reply(end="refusal")]) as standin:
+        failed, _ = await fails(opened(standin))
+    assert str(failed).endswith("It says: I will not.")
+
+
+async def test_openrouter_s_moderation_is_a_refusal():
+    metadata = {"reasons": ["violence"], "flagged_input": "…", "provider_name": "Somebody"}
+    body = {"error": {"code": 403, "message": "Input was flagged", "metadata": metadata}}
+    with vendor("openrouter", [Failure(403, body)]) as standin:
+        failed, _ = await fails(opened(standin))
+    assert failed.kind is FailureKind.REFUSAL
+
+
+@pytest.mark.parametrize("name", NAMES)
+async def test_text_cut_off_at_the_limit_stays(name: str):
+    with vendor(name, [Reply(Say("Half a sent"), end="length")]) as standin:
+        failed, before = await fails(opened(standin))
+    assert failed.kind is FailureKind.TRUNCATED
+    assert joined(before, "message") == "Half a sent"
+    assert "max_tokens" in str(failed)
+
+
+@pytest.mark.parametrize("name", [name for name in NAMES if name != "google"])
+@pytest.mark.parametrize("raw", ['{"path": "b', ""])
+async def test_a_call_cut_off_at_the_limit_never_happened(name: str, raw: str):
+    """Google sends calls whole."""
+    calls = Call("fs_read", {"path": "a"}), Call("fs_read", raw=raw, id="call_2")
+    with vendor(name, [Reply(*calls, end="length")]) as standin:
+        failed, before = await fails(opened(standin))
+    assert failed.kind is FailureKind.TRUNCATED
+    assert [e.id for e in before if isinstance(e, CallTool)] == ["call_1"]
+
+
+@pytest.mark.parametrize("name", [name for name in NAMES if name != "google"])
+@pytest.mark.parametrize("raw", ['{"path": }', "[1]", '{"a":' * 100_000])
+async def test_a_call_that_is_no_json_object_never_happened(name: str, raw: str):
+    with vendor(name, [Reply(Call("fs_read", raw=raw))]) as standin:
+        failed, before = await fails(opened(standin))
+    assert failed.kind is FailureKind.TRUNCATED
+    assert [e for e in before if isinstance(e, CallTool)] == []
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("end", ["silent", "cut"])
+async def test_a_stream_without_its_end_is_broken_off(name: str, end: Any):
+    with vendor(name, [Reply(Think("Hm"), Say("Half a sent"), end=end)]) as standin:
+        failed, before = await fails(opened(standin))
+    assert failed.kind is FailureKind.BROKEN_OFF
+    assert any(isinstance(event, Delta) for event in before)
+
+
+@pytest.mark.parametrize("name", NAMES)
+async def test_a_call_of_a_stream_without_its_end_never_happened(name: str):
+    with vendor(name, [Reply(Call("fs_read", {"path": "a"}), end="silent")]) as standin:
+        failed, before = await fails(opened(standin))
+    assert failed.kind is FailureKind.BROKEN_OFF
+    assert [e for e in before if isinstance(e, CallTool)] == []
+
+
+OVERLOADED: dict[str, dict[str, Any]] = {
+    "anthropic": {"type": "overloaded_error", "message": "Overloaded"},
+    "google": {"code": 503, "message": "The model is overloaded.", "status": "UNAVAILABLE"},
+    "llamacpp": {"code": 503, "message": "Overloaded", "type": "unavailable_error"},
+    "ollama": {"code": "503", "message": "Overloaded", "type": "server_error"},
+    "openai": {"code": "server_error", "message": "Overloaded"},
+    "openrouter": {"code": 502, "message": "Provider overloaded"},
+}
+
+
+@pytest.mark.parametrize("name", NAMES)
+async def test_trouble_in_the_middle_of_a_stream(name: str):
+    with vendor(name, [Reply(Say("Half"), end=OVERLOADED[name])]) as standin:
+        failed, before = await fails(opened(standin))
+    assert failed.kind is FailureKind.UNAVAILABLE
+    assert joined(before, "message") == "Half"
+    assert "verloaded" in str(failed)
+
+
+async def test_what_the_library_refuses_is_a_bad_request():
+    with vendor("anthropic") as standin:
+        provider = opened(standin, {"reasoning": {"effort": 2048}, "max_tokens": 4096})
+        other = request(tool_choice="fs_read", tools=(TOOL,))
+        failed, _ = await fails(provider, other)
+        assert standin.requests == []
+    assert failed.kind is FailureKind.BAD_REQUEST
+
+
+async def test_an_effort_that_there_is_not_is_named():
+    with vendor("openai") as standin:
+        failed, _ = await fails(opened(standin, {"reasoning": {"effort": "enormous"}}))
+        assert standin.requests == []
+    assert failed.kind is FailureKind.BAD_REQUEST
+    assert "'enormous'" in str(failed)
+
+
+async def test_a_server_that_wants_a_key_after_all():
+    body = wrapped("llamacpp", "Invalid API Key", "authentication_error", 401)
+    with vendor("llamacpp", [Failure(401, body)]) as standin:
+        failed, _ = await fails(opened(standin, key=None))
+    assert failed.kind is FailureKind.WRONG_KEY
+    assert "settings" in str(failed)

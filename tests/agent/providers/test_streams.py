@@ -1,0 +1,342 @@
+from __future__ import annotations
+
+import asyncio
+from contextlib import aclosing
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from jpweb.agent.errors import FailureKind
+from jpweb.agent.ports import Calling, CallTool, Data, Delta, Finished, Noted
+from jpweb.stream.events import ChatRequest, ChatResponse, ToolCallResponse
+from jpweb.stream.inquiry import InquiryRequest, InquirySource
+from tests.agent.providers.conversing import (
+    MODELS,
+    SCHEMA,
+    TOOL,
+    Recorded,
+    event,
+    fails,
+    joined,
+    opened,
+    received,
+    request,
+    without_callings,
+)
+from tests.machine.vendors import Call, Reply, Say, Think, vendor
+
+NAMES = sorted(MODELS)
+SIGNED = "U0lHTkVE"
+CALLED = "Q0FMTEVE"
+FIRST = Reply(
+    Think("Two files.", SIGNED),
+    Say("Reading both.", SIGNED, phase="commentary"),
+    Call("fs_read", {"path": "a.rs"}, "call_1", CALLED),
+    Call("fs_read", {"path": "b.rs"}, "call_2"),
+)
+RESULTS = (
+    event(ToolCallResponse("call_1", "fn main() {}", is_error=False)),
+    event(ToolCallResponse("call_2", "no such file", is_error=True)),
+)
+
+
+async def second_request(name: str, **parameters: Any) -> Any:
+    """Return the body that follows FIRST and its results."""
+    with vendor(name, [FIRST, Reply(Say("Done."))]) as standin:
+        provider = opened(standin, parameters)
+        asked = event(ChatRequest("Check both"))
+        said = Recorded().take(await received(provider, request(asked)))
+        await received(provider, request(asked, *said, *RESULTS))
+        return standin.requests[1].body
+
+
+@pytest.mark.parametrize("name", NAMES)
+async def test_reasoning_text_and_parallel_calls_come_piece_by_piece(name: str):
+    with vendor(name, [FIRST]) as standin:
+        events = await received(opened(standin))
+    assert joined(events, "reasoning") == "Two files."
+    assert joined(events, "message") == "Reading both."
+    assert len([e for e in events if isinstance(e, Delta)]) > 4
+    calls = [(e.id, e.name, e.arguments) for e in events if isinstance(e, CallTool)]
+    assert calls == [
+        ("call_1", "fs_read", {"path": "a.rs"}),
+        ("call_2", "fs_read", {"path": "b.rs"}),
+    ]
+    assert events[-1] == Finished()
+    kinds = [type(e) for e in events]
+    assert kinds.index(Delta) < kinds.index(Calling) < kinds.index(CallTool)
+
+
+@pytest.mark.parametrize("name", NAMES)
+async def test_arguments_are_shown_as_far_as_they_have_come(name: str):
+    with vendor(name, [FIRST]) as standin:
+        shown = [e for e in await received(opened(standin)) if isinstance(e, Calling)]
+    assert Calling("fs_read", '{"path": "a.rs"}') in shown
+    assert Calling("fs_read", '{"path": "b.rs"}') in shown
+
+
+@pytest.mark.parametrize("name", NAMES)
+async def test_prompt_tools_and_key_reach_the_vendor(name: str):
+    with vendor(name, [Reply(Say("Hello"))]) as standin:
+        await received(opened(standin, {"max_tokens": 2000}))
+        sent = standin.requests[0]
+    text = str(sent.body)
+    assert "Be brief." in text
+    assert "Reads a file." in text
+    assert "2000" in text
+    assert any("sk-canary-7f3a" in value for value in sent.headers.values())
+    assert "sk-canary-7f3a" not in text
+
+
+async def test_anthropic_gets_its_signature_and_results_back():
+    body = await second_request("anthropic", reasoning={"effort": "low"}, max_tokens=8000)
+    asked, reply, results = body["messages"]
+    assert asked["role"] == "user"
+    assert reply["role"] == "assistant"
+    thought, said, first, second = reply["content"]
+    assert thought == {"type": "thinking", "thinking": "Two files.", "signature": SIGNED}
+    assert said["text"] == "Reading both."
+    assert (first["type"], first["id"], first["input"]) == (
+        "tool_use",
+        "call_1",
+        {"path": "a.rs"},
+    )
+    assert second["id"] == "call_2"
+    assert [(r["tool_use_id"], r["is_error"]) for r in results["content"]] == [
+        ("call_1", False),
+        ("call_2", True),
+    ]
+    assert results["content"][1]["content"][0]["text"] == "no such file"
+    assert body["thinking"]["type"] in ("enabled", "adaptive")
+
+
+async def test_anthropic_gets_redacted_reasoning_back():
+    hidden = Reply(Think("Seen.", "U0lH"), Think("", "SElEREVO", redacted=True), Say("Yes."))
+    with vendor("anthropic", [hidden, Reply(Say("."))]) as standin:
+        provider = opened(standin)
+        events = await received(provider)
+        assert Noted("reasoning", {"anthropic_redacted_thinking": "SElEREVO"}) in events
+        said = Recorded().take(events)
+        said.append(event(ChatResponse("message", "Yes.")))
+        asked = event(ChatRequest("Again"))
+        await received(provider, request(asked, *said, asked))
+        _, reply, _ = standin.requests[1].body["messages"]
+    assert reply["content"][:2] == [
+        {"type": "thinking", "thinking": "Seen.", "signature": "U0lH"},
+        {"type": "redacted_thinking", "data": "SElEREVO"},
+    ]
+
+
+async def test_openai_gets_its_items_back():
+    body = await second_request("openai")
+    items = body["input"]
+    assert [i.get("type", i.get("role")) for i in items] == [
+        "system",
+        "user",
+        "reasoning",
+        "message",
+        "function_call",
+        "function_call",
+        "function_call_output",
+        "function_call_output",
+    ]
+    _, _, thought, said, call, *_ = items
+    assert (thought["id"], thought["encrypted_content"]) == ("rs_1", SIGNED)
+    assert thought["summary"] == [{"type": "summary_text", "text": "Two files."}]
+    assert (said["id"], said["phase"]) == ("msg_1", "commentary")
+    assert (call["id"], call["call_id"]) == ("fc_call_1", "call_1")
+    assert items[-2]["output"] == "fn main() {}"
+    assert "no such file" in items[-1]["output"]
+    assert body["store"] is False
+    assert body["include"] == ["reasoning.encrypted_content"]
+
+
+async def test_openai_s_summaries_of_one_thought_are_one_text():
+    thought = Reply(Think("One.\n\nTwo.", SIGNED), Say("Yes."))
+    with vendor("openai", [thought]) as standin:
+        events = await received(opened(standin, {"reasoning": "high"}))
+        sent = standin.requests[0].body
+    assert joined(events, "reasoning") == "One.\n\nTwo."
+    noted = [e for e in events if isinstance(e, Noted)]
+    assert noted == [
+        Noted("reasoning", {"openai_item_id": "rs_1", "openai_encrypted_content": SIGNED}),
+        Noted("message", {"openai_item_id": "msg_1"}),
+    ]
+    assert sent["reasoning"].items() >= {"effort": "high", "summary": "auto"}.items()
+
+
+async def test_openai_gets_no_ids_of_a_reply_whose_reasoning_is_left_out():
+    reply = (
+        event(ChatResponse("reasoning", "Hm"), openai_item_id="rs_9"),
+        event(ChatResponse("message", "Yes."), openai_item_id="msg_9"),
+    )
+    asked = event(ChatRequest("Hello"))
+    with vendor("openai", [Reply(Say("."))]) as standin:
+        await received(opened(standin), request(asked, *reply, asked))
+        body = str(standin.requests[0].body)
+    assert "Yes." in body
+    assert "msg_9" not in body
+    assert "rs_9" not in body
+
+
+async def test_google_gets_its_signatures_back_where_they_were():
+    body = await second_request("google")
+    _, reply, results = body["contents"]
+    text, first, second = reply["parts"]
+    assert text == {"text": "Reading both.", "thoughtSignature": SIGNED}
+    assert first["functionCall"] == {"id": "call_1", "name": "fs_read", "args": {"path": "a.rs"}}
+    assert first["thoughtSignature"] == CALLED
+    assert "thoughtSignature" not in second
+    assert [r["functionResponse"]["id"] for r in results["parts"]] == ["call_1", "call_2"]
+    assert results["parts"][0]["functionResponse"]["response"] == {"return_value": "fn main() {}"}
+    assert "no such file" in str(results["parts"][1])
+
+
+async def test_a_signed_thought_goes_back_to_google():
+    thought = event(ChatResponse("reasoning", "Hm"), google_thought_signature=SIGNED)
+    asked, said = event(ChatRequest("Hello")), event(ChatResponse("message", "Yes."))
+    bare = event(ChatResponse("message", ""), google_thought_signature=CALLED)
+    with vendor("google", [Reply(Say("."))]) as standin:
+        await received(opened(standin), request(asked, thought, said, bare, asked))
+        parts = standin.requests[0].body["contents"][1]["parts"]
+    assert parts == [
+        {"text": "Hm", "thought": True, "thoughtSignature": SIGNED},
+        {"text": "Yes."},
+        {"text": "", "thoughtSignature": CALLED},
+    ]
+
+
+async def test_openrouter_gets_its_reasoning_back_as_it_came():
+    body = await second_request("openrouter")
+    reply = body["messages"][2]
+    (detail,) = reply["reasoning_details"]
+    assert (detail["type"], detail["text"]) == ("reasoning.text", "Two files.")
+    assert (detail["format"], detail["signature"]) == ("anthropic-claude-v1", SIGNED)
+    assert [c["id"] for c in reply["tool_calls"]] == ["call_1", "call_2"]
+
+
+@pytest.mark.parametrize("name", ["llamacpp", "ollama", "openrouter"])
+async def test_results_go_back_as_messages_of_tools(name: str):
+    body = await second_request(name)
+    assert [m["role"] for m in body["messages"]] == [
+        "system",
+        "user",
+        "assistant",
+        "tool",
+        "tool",
+    ]
+    assert [m["tool_call_id"] for m in body["messages"][3:]] == ["call_1", "call_2"]
+    assert "fn main() {}" in str(body["messages"][3]["content"])
+
+
+@pytest.mark.parametrize("name", NAMES)
+async def test_what_another_vendor_signed_is_not_sent(name: str):
+    secrets = {
+        "anthropic_thinking_signature": "SANTHROPIC=",
+        "anthropic_redacted_thinking": "RANTHROPIC=",
+        "google_thought_signature": "SGOOGLE=",
+        "openai_encrypted_content": "SOPENAI=",
+        "openrouter_reasoning": {"type": "reasoning.text", "signature": "SOPENROUTER="},
+    }
+    others = {k: v for k, v in secrets.items() if not k.startswith(name)}
+    asked = event(ChatRequest("Hello"))
+    reply = (
+        event(ChatResponse("reasoning", "A thought"), **others),
+        event(ChatResponse("message", "Yes."), **others),
+        asked,
+    )
+    with vendor(name, [Reply(Say("."))]) as standin:
+        await received(opened(standin), request(asked, *reply))
+        body = str(standin.requests[0].body)
+    assert "Yes." in body
+    assert "A thought" not in body
+    assert [value for value in map(str, others.values()) if value in body] == []
+    assert "SOPENROUTER" not in body
+
+
+@pytest.mark.parametrize("name", NAMES)
+async def test_nothing_of_an_inquiry_is_sent(name: str):
+    """The thread leaves them out; here they are forced in."""
+    question = InquiryRequest.from_fields(
+        {
+            "id": "call_1.q.1",
+            "source": {"source": "tool", "name": "fs_read"},
+            "question": {"text": "CANARY", "answer_type": {"type": "text"}},
+        }
+    )
+    assert question.source == InquirySource.tool("fs_read")
+    with vendor(name, [Reply(Say("."))]) as standin:
+        asked = event(ChatRequest("Hello"))
+        await received(opened(standin), request(asked, event(question), asked))
+        assert "CANARY" not in str(standin.requests[0].body)
+
+
+@pytest.mark.parametrize("name", NAMES)
+async def test_a_reply_to_a_schema_is_one_value(name: str):
+    with vendor(name, [Reply(Think("Hm", SIGNED), Say('{"answer": true}'))]) as standin:
+        asked = request(schema=SCHEMA, tool_choice="none")
+        model = "openai/gpt-5" if name == "openrouter" else ""
+        events = without_callings(await received(opened(standin, model=model), asked))
+        body = str(standin.requests[0].body)
+    assert [e for e in events if isinstance(e, Data)] == [Data({"answer": True})]
+    assert events[-2:] == [Data({"answer": True}), Finished()]
+    assert joined(events, "message") == ""
+    assert "answer" in body
+    assert "boolean" in body
+
+
+async def test_a_model_without_structured_replies_gives_data_by_a_tool():
+    called = Reply(Call("reply", {"answer": False}))
+    with vendor("openrouter", [called]) as standin:
+        asked = request(schema=SCHEMA, tool_choice="none")
+        events = await received(opened(standin, model="somebody/model"), asked)
+        body = standin.requests[0].body
+    assert events == [Data({"answer": False}), Finished()]
+    assert "reply" in [tool["function"]["name"] for tool in body["tools"]]
+
+
+@pytest.mark.parametrize("name", NAMES)
+async def test_data_of_no_form_is_a_failure(name: str):
+    with vendor(name, [Reply(Say("Certainly! The answer"))]) as standin:
+        failed, _ = await fails(opened(standin), request(schema=SCHEMA, tools=()))
+    assert failed.kind is FailureKind.BROKEN_OFF
+    assert "no data of the form" in str(failed)
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("choice", ["auto", "none", "required", "fs_read"])
+async def test_which_tool_may_be_called_is_said(name: str, choice: str):
+    tools = (TOOL, replace(TOOL, name="fs_write"))
+    with vendor(name, [Reply(Say("."))]) as standin:
+        await received(opened(standin), request(tool_choice=choice, tools=tools))
+        body = standin.requests[0].body
+    said = str(body.get("tool_choice") or body.get("toolConfig")).lower()
+    words = {"required": ("required", "any"), "auto": ("auto", "validated")}
+    assert any(word in said for word in words.get(choice, (choice,)))
+
+
+@pytest.mark.parametrize("name", NAMES)
+async def test_closing_a_reply_closes_the_connection(name: str):
+    with vendor(name, [Reply(Say("Hello there"), end="hang")]) as standin:
+        stream: Any = opened(standin).stream(request())
+        async with aclosing(stream):
+            await anext(stream)
+        assert await asyncio.to_thread(standin.left.wait, 5)
+
+
+@pytest.mark.parametrize("name", NAMES)
+async def test_cancelling_a_wait_closes_the_connection(name: str):
+    with vendor(name, [Reply(end="hang")]) as standin:
+        waiting = asyncio.create_task(received(opened(standin)))
+        assert await asyncio.to_thread(standin.asked.wait, 5)
+        waiting.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await waiting
+        assert await asyncio.to_thread(standin.left.wait, 5)
+
+
+async def test_a_model_in_openai_s_way_may_leave_out_the_cipher():
+    with vendor("openai", [Reply(Think("Hm"), Say("Yes."))]) as standin:
+        events = await received(opened(standin))
+    assert Noted("reasoning", {"openai_item_id": "rs_1"}) in events

@@ -1,0 +1,151 @@
+"""What a reply leaves on record, and what of it goes back to the provider."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from jpweb.agent.ports import Calling, CallTool, Data, Delta, Finished, Noted
+from jpweb.agent.reply import Reply
+from jpweb.agent.scribe import Scribe
+from jpweb.agent.turn import TurnEnd, run_turn
+from jpweb.stream.events import ChatRequest, ChatResponse, ToolCallRequest, ToolCallResponse
+from tests.agent.doubles import ListDisplay, ListRecorder, QueueProvider, Stage, asks, clock
+
+DONE = (Delta("message", "Done."), Finished())
+SIGNED = {"anthropic_signature": "abc"}
+
+
+async def recorded(*steps) -> Any:
+    """Return kinds and metadata of what these pieces leave on record."""
+    recorder = ListRecorder()
+    reply = Reply(Scribe(recorder, clock), ListDisplay())
+    for step in steps:
+        await reply.take(step)
+    await reply.flush()
+    return [(event.kind, dict(event.metadata)) for event in recorder.events]
+
+
+def said(variant, content, **metadata) -> Any:
+    return (ChatResponse(variant, content), metadata)
+
+
+async def test_a_note_ends_the_text_before_it_and_stands_beside_it():
+    assert await recorded(
+        Delta("reasoning", "Hm"), Delta("reasoning", "."), Noted("reasoning", SIGNED)
+    ) == [said("reasoning", "Hm.", **SIGNED)]
+
+
+async def test_text_after_a_note_is_another_event_though_of_the_same_variant():
+    assert await recorded(
+        Delta("reasoning", "One."),
+        Noted("reasoning", SIGNED),
+        Delta("reasoning", "Two."),
+        Delta("message", "Three."),
+    ) == [
+        said("reasoning", "One.", **SIGNED),
+        said("reasoning", "Two."),
+        said("message", "Three."),
+    ]
+
+
+@pytest.mark.parametrize("variant", ["reasoning", "message"])
+async def test_a_note_without_text_has_an_empty_event_to_itself(variant):
+    noted = Noted(variant, {"redacted": "xyz"})
+    assert await recorded(noted) == [said(variant, "", redacted="xyz")]
+    assert await recorded(Delta("message", "Before."), noted, Delta("message", "After.")) == (
+        [said("message", "Before."), said("reasoning", "", redacted="xyz")]
+        if variant == "reasoning"
+        else [said("message", "Before.", redacted="xyz")]
+    ) + [said("message", "After.")]
+
+
+async def test_an_empty_note_without_text_leaves_nothing():
+    assert await recorded(Noted("reasoning", {}), Delta("message", "")) == []
+
+
+async def test_a_call_keeps_what_the_provider_wants_back_with_it():
+    call = CallTool("c1", "tool", {"x": 1}, {"thought": "t"})
+    assert await recorded(Delta("message", "First."), call) == [
+        said("message", "First."),
+        (ToolCallRequest("c1", "tool", {"x": 1}), {"thought": "t"}),
+    ]
+
+
+@pytest.mark.parametrize("value", [{"a": [1, None]}, [], None, "text", 0])
+async def test_structured_data_are_a_response_of_their_own(value):
+    assert await recorded(Delta("reasoning", "Hm."), Data(value)) == [
+        said("reasoning", "Hm."),
+        said("data", value),
+    ]
+
+
+async def test_a_call_that_is_still_coming_is_shown_and_not_recorded():
+    recorder, display = ListRecorder(), ListDisplay()
+    reply = Reply(Scribe(recorder, clock), display)
+    await reply.take(Delta("message", "I "))
+    await reply.take(Calling("tool", '{"x"'))
+    await reply.take(Delta("message", "call."))
+    await reply.flush()
+    assert display.shown == [
+        ("message", "I "),
+        ("tool_call", 'tool {"x"'),
+        ("message", "I call."),
+    ]
+    assert recorder.kinds == [ChatResponse("message", "I call.")]
+
+
+@pytest.mark.parametrize(
+    ("event", "begun"),
+    [
+        (Delta("message", "x"), True),
+        (Delta("message", ""), False),
+        (Delta("reasoning", ""), False),
+        (Calling("tool", "{"), False),
+        (CallTool("c1", "tool", {}), True),
+        (Noted("reasoning", {"redacted": "x"}), True),
+        (Data(None), True),
+    ],
+)
+async def test_a_reply_has_begun_once_something_of_it_will_be_on_record(event, begun):
+    reply = Reply(Scribe(ListRecorder(), clock), ListDisplay())
+    assert not reply.begun
+    await reply.take(event)
+    assert reply.begun is begun
+    await reply.take(Calling("tool", "{"))
+    assert reply.begun is begun
+
+
+variants = st.sampled_from(["message", "reasoning"])
+
+
+@given(st.lists(st.builds(Delta, variants, st.text(max_size=3))))
+async def test_however_text_is_cut_the_same_text_is_recorded(deltas):
+    kinds = [kind for kind, _ in await recorded(*deltas)]
+    for variant in ("message", "reasoning"):
+        whole = "".join(delta.text for delta in deltas if delta.variant == variant)
+        assert "".join(kind.content for kind in kinds if kind.variant == variant) == whole
+    assert all(kind.content for kind in kinds)
+
+
+async def test_what_the_provider_wants_back_comes_with_the_next_request():
+    first = [
+        Noted("reasoning", {"redacted": "xyz"}),
+        Delta("reasoning", "Hm."),
+        Noted("reasoning", SIGNED),
+        CallTool("c1", "tool", {}, {"thought": "t"}),
+        Finished(),
+    ]
+    stage = Stage(QueueProvider([first, DONE]), (asks(),))
+    assert await run_turn(stage.ports, "Go.", None, stage.stop, stage.setup) is TurnEnd.COMPLETE
+    sent = [(e.kind, dict(e.metadata)) for e in stage.provider.requests[1].parts.events]
+    assert sent == [
+        (ChatRequest("Go."), {}),
+        said("reasoning", "", redacted="xyz"),
+        said("reasoning", "Hm.", **SIGNED),
+        (ToolCallRequest("c1", "tool", {}), {"thought": "t"}),
+        (ToolCallResponse("c1", "done", is_error=False), {}),
+    ]

@@ -1,0 +1,156 @@
+"""Restart and respond, said to a turn wherever it is. Calls alone: ``calls/test_interrupts``."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import pytest
+
+from jpweb.agent.calls import texts
+from jpweb.agent.outcome import Success
+from jpweb.agent.ports import CallTool, Delta, Finished
+from jpweb.agent.stopping import Respond, Restart, Stop
+from jpweb.agent.turn import TurnEnd, run_turn
+from jpweb.stream.events import ChatRequest, ChatResponse, ToolCallRequest, TurnStart
+from tests.agent.doubles import CONFIRM, QueueProvider, Stage, StubTool, asks, never, others, until
+
+DONE = (Delta("message", "Done."), Finished())
+SAID = Respond("Leave it.", "Alice")
+TOLD = ChatRequest("Leave it.", author="Alice")
+
+
+async def interrupted(stage, ready, *said) -> Any:
+    running = asyncio.create_task(run_turn(stage.ports, "Go.", None, stage.stop, stage.setup))
+    await until(ready)
+    for what in said:
+        stage.stop.say(what)
+    end = await running
+    assert not others()
+    return end
+
+
+def half(*steps) -> Any:
+    """Return a stage whose first reply hangs after these steps."""
+    steps = steps or (Delta("message", "Half a"),)
+    return Stage(QueueProvider([[*steps, asyncio.Event()], DONE]), (asks(),))
+
+
+async def test_what_is_said_to_a_reply_follows_its_partial_text_in_the_same_turn():
+    stage = half()
+    assert await interrupted(stage, lambda: stage.display.shown, SAID) is TurnEnd.COMPLETE
+    assert stage.recorder.kinds == [
+        TurnStart(),
+        ChatRequest("Go."),
+        ChatResponse("message", "Half a"),
+        TOLD,
+        ChatResponse("message", "Done."),
+    ]
+    assert [e.kind for e in stage.provider.requests[1].parts.events] == stage.recorder.kinds[1:4]
+    assert stage.provider.closed == 2
+
+
+@pytest.mark.parametrize("said", [Respond(), Restart()])
+async def test_a_reply_that_is_interrupted_without_words_is_gone_on_with(said):
+    stage = half()
+    assert await interrupted(stage, lambda: stage.display.shown, said) is TurnEnd.COMPLETE
+    assert stage.recorder.kinds[2:] == [
+        ChatResponse("message", "Half a"),
+        ChatResponse("message", "Done."),
+    ]
+    assert stage.stop.pending is None
+
+
+async def test_a_call_of_an_interrupted_reply_reads_what_was_said_and_is_not_run():
+    stage = half(CallTool("c1", "tool", {}))
+    await interrupted(stage, lambda: stage.recorder.of(ToolCallRequest), SAID)
+    assert stage.recorder.results == [("c1", texts.responded("Leave it."), False)]
+    assert stage.recorder.of(ChatRequest) == [ChatRequest("Go.")]
+    assert len(stage.provider.requests) == 2
+
+
+async def test_the_calls_of_a_reply_that_is_restarted_are_run():
+    stage = half(CallTool("c1", "tool", {}))
+    end = await interrupted(stage, lambda: stage.recorder.of(ToolCallRequest), Restart())
+    assert end is TurnEnd.COMPLETE
+    assert stage.recorder.results == [("c1", "done", False)]
+
+
+@pytest.mark.parametrize(
+    ("said", "end"),
+    [
+        ([SAID, Stop()], TurnEnd.STOPPED),
+        ([Stop(), SAID], TurnEnd.STOPPED),
+        ([Stop(), Restart()], TurnEnd.STOPPED),
+        ([Restart(), SAID], TurnEnd.COMPLETE),
+        ([SAID, Restart()], TurnEnd.COMPLETE),
+    ],
+)
+async def test_a_stop_beats_a_response_and_a_response_a_restart(said, end):
+    stage = half()
+    assert await interrupted(stage, lambda: stage.display.shown, *said) is end
+    assert (TOLD in stage.recorder.kinds) == (end is TurnEnd.COMPLETE)
+
+
+async def test_what_is_said_while_calls_run_is_told_once():
+    provider = QueueProvider([[CallTool("c1", "tool", {}), Finished()], DONE])
+    stage = Stage(provider, (asks(CONFIRM),), [never()])
+    assert await interrupted(stage, lambda: stage.prompter.asked, SAID) is TurnEnd.COMPLETE
+    assert stage.recorder.results == [("c1", texts.responded("Leave it."), False)]
+    assert stage.recorder.of(ChatRequest) == [ChatRequest("Go.")]
+
+
+async def test_what_is_said_when_every_call_has_its_result_is_told_nevertheless():
+    def run(arguments, answers) -> Any:
+        stage.stop.say(SAID)
+        return Success("result")
+
+    provider = QueueProvider([[CallTool("c1", "tool", {}), Finished()], DONE])
+    stage = Stage(provider, (StubTool("tool", run),))
+    assert await run_turn(stage.ports, "Go.", None, stage.stop, stage.setup) is TurnEnd.COMPLETE
+    assert stage.recorder.results == [("c1", "result", False)]
+    assert stage.recorder.kinds[-2:] == [TOLD, ChatResponse("message", "Done.")]
+
+
+def saying(stage, kind, *said) -> None:
+    """Say that each time an event of the kind has just been recorded, once for each."""
+    left, record = list(said), stage.recorder.record
+
+    async def record_and_say(*events) -> None:
+        await record(*events)
+        if isinstance(events[0].kind, kind) and left:
+            stage.stop.say(left.pop(0))
+
+    stage.recorder.record = record_and_say
+
+
+async def test_what_is_said_as_the_reply_ends_makes_another_cycle():
+    stage = Stage(QueueProvider([DONE, DONE]))
+    saying(stage, ChatResponse, SAID)
+    assert await run_turn(stage.ports, "Go.", None, stage.stop, stage.setup) is TurnEnd.COMPLETE
+    assert stage.recorder.kinds[2:] == [
+        ChatResponse("message", "Done."),
+        TOLD,
+        ChatResponse("message", "Done."),
+    ]
+
+
+@pytest.mark.parametrize("said", [Respond(), Restart(), Stop()])
+async def test_without_words_a_complete_reply_completes_the_turn(said):
+    stage = Stage(QueueProvider([DONE]))
+    saying(stage, ChatResponse, said)
+    assert await run_turn(stage.ports, "Go.", None, stage.stop, stage.setup) is TurnEnd.COMPLETE
+
+
+async def test_a_turn_that_is_restarted_without_end_is_ended_by_its_limit():
+    replies = [[Delta("message", f"{n}"), Delta("message", "!")] for n in range(3)]
+    stage = Stage(QueueProvider(replies), cycle_limit=3)
+    shown = stage.display.partial
+
+    async def partial(variant, text) -> None:
+        await shown(variant, text)
+        stage.stop.say(Restart())
+
+    stage.display.partial = partial  # type: ignore[method-assign]
+    end = await run_turn(stage.ports, "Go.", None, stage.stop, stage.setup)
+    assert end is TurnEnd.CYCLE_LIMIT

@@ -1,0 +1,167 @@
+"""A provider that fails: when the same is asked again, and after what pause."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from jpweb.agent.config import RequestConfig
+from jpweb.agent.errors import PASSING, FailureKind, ProviderFailed
+from jpweb.agent.ports import Calling, CallTool, Data, Delta, Finished, Noted
+from jpweb.agent.stopping import Respond, Restart, Stop
+from jpweb.agent.turn import TurnEnd, TurnPorts, run_turn
+from jpweb.stream.events import ChatRequest, ChatResponse
+from tests.agent.doubles import QueueProvider, Stage, asks, never, others, until
+
+DONE = (Delta("message", "Done."), Finished())
+
+
+def failing(kind=FailureKind.RATE_LIMIT, after=None) -> Any:
+    return ProviderFailed("Overloaded.", kind, after)
+
+
+async def run(stage) -> Any:
+    return await run_turn(stage.ports, "Go.", None, stage.stop, stage.setup)
+
+
+@pytest.mark.parametrize("kind", FailureKind)
+@pytest.mark.parametrize("before", [[], [Calling("tool", "{")], [Delta("message", "")]])
+async def test_what_may_pass_is_asked_again_while_nothing_has_come(kind, before):
+    stage = Stage(QueueProvider([[*before, failing(kind)], DONE]))
+    if kind in PASSING:
+        assert await run(stage) is TurnEnd.COMPLETE
+        assert stage.pauses == [1.0]
+        first, second = stage.provider.requests
+        assert first == second
+    else:
+        with pytest.raises(ProviderFailed, match="Overloaded"):
+            await run(stage)
+        assert stage.pauses == []
+    assert stage.provider.closed == len(stage.provider.requests)
+
+
+@pytest.mark.parametrize(
+    "come",
+    [
+        Delta("message", "Half a"),
+        Delta("reasoning", "Hm."),
+        Noted("reasoning", {"redacted": "x"}),
+        CallTool("c1", "tool", {}),
+        Data({"a": 1}),
+    ],
+)
+async def test_after_something_has_come_nothing_is_asked_again(come):
+    stage = Stage(QueueProvider([[come, failing()], DONE]), (asks(),))
+    with pytest.raises(ProviderFailed, match="Overloaded"):
+        await run(stage)
+    assert len(stage.provider.requests) == 1
+    assert len(stage.recorder.events) == 3
+    assert stage.pauses == []
+
+
+async def test_a_reply_that_breaks_off_before_its_beginning_is_asked_for_again():
+    stage = Stage(QueueProvider([[], DONE]))
+    assert await run(stage) is TurnEnd.COMPLETE
+    assert stage.pauses == [1.0]
+
+
+async def test_pauses_double_up_to_the_longest_and_after_the_last_the_failure_stands():
+    request = RequestConfig(max_retries=4, base_backoff=2.0, max_backoff=10.0)
+    stage = Stage(QueueProvider([[failing()]] * 5), request=request)
+    with pytest.raises(ProviderFailed, match="Overloaded"):
+        await run(stage)
+    assert stage.pauses == [2.0, 4.0, 8.0, 10.0]
+    assert len(stage.provider.requests) == 5
+
+
+async def test_without_retries_the_first_failure_stands():
+    stage = Stage(QueueProvider([[failing()], DONE]), request=RequestConfig(max_retries=0))
+    with pytest.raises(ProviderFailed):
+        await run(stage)
+    assert stage.pauses == []
+
+
+@pytest.mark.parametrize("advised", [0.0, 0.5, 60.0])
+async def test_the_providers_advice_comes_before_our_own_pause(advised):
+    stage = Stage(QueueProvider([[failing(after=advised)], DONE]))
+    assert await run(stage) is TurnEnd.COMPLETE
+    assert stage.pauses == [advised]
+
+
+async def test_a_pause_that_is_longer_than_the_longest_is_not_begun():
+    stage = Stage(QueueProvider([[failing(after=60.5)], DONE]))
+    with pytest.raises(ProviderFailed, match="Overloaded") as caught:
+        await run(stage)
+    assert caught.value.retry_after == 60.5
+    assert stage.pauses == []
+
+
+async def test_retries_are_counted_for_each_cycle():
+    calling = [CallTool("c1", "tool", {}), Finished()]
+    replies = [[failing()], calling, [failing()], DONE]
+    stage = Stage(QueueProvider(replies), (asks(),), request=RequestConfig(max_retries=1))
+    assert await run(stage) is TurnEnd.COMPLETE
+    assert stage.pauses == [1.0, 1.0]
+
+
+async def paused(said) -> tuple[Any, Any]:
+    """Interrupt the first of endless pauses; return the stage and how the turn ended."""
+    stage = Stage(QueueProvider([[failing()], DONE]))
+    begun = asyncio.Event()
+
+    async def pause(seconds) -> None:
+        begun.set()
+        await never()
+
+    stage.ports = replace(stage.ports, pause=pause)
+    running = asyncio.create_task(run(stage))
+    await begun.wait()
+    stage.stop.say(said)
+    end = await running
+    assert not others()
+    return stage, end
+
+
+async def test_a_stop_ends_a_pause_and_the_turn():
+    stage, end = await paused(Stop())
+    assert end is TurnEnd.STOPPED
+    assert len(stage.provider.requests) == 1
+    assert len(stage.recorder.events) == 2
+
+
+async def test_what_is_said_in_a_pause_is_sent_with_the_next_request():
+    stage, end = await paused(Respond("Try this.", "Alice"))
+    assert end is TurnEnd.COMPLETE
+    assert stage.recorder.kinds[2:] == [
+        ChatRequest("Try this.", author="Alice"),
+        ChatResponse("message", "Done."),
+    ]
+    assert stage.provider.requests[1].parts.events[-1].kind.content == "Try this."
+
+
+@pytest.mark.parametrize("said", [Restart(), Respond()])
+async def test_a_pause_may_be_cut_short(said):
+    stage, end = await paused(said)
+    assert end is TurnEnd.COMPLETE
+    assert stage.recorder.kinds[2:] == [ChatResponse("message", "Done.")]
+
+
+async def test_a_cancellation_ends_a_pause():
+    stage = Stage(QueueProvider([[failing()], DONE]))
+    stage.ports = replace(stage.ports, pause=lambda _: never())
+    running = asyncio.create_task(run(stage))
+    await until(lambda: stage.provider.closed)
+    running.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await running
+    assert not others()
+
+
+def test_pauses_are_real_unless_told_otherwise():
+    ports = Stage(QueueProvider([])).ports
+    assert TurnPorts(ports.provider, ports.prompter, ports.recorder, ports.display).pause is (
+        asyncio.sleep
+    )

@@ -1,0 +1,72 @@
+"""Local tools of a few lines, and what it takes to run them."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from jpweb.agent.config import Command, Local, ToolConfig
+from jpweb.agent.outcome import Outcome, Question
+from jpweb.agent.ports import Answer, Declined
+from jpweb.agent.tools.local import Limits, LocalTool, Place
+
+PARAMETERS = {"type": "object", "properties": {}}
+BRIEF = Limits(seconds=20.0, grace=0.2)
+
+
+def config(command: Command, **more: Any) -> ToolConfig:
+    return ToolConfig("probe", "", PARAMETERS, source=Local("inner", command), **more)
+
+
+def python(code: str, *args: str) -> Command:
+    """A tool in Python; its arguments are templates, its code is none."""
+    return Command(sys.executable, ("-c", "{% raw %}" + code + "{% endraw %}", *args))
+
+
+def shell(text: str, *args: str) -> Command:
+    return by_shell("{% raw %}" + text + "{% endraw %}", *args)
+
+
+def by_shell(program: str, *args: str) -> Command:
+    return Command(program, args, shell=True)  # noqa: S604  no call of a shell
+
+
+async def nobody(question: Question) -> Answer | Declined:
+    raise AssertionError("a local tool asks by its output")
+
+
+async def run(
+    command: Command, root: Path, arguments: Any = None, answers: Any = None, **more: Any
+) -> Outcome:
+    limits = more.pop("limits", BRIEF)
+    tool = LocalTool(config(command, **more), Place(root, "otvo8", "jp-c1"), limits)
+    return await tool.execute(arguments or {}, answers or {}, nobody)
+
+
+def announce(pid: str = "$$") -> str:
+    """Shell code that says its process id where ``pids`` reads it."""
+    return f"echo {pid} > pid.part && mv pid.part pid"
+
+
+def gone(pid: int) -> bool:
+    """Tell whether the process has ended; nobody need have taken note of it."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "Z"
+    except OSError:
+        return True
+
+
+async def until(holds: Callable[[], object], seconds: float = 20) -> None:
+    """Look again until it holds: other processes send no signals here."""
+    async with asyncio.timeout(seconds):
+        while not holds():  # noqa: ASYNC110  another process has no event to set
+            await asyncio.sleep(0.01)
+
+
+async def announced(root: Path) -> list[int]:
+    """Wait for the process ids that a tool writes to a file ``pid``."""
+    await until((root / "pid").exists)
+    return [int(word) for word in (root / "pid").read_text().split()]

@@ -1,0 +1,26 @@
+from __future__ import annotations
+
+import stat
+
+from jpweb.agent.tools.local.private import private_file
+
+
+def test_the_file_is_this_users_alone_and_goes_with_the_block():
+    with private_file("ä") as path:
+        assert path.read_text(encoding="utf-8") == "ä"
+        assert stat.S_IMODE(path.stat().st_mode) == 0o600
+        assert stat.S_IMODE(path.parent.stat().st_mode) == 0o700
+    assert not path.parent.exists()
+
+
+def test_without_a_folder_in_memory_the_usual_one_is_taken(tmp_path):
+    with private_file("x", tmp_path / "none") as path:
+        assert path.read_text() == "x"
+    with private_file("x", tmp_path) as path:
+        assert path.parent.parent == tmp_path
+
+
+def test_a_file_that_the_tool_has_removed_is_no_matter():
+    with private_file("x") as path:
+        path.unlink()
+        path.parent.rmdir()

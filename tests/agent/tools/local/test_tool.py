@@ -1,0 +1,264 @@
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from jpweb.agent.config import Command, Mcp, ToolConfig
+from jpweb.agent.outcome import Failed, NeedsInput, Question, SecretAnswer, Success
+from jpweb.agent.tools.local import Limits, LocalTool, Place, shown
+from jpweb.stream.answers import Boolean
+from tests.agent.tools.local.commands import (
+    announced,
+    by_shell,
+    config,
+    gone,
+    python,
+    run,
+    shell,
+    until,
+)
+
+CANARY = 'correct-"horse"-battery'
+WATCH = """
+import json, os, sys, time
+path = os.environ["JPWEB_CONTEXT"]
+answers = json.load(open(path))["tool"]["answers"]
+secret = answers["pass"]
+me = f"/proc/{os.getpid()}"
+print(json.dumps({
+    "file": {key: len(str(value)) if key == "pass" else value for key, value in answers.items()},
+    "argv": sys.argv[1],
+    "leaks": [name for name in ("cmdline", "environ")
+              if secret.encode() in open(f"{me}/{name}", "rb").read()],
+    "mode": oct(os.stat(path).st_mode & 0o777),
+    "folder": oct(os.stat(os.path.dirname(path)).st_mode & 0o777),
+    "path": path,
+    "stdin": sys.stdin.read(),
+}))
+"""
+
+
+def named(path: str) -> tuple[Path, Any]:
+    return Path(path), json.loads(Path(path).read_text())
+
+
+async def test_a_shell_tool_gets_its_arguments_in_the_workspace_and_answers_as_text(tmp_path):
+    command = by_shell("pwd; echo {{ context.workspace_id }}")
+    assert await run(command, tmp_path) == Success(f"{tmp_path}\notvo8\n")
+    command = by_shell("printf '%s|'", "{{tool.arguments.text}}", "$HOME")
+    assert await run(command, tmp_path, {"text": "a 'b' $c"}) == Success("a 'b' $c|$HOME|")
+
+
+async def test_the_context_is_jps(tmp_path):
+    command = python("import sys; print(sys.argv[1], sys.argv[2])", "{{tool}}", "{{context}}")
+    outcome = await run(
+        command, tmp_path, {"a": [1, None]}, {"q": True}, options={"o": 1}, access={"fs": []}
+    )
+    tool = '{"name":"inner","arguments":{"a":[1,null]},"answers":{"q":true},"options":{"o":1}}'
+    context = (
+        f'{{"action":"run","root":"{tmp_path}","access":{{"fs":[]}},"workspace_id":"otvo8",'
+        '"conversation_id":"jp-c1"}'
+    )
+    assert outcome == Success(f"{tool} {context}\n")
+
+
+async def test_a_tool_asks_and_gets_the_answer_when_it_is_run_again(tmp_path):
+    asking = """
+import json, sys
+told = json.loads(sys.argv[1])
+if "sure" in told["answers"]:
+    print(json.dumps({"type": "success", "content": str(told["answers"]["sure"])}))
+else:
+    question = {"id": "sure", "text": "Sure?", "answer_type": "Boolean"}
+    print(json.dumps({"type": "needs_input", "question": question}))
+"""
+    command = python(asking, "{{tool}}")
+    assert await run(command, tmp_path) == NeedsInput(Question("sure", "Sure?", Boolean()))
+    assert await run(command, tmp_path, {}, {"sure": False}) == Success("False")
+
+
+async def test_a_secret_answer_is_in_the_private_file_and_nowhere_else(tmp_path):
+    answers = {"pass": SecretAnswer(CANARY), "sure": True}
+    outcome = await run(python(WATCH, "{{tool}}"), tmp_path, {}, answers)
+    assert isinstance(outcome, Success)
+    seen: dict[str, Any] = json.loads(outcome.content)
+    assert seen["file"] == {"pass": len(CANARY), "sure": True}
+    assert json.loads(seen["argv"])["answers"] == {"sure": True}
+    assert seen["leaks"] == []
+    assert (seen["mode"], seen["folder"], seen["stdin"]) == ("0o600", "0o700", "")
+    assert not Path(seen["path"]).parent.exists()
+
+
+async def test_the_answer_that_the_tool_reads_is_the_one_that_was_given(tmp_path):
+    code = (
+        "import json, os, sys; answers = json.load(open(os.environ['JPWEB_CONTEXT']))"
+        "['tool']['answers']; sys.exit(answers != {'pass': 'correct-\"horse\"-battery'})"
+    )
+    assert await run(python(code), tmp_path, {}, {"pass": SecretAnswer(CANARY)}) == Success("")
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "print('it is', secret)",
+        "print(json.dumps({'type': 'success', 'content': 'it is ' + secret}))",
+        "print(json.dumps({'type': 'error', 'message': secret, 'trace': [secret],"
+        " 'transient': True}))",
+        "print(secret); print(secret, file=sys.stderr); sys.exit(3)",
+        "print(json.dumps({'type': 'needs_input', 'question': {'id': 'q', 'text': secret,"
+        " 'answer_type': 'Text', 'context': secret}}))",
+    ],
+)
+async def test_a_secret_that_a_tool_repeats_is_taken_out(tmp_path, code):
+    head = (
+        "import json, os, sys; secret = json.load(open(os.environ['JPWEB_CONTEXT']))"
+        "['tool']['answers']['pass']; "
+    )
+    outcome = await run(python(head + code), tmp_path, {}, {"pass": SecretAnswer(CANARY)})
+    assert "horse" not in repr(outcome)
+    assert "[redacted]" in repr(outcome)
+
+
+async def test_jpwebs_own_settings_are_not_handed_on(tmp_path, monkeypatch):
+    monkeypatch.setenv("JPWEB_SECRET_KEY", "k")
+    monkeypatch.setenv("DATABASE_URL", "d")
+    monkeypatch.setenv("EDITOR", "ed")
+    outcome = await run(shell('echo "$JPWEB_SECRET_KEY$DATABASE_URL$EDITOR"'), tmp_path)
+    assert outcome == Success("ed\n")
+
+
+@pytest.mark.parametrize(
+    ("command", "says"),
+    [
+        (Command("no-such-program"), "no-such-program: No such file or directory"),
+        (Command("{{ broken"), "its command is wrong: syntax error"),
+        (Command("{{ no.such }}"), "its command is wrong: undefined value"),
+        (
+            Command("{% for a in range(9999) %}{% for b in range(9999) %}{% endfor %}{% endfor %}"),
+            "ran out of fuel",
+        ),
+        (Command("true", ("a\0b",)), "embedded null byte"),
+    ],
+)
+async def test_a_command_that_cannot_be_started_says_why(tmp_path, command, says):
+    outcome = await run(command, tmp_path)
+    assert isinstance(outcome, Failed)
+    assert outcome.message.startswith("probe could not be started: ")
+    assert says in outcome.message
+
+
+async def test_a_folder_that_is_gone_is_named(tmp_path):
+    outcome = await run(Command("true"), tmp_path / "away")
+    assert outcome == Failed(
+        f"probe could not be started: {tmp_path}/away: No such file or directory."
+    )
+
+
+async def test_a_tool_that_takes_too_long_is_ended_with_all_its_children(tmp_path):
+    stubborn = shell(
+        "trap '' TERM; sh -c 'trap \"\" TERM; while :; do sleep 60; done' & "
+        "echo $$ $! > part; mv part pid; while :; do sleep 60; done"
+    )
+    outcome = await run(stubborn, tmp_path, limits=Limits(seconds=1.0, grace=0.1))
+    assert outcome == Failed(
+        "probe was ended because it had run for 1 seconds. Retry only with less for it to do."
+    )
+    for pid in await announced(tmp_path):
+        await until(partial(gone, pid))
+
+
+async def test_a_tool_that_obeys_is_not_killed_before_it_has_put_things_in_order(tmp_path):
+    tidy = shell("trap 'echo tidy > done; exit' TERM; echo $$ > pid; while :; do sleep 0.01; done")
+    assert isinstance(await run(tidy, tmp_path, limits=Limits(1.0, 20.0)), Failed)
+    assert (tmp_path / "done").read_text() == "tidy\n"
+
+
+async def test_a_cancelled_call_leaves_no_process_and_no_file(tmp_path):
+    command = shell(
+        'echo "$JPWEB_CONTEXT" > where; sleep 600 & echo $$ $! > part; mv part pid; wait'
+    )
+    call = asyncio.create_task(run(command, tmp_path, {}, {"pass": SecretAnswer(CANARY)}))
+    pids = await announced(tmp_path)
+    where, context = named((tmp_path / "where").read_text().strip())
+    assert len(pids) == 2
+    assert context["tool"]["answers"] == {"pass": CANARY}
+    call.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await call
+    for pid in pids:
+        await until(partial(gone, pid))
+    assert not where.parent.exists()
+
+
+async def test_a_second_cancellation_kills_at_once(tmp_path):
+    command = shell(
+        "trap 'echo $$ > told' TERM; echo $$ > part; mv part pid; while :; do sleep 0.01; done"
+    )
+    limits = Limits(seconds=60.0, grace=60.0)
+    call = asyncio.create_task(run(command, tmp_path, limits=limits))
+    (pid,) = await announced(tmp_path)
+    call.cancel()
+    await until((tmp_path / "told").exists)
+    call.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await call
+    await until(lambda: gone(pid))
+
+
+async def test_endless_output_is_cut_and_the_tool_ended(tmp_path):
+    command = shell("echo $$ > part; mv part pid; exec yes")
+    outcome = await run(command, tmp_path, limits=Limits(60.0, 0.1, stdout=1000))
+    assert outcome == Failed(
+        "probe was ended because its output is longer than 1000 bytes. "
+        "Retry only in a way that returns less."
+    )
+    (pid,) = await announced(tmp_path)
+    await until(lambda: gone(pid))
+
+
+async def test_of_stderr_the_end_is_kept(tmp_path):
+    code = "import sys; sys.stderr.write('a' * 100000 + 'end'); sys.exit(1)"
+    outcome = await run(python(code), tmp_path, limits=Limits(60.0, 5.0, stderr=5))
+    assert isinstance(outcome, Failed)
+    assert json.loads(outcome.message)["stderr"] == "aaend"
+
+
+async def test_what_a_tool_leaves_running_does_not_hold_its_result(tmp_path):
+    command = shell("sleep 600 & echo $! > part; mv part pid; echo done")
+    assert await run(command, tmp_path, limits=Limits(60.0, 0.1)) == Success("done\n")
+    (pid,) = await announced(tmp_path)
+    assert not gone(pid)
+    os.kill(pid, 9)
+
+
+async def test_a_formatter_shows_the_arguments(tmp_path):
+    place = Place(tmp_path, "otvo8", "jp-c1")
+    formatter = Command("echo", ("{{context.action}}", "{{tool.name}}", "{{tool.arguments.a}}"))
+    plain = ToolConfig("probe", "", {}, source=Mcp("s", "t"))
+    with_one = ToolConfig("probe", "", {}, source=Mcp("s", "t"), formatter=formatter)
+    assert await shown(plain, place, {"a": 1}) is None
+    assert await shown(with_one, place, {"a": 1}) == "format_arguments probe 1\n"
+
+
+@pytest.mark.parametrize(
+    "formatter", [Command("false"), Command("no-such-program"), Command("{{ broken")]
+)
+async def test_a_formatter_that_fails_shows_nothing(tmp_path, formatter):
+    tool = config(Command("true"), formatter=formatter)
+    assert await shown(tool, Place(tmp_path, "w", "c"), {}) is None
+
+
+async def test_a_formatter_that_takes_too_long_shows_nothing(tmp_path):
+    tool = config(Command("true"), formatter=Command("sleep", ("60",)))
+    assert await shown(tool, Place(tmp_path, "w", "c"), {}, Limits(0.1, 0.1)) is None
+
+
+def test_only_a_local_tool_is_one(tmp_path):
+    with pytest.raises(TypeError, match="probe is not a local tool"):
+        LocalTool(ToolConfig("probe", "", {}), Place(tmp_path, "w", "c"))

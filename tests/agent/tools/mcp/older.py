@@ -1,0 +1,72 @@
+"""An MCP server of before 2026, without an SDK: ``python older.py FOLDER [VERSION]``.
+
+Its one kind of tool asks what its arguments say, one form after another, and returns the replies.
+"""
+
+from __future__ import annotations
+
+import itertools
+import json
+import sys
+import threading
+from pathlib import Path
+from typing import Any
+
+folder, version = Path(sys.argv[1]), (sys.argv[2:] or ["2025-11-25"])[0]
+writing = threading.Lock()
+numbers = itertools.count(1)
+replies: dict[str, tuple[threading.Event, list[Any]]] = {}
+
+
+def send(**message: Any) -> None:
+    with writing:
+        print(json.dumps({"jsonrpc": "2.0", **message}), flush=True)
+
+
+def request(method: str, params: dict[str, Any]) -> Any:
+    number = f"q{next(numbers)}"
+    replies[number] = threading.Event(), []
+    send(id=number, method=method, params=params)
+    replies[number][0].wait()
+    return replies[number][1][0]
+
+
+def call(number: int, name: str, arguments: dict[str, Any]) -> None:
+    said = [request("elicitation/create", form) for form in arguments.get("forms", [])]
+    if name == "hang":
+        (folder / "hanging").touch()
+        return
+    text = json.dumps([reply.get("result") or "error" for reply in said])
+    send(id=number, result={"content": [{"type": "text", "text": text}]})
+
+
+def page(cursor: str | None) -> dict[str, Any]:
+    names, more = (["ask"], {"nextCursor": "2"}) if cursor is None else (["hang"], {})
+    return {"tools": [{"name": name, "inputSchema": {"type": "object"}} for name in names], **more}
+
+
+def handle(message: dict[str, Any]) -> None:
+    number, params = message.get("id"), message.get("params") or {}
+    match message.get("method"):
+        case "initialize":
+            info = {"name": "older", "version": "1"}
+            result = {"protocolVersion": version, "capabilities": {"tools": {}}, "serverInfo": info}
+            send(id=number, result=result)
+        case "tools/list":
+            send(id=number, result=page(params.get("cursor")))
+        case "tools/call":
+            given = (number, params["name"], params.get("arguments") or {})
+            threading.Thread(target=call, args=given, daemon=True).start()
+        case "notifications/cancelled":
+            (folder / "cancelled").touch()
+        case None:
+            replies[str(number)][1].append(message)
+            replies[str(number)][0].set()
+        case _:
+            if number is not None:
+                send(id=number, error={"code": -32601, "message": "no such method"})
+
+
+if __name__ == "__main__":
+    for line in sys.stdin:
+        handle(json.loads(line))

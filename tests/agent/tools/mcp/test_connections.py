@@ -1,0 +1,140 @@
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import sys
+from pathlib import Path
+
+import pytest
+
+from jpweb.agent.config import McpServer, ToolConfig
+from jpweb.agent.errors import ToolUnavailable
+from jpweb.agent.outcome import Failed, Success
+from jpweb.agent.tools.mcp import connected
+from tests.agent.tools.local.commands import gone, until
+from tests.agent.tools.mcp.serving import call, declared, over_http, stdio
+
+
+async def test_a_server_that_is_a_command_lists_its_tools_and_is_called(tmp_path):
+    async with connected([stdio()], tmp_path) as connections:
+        assert connections.unavailable == {}
+        config = connections.tool_config(declared("add"))
+        assert config.description == "Adds."
+        assert config.parameters["properties"]["b"]["default"] == 2
+        assert await call(connections, "add", {"a": 1}) == Success("3")
+
+
+async def test_a_server_that_is_an_address_is_called_with_its_headers(tmp_path, http_url):
+    server = McpServer("probe", url=http_url, headers={"X-Probe": "1"})
+    async with connected([server], tmp_path) as connections:
+        assert await call(connections, "add", {"a": 1, "b": 5}) == Success("6")
+
+
+async def test_a_server_gets_the_variables_that_are_named_and_no_others(tmp_path, monkeypatch):
+    monkeypatch.setenv("NAMED", "n")
+    monkeypatch.setenv("JPWEB_SECRET_KEY", "k")
+    server = stdio(variables=("NAMED", "ABSENT"))
+    async with connected([server], tmp_path) as connections:
+        assert await call(connections, "settings", {"name": "NAMED"}) == Success("n")
+        assert await call(connections, "settings", {"name": "ABSENT"}) == Success("unset")
+        assert await call(connections, "settings", {"name": "JPWEB_SECRET_KEY"}) == Success("unset")
+        assert await call(connections, "settings", {"name": "PATH"}) != Success("unset")
+
+
+@pytest.mark.parametrize(
+    ("server", "says"),
+    [
+        (McpServer("bad"), "there is no program in its configuration"),
+        (McpServer("bad", "no-such-program"), "there is no program no-such-program"),
+        (McpServer("bad", "./no/such"), "there is no program ./no/such"),
+        (stdio("broken", name="bad"), "it said: it is broken"),
+        (McpServer("bad", url="http://127.0.0.1:9/mcp"), "connect"),
+        (stdio(name="bad", checksum="0" * 64), "allows only 0000000000000000"),
+    ],
+)
+async def test_a_server_that_does_not_start_makes_its_own_tools_unavailable(tmp_path, server, says):
+    async with connected([server, stdio()], tmp_path) as connections:
+        assert says in connections.unavailable["bad"]
+        with pytest.raises(ToolUnavailable, match="the MCP server bad is not available: "):
+            connections.tool(declared("add", "bad"))
+        assert await call(connections, "add", {"a": 1}) == Success("3")
+
+
+async def test_a_server_that_does_not_answer_in_time_is_unavailable(tmp_path):
+    server = stdio("silent", name="bad")
+    async with connected([server], tmp_path, start_seconds=0.5) as connections:
+        assert connections.unavailable == {"bad": "it did not answer within 0.5 seconds"}
+
+
+async def test_a_program_with_the_right_checksum_is_started_from_the_workspace(tmp_path):
+    program = tmp_path / "start"
+    program.write_text(f'#!/bin/sh\nexec {sys.executable} "$@"\n')
+    program.chmod(0o700)
+    checksum = hashlib.sha256(program.read_bytes()).hexdigest().upper()
+    server = McpServer("probe", "./start", stdio().arguments, checksum=checksum)
+    async with connected([server], tmp_path) as connections:
+        assert connections.unavailable == {}
+
+
+@pytest.mark.parametrize(
+    ("tool", "says"),
+    [
+        (declared("add", "other"), "no MCP server other is configured"),
+        (declared("none"), "the MCP server probe has no tool none"),
+        (ToolConfig("own", "", {}), "own is not a tool of an MCP server"),
+    ],
+)
+async def test_a_tool_that_no_server_offers_is_unavailable(tmp_path, tool, says):
+    async with connected([stdio()], tmp_path) as connections:
+        with pytest.raises(ToolUnavailable, match=says):
+            connections.tool_config(tool)
+
+
+async def test_the_listing_is_read_page_by_page(tmp_path):
+    server = stdio(str(tmp_path), file=str(Path(__file__).with_name("older.py")))
+    async with connected([server], tmp_path) as connections:
+        assert connections.tool_config(declared("hang")).parameters["properties"] == {}
+
+
+async def test_servers_end_with_the_block_and_calls_then_fail(tmp_path):
+    async with connected([stdio(variables=("X",))], tmp_path) as connections:
+        tool = connections.tool(declared("add"))
+    outcome = await tool.execute({"a": 1}, {}, None)  # type: ignore[arg-type]  # it asks nothing
+    assert outcome == Failed("The call to the MCP server probe failed: it is no longer connected")
+
+
+async def test_a_server_that_ends_in_the_middle_fails_its_calls_alone(tmp_path):
+    async with connected([stdio(), stdio(name="other")], tmp_path) as connections:
+        for _ in range(2):
+            outcome = await call(connections, "end")
+            assert isinstance(outcome, Failed)
+            assert outcome.message.startswith("The call to the MCP server probe failed: ")
+        other = connections.tool(declared("add", "other"))
+        assert await other.execute({"a": 1}, {}, None) == Success("3")  # type: ignore[arg-type]  # it asks nothing
+
+
+async def test_an_address_that_ends_in_the_middle_fails_its_calls(tmp_path):
+    with over_http() as url:
+        async with connected([McpServer("probe", url=url)], tmp_path) as connections:
+            for _ in range(2):
+                assert isinstance(await call(connections, "end"), Failed)
+
+
+@pytest.mark.parametrize("argument", ["stdio", "silent"])
+async def test_a_cancelled_turn_leaves_no_server(tmp_path, argument):
+    program = tmp_path / "start"
+    program.write_text(f'#!/bin/sh\necho $$ > part; mv part pid\nexec {sys.executable} "$@"\n')
+    program.chmod(0o700)
+    server = McpServer("probe", str(program), stdio(argument).arguments)
+
+    async def turn() -> None:
+        async with connected([server], tmp_path):
+            await asyncio.Event().wait()
+
+    task = asyncio.create_task(turn())
+    await until((tmp_path / "pid").exists)
+    pid = int((tmp_path / "pid").read_text())
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    assert gone(pid)

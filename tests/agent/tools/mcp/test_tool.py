@@ -1,0 +1,225 @@
+from __future__ import annotations
+
+import asyncio
+import json
+from typing import Any
+
+import pytest
+
+from jpweb.agent.config import McpServer
+from jpweb.agent.outcome import Failed, Question, Success
+from jpweb.agent.ports import Answer
+from jpweb.agent.tools.mcp import Patience, connected
+from jpweb.agent.tools.mcp.tool import Clock
+from jpweb.stream.answers import Boolean
+from jpweb.stream.inquiry import AnswerReusePolicy, CancellationReason
+from tests.agent.tools.local.commands import until
+from tests.agent.tools.mcp.serving import OLDER, Person, call, stdio
+
+OK = {"type": "object", "properties": {"ok": {"type": "boolean"}}, "required": ["ok"]}
+PASS = {"type": "object", "properties": {"word": {"type": "string", "format": "password"}}}
+
+
+def older(folder, *version) -> Any:
+    return stdio(str(folder), *version, file=OLDER)
+
+
+def form(message="Sure?", schema=None) -> Any:
+    return {"message": message, "requestedSchema": schema or OK}
+
+
+@pytest.fixture(params=["stdio", "http"])
+def server(request):
+    if request.param == "stdio":
+        return stdio()
+    return McpServer("probe", url=request.getfixturevalue("http_url"))
+
+
+async def test_texts_are_joined_and_the_rest_is_dropped(tmp_path, server):
+    async with connected([server], tmp_path) as connections:
+        assert await call(connections, "parts") == Success("one\n\nfrom a file\n\ntwo")
+
+
+async def test_an_error_of_the_tool_is_a_failure(tmp_path, server):
+    async with connected([server], tmp_path) as connections:
+        outcome = await call(connections, "fail", {"why": "no luck"})
+        assert isinstance(outcome, Failed)
+        assert "no luck" in outcome.message
+
+
+async def test_a_result_that_is_too_long_is_refused(tmp_path):
+    async with connected([stdio()], tmp_path, patience=Patience(output=10)) as connections:
+        assert await call(connections, "much", {"size": 10}) == Success("x" * 10)
+        assert await call(connections, "much", {"size": 11}) == Failed(
+            "The result of the MCP server probe is longer than 10 characters. "
+            "Retry only in a way that returns less."
+        )
+        failed = await call(connections, "fail", {"why": "no luck"})
+        assert isinstance(failed, Failed)
+        assert "longer than 10" in failed.message
+
+
+@pytest.mark.parametrize(("answer", "text"), [(True, "a: True"), (False, "a: False")])
+async def test_what_a_server_asks_is_put_as_a_question(tmp_path, server, answer, text):
+    person = Person(answer)
+    async with connected([server], tmp_path) as connections:
+        assert await call(connections, "remove", {"what": "a"}, person) == Success(text)
+    assert person.asked == [
+        Question(
+            "ok",
+            "Really?",
+            Boolean(),
+            context="Remove a?",
+            exclusive=True,
+            persistence=AnswerReusePolicy.NONE,
+        )
+    ]
+
+
+async def test_calls_that_run_at_once_are_asked_each_for_its_own(tmp_path, server):
+    both = asyncio.Barrier(2)
+
+    def person(expected) -> Any:
+        async def ask(question):
+            await both.wait()
+            assert question.context == f"Remove {expected}?"
+            return Answer(expected == "a")
+
+        return ask
+
+    async with connected([server], tmp_path) as connections:
+        outcomes = await asyncio.gather(
+            *(call(connections, "remove", {"what": each}, person(each)) for each in "ab")
+        )
+    assert outcomes == [Success("a: True"), Success("b: False")]
+
+
+async def test_calls_to_an_older_server_take_turns_so_that_questions_find_their_call(tmp_path):
+    first, second = Person(True), Person(False)
+    async with connected([older(tmp_path)], tmp_path) as connections:
+        outcomes = await asyncio.gather(
+            call(connections, "ask", {"forms": [form("1"), form("1")]}, Person(True, True)),
+            call(connections, "ask", {"forms": [form("2")]}, second),
+        )
+        assert await call(connections, "ask", {"forms": [form()]}, first) == Success(
+            '[{"action": "accept", "content": {"ok": true}}]'
+        )
+    assert [len(json.loads(outcome.content)) for outcome in outcomes] == [2, 1]
+    assert [question.context for question in second.asked] == ["2"]
+
+
+async def test_a_server_too_old_to_ask_takes_calls_at_once(tmp_path):
+    async with connected([older(tmp_path, "2025-03-26")], tmp_path) as connections:
+        hanging = asyncio.create_task(call(connections, "hang"))
+        await until((tmp_path / "hanging").exists)
+        assert await call(connections, "ask") == Success("[]")
+        hanging.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await hanging
+
+
+@pytest.mark.parametrize(
+    ("answers", "reply"),
+    [
+        ([CancellationReason.USER], {"action": "decline"}),
+        ([CancellationReason.EXPIRED], {"action": "cancel"}),
+    ],
+)
+async def test_a_declined_question_declines_the_form(tmp_path, answers, reply):
+    async with connected([older(tmp_path)], tmp_path) as connections:
+        outcome = await call(connections, "ask", {"forms": [form()]}, Person(*answers))
+    assert json.loads(outcome.content) == [reply]
+
+
+async def test_what_cannot_be_asked_is_declined(tmp_path):
+    address = {"mode": "url", "message": "m", "url": "https://example.org", "elicitationId": "1"}
+    nested = form(schema={"type": "object", "properties": {"a": {"type": "object"}}})
+    async with connected([older(tmp_path)], tmp_path) as connections:
+        outcome = await call(connections, "ask", {"forms": [address, nested]})
+    assert json.loads(outcome.content) == [{"action": "decline"}] * 2
+
+
+async def test_ids_of_repeated_questions_differ(tmp_path):
+    person = Person(True, True)
+    async with connected([older(tmp_path)], tmp_path) as connections:
+        await call(connections, "ask", {"forms": [form(), form()]}, person)
+    assert [question.id for question in person.asked] == ["ok", "ok_2"]
+
+
+async def test_a_secret_that_the_server_repeats_is_taken_out(tmp_path):
+    async with connected([older(tmp_path)], tmp_path) as connections:
+        outcome = await call(
+            connections, "ask", {"forms": [form(schema=PASS)]}, Person("correct horse")
+        )
+    assert json.loads(outcome.content) == [{"action": "accept", "content": {"word": "[redacted]"}}]
+
+
+async def test_what_the_question_fails_by_is_raised_and_ends_the_call(tmp_path, server):
+    class Broken(RuntimeError):
+        pass
+
+    async def ask(question):
+        raise Broken
+
+    async with connected([server], tmp_path) as connections:
+        with pytest.raises(Broken):
+            await call(connections, "remove", {"what": "a"}, ask)
+        assert await call(connections, "add", {"a": 1}) == Success("3")
+
+
+async def test_a_cancelled_call_tells_the_server(tmp_path, server):
+    async with connected([server], tmp_path) as connections:
+        running = asyncio.create_task(call(connections, "wait", {"folder": str(tmp_path)}))
+        await until((tmp_path / "waiting").exists)
+        running.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await running
+        await until((tmp_path / "cancelled").exists)
+
+
+async def test_a_call_that_is_cancelled_while_it_asks_withdraws_the_question(tmp_path):
+    asking, withdrawn = asyncio.Event(), asyncio.Event()
+
+    async def ask(question):
+        asking.set()
+        try:
+            await asyncio.Event().wait()
+        finally:
+            withdrawn.set()
+
+    async with connected([older(tmp_path)], tmp_path) as connections:
+        running = asyncio.create_task(call(connections, "ask", {"forms": [form()]}, ask))
+        await asking.wait()
+        running.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await running
+        await withdrawn.wait()
+        await until((tmp_path / "cancelled").exists)
+        assert await call(connections, "ask") == Success("[]")
+
+
+async def test_a_call_that_takes_too_long_is_given_up(tmp_path):
+    async with connected([stdio()], tmp_path, patience=Patience(seconds=0.5)) as connections:
+        assert await call(connections, "wait", {"folder": str(tmp_path)}) == Failed(
+            "The MCP server probe did not answer within 0.5 seconds. "
+            "Retry only with less for it to do."
+        )
+        await until((tmp_path / "cancelled").exists)
+
+
+async def test_the_time_that_people_take_is_not_counted(tmp_path):
+    async def ask(question):
+        await asyncio.sleep(1)  # longer than the call may take by itself
+        return Answer(True)
+
+    async with connected([older(tmp_path)], tmp_path, patience=Patience(0.5)) as connections:
+        outcome = await call(connections, "ask", {"forms": [form()]}, ask)
+    assert isinstance(outcome, Success)
+
+
+async def test_a_clock_that_has_run_out_stays_so():
+    clock = Clock(0.01)
+    with pytest.raises(TimeoutError):
+        async with clock:
+            await asyncio.Event().wait()
+    clock.pause(True)

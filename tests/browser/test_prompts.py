@@ -1,0 +1,212 @@
+"""Permission and delivery prompts of a run that another process left in the database.
+
+The row is all that a page needs, so the cards can be seen without a model that calls a tool.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from playwright.sync_api import Locator, Page, expect
+
+from tests.browser.pages import Home, Visit, connected, staying, waiting
+from tests.browser.test_accessibility import check
+from tests.machine.browsing import PHONE
+from tests.machine.serving import ROOT
+
+pytestmark = pytest.mark.browser
+
+RUN = ("run", {"described": "local vault tool", "arguments": {"path": "a.md"}})
+RESULT = ("deliver", {"content": "All done.", "is_error": False})
+ERROR = ("deliver", {"content": "It broke.", "is_error": True})
+SEED = """
+import json, sys, django
+django.setup()
+from jpweb.store import accounts, conversations, prompts, runs
+from jpweb.store.models import Workspace
+from jpweb.store.terms import RunState
+me, home = accounts.first_owner(), Workspace.objects.get(name="Demo")
+talk = conversations.begin(home, "Seeded", me.pk)
+run = runs.begin(talk.pk, me.pk, "scripted", "elsewhere")
+for number, (kind, shown) in enumerate(json.loads(sys.argv[1])):
+    prompts.ask(talk.pk, kind, f"call_{number}", "vault", {"edit": False} | shown)
+print(run.pk, talk.pk)
+"""
+END = """
+import sys, django
+django.setup()
+from jpweb.store import runs
+from jpweb.store.models import Run
+from jpweb.stream.inquiry import CancellationReason
+run = Run.objects.get(pk=sys.argv[1])
+runs.close(run, CancellationReason.LOST)
+runs.end(run.pk, "stopped")
+"""
+
+
+class Seeds:
+    """Conversations whose runs no process executes."""
+
+    def __init__(self, home: Home) -> None:
+        self._home = home
+        self._runs: list[str] = []
+
+    def __call__(self, *asked: tuple[str, dict[str, Any]]) -> str:
+        """Return the path of a new conversation in which these prompts wait."""
+        run, talk = self._run(SEED, json.dumps(asked)).split()
+        self._runs.append(run)
+        return f"/conversations/{talk}"
+
+    def end(self) -> None:
+        for run in self._runs:
+            self._run(END, run)
+
+    def _run(self, code: str, argument: str) -> str:
+        env = os.environ | {
+            "JPWEB_DATA": str(self._home.server.data),
+            "DJANGO_SETTINGS_MODULE": "jpweb.settings",
+        }
+        command = [sys.executable, "-c", code, argument]
+        done = subprocess.run(
+            command, check=False, cwd=ROOT, env=env, capture_output=True, text=True, timeout=60
+        )
+        assert done.returncode == 0, done.stderr
+        return done.stdout
+
+
+@pytest.fixture
+def seeds(home: Home) -> Iterator[Seeds]:
+    made = Seeds(home)
+    yield made
+    made.end()
+
+
+def prompt(page: Page, kind: str) -> Locator:
+    """Return the one open card of a kind of prompt."""
+    found = page.locator(f".card[data-outcome=open][data-prompt-kind={kind}]")
+    expect(found).to_have_count(1)
+    return found
+
+
+def settled(page: Page) -> Locator:
+    return page.locator(".card.settled[data-kind=prompt]")
+
+
+def test_a_decision_reaches_every_page_without_a_reload(visit: Visit, seeds: Seeds):
+    page = visit.open(seeds(RUN))
+    desk, phone = visit.open("/questions"), visit.open("/questions", size=PHONE)
+    for each in (page, desk, phone):
+        connected(each)
+        expect(prompt(each, "run")).to_contain_text("Run the local vault tool?")
+        expect(waiting(each)).to_have_attribute("data-count", "1")
+    with staying(page), staying(desk), staying(phone):
+        prompt(phone, "run").get_by_role("button", name="Run once").click()
+        for each in (page, desk, phone):
+            expect(settled(each)).to_contain_text("Allowed to run")
+            expect(settled(each)).to_contain_text("by Owner")
+            expect(waiting(each)).to_have_attribute("data-count", "0")
+    page.reload()
+    expect(page.locator(".card")).to_have_count(0)
+
+
+def test_each_button_does_what_it_says_by_mouse(visit: Visit, seeds: Seeds):
+    for name, said in (
+        ("Run for the rest of this turn", "Allowed to run, for the rest of the turn"),
+        ("Skip", "Skipped"),
+        ("Skip for the rest of this turn", "Skipped, for the rest of the turn"),
+    ):
+        page = visit.open(seeds(RUN))
+        prompt(page, "run").get_by_role("button", name=name, exact=True).click()
+        expect(settled(page)).to_contain_text(said)
+    for name, said in (("Deliver", "Delivered"), ("Withhold", "Withheld")):
+        page = visit.open(seeds(RESULT))
+        prompt(page, "deliver").get_by_role("button", name=name).click()
+        expect(settled(page)).to_contain_text(said)
+
+
+def test_enter_in_the_reason_skips_and_runs_nothing(visit: Visit, seeds: Seeds):
+    page = visit.open(seeds(RUN))
+    prompt(page, "run").get_by_label("Why not?").fill("Not this file")
+    page.keyboard.press("Enter")
+    expect(settled(page)).to_contain_text("Skipped")
+    expect(settled(page)).to_contain_text("Not this file")
+
+
+def test_arguments_are_edited_and_what_is_wrong_with_them_is_said(visit: Visit, seeds: Seeds):
+    visit.pages.forgive("status of 422")
+    page = visit.open(seeds(RUN))
+    card = prompt(page, "run")
+    card.get_by_text("Edit the arguments").click()
+    field = card.get_by_label("What stands here is what runs")
+    field.fill('{"path": ')
+    field.press("Control+Enter")
+    expect(card.get_by_role("alert")).to_contain_text("not valid JSON")
+    expect(field).to_have_value('{"path": ')
+    check(page)
+    field.fill('{"path": "b.md"}')
+    card.get_by_role("button", name="Run once").click()
+    expect(settled(page)).to_contain_text("Allowed to run, edited")
+
+
+def test_what_somebody_edits_is_given_back_when_another_decides(visit: Visit, seeds: Seeds):
+    path = seeds(RESULT)
+    page, other = visit.open(path), visit.open(path)
+    connected(page)
+    card = prompt(page, "deliver")
+    card.get_by_text("Edit the result").click()
+    card.get_by_label("What stands here goes to the model").fill("Half a thought")
+    prompt(other, "deliver").get_by_role("button", name="Deliver").click()
+    expect(settled(page).get_by_label("What you typed, to copy")).to_have_value("Half a thought")
+
+
+def test_a_key_pressed_twice_runs_nothing(visit: Visit, seeds: Seeds):
+    """After a decision the focus goes to the next card as a whole, and to no button of it."""
+    page = visit.open(seeds(RESULT, RUN))
+    connected(page)
+    prompt(page, "deliver").get_by_role("button", name="Deliver").focus()
+    page.keyboard.press("Enter")
+    expect(prompt(page, "run")).to_be_focused()
+    page.keyboard.press("Enter")
+    page.keyboard.press("Control+Enter")
+    expect(settled(page)).to_have_count(1)
+    prompt(page, "run")
+
+
+def test_the_places_in_the_queue_follow(visit: Visit, seeds: Seeds):
+    page = visit.open(seeds(RUN, RESULT))
+    connected(page)
+    expect(prompt(page, "deliver").locator(".position")).to_have_text("2 of 2")
+    prompt(page, "run").get_by_role("button", name="Skip", exact=True).click()
+    expect(prompt(page, "deliver").locator(".position")).to_have_text("")
+
+
+def test_the_cards_bar_nobody(visit: Visit, seeds: Seeds):
+    wanted = {"edit": True}
+    page = visit.open(seeds(RUN, (ERROR[0], ERROR[1] | wanted), (RUN[0], RUN[1] | wanted)))
+    check(page)
+    page.goto(f"{visit.server.url}/questions")
+    check(page)
+    page.locator(".card").first.get_by_role("button", name="Run once").click()
+    expect(settled(page)).to_have_count(1)
+    check(page)
+
+
+def test_without_scripts_the_forms_decide(visit: Visit, seeds: Seeds):
+    visit.pages.forgive("status of 422")
+    page = visit.open(seeds(RUN), javascript=False)
+    card = prompt(page, "run")
+    card.get_by_text("Edit the arguments").click()
+    card.get_by_label("What stands here is what runs").fill("{")
+    card.get_by_role("button", name="Run once").click()
+    alone = prompt(page, "run")
+    expect(alone.get_by_role("alert")).to_contain_text("not valid JSON")
+    alone.get_by_label("What stands here is what runs").fill("{}")
+    alone.get_by_role("button", name="Run once").click()
+    page.wait_for_url("**/conversations/*")
+    expect(page.locator(".card")).to_have_count(0)

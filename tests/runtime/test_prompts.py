@@ -1,0 +1,315 @@
+"""Permission and delivery prompts, from the call that waits to the person who decides."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Coroutine
+from typing import Any
+
+import pytest
+
+from jpweb.agent.ports import (
+    Delivered,
+    DeliverPrompt,
+    Permitted,
+    RunPrompt,
+    Skipped,
+    Withheld,
+)
+from jpweb.runtime import announce, desk, prompts
+from jpweb.runtime.crossing import in_store
+from jpweb.runtime.prompter import BrowserPrompter
+from jpweb.runtime.prompts import Verdict
+from jpweb.store import prompts as rows
+from jpweb.store import runs
+from jpweb.store.errors import AlreadyDecided, UnknownPrompt
+from jpweb.store.inquiries import Decider
+from jpweb.store.models import Prompt, Run
+from jpweb.store.terms import PromptKind
+from jpweb.stream.errors import Unfit
+from jpweb.stream.inquiry import CancellationReason
+from tests.runtime.playing import Scene, done, ear, eventually
+from tests.store import making
+from tests.store.making import decider
+
+ARGUMENTS = {"path": "a.md", "lines": [1, 2.5, True, None], "deep": {"ü": "ß"}}
+RUN = RunPrompt("call_1", "vault", "local vault tool", ARGUMENTS)
+RESULT = DeliverPrompt("call_1", "vault", "one\r\ntwo", is_error=False)
+FAILED = DeliverPrompt("call_1", "vault", "It broke.", is_error=True)
+ALLOW, REFUSE = Verdict(True), Verdict(False)
+
+
+async def begun(scene: Scene) -> Run:
+    return await in_store(making.running, scene.talk, scene.ada)
+
+
+def prompter(scene: Scene) -> BrowserPrompter:
+    return BrowserPrompter(scene.talk.pk, lambda: Decider("system"))
+
+
+async def waits(call: Coroutine[Any, Any, Any]) -> tuple[asyncio.Task[Any], Prompt]:
+    """Start a call; return once its prompt is there and it waits for it."""
+    task = asyncio.create_task(call)
+
+    async def row() -> Prompt | None:
+        found: Prompt | None = await in_store(Prompt.objects.filter(state="open").first)
+        return found if found is not None and found.pk in prompts.bell.waiting else None
+
+    return task, await eventually(row)
+
+
+async def asked(scene: Scene, prompt: RunPrompt | DeliverPrompt) -> tuple[Any, Prompt]:
+    await begun(scene)
+    ask = prompter(scene).permit if isinstance(prompt, RunPrompt) else prompter(scene).deliver
+    return await waits(ask(prompt))  # type: ignore[arg-type]  # each gets its own kind
+
+
+def as_sent(text: str) -> str:
+    """Return a text as browsers send what stands in a field."""
+    return text.replace("\r\n", "\n").replace("\r", "\n").replace("\n", "\r\n")
+
+
+@pytest.mark.parametrize(
+    ("verdict", "comes"),
+    [
+        (ALLOW, Permitted(ARGUMENTS)),
+        (Verdict(True, remember=True), Permitted(ARGUMENTS, remember=True)),
+        (Verdict(True, text='{"path": "b.md"}'), Permitted({"path": "b.md"})),
+        (Verdict(True, text=" {}\r\n"), Permitted({})),
+        (REFUSE, Skipped()),
+        (Verdict(False, reason=" Not\r\nthis \0one "), Skipped("Not\nthis one")),
+        (Verdict(False, remember=True), Skipped(remember=True)),
+    ],
+)
+async def test_the_call_gets_what_the_person_decides(scene: Scene, verdict: Verdict, comes: Any):
+    call, row = await asked(scene, RUN)
+    settled = await prompts.decide(row.pk, verdict, decider(scene.eve))
+    assert await done(call) == comes
+    assert (settled.state, settled.decider_name) == ("decided", "Eve")
+
+
+@pytest.mark.parametrize(
+    ("prompt", "verdict", "comes"),
+    [
+        (RESULT, ALLOW, Delivered()),
+        (RESULT, Verdict(True, text="one\r\ntwo"), Delivered()),
+        (RESULT, Verdict(True, text="one\r\n2\r\n"), Delivered("one\n2\n")),
+        (RESULT, Verdict(True, text=""), Delivered()),
+        (RESULT, REFUSE, Withheld()),
+        (FAILED, ALLOW, Delivered()),
+        (FAILED, Verdict(True, text=""), Delivered()),
+        (FAILED, Verdict(True, text="It broke."), Delivered("It broke.")),
+        (FAILED, REFUSE, Withheld()),
+    ],
+)
+async def test_the_model_gets_what_the_person_lets_through(
+    scene: Scene, prompt: DeliverPrompt, verdict: Verdict, comes: Any
+):
+    call, row = await asked(scene, prompt)
+    await prompts.decide(row.pk, verdict, decider(scene.eve))
+    assert await done(call) == comes
+
+
+@pytest.mark.parametrize("remember", [True, False])
+async def test_arguments_that_come_back_as_they_were_are_not_edited(scene: Scene, remember: bool):
+    call, row = await asked(scene, RUN)
+    text = as_sent(prompts.editable_text(row))
+    await prompts.decide(row.pk, Verdict(True, remember, text), decider(scene.ada))
+    given = await done(call)
+    assert given == Permitted(ARGUMENTS, remember)
+    assert given.arguments is ARGUMENTS
+
+
+async def test_arguments_that_no_database_takes_reach_the_tool_as_they_are(scene: Scene):
+    prompt = RunPrompt("call_1", "vault", "local vault tool", {"text": "a\0b"})
+    call, row = await asked(scene, prompt)
+    text = as_sent(prompts.editable_text(row))
+    await prompts.decide(row.pk, Verdict(True, text=text), decider(scene.ada))
+    assert await done(call) == Permitted({"text": "a\0b"})
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("", "not valid JSON: expecting value, in line 1, column 1"),
+        ('{\r\n"a": }', "in line 2"),
+        ("[1]", "must be a JSON object"),
+        ("null", "must be a JSON object"),
+        ('{"a": NaN}', "NaN is no JSON"),
+        ('{"a": "\\u0000"}', "no database takes"),
+        ('{"a": "\\ud800"}', "no database takes"),
+        ("[" * 100_000, "nested too deeply"),
+    ],
+)
+async def test_arguments_that_cannot_be_used_change_nothing(scene: Scene, text: str, why: str):
+    call, row = await asked(scene, RUN)
+    with pytest.raises(Unfit, match=why.replace("(", "\\(")):
+        await prompts.decide(row.pk, Verdict(True, text=text), decider(scene.ada))
+    assert (await in_store(rows.get, row.pk)).state == "open"
+    await prompts.decide(row.pk, REFUSE, decider(scene.ada))
+    await done(call)
+
+
+async def test_a_backslash_is_no_nul(scene: Scene):
+    call, row = await asked(scene, RUN)
+    verdict = Verdict(True, text=r'{"pattern": "\\u0000"}')
+    await prompts.decide(row.pk, verdict, decider(scene.ada))
+    assert await done(call) == Permitted({"pattern": r"\u0000"})
+
+
+async def test_edited_arguments_are_never_remembered(scene: Scene):
+    call, row = await asked(scene, RUN)
+    with pytest.raises(Unfit, match="Edited arguments run once"):
+        await prompts.decide(row.pk, Verdict(True, remember=True, text="{}"), decider(scene.ada))
+    await prompts.decide(row.pk, REFUSE, decider(scene.ada))
+    await done(call)
+
+
+async def test_a_result_with_a_nul_is_refused_in_words(scene: Scene):
+    call, row = await asked(scene, RESULT)
+    with pytest.raises(Unfit, match="NUL"):
+        await prompts.decide(row.pk, Verdict(True, text="a\0"), decider(scene.ada))
+    await prompts.decide(row.pk, REFUSE, decider(scene.ada))
+    await done(call)
+
+
+async def test_of_many_decisions_at_once_one_wins(scene: Scene):
+    call, row = await asked(scene, RUN)
+    tries = [prompts.decide(row.pk, ALLOW, decider(scene.ada)) for _ in range(6)]
+    tries += [prompts.decide(row.pk, REFUSE, decider(scene.eve)) for _ in range(6)]
+    results = await asyncio.gather(*tries, return_exceptions=True)
+    won = [result for result in results if isinstance(result, Prompt)]
+    lost = [result for result in results if isinstance(result, AlreadyDecided)]
+    assert (len(won), len(lost)) == (1, 11)
+    name = won[0].decider_name
+    assert {late.prompt.decider_name for late in lost} == {name}
+    assert await done(call) == (Permitted(ARGUMENTS) if name == "Ada" else Skipped())
+
+
+async def test_a_prompt_that_is_not_there_cannot_be_decided(scene: Scene):
+    with pytest.raises(UnknownPrompt):
+        await prompts.decide(10**9, ALLOW, decider(scene.ada))
+
+
+PUT: list[tuple[RunPrompt | DeliverPrompt, Any]] = [(RUN, Skipped()), (RESULT, Withheld())]
+
+
+@pytest.mark.parametrize(("prompt", "comes"), PUT)
+async def test_what_is_put_away_lets_nothing_through(
+    scene: Scene, prompt: RunPrompt | DeliverPrompt, comes: Any
+):
+    call, row = await asked(scene, prompt)
+    async with ear(announce.workspace_group(scene.home.pk)) as answering:
+        await prompter(scene).put_away(prompt)
+        assert await answering() == {"type": "questions.changed"}
+    assert await done(call) == comes
+    assert (await in_store(rows.get, row.pk)).state == "withdrawn"
+    with pytest.raises(AlreadyDecided):
+        await prompts.decide(row.pk, ALLOW, decider(scene.ada))
+
+
+@pytest.mark.parametrize(("prompt", "comes"), PUT)
+async def test_what_the_end_of_the_run_withdraws_lets_nothing_through(
+    scene: Scene, prompt: RunPrompt | DeliverPrompt, comes: Any, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(desk, "LOOK_AGAIN", 0.01)
+    call, row = await asked(scene, prompt)
+    run = await in_store(Run.objects.get, pk=row.run_id)
+    await in_store(runs.close, run, CancellationReason.LOST)
+    assert await done(call) == comes
+
+
+async def test_putting_away_what_is_decided_changes_nothing(scene: Scene):
+    call, row = await asked(scene, RUN)
+    await prompts.decide(row.pk, ALLOW, decider(scene.ada))
+    await prompter(scene).put_away(RUN)
+    assert await done(call) == Permitted(ARGUMENTS)
+    assert (await in_store(rows.get, row.pk)).state == "decided"
+
+
+async def test_what_is_decided_while_it_is_put_away_stands(
+    scene: Scene, monkeypatch: pytest.MonkeyPatch
+):
+    call, row = await asked(scene, RUN)
+    real: Callable[[int], Prompt] = rows.withdraw
+
+    def second(key: int) -> Prompt:
+        rows.decide(key, {"allow": True}, decider(scene.ada))
+        return real(key)
+
+    monkeypatch.setattr(rows, "withdraw", second)
+    await prompter(scene).put_away(RUN)
+    prompts.bell.ring(row.pk)
+    assert await done(call) == Permitted(ARGUMENTS)
+
+
+@pytest.mark.parametrize(("prompt", "comes"), PUT)
+async def test_without_a_run_nothing_is_asked_and_nothing_let_through(
+    scene: Scene, prompt: Any, comes: Any
+):
+    mine = prompter(scene)
+    ask: Any = mine.permit if isinstance(prompt, RunPrompt) else mine.deliver
+    assert await done(asyncio.create_task(ask(prompt))) == comes
+    await mine.put_away(prompt)
+    assert await in_store(Prompt.objects.count) == 0
+
+
+async def test_asking_and_deciding_tell_those_who_may_answer(scene: Scene):
+    await begun(scene)
+    async with ear(announce.workspace_group(scene.home.pk)) as answering:
+        call, row = await waits(prompter(scene).permit(RUN))
+        assert await answering() == {"type": "questions.changed"}
+        await prompts.decide(row.pk, ALLOW, decider(scene.ada))
+        assert await answering() == {"type": "questions.changed"}
+        assert await answering() is None
+    await done(call)
+
+
+async def test_a_lost_wake_up_costs_a_delay_alone(scene: Scene, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(desk, "LOOK_AGAIN", 0.01)
+    call, row = await asked(scene, RUN)
+    await in_store(rows.decide, row.pk, {"allow": True}, decider(scene.ada))  # another process
+    assert await done(call) == Permitted(ARGUMENTS)
+
+
+async def test_a_wake_up_needs_no_look(scene: Scene, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(desk, "LOOK_AGAIN", 3600)
+    call, row = await asked(scene, RUN)
+    await prompts.decide(row.pk, ALLOW, decider(scene.ada))
+    assert await done(call) == Permitted(ARGUMENTS)
+
+
+async def test_nothing_of_a_prompt_stands_in_the_journal(scene: Scene):
+    await begun(scene)
+    before = await scene.elements()
+    call, row = await waits(prompter(scene).permit(RUN))
+    await prompts.decide(row.pk, Verdict(False, reason="No"), decider(scene.ada))
+    await done(call)
+    assert await scene.elements() == before
+
+
+@pytest.mark.parametrize(
+    ("prompt", "verdict", "typed"),
+    [
+        (RUN, Verdict(False, reason="Because"), "Because"),
+        (RUN, Verdict(True), ""),
+        (RUN, Verdict(True, text='{"path": "b"}'), '{"path": "b"}'),
+        (RUN, Verdict(True, text="{"), "{"),
+        (RESULT, Verdict(True, text="one\r\ntwo"), ""),
+        (RESULT, Verdict(True, text="three"), "three"),
+    ],
+)
+async def test_who_comes_second_gets_back_what_they_typed(
+    scene: Scene, prompt: RunPrompt | DeliverPrompt, verdict: Verdict, typed: str
+):
+    call, row = await asked(scene, prompt)
+    assert prompts.typed(row, verdict) == typed
+    settled = await prompts.decide(row.pk, REFUSE, decider(scene.ada))
+    assert prompts.typed(settled, verdict) == (verdict.text or verdict.reason)
+    await done(call)
+
+
+def test_an_error_is_not_offered_to_be_edited():
+    error = Prompt(kind=PromptKind.DELIVER, shown={"content": "It broke.", "is_error": True})
+    fine = Prompt(kind=PromptKind.DELIVER, shown={"content": "Fine.", "is_error": False})
+    assert (prompts.editable_text(error), prompts.editable_text(fine)) == ("", "Fine.")

@@ -1,0 +1,126 @@
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
+
+from jpweb.store import prompts, runs
+from jpweb.store.errors import AlreadyDecided, UnknownPrompt
+from jpweb.store.models import Prompt, Run
+from jpweb.store.terms import PromptKind, Role, RunState
+from jpweb.stream.inquiry import CancellationReason
+from tests.store import making
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def run() -> Run:
+    return making.running(making.conversation(making.workspace()))
+
+
+def responder(run: Run, role: Role = Role.RESPONDER) -> int:
+    return making.person(role=role, home=run.conversation.workspace).pk
+
+
+def test_a_prompt_belongs_to_the_run_that_is_under_way(run: Run):
+    row = making.prompt(run)
+    assert (row.run_id, row.state, row.settled_at) == (run.pk, "open", None)
+    assert row.shown["arguments"] == {"path": "a.md"}
+
+
+def test_where_no_run_is_under_way_nothing_is_asked(run: Run):
+    runs.end(run.pk, RunState.DONE)
+    with pytest.raises(UnknownPrompt):
+        making.prompt(run)
+    assert Prompt.objects.count() == 0
+
+
+def test_what_no_database_takes_is_shown_replaced(run: Run):
+    row = making.prompt(run, arguments={"a\0": "\ud800"})
+    assert row.shown["arguments"] == {"a\ufffd": "\ufffd"}
+
+
+@pytest.mark.parametrize(("role", "sees"), [(Role.READER, 0), (Role.RESPONDER, 1), (Role.OWNER, 1)])
+def test_a_prompt_waits_for_those_who_may_answer(run: Run, role: Role, sees: int):
+    making.prompt(run)
+    elsewhere = making.person(role=Role.OWNER, home=making.workspace())
+    assert len(prompts.open_for(responder(run, role))) == sees
+    assert prompts.waiting_count(responder(run, role)) == sees
+    assert prompts.waiting_count(elsewhere.pk) == 0
+
+
+def test_a_prompt_whose_run_is_over_waits_for_nobody(run: Run):
+    making.prompt(run)
+    Run.objects.update(state=RunState.DONE)
+    assert prompts.waiting_count(responder(run)) == 0
+
+
+def test_questions_and_prompts_are_one_queue_in_the_order_of_asking(run: Run):
+    other = making.running(making.conversation(run.conversation.workspace))
+    rows: list[Any] = [
+        making.question(run),
+        making.prompt(run),
+        making.prompt(other, PromptKind.DELIVER),
+        making.prompt(run),
+    ]
+    who = responder(run)
+    assert prompts.queue(who) == rows
+    assert prompts.queue(who, run.conversation_id) == [rows[0], rows[1], rows[3]]
+    with CaptureQueriesContext(connection) as captured:
+        assert prompts.waiting_count(who) == 4
+    assert len(captured) == 1
+
+
+def test_the_first_decision_stands_and_the_second_hears_of_it(run: Run):
+    row, who = making.prompt(run), making.person("ada")
+    settled = prompts.decide(row.pk, {"allow": True}, making.decider(who))
+    assert (settled.state, settled.decision) == ("decided", {"allow": True})
+    assert (settled.decider_id, settled.decider_name) == (who.pk, "Ada")
+    with pytest.raises(AlreadyDecided) as told:
+        prompts.decide(row.pk, {"allow": False}, making.decider(making.person()))
+    assert told.value.prompt.decider_name == "Ada"
+    with pytest.raises(AlreadyDecided):
+        prompts.withdraw(row.pk)
+    assert prompts.get(row.pk).decision == {"allow": True}
+
+
+def test_a_prompt_that_is_not_there_cannot_be_decided():
+    with pytest.raises(UnknownPrompt):
+        prompts.decide(10**9, {"allow": True}, making.decider(making.person()))
+
+
+@pytest.mark.parametrize("allow", [True, False])
+def test_a_result_is_not_kept_once_it_is_decided(run: Run, allow: bool):
+    row = making.prompt(run, PromptKind.DELIVER, content="canary-11")
+    prompts.decide(row.pk, {"allow": allow}, making.decider(making.person()))
+    assert "canary" not in repr(list(Prompt.objects.values()))
+
+
+def test_the_end_of_a_run_withdraws_what_it_left_open(run: Run):
+    decided, left = making.prompt(run), making.prompt(run, PromptKind.DELIVER)
+    prompts.decide(decided.pk, {"allow": True}, making.decider(making.person()))
+    runs.close(run, CancellationReason.LOST)
+    states = [prompts.get(row.pk).state for row in (decided, left)]
+    assert states == ["decided", "withdrawn"]
+    assert prompts.get(left.pk).settled_at is not None
+
+
+@pytest.mark.parametrize("ended", [False, True])
+def test_what_a_lost_process_left_open_is_withdrawn(run: Run, ended: bool):
+    row = making.prompt(run)
+    if ended:  # its process went between the two
+        runs.end(run.pk, RunState.STOPPED)
+    runs.lose_stale(making.HOLDER)
+    assert prompts.get(row.pk).state == "withdrawn"
+
+
+def test_a_call_finds_its_open_prompt_alone(run: Run):
+    row = making.prompt(run)
+    found = prompts.of_call(run.conversation_id, PromptKind.RUN, row.tool_call_id)
+    assert found == row
+    assert prompts.of_call(run.conversation_id, PromptKind.DELIVER, row.tool_call_id) is None
+    prompts.withdraw(row.pk)
+    assert prompts.of_call(run.conversation_id, PromptKind.RUN, row.tool_call_id) is None
