@@ -115,6 +115,10 @@ class BuiltinTool(Protocol):
 Ask: TypeAlias = Callable[[Question], Awaitable["Answer | Declined"]]
 
 
+#: Shows a call's arguments to people; None where it cannot.
+Format: TypeAlias = Callable[[Mapping[str, Any]], Awaitable[str | None]]
+
+
 class OutsideTool(Protocol):
     """A tool that is not part of jpweb: a subprocess, or a tool of an MCP server.
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from jpweb.agent.ports import Calling, CallTool, Data, Delta, Display, Noted
+from jpweb.agent.ports import Calling, CallTool, Data, Delta, Display, Format, Noted
 from jpweb.agent.scribe import Scribe
 from jpweb.stream.events import ChatResponse, ToolCallRequest
 
@@ -16,8 +16,11 @@ class Reply:
     ``begun`` says whether anything of it has come that is or will be on record.
     """
 
-    def __init__(self, scribe: Scribe, display: Display) -> None:
+    def __init__(
+        self, scribe: Scribe, display: Display, formatters: Mapping[str, Format] | None = None
+    ) -> None:
         self.calls: list[ToolCallRequest] = []
+        self._formatters = formatters or {}
         self.finished = False
         self.begun = False
         self._scribe = scribe
@@ -61,10 +64,13 @@ class Reply:
         await self.flush(metadata)
 
     async def _call(self, call: CallTool) -> None:
-        """Commit the text so far, then the call."""
+        """Commit the text so far, then the call, with what its formatter makes of it."""
         await self.flush()
         request = ToolCallRequest(call.id, call.name, call.arguments)
-        await self._scribe.record(request, metadata=call.metadata)
+        form = self._formatters.get(call.name)
+        shown = None if form is None else await form(call.arguments)
+        rendered = {} if shown is None else {"rendered_arguments": shown}
+        await self._scribe.record(request, metadata={**call.metadata, **rendered})
         self.calls.append(request)
 
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from jpweb.agent.config import Detached, Enable, RequestConfig, ToolConfig
-from jpweb.agent.ports import BuiltinTool, OutsideTool
+from jpweb.agent.ports import BuiltinTool, Format, OutsideTool
 from jpweb.agent.tools import BUILTINS
 from jpweb.agent.tools.describe_tools import DescribeTools
 from jpweb.stream.thread import SystemPart
@@ -28,7 +28,9 @@ class Setup:
     """What the model is told, what it may call, and for how long.
 
     A tool is there when it is offered in ``tools`` and found among the ``builtins`` or, by its
-    name, among those ``outside``. ``unavailable`` says of others why they are not offered.
+    name, among those ``outside``. ``formatters`` show the arguments of those tools whose calls may
+    be formatted before anybody permits them. ``unavailable`` says of others why they are not
+    offered.
     ``detached`` is the policy for prompts that nobody can answer, where a tool has none.
     """
 
@@ -36,6 +38,7 @@ class Setup:
     tools: tuple[ToolConfig, ...] = tuple(default_config(tool) for tool in BUILTINS)
     builtins: tuple[BuiltinTool, ...] = BUILTINS
     outside: Mapping[str, OutsideTool] = field(default_factory=dict)
+    formatters: Mapping[str, Format] = field(default_factory=dict)
     unavailable: Mapping[str, str] = field(default_factory=dict)
     detached: Detached = Detached.WAIT
     tool_choice: str = "auto"

@@ -135,7 +135,7 @@ class _Turn:
         limits = self._setup.request
         tried = 0
         while True:
-            reply = Reply(self.scribe, self._ports.display)
+            reply = Reply(self.scribe, self._ports.display, self._setup.formatters)
             try:
                 await self._ask(reply)
             except ProviderFailed as failure:

@@ -15,7 +15,7 @@ from jpweb.agent.ports import (
     Skipped,
     Withheld,
 )
-from jpweb.runtime import desk, prompts
+from jpweb.runtime import desk, presence, prompts
 from jpweb.runtime.crossing import in_store
 from jpweb.store import inquiries
 from jpweb.store import prompts as rows
@@ -39,11 +39,12 @@ class BrowserPrompter:
     """
 
     conversation_id: int
+    workspace_id: int
     withdrawn_by: Callable[[], Decider]
 
     async def reachable(self) -> bool:
-        """Say yes: a run that a person started in the browser waits (policy ``wait``)."""
-        return True
+        """Tell whether somebody who may answer has a page open."""
+        return presence.reachable(self.workspace_id)
 
     async def ask(self, asked: Asked) -> Answer | Declined:
         row = await self._row(asked)

@@ -183,7 +183,9 @@ def _ports(active: Active, equipment: Equipment) -> TurnPorts:
     conversation = active.conversation
     return TurnPorts(
         provider=equipment.provider,
-        prompter=BrowserPrompter(conversation.pk, lambda: active.stopped_by),
+        prompter=BrowserPrompter(
+            conversation.pk, conversation.workspace_id, lambda: active.stopped_by
+        ),
         recorder=JournalRecorder(active.run, conversation.workspace_id, active.attachment),
         display=SocketDisplay(conversation.pk),
         backend=equipment.backend,

@@ -7,6 +7,7 @@ import socket
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -21,7 +22,7 @@ from jpweb.agent.setup import Setup
 from jpweb.agent.tools import BUILTINS
 from jpweb.agent.tools.demo_vault import DemoVault
 from jpweb.agent.tools.describe_tools import DescribeTools
-from jpweb.agent.tools.local import LocalTool, Place
+from jpweb.agent.tools.local import LocalTool, Place, shown
 from jpweb.agent.tools.mcp import connected
 from jpweb.runtime import configuration
 from jpweb.runtime.crossing import in_store
@@ -52,7 +53,7 @@ async def equipped(conversation: Conversation) -> AsyncIterator[Equipment]:
     workspace = await in_store(_workspace, conversation)
     now = await in_store(configuration.current, workspace)
     chosen = _model(now)
-    place = Place(Path(workspace.root).resolve(), workspace.jp_id, f"jp-c{conversation.jp_id}")
+    place = Place(Path(workspace.root), workspace.jp_id, f"jp-c{conversation.jp_id}")
     async with connected(_servers(now), place.root) as connections:
         setup = _setup(now, chosen, place, connections)
         provider = open_model(now, chosen)
@@ -151,6 +152,9 @@ def _setup(now: Current, chosen: ModelConfig, place: Place, connections: Connect
         tools=tuple(offered),
         builtins=(*BUILTINS, DescribeTools(offered)),
         outside=outside,
+        formatters={
+            tool.name: partial(shown, tool, place) for tool in offered if tool.formats_first
+        },
         unavailable=unavailable,
         tool_choice=assistant.tool_choice,
         request=assistant.request,

@@ -9,7 +9,7 @@ from channels.generic.websocket import AsyncWebsocketConsumer
 from django.core.exceptions import PermissionDenied
 from django.http import Http404
 
-from jpweb.runtime import announce
+from jpweb.runtime import announce, presence
 from jpweb.runtime.crossing import in_store
 from jpweb.store import accounts
 from jpweb.store.terms import Role
@@ -62,12 +62,17 @@ class PageConsumer(AsyncWebsocketConsumer):
             return
         if self.conversation is not None:
             await self._join(announce.conversation_group(self.conversation))
-        for workspace in await in_store(accounts.workspaces, self.person, Role.RESPONDER):
+        answers_in = await in_store(accounts.workspaces, self.person, Role.RESPONDER)
+        for workspace in answers_in:
             await self._join(announce.workspace_group(workspace.pk))
+        presence.arrive(self.channel_name, (workspace.pk for workspace in answers_in))
         self.shown = shown if says.get("desk") else None
         if self.conversation is not None:
             await self.conversation_changed({})
         await self.questions_changed({})
+
+    async def disconnect(self, code: int) -> None:
+        presence.leave(self.channel_name)
 
     async def session_ended(self, event: dict[str, Any]) -> None:
         await self._leave(SIGNED_OUT)

@@ -210,7 +210,9 @@ async def test_an_answer_is_remembered_where_the_question_allows_it(
     assert event.note.get("remember") is (True if kept else None)
     asks = Asked(request_.id, Question("q", "?", Boolean()), InquirySource.tool("vault"), "v", None)
     # As after a restart: who asks now is not who asked then.
-    given = await BrowserPrompter(scene.talk.pk, lambda: decider(scene.ada)).ask(asks)
+    given = await BrowserPrompter(scene.talk.pk, scene.home.pk, lambda: decider(scene.ada)).ask(
+        asks
+    )
     assert given == Answer(settled.answer, remember=kept)
 
 

@@ -44,7 +44,7 @@ async def begun(scene: Scene) -> Run:
 
 
 def prompter(scene: Scene) -> BrowserPrompter:
-    return BrowserPrompter(scene.talk.pk, lambda: Decider("system"))
+    return BrowserPrompter(scene.talk.pk, scene.home.pk, lambda: Decider("system"))
 
 
 async def waits(call: Coroutine[Any, Any, Any]) -> tuple[asyncio.Task[Any], Prompt]:

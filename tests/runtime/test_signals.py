@@ -12,8 +12,6 @@ from pytest_django import Settings
 
 from jpweb.agent.outcome import Question
 from jpweb.agent.ports import Answer, Asked, Declined
-from jpweb.agent.providers import PROVIDERS
-from jpweb.agent.providers.scripted import Scripted
 from jpweb.runtime import announce, desk, layer, recorder, wiring
 from jpweb.runtime.crossing import in_store
 from jpweb.runtime.layer import InProcessLayer
@@ -82,8 +80,7 @@ def asking(inquiry_id: str) -> Asked:
 async def test_the_prompter_gives_what_the_desk_got(scene: Scene, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(desk, "LOOK_AGAIN", 0.01)
     row = await scene.question()
-    prompter = BrowserPrompter(scene.talk.pk, lambda: Decider("system"))
-    assert await prompter.reachable() is True
+    prompter = BrowserPrompter(scene.talk.pk, scene.home.pk, lambda: Decider("system"))
     for outcome, reply in (
         (Answered(False), Answer(False)),
         (Cancelled(CancellationReason.USER), Declined(CancellationReason.USER)),
@@ -98,7 +95,7 @@ async def test_the_prompter_gives_what_the_desk_got(scene: Scene, monkeypatch: p
 async def test_a_question_is_withdrawn_once(scene: Scene):
     row = await scene.question()
     by = making.decider(scene.eve)
-    prompter = BrowserPrompter(scene.talk.pk, lambda: by)
+    prompter = BrowserPrompter(scene.talk.pk, scene.home.pk, lambda: by)
     await prompter.withdraw(asking(row.inquiry_id), CancellationReason.USER)
     row = await scene.reload(row)
     assert (row.state, row.reason, row.decider_name) == ("cancelled", "user", "Eve")

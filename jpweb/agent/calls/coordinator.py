@@ -59,7 +59,7 @@ class ToolCoordinator:
         self._inquirer = Inquirer(
             prompter, backend or NoBackend(), scribe, state, interrupts, setup.detached
         )
-        self._prompting = Prompting(prompter, state, interrupts, setup.detached)
+        self._prompting = Prompting(prompter, state, interrupts, setup.detached, setup.formatters)
 
     async def run(self, calls: Sequence[ToolCallRequest]) -> Respond | None:
         """Run the calls of a cycle; when all have ended, record their responses in their order.

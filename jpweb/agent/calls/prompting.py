@@ -14,6 +14,7 @@ from jpweb.agent.config import Builtin, Detached, Local, Mcp, Mode, ToolConfig
 from jpweb.agent.ports import (
     Delivered,
     DeliverPrompt,
+    Format,
     Permitted,
     Prompter,
     RunPrompt,
@@ -28,8 +29,14 @@ class Prompting:
     """The permission and result prompts of a turn; permissions one at a time, in calling order."""
 
     def __init__(
-        self, prompter: Prompter, state: TurnState, interrupts: Interrupts, detached: Detached
+        self,
+        prompter: Prompter,
+        state: TurnState,
+        interrupts: Interrupts,
+        detached: Detached,
+        formatters: Mapping[str, Format] | None = None,
     ) -> None:
+        self._formatters = formatters or {}
         self._prompter = prompter
         self._state = state
         self._interrupts = interrupts
@@ -64,7 +71,9 @@ class Prompting:
     async def _ask(
         self, call: ToolCallRequest, tool: ToolConfig, *, edit: bool
     ) -> Mapping[str, Any] | Result | Stopped:
-        prompt = RunPrompt(call.id, call.name, described(tool), call.arguments, edit)
+        form = self._formatters.get(call.name)
+        shown = None if form is None else await form(call.arguments)
+        prompt = RunPrompt(call.id, call.name, described(tool), call.arguments, edit, shown)
         key = PermissionKey(call.name)
         match await unless_stopped(self._prompter.permit(prompt), self._interrupts):
             case Permitted(arguments, remember):

@@ -30,7 +30,7 @@ Policies: TypeAlias = dict[Literal["run", "deliver", "tool"], Detached]
 DEFAULTS = "*"
 _NAME = re.compile(r"[A-Za-z0-9_-]{1,128}", re.ASCII)
 #: Keys that JP has and jpweb does not use.
-_UNUSED = ("format", "style")
+_UNUSED = ("style",)
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +42,7 @@ class Defaults:
     result: Mode | None = None
     cancellation_response: str | None = None
     formatter: Command | None = None
+    format: Mode | None = None
     detached: Policies = field(default_factory=dict)
 
 
@@ -71,6 +72,7 @@ def _defaults(table: Table) -> Defaults:
         result=table.choice("result", Mode),
         cancellation_response=table.text("cancellation_response"),
         formatter=commands.formatter(table),
+        format=table.choice("format", Mode),
         detached=_detached(table),
     )
     table.close(*_UNUSED)
@@ -111,6 +113,7 @@ class _Entry:
                 table.text("cancellation_response"), self.defaults.cancellation_response
             ),
             formatter=commands.formatter(table) if styled else self.defaults.formatter,
+            format=table.choice("format", Mode) or self.defaults.format,
             options=table.mapping("options") or {},
             access=table.mapping("access"),
             declared=parameters.values,

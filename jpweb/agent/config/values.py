@@ -137,8 +137,8 @@ class ToolConfig:
     """``conversation.tools.<name>``: what the model is told, and how calls and questions go.
 
     ``parameters`` is the JSON schema as it is sent. ``formatter`` is the command that shows the
-    arguments to people, where one is configured. ``declared`` holds ``parameters`` of an MCP tool
-    as configured, to be laid over what the server says.
+    arguments to people, where one is configured; ``format`` says when it may. ``declared`` holds
+    ``parameters`` as configured.
     """
 
     name: str
@@ -153,6 +153,7 @@ class ToolConfig:
     result: Mode = Mode.UNATTENDED
     cancellation_response: str | None = None
     formatter: Command | None = None
+    format: Mode | None = None
     options: Mapping[str, Any] = field(default_factory=dict)
     access: Mapping[str, Any] | None = None
     declared: Mapping[str, Any] = field(default_factory=dict)
@@ -161,6 +162,11 @@ class ToolConfig:
     def question(self, question_id: str) -> QuestionConfig:
         """Return the configuration of a question, the default one where there is none."""
         return self.questions.get(question_id, QuestionConfig())
+
+    @property
+    def formats_first(self) -> bool:
+        """Whether the formatter runs before anybody has permitted the call, as ``run`` does."""
+        return self.formatter is not None and (self.format or self.run) is Mode.UNATTENDED
 
     @property
     def told(self) -> str:

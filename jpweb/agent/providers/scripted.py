@@ -1,4 +1,9 @@
-"""A provider without a model: it plays a fixed script that shows every kind of question."""
+"""A provider without a model: it plays a fixed script that shows every kind of question.
+
+Lines of the form ``/call tool {"argument": "value"}`` make it call these tools instead, all at
+once, so that tools can be tried without a model. To a request with a schema it replies with the
+first thing that the schema allows.
+"""
 
 from __future__ import annotations
 
@@ -6,12 +11,12 @@ import asyncio
 import json
 import re
 import secrets
-from collections.abc import AsyncIterator, Iterator, Sequence
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
 from jpweb.agent.calls import texts
-from jpweb.agent.ports import CallTool, Delta, Finished, ProviderEvent, ProviderRequest
+from jpweb.agent.ports import CallTool, Data, Delta, Finished, ProviderEvent, ProviderRequest
 from jpweb.stream.events import ChatRequest, ConversationEvent, ToolCallResponse
 
 _THINKING = (
@@ -77,10 +82,25 @@ class Scripted:
 
     async def stream(self, request: ProviderRequest) -> AsyncIterator[ProviderEvent]:
         """Yield the part of the script that follows what the request holds of this turn."""
-        for event in self._part(_results(request.parts.events)):
+        for event in self._reply(request):
             if isinstance(event, Delta):
                 await asyncio.sleep(self._pace)
             yield event
+
+    def _reply(self, request: ProviderRequest) -> Iterator[ProviderEvent]:
+        if request.schema is not None:
+            yield from (Data(_first(request.schema)), Finished())
+            return
+        said, results = _latest(request.parts.events)
+        wanted = list(_wanted(said))
+        if not wanted:
+            yield from self._part(results)
+        elif not results:
+            yield from (self._call(step) for step in wanted)
+            yield Finished()
+        else:
+            yield from _typed("message", _quoted(wanted, results))
+            yield Finished()
 
     def _part(self, results: Sequence[ToolCallResponse]) -> Iterator[ProviderEvent]:
         if not results:
@@ -104,15 +124,52 @@ def _typed(variant: Literal["message", "reasoning"], text: str) -> Iterator[Delt
         yield Delta(variant, piece)
 
 
-def _results(events: Sequence[ConversationEvent]) -> list[ToolCallResponse]:
-    """Return the results since the person last said something."""
+def _latest(events: Sequence[ConversationEvent]) -> tuple[str, list[ToolCallResponse]]:
+    """Return what the person said last, and the results since."""
+    said = ""
     results: list[ToolCallResponse] = []
     for event in events:
         if isinstance(event.kind, ChatRequest):
+            said = event.kind.content
             results.clear()
         elif isinstance(event.kind, ToolCallResponse):
             results.append(event.kind)
-    return results
+    return said, results
+
+
+def _wanted(said: str) -> Iterator[_Step]:
+    """Read the calls that the person asks for; what is no JSON object is passed as ``text``."""
+    for tool, written in re.findall(r"^/call[ \t]+(\S+)[ \t]*(.*)$", said, re.MULTILINE):
+        try:
+            arguments = json.loads(written or "{}")
+        except (ValueError, RecursionError):
+            arguments = written
+        if not isinstance(arguments, dict):
+            arguments = {"text": arguments}
+        yield _Step(tool, tool, arguments)
+
+
+def _quoted(steps: Sequence[_Step], results: Sequence[ToolCallResponse]) -> str:
+    """Return what the tools gave, as somebody reads it who has no model to put it in words."""
+    parts = [
+        f"**{step.title}**{' failed' if result.is_error else ''}:\n\n{_block(result.content)}\n"
+        for step, result in zip(steps, results, strict=False)
+    ]
+    return "\n".join(parts)
+
+
+def _first(schema: Mapping[str, Any]) -> Any:
+    """Return the first value that a JSON schema allows, of those that jpweb's questions have."""
+    if "enum" in schema:
+        return schema["enum"][0]
+    match schema.get("type"):
+        case "object":
+            parts = schema.get("properties", {})
+            return {name: _first(part) for name, part in parts.items()}
+        case "boolean":
+            return True
+        case _:
+            return "the script has no answer"
 
 
 def _closing(results: Sequence[ToolCallResponse]) -> str:
@@ -137,6 +194,12 @@ def _received(step: _Step, result: ToolCallResponse) -> str:
 
 def _json_type(value: bool | str) -> str:
     return "boolean" if isinstance(value, bool) else "string"
+
+
+def _block(text: str) -> str:
+    """Return a block of Markdown that no text can end early."""
+    fence = "`" * max(3, 1 + max(map(len, re.findall("`+", text)), default=0))
+    return f"{fence}\n{text}\n{fence}"
 
 
 def _code(text: str) -> str:

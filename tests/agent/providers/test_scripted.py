@@ -5,17 +5,27 @@ from typing import Any
 
 import pytest
 
+from jpweb.agent.calls.inquire import inquiry_schema
 from jpweb.agent.config import UNSET_MODEL, ProviderConfig
-from jpweb.agent.ports import Answer, CallTool, Declined, Delta, Finished, ProviderRequest
+from jpweb.agent.outcome import Failed
+from jpweb.agent.ports import (
+    Answer,
+    CallTool,
+    Data,
+    Declined,
+    Delta,
+    Finished,
+    ProviderRequest,
+)
 from jpweb.agent.providers import PROVIDERS
 from jpweb.agent.providers.scripted import Scripted
 from jpweb.agent.tools import BUILTINS
 from jpweb.agent.turn import TurnEnd, run_turn
-from jpweb.stream.answers import Boolean, Secret, Select, Text
+from jpweb.stream.answers import AnswerType, Boolean, Option, Secret, Select, Text
 from jpweb.stream.events import ChatResponse, ToolCallRequest
 from jpweb.stream.inquiry import Answered, CancellationReason, Cancelled, InquirySource, Redacted
 from jpweb.stream.thread import ThreadParts
-from tests.agent.doubles import Stage, asks
+from tests.agent.doubles import CONFIRM, Stage, StubTool, asks
 
 DECLINED = Declined(CancellationReason.USER)
 SECRET = "canary-7f3a"
@@ -160,3 +170,39 @@ async def test_it_types_with_pauses_and_ends_as_it_should(monkeypatch):
 
 def test_what_it_asks_is_json():
     assert json.dumps([step.PARAMETERS for step in BUILTINS])
+
+
+async def test_call_lines_make_it_call_those_tools_at_once_and_quote_their_results():
+    two = (asks(CONFIRM, name="one"), asks(name="two"))
+    stage = Stage(Scripted(pace=0), two, [Answer(value=True)])
+    said = 'Please:\n/call one {"a": 1}\n/call two some words\nand say so.'
+    assert await run_turn(stage.ports, said, None, stage.stop, stage.setup) is TurnEnd.COMPLETE
+    calls = stage.recorder.of(ToolCallRequest)
+    assert [(call.name, call.arguments) for call in calls] == [
+        ("one", {"a": 1}),
+        ("two", {"text": "some words"}),
+    ]
+    assert len({call.id for call in calls}) == 2
+    assert closing(stage) == "**one**:\n\n```\ndone\n```\n\n**two**:\n\n```\ndone\n```\n"
+
+
+async def test_a_result_cannot_end_the_block_that_quotes_it():
+    tool = StubTool("one", lambda *_: Failed("a\n```\nb"))
+    stage = Stage(Scripted(pace=0), (tool,), [])
+    await run_turn(stage.ports, "/call one", None, stage.stop, stage.setup)
+    assert closing(stage) == "**one** failed:\n\n````\na\n```\nb\n````\n"
+
+
+@pytest.mark.parametrize(
+    ("kind", "answer"),
+    [
+        (Boolean(), True),
+        (Select((Option("a"), Option("b"))), "a"),
+        (Text(), "the script has no answer"),
+    ],
+)
+async def test_it_answers_for_the_inquiry_backend_with_what_fits(kind: AnswerType, answer: Any):
+    request = ProviderRequest(ThreadParts((), ()), (), schema=inquiry_schema(kind))
+    events = [event async for event in Scripted(pace=0).stream(request)]
+    assert events == [Data({"answer": answer}), Finished()]
+    assert kind.fits(answer)
