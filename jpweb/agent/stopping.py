@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Coroutine, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar, TypeAlias, TypeVar
 
 T = TypeVar("T")
@@ -52,7 +52,9 @@ class Interrupts:
         return self._pending
 
     def say(self, what: Interrupt) -> None:
-        """Interrupt the turn at its next wait."""
+        """Interrupt the turn at its next wait. Of two responses both texts are told."""
+        if isinstance(what, Respond) and isinstance(self._pending, Respond):
+            what = replace(what, text="\n\n".join(filter(None, (self._pending.text, what.text))))
         if self._pending is None or what.SEVERITY >= self._pending.SEVERITY:
             self._pending = what
         self._said.set()

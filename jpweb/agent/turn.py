@@ -32,6 +32,10 @@ from jpweb.stream.thread import Thread
 from jpweb.stream.turns import Executing, WaitingForInput, split, unfinished
 
 
+#: A pause is doubled at most so often, whatever number of retries somebody configures.
+_DOUBLINGS = 20
+
+
 class TurnEnd(StrEnum):
     """How a turn ended."""
 
@@ -141,7 +145,7 @@ class _Turn:
             except ProviderFailed as failure:
                 if reply.begun or failure.kind not in PASSING or tried == limits.max_retries:
                     raise
-                pause = min(limits.base_backoff * 2.0**tried, limits.max_backoff)
+                pause = min(limits.base_backoff * 2.0 ** min(tried, _DOUBLINGS), limits.max_backoff)
                 advised = pause if failure.retry_after is None else failure.retry_after
                 if advised > limits.max_backoff:
                     raise

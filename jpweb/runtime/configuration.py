@@ -128,8 +128,9 @@ def current(workspace: Workspace) -> Current:
         builtin = read((), builtin_configs())
         offers = tuple(Offer(tool, Why.BROKEN) for tool in builtin.tools.values())
         return Current(builtin, offers, problem=plain.text(str(error)))
-    given = trust.given(workspace.pk)
-    things = tuple(_thing(wanted, given) for wanted in trusting.wanted(configuration))
+    wanted = trusting.wanted(configuration)
+    given = trust.given(workspace.pk) if wanted else {}
+    things = tuple(_thing(one, given) for one in wanted)
     standings = {(thing.wanted.kind, thing.wanted.name): thing.standing for thing in things}
     return Current(
         configuration=configuration,

@@ -26,6 +26,7 @@ from jpweb.agent.tools.local import LocalTool, Place, shown
 from jpweb.agent.tools.mcp import connected
 from jpweb.runtime import configuration
 from jpweb.runtime.crossing import in_store
+from jpweb.store.errors import BadFile
 
 if TYPE_CHECKING:
     from jpweb.agent.config import McpServer, ToolConfig
@@ -67,9 +68,38 @@ async def equipped(conversation: Conversation) -> AsyncIterator[Equipment]:
         yield Equipment(setup, provider, backend)
 
 
+@dataclass(frozen=True, slots=True)
+class Player:
+    """Who plays the turns of a workspace, as people write it, or why none may begin."""
+
+    model: ModelConfig = UNSET_MODEL
+    problem: str = ""
+
+    @property
+    def name(self) -> str:
+        return "/".join(filter(None, (self.model.provider, self.model.name)))
+
+    @property
+    def is_script(self) -> bool:
+        return self.model.provider == Scripted.NAME
+
+
+def player(workspace: Workspace) -> Player:
+    """Return who would play a turn that begins now."""
+    now = configuration.current(workspace)
+    try:
+        chosen = _model(now)
+    except BadConfiguration as error:
+        return Player(problem=str(error))
+    return Player(chosen, now.provider_problem(chosen.provider))
+
+
 def model(conversation: Conversation) -> ModelConfig:
-    """Return the model that plays the turns of a conversation. Raises BadConfiguration."""
-    return _model(configuration.current(conversation.workspace))
+    """Return the model that plays a turn of a conversation. Raises BadFile where none may."""
+    found = player(conversation.workspace)
+    if found.problem:
+        raise BadFile(found.problem)
+    return found.model
 
 
 def open_model(now: Current, chosen: ModelConfig) -> Provider:
@@ -97,11 +127,6 @@ def providers() -> list[str]:
 def default_model() -> ModelConfig:
     """Return the installation's model, for workspaces that configure none."""
     return ModelConfig(settings.PROVIDER, settings.MODEL)
-
-
-def provider_name() -> str:
-    """Return the installation's model as people write it."""
-    return f"{settings.PROVIDER}/{settings.MODEL}"
 
 
 def holder() -> str:

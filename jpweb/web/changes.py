@@ -12,9 +12,10 @@ from typing import TYPE_CHECKING, Self
 
 from django.template.loader import render_to_string
 
+from jpweb.runtime import wiring
 from jpweb.store import inquiries, journal, prompts, runs
 from jpweb.store.errors import UnknownInquiry, UnknownPrompt
-from jpweb.store.terms import PromptState, Role
+from jpweb.store.terms import Origin, PromptState, Role
 from jpweb.stream.outline import (
     Entry,
     Item,
@@ -149,11 +150,14 @@ def run_key(conversation_id: int) -> str:
 def composer(person_id: int, found: Conversation) -> dict[str, object]:
     """Return what the foot of a conversation needs."""
     run = runs.latest(found.pk)
+    may_run = access.may(person_id, found.workspace_id, Role.RESPONDER)
+    runs_here = may_run and found.origin == Origin.NATIVE
     return {
         "conversation": found,
         "run": run,
         "run_key": _run_key(run),
-        "may_run": access.may(person_id, found.workspace_id, Role.RESPONDER),
+        "may_run": may_run,
+        "player": wiring.player(found.workspace) if runs_here else None,
     }
 
 

@@ -141,13 +141,17 @@ said = st.sampled_from(SAID)
 
 
 @given(st.lists(said))
-def test_the_most_severe_that_was_said_stands_and_of_equals_the_last(all_said):
+def test_the_most_severe_that_was_said_stands_and_of_responses_every_text(all_said):
     interrupts = Interrupts()
     for what in all_said:
         interrupts.say(what)
     worst = max((what.SEVERITY for what in all_said), default=None)
     expected = [what for what in all_said if worst == what.SEVERITY]
-    assert interrupts.pending == (expected[-1] if expected else None)
+    pending = interrupts.pending
+    assert (pending and pending.SEVERITY) == worst
+    if isinstance(pending, Respond):
+        assert pending.text == "\n\n".join(what.text for what in expected if what.text)
+        assert pending.author == expected[-1].author
     assert interrupts.is_set() == bool(all_said)
 
 
@@ -206,3 +210,11 @@ async def test_a_call_that_no_longer_waits_leaves_nothing_behind():
     with pytest.raises(asyncio.CancelledError):
         await waiting
     assert not others()
+
+
+def test_of_two_responses_that_come_together_the_model_is_told_both():
+    interrupts = Interrupts()
+    interrupts.say(Respond("First.", "ada"))
+    interrupts.say(Respond("", "eve"))
+    interrupts.say(Respond("Second.", "eve"))
+    assert interrupts.take() == Respond("First.\n\nSecond.", "eve")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 from unittest.mock import AsyncMock
 from urllib.parse import parse_qs, urlencode
@@ -12,7 +13,7 @@ from django.utils import timezone
 from jpweb.runtime import runs
 from jpweb.store import conversations
 from jpweb.store.disk import mirror
-from jpweb.store.models import Conversation, Membership
+from jpweb.store.models import Conversation, Membership, Run, Workspace
 from jpweb.store.terms import Role
 from jpweb.stream.inquiry import Answered, Redacted
 from tests.store import making
@@ -215,16 +216,34 @@ def test_saying_nothing_begins_nothing(world: World, started: AsyncMock):
 def test_the_form_says_that_a_script_plays(world: World):
     page = read(world.client("responder").get("/conversations/new"))
     assert "script" in page.text
-    assert [tag.text for tag in page if tag.tag == "option"] == ["Garden"]
+    assert [tag.text for tag in page if tag.tag == "option"] == ["Garden (scripted/script)"]
 
 
 def test_asking_nothing_and_asking_twice_are_told(world: World):
     client = signed_in(world.people["responder"])
     url = f"/conversations/{world.talk.pk}/turns"
     assert "Say something first" in read(client.post(url, {"text": " "}, follow=True)).text
-    page = read(client.post(url, {"text": "More"}, follow=True))
-    assert "A turn is running" in page.text, "the world's run goes on"
-    assert client.post(url, {"text": "x"})["Location"].endswith(f"/{world.talk.pk}#foot")
+    refused = client.post(url, {"text": "More than that"})
+    assert refused.status_code == 422
+    assert "A turn is running" in read(refused).text, "the world's run goes on"
+    assert "More than that" in read(refused).text, "what was typed is not lost"
+
+
+def test_what_a_bad_configuration_refuses_is_not_lost_and_names_the_file(
+    world: World, tmp_path: Path
+):
+    (tmp_path / ".jp").mkdir()
+    (tmp_path / ".jp" / "config.toml").write_text("[assistant]\nmodel = 7\n")
+    Workspace.objects.filter(pk=world.home.pk).update(root=str(tmp_path))
+    client, said = signed_in(world.people["responder"]), {"text": "Go on then"}
+    begun = client.post("/conversations/new", {**said, "workspace": world.home.pk})
+    Run.objects.all().delete()
+    asked = client.post(f"/conversations/{world.talk.pk}/turns", said)
+    for page in (begun, asked):
+        assert page.status_code == 422
+        assert ".jp/config.toml: assistant.model" in read(page).text
+        assert "Go on then" in read(page).text
+    assert not Run.objects.exists()
 
 
 def test_stopping_what_nobody_here_runs_is_told(world: World):

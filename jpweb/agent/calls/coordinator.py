@@ -6,6 +6,7 @@ leaves questions open: who runs the turn knows whether it will go on.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -134,11 +135,15 @@ class ToolCoordinator:
         interrupts = CallInterrupts(self._interrupts)
         inquirer = replace(self._inquirer, interrupts=interrupts)
         tool = self._configs[call.name]
+        numbers = itertools.count()
 
         async def inquire(question: Question) -> Given | Unanswered:
             asked = asking(call.name, question, InquirySource.tool(call.name))
             if isinstance(asked, Failed):
                 return Unanswered(CancellationReason.BACKEND_ERROR, Result(asked.message))
+            if next(numbers) >= QUESTION_LIMIT:
+                text = texts.too_many_questions(call.name, QUESTION_LIMIT)
+                return Unanswered(CancellationReason.BACKEND_ERROR, Result(text))
             return await inquirer.inquire(call, tool, asked.question, asked.source)
 
         async with MidCall(inquire, interrupts) as midcall:

@@ -39,6 +39,11 @@ def index(request: Request) -> HttpResponse:
 
 @access.conversation(Role.READER)
 def detail(request: Request, conversation: Conversation) -> HttpResponse:
+    return _detail(request, conversation)
+
+
+def _detail(request: Request, conversation: Conversation, said: str = "") -> HttpResponse:
+    """Render a conversation; ``said`` is what somebody typed that could not be sent."""
     # The run first: a page that says it has ended then holds all that it said.
     context = changes.composer(request.user.pk, conversation)
     read = journal.elements(conversation.pk)
@@ -46,11 +51,11 @@ def detail(request: Request, conversation: Conversation) -> HttpResponse:
         "outline": outline(read),
         "length": len(read),
         "waiting_here": prompts.queue(request.user.pk, conversation.pk),
-        "provider": wiring.provider_name(),
+        "said": said,
         "formats": exports.FORMATS,
         "may_export": access.may(request.user.pk, conversation.workspace_id, Role.AUDITOR),
     }
-    return render(request, "conversations/detail.html", context)
+    return render(request, "conversations/detail.html", context, status=422 if said else 200)
 
 
 @access.conversation(Role.READER)
@@ -97,6 +102,8 @@ async def begin(request: Request) -> HttpResponse:
             problem = "Choose a workspace."
         elif not text:
             problem = "Say what the conversation is about."
+        elif (hindrance := (await in_store(wiring.player, chosen)).problem) != "":
+            problem = f"A turn cannot begin in {chosen.name}. {hindrance}"
         else:
             title = text.splitlines()[0][:TITLE].replace("\x00", "")
             made = await in_store(conversations.begin, chosen, title, request.user.pk)
@@ -105,8 +112,14 @@ async def begin(request: Request) -> HttpResponse:
             except StoreError as refused:
                 messages.error(request, f"It did not start. {refused}")
             return redirect("conversation", conversation_id=made.pk)
-    context = {"workspaces": mine, "text": text, "chosen": chosen, "problem": problem}
-    context["provider"] = wiring.provider_name()
+    places = [(place, await in_store(wiring.player, place)) for place in mine]
+    context = {
+        "places": places,
+        "text": text,
+        "chosen": chosen,
+        "problem": problem,
+        "script": any(player.is_script for _, player in places),
+    }
     status = 422 if problem else 200
     return await in_store(render, request, "conversations/new.html", context, status=status)
 
@@ -123,6 +136,7 @@ async def ask(request: Request, conversation: Conversation) -> HttpResponse:
             await runs.start(conversation, request.user, text)
         except StoreError as problem:
             messages.error(request, str(problem))
+            return await in_store(_detail, request, conversation, text)
     return _to_foot(conversation)
 
 

@@ -174,7 +174,7 @@ async def test_nobody_is_told_where_every_call_has_its_result():
     [
         ([Restart(), Respond("A.")], texts.responded("A.")),
         ([Respond("A."), Restart()], texts.responded("A.")),
-        ([Respond("A."), Respond("B.")], texts.responded("B.")),
+        ([Respond("A."), Respond("B.")], texts.responded("A.\n\nB.")),
         ([Respond("A."), Stop()], texts.STOPPED),
         ([Stop(), Respond("A.")], texts.STOPPED),
         ([Restart(), Stop()], texts.STOPPED),

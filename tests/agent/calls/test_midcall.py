@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from jpweb.agent.calls import texts
+from jpweb.agent.calls.coordinator import QUESTION_LIMIT
 from jpweb.agent.calls.midcall import MidCall
 from jpweb.agent.calls.result import Given
 from jpweb.agent.config import QuestionConfig, StaticAnswer
@@ -240,3 +241,15 @@ async def test_what_breaks_while_asking_comes_out_though_the_tool_hides_it():
     assert ended == [NAME]
     assert await slow[0] == Answer("x")
     assert not others()
+
+
+async def test_a_tool_that_never_stops_asking_in_the_middle_is_not_asked_for_any_more():
+    async def run(arguments, answers, ask) -> Any:
+        replies = [await ask(CONFIRM) for _ in range(QUESTION_LIMIT + 2)]
+        return Success(str([isinstance(reply, Answer) for reply in replies].count(True)))
+
+    config = {"confirm": QuestionConfig(answer=StaticAnswer(value=True))}
+    bench = Bench((OutsideStub("outside", run, config),))
+    await bench.run([CALL])
+    assert len(bench.asked_ids) == QUESTION_LIMIT
+    assert bench.recorder.results == [("c1", str(QUESTION_LIMIT), False)]
