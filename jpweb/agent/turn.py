@@ -31,7 +31,6 @@ from jpweb.stream.events import ChatRequest, Element, ToolCallRequest, TurnStart
 from jpweb.stream.thread import Thread
 from jpweb.stream.turns import Executing, WaitingForInput, split, unfinished
 
-
 #: A pause is doubled at most so often, whatever number of retries somebody configures.
 _DOUBLINGS = 20
 
@@ -57,6 +56,13 @@ class TurnPorts:
     pause: Callable[[float], Awaitable[None]] = asyncio.sleep
 
 
+async def begin_turn(
+    recorder: Recorder, content: str, author: str | None, clock: Callable[[], datetime] = now
+) -> None:
+    """Record what the author says: a turn for ``resume_turn`` to run, should it come to that."""
+    await Scribe(recorder, clock).record(TurnStart(), ChatRequest(content, author=author))
+
+
 async def run_turn(
     ports: TurnPorts,
     content: str,
@@ -70,9 +76,8 @@ async def run_turn(
     get a response. Raises ProviderFailed, with the text so far committed, and whatever a port or
     a tool raises; then, and when it is cancelled, nothing more is recorded.
     """
-    turn = _Turn(ports, setup, TurnState(), interrupts)
-    await turn.scribe.record(TurnStart(), ChatRequest(content, author=author))
-    return await turn.run(())
+    await begin_turn(ports.recorder, content, author, ports.clock)
+    return await _Turn(ports, setup, TurnState(), interrupts).run(())
 
 
 async def resume_turn(

@@ -5,13 +5,12 @@ from __future__ import annotations
 import asyncio
 import contextvars
 import logging
-from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING
 
 from jpweb.agent.errors import AgentError, ProviderFailed
 from jpweb.agent.stopping import Interrupt, Interrupts, Respond, Restart, Stop
-from jpweb.agent.turn import TurnEnd, TurnPorts, resume_turn, run_turn
+from jpweb.agent.turn import TurnEnd, TurnPorts, begin_turn, resume_turn
 from jpweb.runtime import announce, wiring
 from jpweb.runtime.crossing import in_background, in_store
 from jpweb.runtime.prompter import BrowserPrompter
@@ -29,8 +28,13 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-#: What a run executes once it has what it needs.
-Turn: TypeAlias = Callable[[TurnPorts, "Equipment"], Awaitable[TurnEnd]]
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """What begins a turn, and who says it."""
+
+    text: str
+    author: str
 
 
 @dataclass(slots=True)
@@ -55,16 +59,7 @@ async def start(conversation: Conversation, person: Person, text: str) -> Run:
     Raises AlreadyRunning, ReadOnly, BadConfiguration, Held and what else ``attached.attach``
     raises.
     """
-    author = person.display_name
-    return await _begin(
-        conversation,
-        person,
-        lambda active: (
-            lambda ports, equipment: run_turn(
-                ports, text, author, active.interrupts, equipment.setup
-            )
-        ),
-    )
+    return await _begin(conversation, person, text)
 
 
 async def retry(conversation: Conversation, person: Person) -> Run:
@@ -73,16 +68,10 @@ async def retry(conversation: Conversation, person: Person) -> Run:
     Raises NothingToRetry, and what ``start`` raises.
     """
     await in_store(runs.refuse_retry, conversation.pk)
-    return await _begin(
-        conversation,
-        person,
-        lambda active: (
-            lambda ports, equipment: resume_turn(ports, active.interrupts, equipment.setup)
-        ),
-    )
+    return await _begin(conversation, person)
 
 
-async def _begin(conversation: Conversation, person: Person, turn: Callable[[Active], Turn]) -> Run:
+async def _begin(conversation: Conversation, person: Person, text: str | None = None) -> Run:
     """Begin a run, whole or not at all.
 
     Whoever asked may be cancelled meanwhile, as a request is whose browser left: the run begins
@@ -90,14 +79,14 @@ async def _begin(conversation: Conversation, person: Person, turn: Callable[[Act
     """
     # A context of its own: what belongs to the request ends with the request.
     beginning = asyncio.get_running_loop().create_task(
-        _begun(conversation, person, turn), context=contextvars.Context()
+        _begun(conversation, person, text), context=contextvars.Context()
     )
     _beginning.add(beginning)  # the loop itself holds no task
     beginning.add_done_callback(_beginning.discard)
     return await asyncio.shield(beginning)
 
 
-async def _begun(conversation: Conversation, person: Person, turn: Callable[[Active], Turn]) -> Run:
+async def _begun(conversation: Conversation, person: Person, text: str | None) -> Run:
     await in_store(runs.refuse_second, conversation.pk)  # before its lock makes us wait
     model = await in_store(wiring.model, conversation)
     attachment = await in_background(attached.attach, conversation.pk)
@@ -110,8 +99,9 @@ async def _begun(conversation: Conversation, person: Person, turn: Callable[[Act
             attachment.release()
         raise
     active = Active(run, conversation, attachment)
+    said = None if text is None else Said(text, person.display_name)
     _active[run.pk] = active
-    active.task = asyncio.create_task(_execute(active, turn(active)))
+    active.task = asyncio.create_task(_execute(active, said))
     return run
 
 
@@ -142,10 +132,10 @@ async def interrupt(conversation_id: int, by: Decider, what: str, text: str = ""
     return False
 
 
-async def _execute(active: Active, turn: Turn) -> None:
+async def _execute(active: Active, said: Said | None) -> None:
     run = active.run
     try:
-        await _play(active, turn)
+        await _play(active, said)
     finally:
         if active.attachment is not None:
             await in_store(active.attachment.release)
@@ -154,13 +144,20 @@ async def _execute(active: Active, turn: Turn) -> None:
     await announce.questions(active.conversation.workspace_id)
 
 
-async def _play(active: Active, turn: Turn) -> None:
-    """Execute a run and put its end on record."""
+async def _play(active: Active, said: Said | None) -> None:
+    """Execute a run and put its end on record.
+
+    What was said is on record before anything is opened for the turn, which may take long or fail.
+    """
     run = active.run
     problem = failure = ""
+    recorder = JournalRecorder(run, active.conversation.workspace_id, active.attachment)
     try:
+        if said is not None:
+            await begin_turn(recorder, said.text, said.author)
         async with wiring.equipped(active.conversation) as equipment:
-            ending = await turn(_ports(active, equipment), equipment)
+            ports = _ports(active, equipment, recorder)
+            ending = await resume_turn(ports, active.interrupts, equipment.setup)
         state, problem = _state(ending)
     except ProviderFailed as error:
         state, problem, failure = RunState.FAILED, str(error), error.kind.value
@@ -179,14 +176,14 @@ async def _play(active: Active, turn: Turn) -> None:
         await in_store(active.attachment.write)
 
 
-def _ports(active: Active, equipment: Equipment) -> TurnPorts:
+def _ports(active: Active, equipment: Equipment, recorder: JournalRecorder) -> TurnPorts:
     conversation = active.conversation
     return TurnPorts(
         provider=equipment.provider,
         prompter=BrowserPrompter(
             conversation.pk, conversation.workspace_id, lambda: active.stopped_by
         ),
-        recorder=JournalRecorder(active.run, conversation.workspace_id, active.attachment),
+        recorder=recorder,
         display=SocketDisplay(conversation.pk),
         backend=equipment.backend,
     )

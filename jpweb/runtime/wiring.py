@@ -22,7 +22,7 @@ from jpweb.agent.setup import Setup
 from jpweb.agent.tools import BUILTINS
 from jpweb.agent.tools.demo_vault import DemoVault
 from jpweb.agent.tools.describe_tools import DescribeTools
-from jpweb.agent.tools.local import LocalTool, Place, shown
+from jpweb.agent.tools.local import LocalTool, Place, shown, sweep
 from jpweb.agent.tools.mcp import connected
 from jpweb.runtime import configuration
 from jpweb.runtime.crossing import in_store
@@ -127,6 +127,11 @@ def providers() -> list[str]:
 def default_model() -> ModelConfig:
     """Return the installation's model, for workspaces that configure none."""
     return ModelConfig(settings.PROVIDER, settings.MODEL)
+
+
+def tidy() -> None:
+    """Remove what tool calls of a server that was killed have left on this machine."""
+    sweep()
 
 
 def holder() -> str:

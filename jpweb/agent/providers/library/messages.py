@@ -33,9 +33,12 @@ from jpweb.stream.events import (
 )
 from jpweb.stream.thread import ThreadParts
 
+#: Said after a reply that broke off: vendors refuse a request that ends with their own words.
+GO_ON = "Your last message broke off. Go on from where it ended, without repeating any of it."
+
 
 def messages(parts: ThreadParts, vendor: Vendor) -> list[ModelMessage]:
-    """Return the messages: requests and replies in turn, beginning with a request."""
+    """Return the messages: requests and replies in turn, from a request to a request."""
     asked: list[ModelRequestPart] = [SystemPromptPart(text) for text in parts.system]
     found: list[ModelMessage] = []
     names: dict[str, str] = {}
@@ -48,7 +51,7 @@ def messages(parts: ThreadParts, vendor: Vendor) -> list[ModelMessage]:
         if reply := _reply(events, vendor):
             found += [ModelRequest(asked), ModelResponse(reply, provider_name=vendor.SYSTEM)]
             asked = []
-    return [*found, ModelRequest(asked)] if asked else found
+    return [*found, ModelRequest(asked or [UserPromptPart(GO_ON)])]
 
 
 def _is_reply(event: ConversationEvent) -> bool:

@@ -18,7 +18,8 @@ Standard input is empty: programs such as ripgrep change their ways when they fi
 
 from __future__ import annotations
 
+from jpweb.agent.tools.local.private import sweep
 from jpweb.agent.tools.local.process import Limits
 from jpweb.agent.tools.local.tool import LocalTool, Place, shown
 
-__all__ = ["Limits", "LocalTool", "Place", "shown"]
+__all__ = ["Limits", "LocalTool", "Place", "shown", "sweep"]

@@ -34,6 +34,7 @@ class Command(BaseCommand):
             self._prepare(options["workspace"])
         except (server.PortTaken, NoDatabase, NoWorkspace) as problem:
             raise CommandError(str(problem)) from problem
+        wiring.tidy()
         lost = runs.lose_stale(wiring.holder())
         if lost:
             self.stdout.write(

@@ -1,8 +1,9 @@
 from __future__ import annotations
 
 import stat
+import subprocess
 
-from jpweb.agent.tools.local.private import private_file
+from jpweb.agent.tools.local.private import private_file, sweep
 
 
 def test_the_file_is_this_users_alone_and_goes_with_the_block():
@@ -24,3 +25,17 @@ def test_a_file_that_the_tool_has_removed_is_no_matter():
     with private_file("x") as path:
         path.unlink()
         path.parent.rmdir()
+
+
+def test_what_a_killed_process_left_is_swept_and_nothing_else(tmp_path):
+    gone = subprocess.Popen(["true"])
+    gone.wait()
+    left, strange = tmp_path / f"jpweb-{gone.pid}-abc", tmp_path / "jpweb-else"
+    for folder in (left, strange):
+        folder.mkdir()
+        (folder / "context.json").touch()
+    with private_file("x", tmp_path) as path:
+        assert sweep(tmp_path) == 1
+        assert path.exists(), "its process lives"
+    assert not left.exists()
+    assert strange.exists(), "nobody knows whose it is"
