@@ -11,7 +11,7 @@ import logging
 import os
 import socket
 import sys
-from collections.abc import Callable, Coroutine, Iterable
+from collections.abc import Awaitable, Callable, Coroutine, Iterable
 from contextlib import suppress
 from typing import Any
 
@@ -22,6 +22,8 @@ from twisted.internet import defer, reactor
 HOST = "127.0.0.1"
 #: Seconds that requests in flight get to finish.
 DRAIN = 0.3
+#: Seconds that what the server has started gets to end.
+PATIENCE = 8.0
 
 
 class PortTaken(Exception):
@@ -42,7 +44,14 @@ def check_port(port: int) -> None:
 
 
 class QuietServer(Server):  # type: ignore[misc]  # daphne is untyped
-    """daphne that drops its sockets when it stops, so that browsers come back by themselves."""
+    """daphne that drops its sockets when it stops, so that browsers come back by themselves.
+
+    ``ending`` is awaited before it leaves: what it has started would otherwise outlive it.
+    """
+
+    def __init__(self, ending: Callable[[], Awaitable[None]], **more: Any) -> None:
+        super().__init__(**more)
+        self._ending = ending
 
     async def handle_reply(self, protocol: Any, message: dict[str, Any]) -> None:
         # A browser may leave between a change and its telling; that it did arrives next.
@@ -53,9 +62,16 @@ class QuietServer(Server):  # type: ignore[misc]  # daphne is untyped
         for protocol in list(self.connections):
             if hasattr(protocol, "sendClose"):
                 protocol.transport.abortConnection()
-        done: defer.Deferred[None] = defer.Deferred()
-        reactor.callLater(DRAIN, done.callback, None)
-        return done
+        ended: defer.Deferred[None] = defer.Deferred.fromFuture(
+            asyncio.ensure_future(self._ended())
+        )
+        return ended
+
+    async def _ended(self) -> None:
+        with suppress(TimeoutError):
+            async with asyncio.timeout(PATIENCE):
+                await self._ending()
+        await asyncio.sleep(DRAIN)
 
 
 def serve(
@@ -63,10 +79,12 @@ def serve(
     port: int,
     ready: Callable[[], None],
     beside: Iterable[Coroutine[Any, Any, None]],
+    ending: Callable[[], Awaitable[None]],
 ) -> None:
     """Serve until SIGINT or SIGTERM; ``ready`` is called once the port is open.
 
-    The coroutines ``beside`` run in the server's loop for as long as they last.
+    The coroutines ``beside`` run in the server's loop for as long as they last; ``ending`` is
+    awaited there when it is to stop.
     """
     tasks: list[asyncio.Task[None]] = []
 
@@ -76,6 +94,7 @@ def serve(
 
     reactor.callWhenRunning(lambda: asyncio.get_event_loop().call_soon(begin))
     QuietServer(
+        ending,
         application=application,
         endpoints=[f"tcp:port={port}:interface={HOST}"],
         ready_callable=ready,

@@ -132,6 +132,17 @@ async def interrupt(conversation_id: int, by: Decider, what: str, text: str = ""
     return False
 
 
+async def let_go() -> None:
+    """Leave every run of this process as it stands; returns once nothing of them runs any more.
+
+    Their tools and servers are ended with them, since nobody would end them later.
+    """
+    tasks = [active.task for active in _active.values() if active.task is not None]
+    for task in tasks:
+        task.cancel()
+    await asyncio.gather(*tasks, return_exceptions=True)
+
+
 async def _execute(active: Active, said: Said | None) -> None:
     run = active.run
     try:

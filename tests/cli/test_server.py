@@ -1,10 +1,12 @@
 from __future__ import annotations
 
+import asyncio
 from typing import Any
 
 import pytest
 from autobahn.exception import Disconnected
 
+from jpweb.cli import server
 from jpweb.cli.server import QuietServer
 
 
@@ -18,11 +20,15 @@ class Protocol:
         raise self.error
 
 
+async def nothing() -> None:
+    """End what was never begun."""
+
+
 async def replied(error: Exception) -> None:
     protocol = Protocol(error)
-    server = QuietServer(application=None, endpoints=["tcp:port=0"])
-    server.connections = {protocol: {}}
-    await server.handle_reply(protocol, {"type": "websocket.send", "text": "news"})
+    quiet = QuietServer(nothing, application=None, endpoints=["tcp:port=0"])
+    quiet.connections = {protocol: {}}
+    await quiet.handle_reply(protocol, {"type": "websocket.send", "text": "news"})
 
 
 async def test_news_for_a_browser_that_has_just_left_are_dropped():
@@ -32,3 +38,23 @@ async def test_news_for_a_browser_that_has_just_left_are_dropped():
 async def test_any_other_failure_to_send_is_told():
     with pytest.raises(OSError, match="broken"):
         await replied(OSError("broken"))
+
+
+async def test_it_leaves_once_what_it_started_has_ended_and_not_later_than_its_patience(
+    monkeypatch: pytest.MonkeyPatch,
+):
+    monkeypatch.setattr(server, "DRAIN", 0)
+    ended: list[str] = []
+
+    async def ends() -> None:
+        ended.append("tools")
+
+    await QuietServer(ends, application=None, endpoints=["tcp:port=0"])._ended()
+    assert ended == ["tools"]
+    monkeypatch.setattr(server, "PATIENCE", 0.01)
+
+    async def never_ends() -> None:
+        await asyncio.Event().wait()
+
+    stuck = QuietServer(never_ends, application=None, endpoints=["tcp:port=0"])
+    await stuck._ended()

@@ -107,6 +107,20 @@ async def test_a_stop_touches_no_other_conversation(scene: Scene, monkeypatch: p
     assert said.content.strip() == "Half a"
 
 
+async def test_a_run_that_is_let_go_of_stays_as_it_stands(
+    scene: Scene, monkeypatch: pytest.MonkeyPatch
+):
+    provider = providers.Hangs()
+    providers.use(monkeypatch, provider)
+    run, task = await scene.start()
+    await provider.said.wait()
+    await runs.let_go()
+    assert task.cancelled()
+    assert (await ended(run)).state == "running", "who starts next decides what becomes of it"
+    assert not runs._active
+    await runs.let_go()
+
+
 async def test_an_answer_that_beats_the_stop_stands(scene: Scene, monkeypatch: pytest.MonkeyPatch):
     providers.use(monkeypatch)
     _, task = await scene.start()

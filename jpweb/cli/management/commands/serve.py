@@ -13,6 +13,7 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from jpweb.cli import server
 from jpweb.cli.progress import bar
+from jpweb.runtime import runs as executing
 from jpweb.runtime import watching, wiring
 from jpweb.store import accounts, runs, schema
 from jpweb.store.disk import mirror, workspace
@@ -41,7 +42,9 @@ class Command(BaseCommand):
                 f"{lost} turn(s) were running when the server last ended; see Questions."
             )
         following = [watching.follow(root) for root in mirror.roots()]
-        server.serve(get_default_application(), settings.PORT, self._greet, following)
+        server.serve(
+            get_default_application(), settings.PORT, self._greet, following, executing.let_go
+        )
         runs.lose_stale(wiring.holder())
         self.stdout.write("Stopped.")
         lock.close()
