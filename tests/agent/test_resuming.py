@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from jpweb.agent.calls import texts
+from jpweb.agent.outcome import Success
 from jpweb.agent.ports import Answer, CallTool, Data, Delta, Finished
 from jpweb.agent.stopping import Respond, Stop
 from jpweb.agent.turn import TurnEnd, resume_turn
@@ -19,8 +21,26 @@ from jpweb.stream.events import (
     ToolCallResponse,
     TurnStart,
 )
-from jpweb.stream.inquiry import InquiryRequest, InquiryResponse
-from tests.agent.doubles import AT, CONFIRM, ListRecorder, QueueProvider, Stage, asks, never, until
+from jpweb.stream.inquiry import (
+    Answered,
+    CancellationReason,
+    Cancelled,
+    InquiryRequest,
+    InquiryResponse,
+    InquirySource,
+    Redacted,
+)
+from tests.agent.doubles import (
+    AT,
+    CONFIRM,
+    ListRecorder,
+    OutsideStub,
+    QueueProvider,
+    Stage,
+    asks,
+    never,
+    until,
+)
 from tests.builders import answered, asked, called, returned
 
 DONE = (Delta("message", "Done."), Finished())
@@ -75,22 +95,95 @@ async def test_open_calls_are_run_first_and_those_with_a_response_are_not():
     assert sent[-1].kind == ToolCallResponse("c1", "done", is_error=False)
 
 
-async def test_a_question_that_was_open_is_asked_again_under_the_next_number():
-    made = stage(
-        START, SAYS, CALL, event(asked("c1.confirm.1"), **NOTE), replies=[Answer(value=True)]
-    )
+WAITS = InquiryRequest("c1.confirm.1", InquirySource.tool("tool"), CONFIRM.persisted())
+
+
+async def test_a_question_that_was_open_goes_on_waiting_under_its_own_number():
+    made = stage(START, SAYS, CALL, event(WAITS, **NOTE), replies=[Answer(value=True)])
+    assert await resume(made) is TurnEnd.COMPLETE
+    assert made.recorder.of(InquiryRequest) == [WAITS]
+    assert [r.id for r in made.recorder.of(InquiryResponse)] == ["c1.confirm.1"]
+    assert [asked.inquiry_id for asked in made.prompter.asked] == ["c1.confirm.1"]
+    assert made.tools[0].runs == [{}, {"confirm": True}]
+
+
+@pytest.mark.parametrize(
+    "before",
+    [
+        replace(WAITS, question=replace(CONFIRM, text="Another?").persisted()),
+        replace(WAITS, source=InquirySource.tool("other")),
+    ],
+)
+async def test_a_question_that_is_another_now_is_closed_as_lost_and_asked_anew(before):
+    made = stage(START, SAYS, CALL, event(before, **NOTE), replies=[Answer(value=True)])
+    assert await resume(made) is TurnEnd.COMPLETE
+    assert made.recorder.outcomes == [Cancelled(CancellationReason.LOST), Answered(answer=True)]
+    assert [r.id for r in made.recorder.of(InquiryResponse)] == ["c1.confirm.1", "c1.confirm.2"]
+
+
+async def test_a_call_goes_on_with_the_answers_it_had():
+    answer = event(answered("c1.confirm.1"), by={"kind": "person"})
+    made = stage(START, SAYS, CALL, event(WAITS, **NOTE), answer)
+    assert await resume(made) is TurnEnd.COMPLETE
+    assert made.prompter.asked == []
+    assert made.recorder.of(InquiryRequest) == [WAITS]
+    assert made.tools[0].runs == [{"confirm": True}]
+
+
+async def test_what_was_declined_is_not_asked_again():
+    no = event(InquiryResponse("c1.confirm.1", Cancelled(CancellationReason.USER)))
+    made = stage(START, SAYS, CALL, event(WAITS, **NOTE), no)
+    assert await resume(made) is TurnEnd.COMPLETE
+    assert made.prompter.asked == []
+    assert made.recorder.results == [("c1", texts.INPUT_CANCELLED, False)]
+
+
+@pytest.mark.parametrize(
+    "outcome", [Redacted(), Cancelled(CancellationReason.BACKEND_ERROR)], ids=["secret", "failed"]
+)
+async def test_what_left_no_answer_is_asked_again_under_the_next_number(outcome):
+    ended = event(InquiryResponse("c1.confirm.1", outcome))
+    made = stage(START, SAYS, CALL, event(WAITS, **NOTE), ended, replies=[Answer(value=True)])
     assert await resume(made) is TurnEnd.COMPLETE
     assert [r.id for r in made.recorder.of(InquiryRequest)] == ["c1.confirm.1", "c1.confirm.2"]
-    assert [r.id for r in made.recorder.of(InquiryResponse)] == ["c1.confirm.2"]
+
+
+async def test_what_an_ended_call_had_come_to_is_nothing_to_another_of_its_id():
+    answer = event(answered("c1.confirm.1"), by={"kind": "person"})
+    no = event(InquiryResponse("c1.confirm.2", Cancelled(CancellationReason.USER)))
+    open_still = event(replace(WAITS, id="c1.confirm.3"), **NOTE)
+    before = [event(WAITS, **NOTE), answer, event(replace(WAITS, id="c1.confirm.2"), **NOTE), no]
+    made = stage(
+        *(START, SAYS, CALL, *before, open_still, returned("c1"), CALL),
+        replies=[Answer(value=False)],
+    )
+    assert await resume(made) is TurnEnd.COMPLETE
+    assert [r.id for r in made.recorder.of(InquiryRequest)][-1] == "c1.confirm.4"
+    assert made.tools[0].runs == [{}, {"confirm": False}]
+
+
+async def test_a_tool_that_asked_in_the_middle_has_its_answers_when_it_asks_again():
+    async def run(arguments, answers, ask) -> Any:
+        return Success(str([(await ask(CONFIRM)).value, (await ask(CONFIRM)).value]))
+
+    answer = event(answered("c1.confirm.1"), by={"kind": "person"})
+    tools = (OutsideStub("tool", run),)
+    made = stage(
+        START, SAYS, CALL, event(WAITS, **NOTE), answer, tools=tools, replies=[Answer(value=False)]
+    )
+    assert await resume(made) is TurnEnd.COMPLETE
+    assert made.recorder.results == [("c1", "[True, False]", False)]
+    assert [asked.inquiry_id for asked in made.prompter.asked] == ["c1.confirm.2"]
 
 
 async def test_answers_that_were_to_be_remembered_still_are():
     remembered = event(answered("c1.confirm.1"), remember=True, by={"kind": "person"})
-    made = stage(START, SAYS, CALL, event(asked("c1.confirm.1"), **NOTE), remembered)
+    two = [called("c1", "tool"), called("c2", "tool")]
+    made = stage(START, SAYS, *two, event(WAITS, **NOTE), remembered)
     assert await resume(made) is TurnEnd.COMPLETE
     assert made.prompter.asked == []
     assert made.recorder.notes(InquiryResponse)[-1] == {"by": {"kind": "memory"}}
-    assert made.tools[0].runs == [{}, {"confirm": True}]
+    assert made.tools[0].runs[-1] == {"confirm": True}
 
 
 async def test_of_an_earlier_turn_neither_numbers_nor_answers_count():

@@ -63,7 +63,11 @@ class Inquirer:
         config = tool.question(question.id)
         if config.exclusive is not None:
             question = replace(question, exclusive=config.exclusive)
-        asked = await self._record_request(call, question, source, config.prompt_label)
+        if self.state.take_declined(call.id, question.id):
+            return Unanswered(CancellationReason.USER, Result(texts.INPUT_CANCELLED))
+        asked = await self._still_asked(call, question, source, config.prompt_label)
+        if asked is None:
+            asked = await self._record_request(call, question, source, config.prompt_label)
         way = route(
             question,
             config,
@@ -72,6 +76,22 @@ class Inquirer:
             detached=tool.detached.get("tool", self.detached),
         )
         return await self._follow(call, asked, config, way)
+
+    async def _still_asked(
+        self, call: ToolCallRequest, question: Question, source: InquirySource, label: str | None
+    ) -> Asked | None:
+        """Return the question that waits since before the process ended, where it is this one.
+
+        Another question of that id is closed: its call does not wait for it any more.
+        """
+        request = self.state.take_waiting(call.id, question.id)
+        if request is None:
+            return None
+        asked = Asked(request.id, question, source, call.name, label)
+        if request.question == question.persisted() and request.source == source:
+            return asked
+        await self.prompter.withdraw(asked, CancellationReason.LOST)
+        return None
 
     async def _record_request(
         self, call: ToolCallRequest, question: Question, source: InquirySource, label: str | None

@@ -54,6 +54,7 @@ class ToolCoordinator:
         backend: InquiryBackend | None = None,
     ) -> None:
         self._scribe = scribe
+        self._state = state
         self._configs = {tool.name: tool for tool in setup.tools}
         self._executor = Executor(setup)
         self._interrupts = interrupts
@@ -111,7 +112,7 @@ class ToolCoordinator:
         Only what the tool itself gives is a result that a person may want to see first.
         """
         config = self._configs[call.name]
-        answers: dict[str, Any] = {}
+        answers = self._state.take_answers(call.id)
         asked = 0
         while True:
             execution = await self._execute(call, answers)
@@ -136,11 +137,14 @@ class ToolCoordinator:
         inquirer = replace(self._inquirer, interrupts=interrupts)
         tool = self._configs[call.name]
         numbers = itertools.count()
+        left = dict(answers)  # what it asked in the middle before its process ended
 
         async def inquire(question: Question) -> Given | Unanswered:
             asked = asking(call.name, question, InquirySource.tool(call.name))
             if isinstance(asked, Failed):
                 return Unanswered(CancellationReason.BACKEND_ERROR, Result(asked.message))
+            if question.id in left:
+                return Given(left.pop(question.id))
             if next(numbers) >= QUESTION_LIMIT:
                 text = texts.too_many_questions(call.name, QUESTION_LIMIT)
                 return Unanswered(CancellationReason.BACKEND_ERROR, Result(text))

@@ -7,8 +7,15 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Self
 
-from jpweb.stream.events import ConversationEvent, Element
-from jpweb.stream.inquiry import Answered, InquiryRequest, InquiryResponse
+from jpweb.stream.events import ConversationEvent, Element, ToolCallResponse
+from jpweb.stream.inquiry import (
+    Answered,
+    CancellationReason,
+    Cancelled,
+    InquiryRequest,
+    InquiryResponse,
+    Outcome,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,56 +40,101 @@ class Remembered:
     value: Any
 
 
+@dataclass(frozen=True, slots=True)
+class QuestionKey:
+    """A question of one call, whatever the attempt."""
+
+    tool_call_id: str
+    question_id: str
+
+
 @dataclass(slots=True)
 class TurnState:
-    """Attempt counters, remembered answers and permissions; each turn makes one of its own."""
+    """What a turn remembers; each makes one of its own.
+
+    Of a turn that goes on after its process ended also what its unfinished calls had come to:
+    questions that still wait, that were answered, that a person declined.
+    """
 
     remembered_tool_answers: dict[AnswerKey, Remembered] = field(default_factory=dict)
     remembered_permission_decisions: dict[PermissionKey, bool] = field(default_factory=dict)
-    _attempts: Counter[tuple[str, str]] = field(default_factory=Counter)
+    _attempts: Counter[QuestionKey] = field(default_factory=Counter)
+    _waiting: dict[QuestionKey, InquiryRequest] = field(default_factory=dict)
+    _answered: dict[QuestionKey, Remembered] = field(default_factory=dict)
+    _declined: set[QuestionKey] = field(default_factory=set)
 
     @classmethod
     def resumed(cls, elements: Iterable[Element]) -> Self:
         """Return the state of a turn that goes on; ``elements`` are those of this turn alone.
 
-        Attempts go on counting from what jpweb noted beside each request, and answers that a
-        person wanted remembered still are. Ids are never parsed. Permissions are asked for anew.
+        It is built from what jpweb noted beside each request. Ids are never parsed. Permissions
+        are asked for anew.
         """
         state = cls()
-        asked: dict[str, AnswerKey] = {}
+        asked: dict[str, tuple[QuestionKey, str]] = {}
         for element in elements:
             body = element.body
             if not isinstance(body, ConversationEvent):
                 continue
             note = body.metadata.get("jpweb")
-            if isinstance(body.kind, InquiryRequest):
-                state._count(note)
-                asked |= _key(body.kind.id, note)
-            elif isinstance(body.kind, InquiryResponse):
-                state._remember(asked.get(body.kind.id), body.kind, note)
+            match body.kind:
+                case InquiryRequest() as request:
+                    asked |= state._request(request, note)
+                case InquiryResponse(inquiry_id, outcome) if inquiry_id in asked:
+                    state._response(*asked[inquiry_id], outcome, note)
+                case ToolCallResponse(tool_call_id):
+                    state._call_ended(tool_call_id)
+                case _:
+                    pass
         return state
 
     def next_attempt(self, tool_call_id: str, question_id: str) -> int:
         """Count one more recording of the question by the call, and return the number, from 1."""
-        self._attempts[tool_call_id, question_id] += 1
-        return self._attempts[tool_call_id, question_id]
+        key = QuestionKey(tool_call_id, question_id)
+        self._attempts[key] += 1
+        return self._attempts[key]
 
-    def _count(self, noted: Any) -> None:
+    def take_answers(self, tool_call_id: str) -> dict[str, Any]:
+        """Return, once, the answers on record that the call had before its process ended."""
+        keys = [key for key in self._answered if key.tool_call_id == tool_call_id]
+        return {key.question_id: self._answered.pop(key).value for key in keys}
+
+    def take_waiting(self, tool_call_id: str, question_id: str) -> InquiryRequest | None:
+        """Return, once, the request on record that still waits for its response."""
+        return self._waiting.pop(QuestionKey(tool_call_id, question_id), None)
+
+    def take_declined(self, tool_call_id: str, question_id: str) -> bool:
+        """Tell, once, whether a person declined the question before the process ended."""
+        key = QuestionKey(tool_call_id, question_id)
+        declined = key in self._declined
+        self._declined.discard(key)
+        return declined
+
+    def _request(self, request: InquiryRequest, noted: Any) -> dict[str, tuple[QuestionKey, str]]:
         match noted:
             case {"tool_call_id": str(tool_call_id), "question_id": str(question_id)}:
-                self.next_attempt(tool_call_id, question_id)
+                key = QuestionKey(tool_call_id, question_id)
             case _:  # another program's request, which our ids cannot meet
-                pass
+                return {}
+        self._attempts[key] += 1
+        self._waiting[key] = request
+        tool = noted.get("tool")
+        return {request.id: (key, tool if isinstance(tool, str) else "")}
 
-    def _remember(self, key: AnswerKey | None, response: InquiryResponse, noted: Any) -> None:
-        wanted = isinstance(noted, Mapping) and noted.get("remember") is True
-        if wanted and key is not None and isinstance(response.outcome, Answered):
-            self.remembered_tool_answers[key] = Remembered(response.outcome.answer)
+    def _response(self, key: QuestionKey, tool: str, outcome: Outcome, noted: Any) -> None:
+        self._waiting.pop(key, None)
+        if isinstance(outcome, Answered):
+            self._answered[key] = Remembered(outcome.answer)
+            if tool and isinstance(noted, Mapping) and noted.get("remember") is True:
+                kept = AnswerKey(tool, key.question_id)
+                self.remembered_tool_answers[kept] = Remembered(outcome.answer)
+        elif outcome == Cancelled(CancellationReason.USER):
+            self._declined.add(key)
 
-
-def _key(inquiry_id: str, noted: Any) -> dict[str, AnswerKey]:
-    match noted:
-        case {"tool": str(tool), "question_id": str(question_id)}:
-            return {inquiry_id: AnswerKey(tool, question_id)}
-        case _:
-            return {}
+    def _call_ended(self, tool_call_id: str) -> None:
+        """Forget what a call had come to: another may have its id."""
+        for key in [key for key in self._answered if key.tool_call_id == tool_call_id]:
+            del self._answered[key]
+        for key in [key for key in self._waiting if key.tool_call_id == tool_call_id]:
+            del self._waiting[key]
+        self._declined = {key for key in self._declined if key.tool_call_id != tool_call_id}

@@ -61,7 +61,8 @@ def not_delivered(tool: str) -> str:
 
 def unavailable(tool: str, why: str) -> str:
     """Return the text for a tool that is configured and cannot be used now."""
-    return f"The tool {tool} is not available: {why} Do not call it again until it is offered."
+    said = why.removesuffix(".")
+    return f"The tool {tool} is not available: {said}. Do not call it again until it is offered."
 
 
 def unknown_tool(tool: str) -> str:

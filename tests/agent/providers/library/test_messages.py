@@ -2,6 +2,9 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
+
+from jpweb.agent.providers.library.messages import GO_ON
 from jpweb.stream.events import (
     ChatRequest,
     ChatResponse,
@@ -9,7 +12,7 @@ from jpweb.stream.events import (
     ToolCallRequest,
     ToolCallResponse,
 )
-from tests.agent.providers.conversing import event, opened, received, request
+from tests.agent.providers.conversing import MODELS, event, opened, received, request
 from tests.machine.vendors import Reply, Say, vendor
 
 ASKED = event(ChatRequest("Hello"))
@@ -68,9 +71,14 @@ async def test_a_conversation_may_begin_with_a_reply():
     assert [m["role"] for m in body["messages"]] == ["system", "assistant", "user"]
 
 
-async def test_a_request_may_end_with_a_reply():
-    body = await sent("ollama", ASKED, event(ChatResponse("message", "Yes.")))
-    assert [m["role"] for m in body["messages"]] == ["system", "user", "assistant"]
+@pytest.mark.parametrize("name", sorted(MODELS))
+async def test_a_request_never_ends_with_a_reply(name: str):
+    """Vendors refuse one that does ("must end with a user message")."""
+    body = await sent(name, ASKED, event(ChatResponse("message", "Half a")))
+    said = body.get("messages") or body.get("contents") or body["input"]
+    assert said[-1]["role"] == "user"
+    assert GO_ON in str(said[-1])
+    assert "Half a" in str(said[-2])
 
 
 async def test_google_gets_no_empty_text():
