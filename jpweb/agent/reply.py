@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 from collections.abc import Mapping
 from typing import Any
 
@@ -69,7 +70,8 @@ class Reply:
         request = ToolCallRequest(call.id, call.name, call.arguments)
         form = self._formatters.get(call.name)
         shown = None if form is None else await form(call.arguments)
-        rendered = {} if shown is None else {"rendered_arguments": shown}
+        # JP keeps it as base64, inside the base64 of all metadata.
+        rendered = {} if shown is None else {"rendered_arguments": _base64(shown)}
         await self._scribe.record(request, metadata={**call.metadata, **rendered})
         self.calls.append(request)
 
@@ -80,3 +82,7 @@ def _is_kept(event: Delta | Noted | Calling | CallTool | Data) -> bool:
             return False
         case _:
             return True
+
+
+def _base64(text: str) -> str:
+    return base64.b64encode(text.encode("utf-8", "replace")).decode()

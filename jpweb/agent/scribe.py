@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
@@ -34,6 +34,11 @@ class Scribe:
 
         ``note`` is what jpweb says beside each of them, ``metadata`` what a provider does.
         """
-        stamp = timestamps.written(self.clock())
         beside = dict(metadata or {}) | ({} if note is None else {"jpweb": dict(note)})
-        await self.recorder.record(*(ConversationEvent(stamp, kind, beside) for kind in kinds))
+        await self.record_each((kind, beside) for kind in kinds)
+
+    async def record_each(self, kinds: Iterable[tuple[EventKind, Mapping[str, Any]]]) -> None:
+        """Commit events of now, each with its metadata, all or none."""
+        stamp = timestamps.written(self.clock())
+        events = [ConversationEvent(stamp, kind, dict(beside)) for kind, beside in kinds]
+        await self.recorder.record(*events)

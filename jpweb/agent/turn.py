@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from enum import StrEnum
 from typing import Any
@@ -15,6 +15,7 @@ from jpweb.agent.errors import PASSING, ProviderFailed
 from jpweb.agent.ports import (
     Display,
     Finished,
+    Format,
     InquiryBackend,
     Prompter,
     Provider,
@@ -27,7 +28,14 @@ from jpweb.agent.scribe import Scribe, now
 from jpweb.agent.setup import UNCONFIGURED, Setup
 from jpweb.agent.stopping import Interrupt, Interrupts, Respond, Stop, Stopped, unless_stopped
 from jpweb.agent.view import well_formed
-from jpweb.stream.events import ChatRequest, Element, ToolCallRequest, TurnStart
+from jpweb.stream import timestamps
+from jpweb.stream.events import (
+    ChatRequest,
+    ConversationEvent,
+    Element,
+    ToolCallRequest,
+    TurnStart,
+)
 from jpweb.stream.thread import Thread
 from jpweb.stream.turns import Executing, WaitingForInput, split, unfinished
 
@@ -56,11 +64,11 @@ class TurnPorts:
     pause: Callable[[float], Awaitable[None]] = asyncio.sleep
 
 
-async def begin_turn(
-    recorder: Recorder, content: str, author: str | None, clock: Callable[[], datetime] = now
-) -> None:
-    """Record what the author says: a turn for ``resume_turn`` to run, should it come to that."""
-    await Scribe(recorder, clock).record(TurnStart(), ChatRequest(content, author=author))
+def opening(content: str, author: str | None, at: datetime) -> tuple[ConversationEvent, ...]:
+    """Return the events of a turn that begins with what the author says."""
+    stamp = timestamps.written(at)
+    kinds = (TurnStart(), ChatRequest(content, author=author))
+    return tuple(ConversationEvent(stamp, kind) for kind in kinds)
 
 
 async def run_turn(
@@ -76,7 +84,7 @@ async def run_turn(
     get a response. Raises ProviderFailed, with the text so far committed, and whatever a port or
     a tool raises; then, and when it is cancelled, nothing more is recorded.
     """
-    await begin_turn(ports.recorder, content, author, ports.clock)
+    await ports.recorder.record(*opening(content, author, ports.clock()))
     return await _Turn(ports, setup, TurnState(), interrupts).run(())
 
 
@@ -110,29 +118,50 @@ class _Turn:
         self._ports = ports
         self._setup = setup
         self._interrupts = interrupts
+        self._formatters = {
+            name: _interruptible(form, interrupts) for name, form in setup.formatters.items()
+        }
         self._coordinator = ToolCoordinator(
-            ports.prompter, self.scribe, setup, state, interrupts, ports.backend
+            ports.prompter,
+            self.scribe,
+            replace(setup, formatters=self._formatters),
+            state,
+            interrupts,
+            ports.backend,
         )
 
     async def run(self, calls: Sequence[ToolCallRequest]) -> TurnEnd:
         """Run the calls, then cycle after cycle to the end of the turn."""
-        if calls and isinstance(await self._run_calls(calls), Stop):
+        if calls and isinstance(await self._run_calls(calls, again=True), Stop):
             return TurnEnd.STOPPED
         for _ in range(self._setup.cycle_limit):
-            reply = await self._receive()
+            reply = await self._hear()
             if reply.finished and not reply.calls and not self._has_more_to_say():
                 return TurnEnd.COMPLETE
             if isinstance(await self._run_calls(reply.calls), Stop):
                 return TurnEnd.STOPPED
         return TurnEnd.CYCLE_LIMIT
 
-    async def _run_calls(self, calls: Sequence[ToolCallRequest]) -> Interrupt | None:
+    async def _run_calls(
+        self, calls: Sequence[ToolCallRequest], *, again: bool = False
+    ) -> Interrupt | None:
         """Run the calls, take what was said meanwhile, and see that the model is told of it."""
-        told = await self._coordinator.run(calls) if calls else None
+        if calls:
+            await self._coordinator.run(calls, again=again)
         said = self._interrupts.take()
-        if isinstance(said, Respond) and said.text and said is not told:
+        if isinstance(said, Respond) and said.text:
             await self.scribe.record(ChatRequest(said.text, author=said.author))
         return said
+
+    async def _hear(self) -> Reply:
+        """Return a reply. Where there is none, what somebody said meanwhile is not lost."""
+        try:
+            return await self._receive()
+        except ProviderFailed:
+            said = self._interrupts.take()
+            if isinstance(said, Respond) and said.text:
+                await self.scribe.record(ChatRequest(said.text, author=said.author))
+            raise
 
     def _has_more_to_say(self) -> bool:
         """Tell whether somebody's words came too late for the reply, which then is not the last."""
@@ -144,7 +173,7 @@ class _Turn:
         limits = self._setup.request
         tried = 0
         while True:
-            reply = Reply(self.scribe, self._ports.display, self._setup.formatters)
+            reply = Reply(self.scribe, self._ports.display, self._formatters)
             try:
                 await self._ask(reply)
             except ProviderFailed as failure:
@@ -167,7 +196,7 @@ class _Turn:
         request = ProviderRequest(
             Thread(self._setup.system, well_formed(elements)).into_parts(),
             self._setup.tools,
-            self._setup.tool_choice,
+            self._setup.tool_choice if _is_first(elements) else "auto",
             _schema(elements),
         )
         stream = self._ports.provider.stream(request)
@@ -182,8 +211,32 @@ class _Turn:
         await reply.flush()
 
 
+def _interruptible(form: Format, interrupts: Interrupts) -> Format:
+    """Return the formatter, giving nothing where somebody interrupts the turn meanwhile."""
+
+    async def shown(arguments: Mapping[str, Any]) -> str | None:
+        made = await unless_stopped(_formatted(form, arguments), interrupts)
+        return None if isinstance(made, Stopped) else made
+
+    return shown
+
+
+async def _formatted(form: Format, arguments: Mapping[str, Any]) -> str | None:
+    return await form(arguments)
+
+
 async def _pausing(ports: TurnPorts, seconds: float) -> None:
     await ports.pause(seconds)
+
+
+def _is_first(elements: Sequence[Element]) -> bool:
+    """Tell whether no tool has been called in the turn; a choice of tool holds until one was."""
+    turns = split(elements)
+    return not any(
+        isinstance(event.kind, ToolCallRequest)
+        for element in (elements[turns[-1].start :] if turns else ())
+        for event in element.events
+    )
 
 
 def _schema(elements: Sequence[Element]) -> Mapping[str, Any] | None:

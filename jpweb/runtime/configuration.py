@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from jpweb.agent.config import (
+    AllowToggle,
     Builtin,
     Configuration,
     Local,
@@ -21,6 +22,7 @@ from jpweb.agent.config import (
     ProviderConfig,
     ToolConfig,
     enabling,
+    gates,
     spelling,
 )
 from jpweb.agent.config import trust as trusting
@@ -44,10 +46,13 @@ class Why(StrEnum):
 
     OFFERED = ""
     OFF = "it is switched off in the configuration"
-    NEW = "an owner of the workspace has not trusted what it runs yet"
-    CHANGED = "what it runs has changed since an owner of the workspace trusted it"
+    NEW = "an owner of the workspace has not trusted what it runs, or may do, yet"
+    CHANGED = "what it runs, or may do, has changed since an owner of the workspace trusted it"
     SERVER_NEW = "an owner of the workspace has not trusted its MCP server yet"
-    SERVER_CHANGED = "its MCP server has changed since an owner of the workspace trusted it"
+    SERVER_CHANGED = (
+        "its MCP server, or what that server's tools may do, has changed since an owner of the "
+        "workspace trusted it"
+    )
     NO_SERVER = "its MCP server is not configured"
     NO_BUILTIN = "jpweb has no built-in tool of this name"
     BROKEN = "the configuration cannot be used"
@@ -66,7 +71,16 @@ class Thing:
         """What has changed; nothing where it stands as it was."""
         if self.given is None or self.standing is not Standing.CHANGED:
             return []
-        return trusting.difference(self.given.shown, plain.text(self.wanted.shown))
+        shown = plain.text(self.wanted.shown)
+        return trusting.difference(self.given.shown, shown, self.hidden_change)
+
+    @property
+    def hidden_change(self) -> bool:
+        """Whether something that is not shown is another than when it was trusted."""
+        before = self.given
+        return before is not None and trusting.unseen(before.fingerprint) != trusting.unseen(
+            self.wanted.fingerprint
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,12 +137,12 @@ class Current:
 def current(workspace: Workspace) -> Current:
     """Return what counts in a workspace now."""
     try:
-        configuration, notes = _read(workspace, workspace.overrides)
+        configuration, files, notes = _read(workspace, workspace.overrides)
     except (BadFile, BadConfiguration) as error:
         builtin = read((), builtin_configs())
         offers = tuple(Offer(tool, Why.BROKEN) for tool in builtin.tools.values())
         return Current(builtin, offers, problem=plain.text(str(error)))
-    wanted = trusting.wanted(configuration)
+    wanted = trusting.wanted(configuration, files, builtin_configs())
     given = trust.given(workspace.pk) if wanted else {}
     things = tuple(_thing(one, given) for one in wanted)
     standings = {(thing.wanted.kind, thing.wanted.name): thing.standing for thing in things}
@@ -154,14 +168,29 @@ def save_overrides(workspace: Workspace, typed: str, seen: str) -> None:
 
 def switch_tool(workspace: Workspace, name: str, on: bool) -> None:
     """Switch a tool on or off in the overrides, where that is allowed. Raises StoreError."""
+    _switch(workspace, {name: on}, None)
+
+
+def switch_all(workspace: Workspace, on: bool) -> list[str]:
+    """Switch every tool that may be switched with all others. Raises StoreError.
+
+    Returns those that stay as they are, being switched by name alone, or locked.
+    """
+    return _switch(workspace, {}, on)
+
+
+def _switch(workspace: Workspace, named: Mapping[str, bool], every: bool | None) -> list[str]:
     try:
-        configuration, _ = _read(workspace, workspace.overrides)
-        enabling.toggled(configuration.tools, {name: on})
+        configuration, _, _ = _read(workspace, workspace.overrides)
+        after = enabling.toggled(configuration.tools, named, every)
     except BadConfiguration as error:
         raise BadFile(str(error)) from error
-    text = overrides.switched(workspace.overrides, name, on)
+    before = configuration.tools
+    changed = {n: t.enable.state for n, t in after.items() if t.enable != before[n].enable}
+    text = overrides.switched(workspace.overrides, changed | dict(named))
     _check(workspace, text)
     overrides.keep(workspace, text, overrides.digest(workspace.overrides))
+    return [name for name, tool in after.items() if every not in (None, tool.enable.state)]
 
 
 def give(workspace: Workspace, things: Sequence[tuple[str, str, str]], person: Person) -> None:
@@ -186,7 +215,7 @@ def withdraw(workspace: Workspace, things: Sequence[tuple[str, str]]) -> int:
 
 @dataclass(frozen=True, slots=True)
 class Vendor:
-    """A provider as people may see it: never its key."""
+    """A provider as people may see it: never its key, nor what of an address may be one."""
 
     name: str
     address: str
@@ -207,7 +236,7 @@ def vendors(now: Current) -> list[Vendor]:
         found.append(
             Vendor(
                 name=name,
-                address=given.base_url or address,
+                address=spelling.masked(given.base_url or address),
                 variable=variable,
                 key_is_there=bool(os.environ.get(variable)),
                 standing=now.standing(WantedKind.PROVIDER, name),
@@ -226,6 +255,11 @@ def may_switch(tool: ToolConfig) -> bool:
     return tool.enable.allow_toggle in enabling.BY_NAME
 
 
+def switches_with_all(tool: ToolConfig) -> bool:
+    """Tell whether a tool is among those that are switched all at once (RFD 081)."""
+    return tool.enable.allow_toggle is AllowToggle.ANY
+
+
 def source_words(tool: ToolConfig) -> str:
     """Return where a tool comes from, as JP writes it."""
     match tool.source:
@@ -237,13 +271,23 @@ def source_words(tool: ToolConfig) -> str:
             return f"mcp.{server}" if name == tool.name else f"mcp.{server}.{name}"
 
 
-def _read(workspace: Workspace, text: str) -> tuple[Configuration, tuple[str, ...]]:
-    """Read all layers. Raises BadFile or BadConfiguration."""
+def _read(workspace: Workspace, text: str) -> tuple[Configuration, Configuration, tuple[str, ...]]:
+    """Read all layers, and all without what the overrides say of gates; and the notes.
+
+    Raises BadFile or BadConfiguration.
+    """
     files = config.read(Path(workspace.root))
     layers = [Layer(name, values) for name, values in files.layers]
-    layers.append(Layer(overrides.NAME, overrides.parse(text)))
-    configuration = read(layers, builtin_configs())
-    return configuration, (*files.notes, *configuration.notes)
+    own = Layer(overrides.NAME, overrides.parse(text))
+    configuration = read([*layers, own], builtin_configs())
+    notes = (*files.notes, *configuration.notes)
+    without = gates.ungated(own)
+    if without == own:
+        return configuration, configuration, notes
+    try:
+        return configuration, read([*layers, without], builtin_configs()), notes
+    except BadConfiguration:  # a file's own word is none, and the overrides put it right
+        return configuration, configuration, notes
 
 
 def _check(workspace: Workspace, text: str) -> None:
@@ -271,7 +315,8 @@ def _offer(
     match tool.source:
         case Builtin():
             known = any(tool.name == builtin.name for builtin in builtin_configs())
-            return Offer(tool, Why.OFFERED if known else Why.NO_BUILTIN)
+            stands = standings.get((WantedKind.TOOL, tool.name), Standing.TRUSTED)
+            return Offer(tool, _TOOL[stands] if known else Why.NO_BUILTIN)
         case Local():
             return Offer(tool, _TOOL[standings[WantedKind.TOOL, tool.name]])
         case Mcp(server):

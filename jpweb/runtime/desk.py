@@ -101,12 +101,15 @@ async def decline(inquiry_key: int, by: Decider) -> Inquiry:
     return await settle(row, Cancelled(CancellationReason.USER), by)
 
 
-async def settle(row: Inquiry, outcome: Outcome, by: Decider, *, remember: bool = False) -> Inquiry:
-    """Commit an outcome, wake the waiting call, tell everybody. Raises AlreadySettled."""
+async def settle(row: Inquiry, outcome: Outcome, by: Decider, **noted: bool) -> Inquiry:
+    """Commit an outcome, wake the waiting call, tell everybody. Raises AlreadySettled.
+
+    ``noted``: ``remember`` for the rest of the turn, or ``withdrawn`` by who interrupted it.
+    """
     event = ConversationEvent(
         timestamps.written(datetime.now(UTC)),
         InquiryResponse(row.inquiry_id, outcome),
-        by.note(remember=remember),
+        by.note(**noted),
     )
     await in_store(journal.append, row.conversation_id, [event])
     bell.ring(row.pk)

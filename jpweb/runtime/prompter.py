@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -31,6 +32,10 @@ if TYPE_CHECKING:
     from jpweb.store.models import Inquiry, Prompt
 
 
+#: What colours a terminal; the page shows the words.
+_ESCAPES = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)|[@-Z\\-_])")
+
+
 @dataclass(frozen=True, slots=True)
 class BrowserPrompter:
     """Puts the questions of one conversation on the desk.
@@ -56,7 +61,7 @@ class BrowserPrompter:
     async def withdraw(self, asked: Asked, reason: CancellationReason) -> None:
         row = await self._row(asked)
         try:
-            await desk.settle(row, Cancelled(reason), self.withdrawn_by())
+            await desk.settle(row, Cancelled(reason), self.withdrawn_by(), withdrawn=True)
         except AlreadySettled:
             return  # it ended a moment earlier, and that stands
 
@@ -65,7 +70,7 @@ class BrowserPrompter:
             "described": prompt.described,
             "arguments": dict(prompt.arguments),
             "edit": prompt.edit,
-            "text": prompt.shown,
+            "text": None if prompt.shown is None else _ESCAPES.sub("", prompt.shown),
         }
         row = await self._prompt(PromptKind.RUN, prompt, shown)
         return Skipped() if row is None else _permission(await prompts.wait(row), prompt)

@@ -5,18 +5,30 @@ from __future__ import annotations
 import asyncio
 import contextvars
 import logging
+from collections.abc import Sequence
+from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from jpweb.agent.errors import AgentError, ProviderFailed
-from jpweb.agent.stopping import Interrupt, Interrupts, Respond, Restart, Stop
-from jpweb.agent.turn import TurnEnd, TurnPorts, begin_turn, resume_turn
+from jpweb.agent.scribe import now
+from jpweb.agent.stopping import (
+    Interrupt,
+    Interrupts,
+    Respond,
+    Restart,
+    Stop,
+    Stopped,
+    unless_stopped,
+)
+from jpweb.agent.turn import TurnEnd, TurnPorts, opening, resume_turn
 from jpweb.runtime import announce, wiring
 from jpweb.runtime.crossing import in_background, in_store
 from jpweb.runtime.prompter import BrowserPrompter
 from jpweb.runtime.recorder import JournalRecorder, SocketDisplay
 from jpweb.store import runs
 from jpweb.store.disk import attached
+from jpweb.store.errors import StoreError
 from jpweb.store.inquiries import Decider
 from jpweb.store.terms import RunState
 from jpweb.stream.inquiry import CancellationReason
@@ -25,21 +37,14 @@ if TYPE_CHECKING:
     from jpweb.runtime.wiring import Equipment
     from jpweb.store.disk.attached import Attachment
     from jpweb.store.models import Conversation, Person, Run
+    from jpweb.stream.events import ConversationEvent
 
 logger = logging.getLogger(__name__)
 
 
-@dataclass(frozen=True, slots=True)
-class Said:
-    """What begins a turn, and who says it."""
-
-    text: str
-    author: str
-
-
 @dataclass(slots=True)
 class Active:
-    """A run of this process. ``stopped_by`` is who interrupted it last."""
+    """A run of this process. ``stopped_by``: who interrupted it last; ``over``: its turn ended."""
 
     run: Run
     conversation: Conversation
@@ -47,8 +52,25 @@ class Active:
     interrupts: Interrupts = field(default_factory=Interrupts)
     stopped_by: Decider = field(default_factory=lambda: Decider("system"))
     task: asyncio.Task[None] | None = None
+    over: bool = False
 
 
+@dataclass(frozen=True, slots=True)
+class End:
+    """How a run ended; ``failure`` is the kind of a provider's."""
+
+    state: RunState
+    problem: str = ""
+    failure: str = ""
+
+
+ENDS = {
+    TurnEnd.COMPLETE: End(RunState.DONE),
+    TurnEnd.STOPPED: End(RunState.STOPPED),
+    TurnEnd.CYCLE_LIMIT: End(
+        RunState.FAILED, "The turn called tools too many times and was ended."
+    ),
+}
 _active: dict[int, Active] = {}
 _beginning: set[asyncio.Task[Run]] = set()
 
@@ -59,7 +81,7 @@ async def start(conversation: Conversation, person: Person, text: str) -> Run:
     Raises AlreadyRunning, ReadOnly, BadConfiguration, Held and what else ``attached.attach``
     raises.
     """
-    return await _begin(conversation, person, text)
+    return await _begin(conversation, person, opening(text, person.display_name, now()))
 
 
 async def retry(conversation: Conversation, person: Person) -> Run:
@@ -71,7 +93,21 @@ async def retry(conversation: Conversation, person: Person) -> Run:
     return await _begin(conversation, person)
 
 
-async def _begin(conversation: Conversation, person: Person, text: str | None = None) -> Run:
+async def resume_all() -> None:
+    """Go on with the runs that this installation left behind when its process last ended."""
+    for run in await in_store(runs.take_over, wiring.holder()):
+        try:
+            attachment = await in_background(attached.attach, run.conversation_id)
+        except StoreError as problem:
+            await in_store(runs.lose, run, f"It could not go on after the server ended: {problem}")
+            await announce.conversation(run.conversation_id)
+            continue
+        _enter(Active(run, run.conversation, attachment))
+
+
+async def _begin(
+    conversation: Conversation, person: Person, events: Sequence[ConversationEvent] = ()
+) -> Run:
     """Begin a run, whole or not at all.
 
     Whoever asked may be cancelled meanwhile, as a request is whose browser left: the run begins
@@ -79,30 +115,43 @@ async def _begin(conversation: Conversation, person: Person, text: str | None = 
     """
     # A context of its own: what belongs to the request ends with the request.
     beginning = asyncio.get_running_loop().create_task(
-        _begun(conversation, person, text), context=contextvars.Context()
+        _begun(conversation, person, events), context=contextvars.Context()
     )
     _beginning.add(beginning)  # the loop itself holds no task
     beginning.add_done_callback(_beginning.discard)
     return await asyncio.shield(beginning)
 
 
-async def _begun(conversation: Conversation, person: Person, text: str | None) -> Run:
+async def _begun(
+    conversation: Conversation, person: Person, events: Sequence[ConversationEvent]
+) -> Run:
     await in_store(runs.refuse_second, conversation.pk)  # before its lock makes us wait
     model = await in_store(wiring.model, conversation)
     attachment = await in_background(attached.attach, conversation.pk)
     try:
         run = await in_store(
-            runs.begin, conversation.pk, person.pk, model.provider, wiring.holder(), model.name
+            runs.begin,
+            conversation.pk,
+            person.pk,
+            model.provider,
+            wiring.holder(),
+            model.name,
+            events,
         )
     except BaseException:  # whatever broke, nobody would let go later
         if attachment is not None:
             attachment.release()
         raise
-    active = Active(run, conversation, attachment)
-    said = None if text is None else Said(text, person.display_name)
-    _active[run.pk] = active
-    active.task = asyncio.create_task(_execute(active, said))
+    _enter(Active(run, conversation, attachment))
     return run
+
+
+def _enter(active: Active) -> None:
+    """Let a run be executed by this process."""
+    _active[active.run.pk] = active
+    active.task = asyncio.get_running_loop().create_task(
+        _execute(active), context=contextvars.Context()
+    )
 
 
 async def stop(conversation_id: int, by: Decider) -> bool:
@@ -111,7 +160,7 @@ async def stop(conversation_id: int, by: Decider) -> bool:
 
 
 async def interrupt(conversation_id: int, by: Decider, what: str, text: str = "") -> bool:
-    """Interrupt the run of a conversation; tells whether this process executes one.
+    """Interrupt the run of a conversation; tells whether this process executes one that hears it.
 
     ``what`` is ``stop``, ``restart`` (the tool calls of this cycle) or ``respond`` (with ``text``,
     which may be empty, instead of what is running).
@@ -119,13 +168,15 @@ async def interrupt(conversation_id: int, by: Decider, what: str, text: str = ""
     said: Interrupt
     match what:
         case "restart":
+            if not await in_store(runs.open_calls, conversation_id):
+                return False
             said = Restart()
         case "respond":
             said = Respond(text, by.name or None)
         case _:
             said = Stop()
     for active in _active.values():
-        if active.conversation.pk == conversation_id:
+        if active.conversation.pk == conversation_id and not active.over:
             active.stopped_by = by
             active.interrupts.say(said)
             return True
@@ -137,16 +188,18 @@ async def let_go() -> None:
 
     Their tools and servers are ended with them, since nobody would end them later.
     """
+    await asyncio.gather(*_beginning, return_exceptions=True)
     tasks = [active.task for active in _active.values() if active.task is not None]
     for task in tasks:
         task.cancel()
     await asyncio.gather(*tasks, return_exceptions=True)
 
 
-async def _execute(active: Active, said: Said | None) -> None:
+async def _execute(active: Active) -> None:
     run = active.run
     try:
-        await _play(active, said)
+        await announce.conversation(run.conversation_id)
+        await _play(active)
     finally:
         if active.attachment is not None:
             await in_store(active.attachment.release)
@@ -155,33 +208,61 @@ async def _execute(active: Active, said: Said | None) -> None:
     await announce.questions(active.conversation.workspace_id)
 
 
-async def _play(active: Active, said: Said | None) -> None:
-    """Execute a run and put its end on record.
-
-    What was said is on record before anything is opened for the turn, which may take long or fail.
-    """
-    run = active.run
-    problem = failure = ""
-    recorder = JournalRecorder(run, active.conversation.workspace_id, active.attachment)
+async def _play(active: Active) -> None:
+    """Execute a run from where its turn stands, and put its end on record."""
     try:
-        if said is not None:
-            await begin_turn(recorder, said.text, said.author)
-        async with wiring.equipped(active.conversation) as equipment:
+        end = await _ended(active)
+    finally:
+        _active.pop(active.run.pk, None)
+    try:
+        await _put_on_record(active, end)
+    except Exception:  # the one boundary: a run that seems to go on would bar the conversation
+        logger.exception("the end of run %s cannot be put on record", active.run.pk)
+        problem = "jpweb failed inside while it put the end of the turn on record."
+        await in_store(runs.end, active.run.pk, RunState.FAILED, problem)
+
+
+async def _ended(active: Active) -> End:
+    """Execute a run; returns how it ended, whatever happened."""
+    recorder = JournalRecorder(active.run, active.conversation.workspace_id, active.attachment)
+    try:
+        if active.attachment is not None:
+            await in_store(active.attachment.write)
+        async with AsyncExitStack() as stack:
+            equipment = await _equipment(active, stack)
+            if equipment is None:
+                return End(RunState.STOPPED)
             ports = _ports(active, equipment, recorder)
             ending = await resume_turn(ports, active.interrupts, equipment.setup)
-        state, problem = _state(ending)
+            active.over = True  # its servers take a while to end, and nobody listens any more
+        return ENDS[ending]
     except ProviderFailed as error:
-        state, problem, failure = RunState.FAILED, str(error), error.kind.value
+        return End(RunState.FAILED, str(error), error.kind.value)
     except AgentError as error:
-        state, problem = RunState.FAILED, str(error)
+        return End(RunState.FAILED, str(error))
     except Exception as error:  # the one boundary: whatever broke, the record says so
-        logger.exception("run %s failed", run.pk)
-        state, problem = RunState.FAILED, f"jpweb failed inside: {type(error).__name__}"
-    finally:
-        _active.pop(run.pk, None)
-    if state is RunState.FAILED:
-        await in_store(runs.close, run, CancellationReason.LOST)
-    await in_store(runs.end, run.pk, state, problem, failure)
+        logger.exception("run %s failed", active.run.pk)
+        return End(RunState.FAILED, f"jpweb failed inside: {type(error).__name__}")
+
+
+async def _equipment(active: Active, stack: AsyncExitStack) -> Equipment | None:
+    """Open what the turn needs; None where somebody stops it meanwhile. Servers take a while."""
+    opening = stack.enter_async_context(wiring.equipped(active.conversation))
+    opened = await unless_stopped(opening, active.interrupts)
+    if not isinstance(opened, Stopped):
+        return opened
+    if isinstance(active.interrupts.pending, Stop):
+        return None
+    return await stack.enter_async_context(wiring.equipped(active.conversation))
+
+
+async def _put_on_record(active: Active, end: End) -> None:
+    run = active.run
+    if end.state is not RunState.DONE:
+        stopped = end.state is RunState.STOPPED
+        reason = CancellationReason.USER if stopped else CancellationReason.LOST
+        await in_store(runs.close, run, reason)
+    await in_store(runs.end, run.pk, end.state, end.problem, end.failure)
     if active.attachment is not None:
         # What the desk committed itself is not written yet.
         await in_store(active.attachment.write)
@@ -198,13 +279,3 @@ def _ports(active: Active, equipment: Equipment, recorder: JournalRecorder) -> T
         display=SocketDisplay(conversation.pk),
         backend=equipment.backend,
     )
-
-
-def _state(ending: TurnEnd) -> tuple[RunState, str]:
-    match ending:
-        case TurnEnd.COMPLETE:
-            return RunState.DONE, ""
-        case TurnEnd.STOPPED:
-            return RunState.STOPPED, ""
-        case TurnEnd.CYCLE_LIMIT:
-            return RunState.FAILED, "The turn called tools too many times and was ended."

@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import os
 import socket
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from django.conf import settings
 
+from jpweb.agent.calls.arguments import prepared
 from jpweb.agent.calls.inquire import LlmInquiryBackend
 from jpweb.agent.config import UNSET_MODEL, Builtin, Local, Mcp, ModelConfig, ProviderConfig
 from jpweb.agent.errors import BadConfiguration, FailureKind, ProviderFailed, ToolUnavailable
+from jpweb.agent.outcome import Failed
 from jpweb.agent.providers import DEFAULTS, PROVIDERS
 from jpweb.agent.providers.scripted import Scripted
 from jpweb.agent.setup import Setup
@@ -150,6 +152,12 @@ def _model(now: Current) -> ModelConfig:
     return default_model() if configured == UNSET_MODEL else configured
 
 
+async def _formatted(tool: ToolConfig, place: Place, arguments: Mapping[str, Any]) -> str | None:
+    """Return what the tool's formatter makes of the arguments as the tool will get them."""
+    wanted = prepared(tool, arguments)
+    return None if isinstance(wanted, Failed) else await shown(tool, place, wanted)
+
+
 def _servers(now: Current) -> list[McpServer]:
     """Return the trusted servers that an offered tool needs."""
     sources = (tool.source for tool in now.tools)
@@ -183,7 +191,7 @@ def _setup(now: Current, chosen: ModelConfig, place: Place, connections: Connect
         builtins=(*BUILTINS, DescribeTools(offered)),
         outside=outside,
         formatters={
-            tool.name: partial(shown, tool, place) for tool in offered if tool.formats_first
+            tool.name: partial(_formatted, tool, place) for tool in offered if tool.formats_first
         },
         unavailable=unavailable,
         tool_choice=assistant.tool_choice,

@@ -7,47 +7,31 @@ who answers first.
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from datetime import datetime
 from typing import Any
 
 from django.db.models import Count, QuerySet
-from django.utils import timezone
 
-from jpweb.store import plain, rows
+from jpweb.store import plain
 from jpweb.store.errors import AlreadySettled, UnknownInquiry
 from jpweb.store.models import Conversation, Inquiry, JournalEntry, Membership, Run
+from jpweb.store.rows import derived, many
 from jpweb.store.terms import Role, RunState
-from jpweb.stream import timestamps, wire
+from jpweb.stream import wire
 from jpweb.stream.answers import Boolean
 from jpweb.stream.events import ConversationEvent, ToolCallRequest
-from jpweb.stream.inquiry import (
-    Answered,
-    AnswerReusePolicy,
-    Cancelled,
-    InquiryRequest,
-    InquiryResponse,
-)
-from jpweb.stream.outline import Inquiry as Outlined
-from jpweb.stream.outline import Outline, ToolCall
+from jpweb.stream.inquiry import AnswerReusePolicy, InquiryRequest, InquiryResponse
+from jpweb.stream.outline import Outline
 
 OPEN = "open"
 #: Every state a row can have, in the order in which people list them.
 STATES = ("open", "answered", "redacted", "cancelled", "unanswered")
 
-#: The columns of a derived row; the first two are its key.
-DERIVED = (
-    "conversation_id", "anchor", "position", "response_position", "inquiry_id", "source", "asker",
-    "label", "question", "answer_type", "state", "reason", "answer", "decided_by", "decider_name",
-    "asked_at", "settled_at",
-)  # fmt: skip
-_DOCUMENTS = ("question", "answer")
-_MOMENTS = ("asked_at", "settled_at")
-_UNSETTLED: dict[str, Any] = {
-    "response_position": None, "reason": "", "answer": None, "decided_by": "", "decider_name": "",
-    "settled_at": None,
-}  # fmt: skip
+_COLUMNS = ("conversation_id", *derived.INQUIRY)
+#: Where a derived row's two times begin.
+_ASKED = derived.INQUIRY.index("asked_at")
+_STATE = derived.INQUIRY.index("state")
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,14 +42,14 @@ class Decider:
     name: str = ""
     person_id: int | None = None
 
-    def note(self, *, remember: bool = False) -> dict[str, Any]:
-        """Return what is written to ``metadata.jpweb`` of the response."""
+    def note(self, **more: bool) -> dict[str, Any]:
+        """Return what is written to ``metadata.jpweb`` of the response, and what else is true."""
         by: dict[str, Any] = {"kind": self.kind}
         if self.name:
             by["name"] = self.name
         if self.person_id is not None:
             by["id"] = self.person_id
-        return {"jpweb": {"by": by} | ({"remember": True} if remember else {})}
+        return {"jpweb": {"by": by} | {name: True for name, said in more.items() if said}}
 
 
 def get(inquiry_id: int) -> Inquiry:
@@ -122,29 +106,33 @@ def open_row(
     entry: JournalEntry, event: ConversationEvent, asked: InquiryRequest, run: Run | None
 ) -> Inquiry:
     """Insert the row of a question that jpweb asks."""
-    note = _note(event)
+    asker = _asking_tool(entry, event.note) or asked.source.name or asked.source.tag
     row = Inquiry(
         conversation_id=entry.conversation_id,
         run=run,
         anchor=entry.anchor,
         position=entry.position,
-        label=plain.text(str(note.get("label") or ""))[:200],
+        label=derived.label(event),
         state=OPEN,
-        asked_at=_at(event),
-        asker=plain.text(_asking_tool(entry, note) or asked.source.name or asked.source.tag)[:200],
-        **_asked_values(asked),
+        asked_at=derived.moment(event),
+        asker=plain.text(asker)[:200],
+        **derived.asked(asked),
     )
     row.save(force_insert=True)
     return row
 
 
 def settle_row(entry: JournalEntry, event: ConversationEvent, given: InquiryResponse) -> None:
-    """Settle the oldest open row of this inquiry id by compare-and-set. Raises AlreadySettled."""
+    """Settle the oldest open row of this inquiry id by compare-and-set. Raises AlreadySettled.
+
+    A person's key is believed: only our own events come this way.
+    """
     own = Inquiry.objects.filter(
         conversation_id=entry.conversation_id, inquiry_id=plain.text(given.id)
     )
     target = own.filter(state=OPEN).order_by("position").values_list("pk", flat=True).first()
-    values = _settled_values(event, given, entry.position, trusted=True)
+    values = derived.settled(event, given, entry.position)
+    values["decider_id"] = _decider(event)
     if target is None or not own.filter(pk=target, state=OPEN).update(**values):
         first = own.order_by("-position").select_related("decider").first()
         if first is None:
@@ -152,19 +140,33 @@ def settle_row(entry: JournalEntry, event: ConversationEvent, given: InquiryResp
         raise AlreadySettled(first)
 
 
-def derive(conversation: Conversation, outline: Outline, *, fresh: bool = False) -> Counter[str]:
-    """Make the rows of a mirrored conversation follow its stream; returns them by state.
+def derive(conversation: Conversation, outline: Outline) -> Counter[str]:
+    """Make the rows of a conversation follow its outline; returns them by state."""
+    return hold(conversation, derived.inquiries(outline))
+
+
+def hold(
+    conversation: Conversation, found: Sequence[derived.Asked], *, fresh: bool = False
+) -> Counter[str]:
+    """Make the rows of a conversation be those found; returns them by state.
 
     A row keeps its key while its question keeps its anchor. A ``fresh`` conversation has no rows.
     """
-    found = [_derived(conversation.pk, each, call) for each, call in outline.inquiries()]
     if not fresh:
         known = Inquiry.objects.filter(conversation=conversation)
-        stale = set(known.values_list("anchor", flat=True)) - {row["anchor"] for row in found}
+        stale = set(known.values_list("anchor", flat=True)) - {row[0] for row in found}
         for anchor in stale:
             known.filter(anchor=anchor).delete()
-    rows.upsert(Inquiry.TABLE, DERIVED, [_row(values) for values in found], DERIVED[:2])
-    return Counter(row["state"] for row in found)
+    adapt = many.moments()
+    made = [
+        (conversation.pk, *row[:_ASKED], adapt(row[_ASKED]), adapt(row[_ASKED + 1]))
+        for row in found
+    ]
+    if fresh:
+        many.insert(Inquiry.TABLE, _COLUMNS, made)
+    else:
+        many.upsert(Inquiry.TABLE, _COLUMNS, made, _COLUMNS[:2])
+    return Counter(row[_STATE] for row in found)
 
 
 def waiting_time(row: Inquiry) -> float | None:
@@ -189,7 +191,7 @@ def remembered(row: Inquiry) -> bool:
         return False
     entries = JournalEntry.objects.filter(conversation_id=row.conversation_id)
     response = wire.read(entries.get(position=row.response_position).text)
-    return _note(response.body).get("remember") is True
+    return any(event.note.get("remember") is True for event in response.events)
 
 
 def _answerable(person_id: int) -> QuerySet[Inquiry]:
@@ -197,32 +199,6 @@ def _answerable(person_id: int) -> QuerySet[Inquiry]:
     return Inquiry.objects.filter(
         conversation__workspace__in=workspaces.values("workspace_id")
     ).select_related("conversation__workspace", "run", "decider")
-
-
-def _derived(conversation_id: int, found: Outlined, call: ToolCall | None) -> dict[str, Any]:
-    asked, event = found.asked, found.request.element.body
-    source = asked.source.name or asked.source.tag.value
-    values = {
-        "conversation_id": conversation_id,
-        "anchor": found.request.anchor,
-        "position": found.request.position,
-        "label": plain.text(str(_note(event).get("label") or ""))[:200],
-        "state": found.state,
-        "asked_at": _at(event),
-        "asker": plain.text(call.call.name if call else source)[:200],
-    }
-    values |= _asked_values(asked) | _UNSETTLED
-    if found.response is not None:
-        body, given = found.response.element.body, found.response.element.kind
-        if isinstance(body, ConversationEvent) and isinstance(given, InquiryResponse):
-            values |= _settled_values(body, given, found.response.position, trusted=False)
-    return values
-
-
-def _row(values: dict[str, Any]) -> list[Any]:
-    taken = values | {name: rows.document(values[name]) for name in _DOCUMENTS}
-    taken |= {name: rows.moment(values[name]) for name in _MOMENTS}
-    return [taken[name] for name in DERIVED]
 
 
 def _asking_tool(entry: JournalEntry, note: dict[str, Any]) -> str:
@@ -237,40 +213,6 @@ def _asking_tool(entry: JournalEntry, note: dict[str, Any]) -> str:
     return ""
 
 
-def _asked_values(asked: InquiryRequest) -> dict[str, Any]:
-    return {
-        "inquiry_id": plain.text(asked.id),
-        "source": asked.source.tag.value,
-        "question": plain.deep(asked.question.to_fields()),
-        "answer_type": asked.question.answer_type.TAG,
-    }
-
-
-def _settled_values(
-    event: ConversationEvent, given: InquiryResponse, position: int, *, trusted: bool
-) -> dict[str, Any]:
-    """Return the columns of an outcome; a person's key is only believed in our own events."""
-    by = _note(event).get("by")
-    by = by if isinstance(by, dict) else {}
-    outcome = given.outcome
-    return {
-        "state": outcome.TAG,
-        "reason": plain.text(outcome.reason.tag)[:200] if isinstance(outcome, Cancelled) else "",
-        "answer": plain.deep(outcome.answer) if isinstance(outcome, Answered) else None,
-        "response_position": position,
-        "settled_at": timestamps.parse(event.timestamp),
-        "decided_by": plain.text(str(by.get("kind") or ""))[:20],
-        "decider_name": plain.text(str(by.get("name") or ""))[:200],
-        "decider_id": by.get("id") if trusted else None,
-    }
-
-
-def _note(event: Any) -> dict[str, Any]:
-    note = event.metadata.get("jpweb") if isinstance(event, ConversationEvent) else None
-    return note if isinstance(note, dict) else {}
-
-
-def _at(event: Any) -> datetime:
-    """Return when an event was; the wire lets no event through whose time cannot be read."""
-    moment = timestamps.parse(event.timestamp) if isinstance(event, ConversationEvent) else None
-    return moment or timezone.now()
+def _decider(event: ConversationEvent) -> Any:
+    by = event.note.get("by")
+    return by.get("id") if isinstance(by, dict) else None

@@ -157,6 +157,9 @@ class Run(models.Model):
     provider = models.CharField(max_length=50)
     model = models.CharField(max_length=200, blank=True)
     holder = models.CharField(max_length=100)
+    resumed = models.PositiveSmallIntegerField(
+        default=0, help_text="how often after a process ended"
+    )
     problem = models.CharField(max_length=1000, blank=True)
     failure = models.CharField(max_length=20, blank=True, help_text="kind of a provider's failure")
     started_by = models.ForeignKey(Person, models.SET_NULL, null=True, related_name="runs")

@@ -25,17 +25,27 @@ def ask(
     tool_name: str,
     shown: Mapping[str, Any],
 ) -> Prompt:
-    """Insert a prompt of the run under way. Raises UnknownPrompt where there is none."""
+    """Insert a prompt of the run under way. Raises UnknownPrompt where there is none.
+
+    One that is open since before the run's process ended goes on waiting, where it shows the same;
+    where it does not, it is withdrawn.
+    """
     run = Run.objects.filter(conversation_id=conversation_id, state=RunState.RUNNING).first()
     if run is None:
         raise UnknownPrompt("The run that asks is over.")
+    shown = plain.deep(dict(shown))
+    waits = of_call(conversation_id, kind, tool_call_id)
+    if waits is not None and waits.shown == shown:
+        return waits
+    if waits is not None:
+        withdraw(waits.pk)
     made = Prompt.objects.create(
         conversation_id=conversation_id,
         run=run,
         kind=kind,
         tool_call_id=plain.text(tool_call_id),
         tool_name=plain.text(tool_name)[:200],
-        shown=plain.deep(dict(shown)),
+        shown=shown,
     )
     return get(made.pk)
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import UTC, datetime
 
 from django.db import IntegrityError, transaction
 from django.db.models import Q
 from django.utils import timezone
 
-from jpweb.store import journal, prompts
+from jpweb.store import journal, plain, prompts
 from jpweb.store.errors import AlreadyRunning, NothingToRetry, ReadOnly
 from jpweb.store.inquiries import OPEN, Decider
 from jpweb.store.models import Conversation, Inquiry, Run
@@ -19,23 +20,38 @@ from jpweb.stream.inquiry import CancellationReason, Cancelled, InquiryResponse
 from jpweb.stream.repair import INTERRUPTED
 from jpweb.stream.turns import pair, split
 
+#: How often a run is gone on with after its process ended. What ends a server may be the turn.
+RESUMPTIONS = 5
+
 _SECOND = "A turn is running in this conversation."
 
 
-def begin(conversation_id: int, person_id: int, provider: str, holder: str, model: str = "") -> Run:
-    """Insert the row of a run. Raises AlreadyRunning, ReadOnly."""
+def begin(
+    conversation_id: int,
+    person_id: int,
+    provider: str,
+    holder: str,
+    model: str = "",
+    opening: Sequence[ConversationEvent] = (),
+) -> Run:
+    """Insert the row of a run, and the events that open its turn, or nothing.
+
+    Raises AlreadyRunning, ReadOnly.
+    """
     conversation = Conversation.objects.get(pk=conversation_id)
     if conversation.origin != Origin.NATIVE:
         raise ReadOnly("This conversation belongs to jp; continue it there.")
     try:
         with transaction.atomic():
-            return Run.objects.create(
+            run = Run.objects.create(
                 conversation=conversation,
                 provider=provider,
                 model=model[:200],
                 holder=holder,
                 started_by_id=person_id,
             )
+            journal.append(conversation_id, list(opening), run)
+            return run
     except IntegrityError as error:
         raise AlreadyRunning(_SECOND) from error
 
@@ -58,7 +74,10 @@ def end(run_id: int, state: RunState, problem: str = "", failure: str = "") -> b
     running = Run.objects.filter(pk=run_id, state=RunState.RUNNING)
     return bool(
         running.update(
-            state=state, problem=problem[:1000], failure=failure, ended_at=timezone.now()
+            state=state,
+            problem=plain.text(problem)[:1000],
+            failure=failure,
+            ended_at=timezone.now(),
         )
     )
 
@@ -69,22 +88,39 @@ def latest(conversation_id: int) -> Run | None:
     return runs.order_by("-id").first()
 
 
-def lose_stale(holder: str) -> int:
-    """Mark the runs that a process of this holder left behind; returns how many.
+def take_over(holder: str) -> list[Run]:
+    """Return the runs that a process of this holder left behind, to be gone on with.
 
-    Their open questions end as ``lost`` and their open tool calls as interrupted, so that the
-    record says what happened and the conversation can go on.
+    One that was left behind too often is lost instead, unless it was waiting for somebody: its
+    open tool calls end as interrupted, so that the record says what happened. Questions whose run
+    has ended are closed as ``lost``: a commit that was under way then can leave them.
     """
-    running = Q(state=RunState.RUNNING)
-    # A commit that was under way when its process ended can leave a question behind its run.
     left = Q(inquiries__state=OPEN) | Q(prompts__state=PromptState.OPEN)
-    stale = Run.objects.filter(running | left, holder=holder).distinct()
-    lost = 0
-    for run in list(stale):
-        with transaction.atomic():
-            close(run, CancellationReason.LOST)
-            lost += end(run.pk, RunState.LOST, "The server ended before the turn did.")
-    return lost
+    for run in Run.objects.filter(left, ~Q(state=RunState.RUNNING), holder=holder).distinct():
+        close(run, CancellationReason.LOST)
+    taken: list[Run] = []
+    stale = Run.objects.filter(state=RunState.RUNNING, holder=holder)
+    for run in stale.select_related("conversation__workspace").order_by("id"):
+        if run.resumed >= RESUMPTIONS and not _waits(run):
+            lose(run, f"The server ended {run.resumed + 1} times while this turn ran.")
+            continue
+        run.resumed += 1
+        run.save(update_fields=["resumed"])
+        taken.append(run)
+    return taken
+
+
+def _waits(run: Run) -> bool:
+    """Tell whether a run does nothing but wait for people."""
+    questions = Inquiry.objects.filter(run=run, state=OPEN)
+    return questions.exists() or run.prompts.filter(state=PromptState.OPEN).exists()
+
+
+@transaction.atomic
+def lose(run: Run, problem: str) -> None:
+    """End a run that nobody executes any more."""
+    close(run, CancellationReason.LOST)
+    end(run.pk, RunState.LOST, problem)
 
 
 @transaction.atomic
@@ -107,12 +143,13 @@ def close(run: Run, reason: CancellationReason) -> None:
         run.conversation_id,
         [
             ConversationEvent(stamp, ToolCallResponse(call_id, INTERRUPTED, is_error=True))
-            for call_id in _open_calls(run.conversation_id)
+            for call_id in open_calls(run.conversation_id)
         ],
     )
 
 
-def _open_calls(conversation_id: int) -> list[str]:
+def open_calls(conversation_id: int) -> list[str]:
+    """Return the ids of the tool calls of the last turn that have no response."""
     read = journal.elements(conversation_id)
     turns = split(read)
     if not turns:

@@ -162,7 +162,10 @@ def composer(person_id: int, found: Conversation) -> dict[str, object]:
 
 
 def _run_key(run: Run | None) -> str:
-    return f"{run.pk}-{run.state}" if run else ""
+    """Return what changes with what the foot says of a run."""
+    if run is None:
+        return ""
+    return f"{run.pk}-{run.state}" + (f"-{run.resumed}" if run.resumed else "")
 
 
 def _whole(shown: Outline, found: Conversation) -> str:

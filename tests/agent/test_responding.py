@@ -3,16 +3,24 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from jpweb.agent.calls import texts
+from jpweb.agent.errors import FailureKind, ProviderFailed
 from jpweb.agent.outcome import Success
 from jpweb.agent.ports import CallTool, Delta, Finished
 from jpweb.agent.stopping import Respond, Restart, Stop
 from jpweb.agent.turn import TurnEnd, run_turn
-from jpweb.stream.events import ChatRequest, ChatResponse, ToolCallRequest, TurnStart
+from jpweb.stream.events import (
+    ChatRequest,
+    ChatResponse,
+    ToolCallRequest,
+    ToolCallResponse,
+    TurnStart,
+)
 from tests.agent.doubles import CONFIRM, QueueProvider, Stage, StubTool, asks, never, others, until
 
 DONE = (Delta("message", "Done."), Finished())
@@ -154,3 +162,51 @@ async def test_a_turn_that_is_restarted_without_end_is_ended_by_its_limit():
     stage.display.partial = partial  # type: ignore[method-assign]
     end = await run_turn(stage.ports, "Go.", None, stage.stop, stage.setup)
     assert end is TurnEnd.CYCLE_LIMIT
+
+
+async def test_of_two_things_that_are_said_each_is_told_once():
+    replies = [[CallTool("c1", "tool", {}), Finished()], DONE]
+    stage = Stage(QueueProvider(replies), (asks(CONFIRM),), [never()])
+    saying(stage, ToolCallResponse, Respond("And this.", "Eve"))
+    assert await interrupted(stage, lambda: stage.prompter.asked, SAID) is TurnEnd.COMPLETE
+    assert stage.recorder.results == [("c1", texts.responded("Leave it."), False)]
+    assert stage.recorder.of(ChatRequest)[1:] == [ChatRequest("And this.", author="Eve")]
+
+
+async def test_what_is_said_to_a_reply_that_fails_is_on_record():
+    failing = ProviderFailed("No.", FailureKind.WRONG_KEY)
+    stage = Stage(QueueProvider([[Delta("message", "Half a"), asyncio.Event(), failing]]))
+
+    class Late(QueueProvider):
+        async def stream(self, request) -> Any:
+            yield Delta("message", "Half a")
+            stage.stop.say(SAID)
+            raise failing
+
+    stage.ports = replace(stage.ports, provider=Late([]))
+    with pytest.raises(ProviderFailed):
+        await run_turn(stage.ports, "Go.", None, stage.stop, stage.setup)
+    assert stage.recorder.kinds[2:] == [ChatResponse("message", "Half a"), TOLD]
+
+
+@pytest.mark.parametrize("choice", ["required", "tool"])
+async def test_a_choice_of_tool_holds_until_one_is_called(choice):
+    replies = [[Delta("message", "Hm."), asyncio.Event()], [CallTool("c1", "tool", {}), Finished()]]
+    stage = Stage(QueueProvider([*replies, DONE]), (StubTool("tool", lambda *_: Success("ok")),))
+    stage.setup = replace(stage.setup, tool_choice=choice)
+    assert await interrupted(stage, lambda: stage.display.shown, SAID) is TurnEnd.COMPLETE
+    assert [r.tool_choice for r in stage.provider.requests] == [choice, choice, "auto"]
+
+
+async def test_a_formatter_holds_up_no_stop():
+    begun = asyncio.Event()
+
+    async def slow(_arguments) -> Any:
+        begun.set()
+        return await never()
+
+    replies = [[CallTool("c1", "tool", {}), Finished()]]
+    stage = Stage(QueueProvider(replies), (asks(),))
+    stage.setup = replace(stage.setup, formatters={"tool": slow})
+    assert await interrupted(stage, begun.is_set, Stop()) is TurnEnd.STOPPED
+    assert stage.recorder.results == [("c1", texts.STOPPED, False)]

@@ -264,3 +264,20 @@ async def test_a_call_whose_tool_is_gone_is_told_so_and_the_turn_goes_on():
     made = stage(START, SAYS, ToolCallRequest("c1", "gone", {}))
     assert await resume(made) is TurnEnd.COMPLETE
     assert made.recorder.results == [("c1", texts.unknown_tool("gone"), True)]
+
+
+async def test_what_a_restart_withdrew_was_not_declined():
+    withdrawn = event(
+        InquiryResponse("c1.confirm.1", Cancelled(CancellationReason.USER)), withdrawn=True
+    )
+    made = stage(START, SAYS, CALL, event(WAITS, **NOTE), withdrawn, replies=[Answer(value=True)])
+    assert await resume(made) is TurnEnd.COMPLETE
+    assert [asked.inquiry_id for asked in made.prompter.asked] == ["c1.confirm.2"]
+
+
+async def test_a_call_that_is_run_again_says_so_and_later_ones_do_not():
+    again = (CallTool("c2", "tool", {}), Finished())
+    replies = [Answer(value=True), Answer(value=True)]
+    made = stage(START, SAYS, CALL, turns=[again, DONE], replies=replies)
+    assert await resume(made) is TurnEnd.COMPLETE
+    assert made.recorder.notes(ToolCallResponse) == [{"again": True}, None]

@@ -1,5 +1,8 @@
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 import pytest
 
 from jpweb.store import inquiries, journal, runs
@@ -16,7 +19,7 @@ from jpweb.store.models import Conversation, Inquiry, JournalEntry, Person, Run,
 from jpweb.store.terms import Role, RunState
 from jpweb.stream import identity
 from jpweb.stream.answers import Secret
-from jpweb.stream.events import ChatResponse, ToolCallResponse, TurnStart
+from jpweb.stream.events import ChatRequest, ChatResponse, ToolCallResponse, TurnStart
 from jpweb.stream.inquiry import (
     Answered,
     CancellationReason,
@@ -217,44 +220,89 @@ def test_a_mirrored_conversation_is_not_run(talk: Conversation, ada: Person):
         runs.begin(talk.pk, ada.pk, "scripted", making.HOLDER)
 
 
-def test_what_a_dead_process_left_is_closed_truthfully(talk: Conversation, run: Run):
+def test_what_a_dead_process_left_is_taken_over_as_it_stands(talk: Conversation, run: Run):
+    row, length = making.question(run), making.length(talk.pk)
+    for resumed in (1, 2):
+        assert runs.take_over(making.HOLDER) == [run]
+        run.refresh_from_db()
+        assert (run.state, run.resumed) == ("running", resumed)
+    row.refresh_from_db()
+    assert row.state == "open"
+    assert making.length(talk.pk) == length
+
+
+def test_what_ends_its_process_every_time_is_lost_truthfully(talk: Conversation, run: Run):
     settled = making.settle(making.question(run), Answered(True))
-    left = [making.question(run), making.question(run)]
-    assert runs.lose_stale(making.HOLDER) == 1
+    Run.objects.update(resumed=runs.RESUMPTIONS)
+    assert runs.take_over(making.HOLDER) == []
     run.refresh_from_db()
-    assert (run.state, run.problem) == ("lost", "The server ended before the turn did.")
+    assert (run.state, run.problem) == ("lost", "The server ended 6 times while this turn ran.")
     assert run.ended_at is not None
-    for row in left:
-        row.refresh_from_db()
-        assert (row.state, row.reason, row.decided_by) == ("cancelled", "lost", "system")
     settled.refresh_from_db()
     assert settled.state == "answered"
     kind = journal.elements(talk.pk)[-1].kind
     assert kind == ToolCallResponse("call_1", INTERRUPTED, is_error=True)
     length = making.length(talk.pk)
-    assert runs.lose_stale(making.HOLDER) == 0
+    assert runs.take_over(making.HOLDER) == []
     assert making.length(talk.pk) == length
 
 
-def test_other_holders_are_left_alone(home: Workspace, run: Run):
-    row = making.question(run)
-    assert runs.lose_stale("somebody else") == 0
+@pytest.mark.parametrize("ask", [making.question, making.prompt])
+def test_what_waits_for_somebody_outlives_any_number_of_restarts(run: Run, ask: Callable[..., Any]):
+    row = ask(run)
+    Run.objects.update(resumed=1000)
+    assert runs.take_over(making.HOLDER) == [run]
     row.refresh_from_db()
     assert row.state == "open"
 
 
-def test_a_question_that_outlived_its_run_is_closed_too(run: Run):
+def test_a_run_that_is_lost_leaves_nothing_open(run: Run):
+    left = [making.question(run), making.question(run)]
+    runs.lose(run, "It could not go on.")
+    for row in left:
+        row.refresh_from_db()
+        assert (row.state, row.reason, row.decided_by) == ("cancelled", "lost", "system")
+
+
+def test_other_holders_are_left_alone(home: Workspace, run: Run):
+    row = making.question(run)
+    assert runs.take_over("somebody else") == []
+    row.refresh_from_db()
+    run.refresh_from_db()
+    assert (row.state, run.resumed) == ("open", 0)
+
+
+def test_a_question_that_outlived_its_run_is_closed(run: Run):
     row = making.question(run)
     Run.objects.update(state="failed")
-    assert runs.lose_stale(making.HOLDER) == 0
+    assert runs.take_over(making.HOLDER) == []
     row.refresh_from_db()
     assert (row.state, row.reason) == ("cancelled", "lost")
 
 
-def test_a_run_without_a_turn_is_closed(talk: Conversation, ada: Person):
-    runs.begin(talk.pk, ada.pk, "scripted", making.HOLDER)
-    assert runs.lose_stale(making.HOLDER) == 1
+def test_a_run_without_a_turn_is_lost(talk: Conversation, ada: Person):
+    run = runs.begin(talk.pk, ada.pk, "scripted", making.HOLDER)
+    runs.lose(run, "Nobody knows why.")
+    run.refresh_from_db()
+    assert (run.state, run.problem) == ("lost", "Nobody knows why.")
     assert making.length(talk.pk) == 0
+
+
+def test_a_run_and_what_opens_its_turn_begin_together_or_not_at_all(
+    talk: Conversation, ada: Person, monkeypatch: pytest.MonkeyPatch
+):
+    opening = [making.event(TurnStart()), making.event(ChatRequest("Hello"))]
+
+    def refuse(*_: object, **__: object) -> None:
+        raise OSError("disk full")
+
+    monkeypatch.setattr(JournalEntry, "save", refuse)
+    with pytest.raises(OSError, match="disk full"):
+        runs.begin(talk.pk, ada.pk, "scripted", making.HOLDER, "", opening)
+    assert not Run.objects.exists()
+    monkeypatch.undo()
+    runs.begin(talk.pk, ada.pk, "scripted", making.HOLDER, "", opening)
+    assert [e.kind for e in journal.elements(talk.pk)] == [TurnStart(), ChatRequest("Hello")]
 
 
 def test_rows_are_named_for_people(home: Workspace, talk: Conversation, run: Run, ada: Person):

@@ -109,12 +109,25 @@ def test_the_end_of_a_run_withdraws_what_it_left_open(run: Run):
 
 
 @pytest.mark.parametrize("ended", [False, True])
-def test_what_a_lost_process_left_open_is_withdrawn(run: Run, ended: bool):
+def test_what_a_dead_process_left_open_waits_with_its_run_and_not_without(run: Run, ended: bool):
     row = making.prompt(run)
     if ended:  # its process went between the two
         runs.end(run.pk, RunState.STOPPED)
-    runs.lose_stale(making.HOLDER)
-    assert prompts.get(row.pk).state == "withdrawn"
+    runs.take_over(making.HOLDER)
+    assert prompts.get(row.pk).state == ("withdrawn" if ended else "open")
+
+
+def test_a_prompt_that_waits_already_is_not_put_twice(run: Run):
+    row = making.prompt(run, path="a.md")
+    shown = dict(row.shown)
+    again = prompts.ask(run.conversation_id, PromptKind.RUN, row.tool_call_id, row.tool_name, shown)
+    assert again == row
+    other = prompts.ask(
+        *(run.conversation_id, PromptKind.RUN, row.tool_call_id, row.tool_name),
+        shown | {"arguments": {"path": "b.md"}},
+    )
+    assert other != row
+    assert [prompts.get(each.pk).state for each in (row, other)] == ["withdrawn", "open"]
 
 
 def test_a_call_finds_its_open_prompt_alone(run: Run):

@@ -63,12 +63,13 @@ class ToolCoordinator:
         )
         self._prompting = Prompting(prompter, state, interrupts, setup.detached, setup.formatters)
 
-    async def run(self, calls: Sequence[ToolCallRequest]) -> Respond | None:
+    async def run(self, calls: Sequence[ToolCallRequest], *, again: bool = False) -> None:
         """Run the calls of a cycle; when all have ended, record their responses in their order.
 
         After a stop or a response from the person, calls without a result are told so, their
         questions are closed, and calls with a result keep it. A restart throws all results away.
-        Returns the response that the model was told of in this way.
+        The response is taken then; what nobody was told of stays said. ``again`` is noted beside
+        the responses: the calls may have run before, in a process that ended.
         """
         while True:
             results = await together(self._complete(call) for call in calls)
@@ -76,18 +77,17 @@ class ToolCoordinator:
             if not isinstance(said, Restart):
                 break
             self._interrupts.take()
+        told = any(isinstance(result, Stopped) for result in results) and isinstance(said, Respond)
+        if told:  # what is said from here on is something else
+            self._interrupts.take()
         ended = [
             self._given_up(call, said) if isinstance(result, Stopped) else result
             for call, result in zip(calls, results, strict=True)
         ]
-        await self._scribe.record(
-            *(
-                ToolCallResponse(call.id, result.content, result.is_error)
-                for call, result in zip(calls, ended, strict=True)
-            )
+        await self._scribe.record_each(
+            (ToolCallResponse(call.id, result.content, result.is_error), _beside(result, again))
+            for call, result in zip(calls, ended, strict=True)
         )
-        told = any(isinstance(result, Stopped) for result in results)
-        return said if told and isinstance(said, Respond) else None
 
     async def _complete(self, call: ToolCallRequest) -> Result | Stopped:
         """See a call through: may it run, what does it give, may the model see that."""
@@ -104,7 +104,10 @@ class ToolCoordinator:
         edited = prepared(config, permitted)
         if isinstance(edited, Failed):
             return _result(edited)
-        return await self._run(replace(call, arguments=edited))
+        ended = await self._run(replace(call, arguments=edited))
+        if isinstance(ended, Result) and edited != wanted:
+            return replace(ended, edited=edited)
+        return ended
 
     async def _run(self, call: ToolCallRequest) -> Result | Stopped:
         """Run the tool from its start, again after each answer, until it has a result.
@@ -160,6 +163,14 @@ class ToolCoordinator:
             return Result(texts.responded(said.text))
         tool = self._configs[call.name]
         return Result(tool.cancellation_response or texts.STOPPED)
+
+
+def _beside(result: Result, again: bool) -> dict[str, Any]:
+    """Return what jpweb says beside a response: the call itself does not tell."""
+    note: dict[str, Any] = {"again": True} if again else {}
+    if result.edited is not None:
+        note["arguments"] = dict(result.edited)
+    return {"jpweb": note} if note else {}
 
 
 def _kept(question: Question, value: Any) -> Any:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -10,10 +11,11 @@ from jpweb.stream.inquiry import CancellationReason
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """What the model gets for a call."""
+    """What the model gets for a call. ``edited``: the arguments that a person gave it instead."""
 
     content: str
     is_error: bool = False
+    edited: Mapping[str, Any] | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -123,12 +123,13 @@ class TurnState:
 
     def _response(self, key: QuestionKey, tool: str, outcome: Outcome, noted: Any) -> None:
         self._waiting.pop(key, None)
+        note = noted if isinstance(noted, Mapping) else {}
         if isinstance(outcome, Answered):
             self._answered[key] = Remembered(outcome.answer)
-            if tool and isinstance(noted, Mapping) and noted.get("remember") is True:
+            if tool and note.get("remember") is True:
                 kept = AnswerKey(tool, key.question_id)
                 self.remembered_tool_answers[kept] = Remembered(outcome.answer)
-        elif outcome == Cancelled(CancellationReason.USER):
+        elif outcome == Cancelled(CancellationReason.USER) and note.get("withdrawn") is not True:
             self._declined.add(key)
 
     def _call_ended(self, tool_call_id: str) -> None:

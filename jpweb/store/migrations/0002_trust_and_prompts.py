@@ -20,6 +20,11 @@ class Migration(migrations.Migration):
         ),
         migrations.AddField(
             model_name='run',
+            name='resumed',
+            field=models.PositiveSmallIntegerField(default=0, help_text='how often after a process ended'),
+        ),
+        migrations.AddField(
+            model_name='run',
             name='model',
             field=models.CharField(blank=True, max_length=200),
         ),

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from django.contrib import messages
 from django.http import HttpResponse
 from django.shortcuts import redirect, render
+from django.utils.crypto import salted_hmac
 from django.views.decorators.http import require_POST
 
 from jpweb.runtime import configuration
@@ -33,7 +34,9 @@ def index(request: Request, workspace: Workspace) -> HttpResponse:
 @access.workspace(Role.OWNER)
 def trust(request: Request, workspace: Workspace) -> HttpResponse:
     """Trust what the form showed, and nothing that has changed since."""
-    things = [_thing(value) for value in request.POST.getlist("thing")]
+    now = {_value(thing): thing.wanted.fingerprint for thing in _things(workspace)}
+    values = request.POST.getlist("thing")
+    things = [(*_thing(value), now.get(value, "")) for value in values]
     try:
         configuration.give(workspace, things, request.user)
         messages.success(request, f"Trusted: {_names(name for _, name, _ in things)}.")
@@ -46,18 +49,25 @@ def trust(request: Request, workspace: Workspace) -> HttpResponse:
 @access.workspace(Role.OWNER)
 def withdraw(request: Request, workspace: Workspace) -> HttpResponse:
     things = [_thing(value) for value in request.POST.getlist("thing")]
-    configuration.withdraw(workspace, [(kind, name) for kind, name, _ in things])
-    messages.success(request, f"No longer trusted: {_names(name for _, name, _ in things)}.")
+    configuration.withdraw(workspace, things)
+    messages.success(request, f"No longer trusted: {_names(name for _, name in things)}.")
     return redirect("tools", workspace_id=workspace.pk)
 
 
 @require_POST
 @access.workspace(Role.OWNER)
 def switch(request: Request, workspace: Workspace) -> HttpResponse:
-    name, on = request.POST.get("tool", ""), request.POST.get("to") == "on"
+    """Switch a tool, or every tool that may be switched with all others."""
+    name, on = request.POST.get("tool"), request.POST.get("to") == "on"
+    state = "on" if on else "off"
     try:
-        configuration.switch_tool(workspace, name, on)
-        messages.success(request, f"{name} is now switched {'on' if on else 'off'}.")
+        if name is None:
+            left = configuration.switch_all(workspace, on)
+            stay = f" Left as they are, not being switched with all: {_names(left)}."
+            messages.success(request, f"Every tool is now {state}.{stay if left else ''}")
+        else:
+            configuration.switch_tool(workspace, name, on)
+            messages.success(request, f"{visible(name)} is now switched {state}.")
     except StoreError as problem:
         messages.error(request, str(problem))
     return redirect("tools", workspace_id=workspace.pk)
@@ -79,7 +89,7 @@ def override(request: Request, workspace: Workspace) -> HttpResponse:
 
 @dataclass(frozen=True, slots=True)
 class _Group:
-    """Things that would run the same, so that one look is enough."""
+    """Things that would run the same, so that one look is enough; and what each may do."""
 
     things: Sequence[Thing]
 
@@ -89,6 +99,8 @@ class _Group:
 
     @property
     def title(self) -> str:
+        if not self.first.wanted.runs:
+            return "What a built-in tool may do"
         return words.TRUSTED[self.first.wanted.kind.value]
 
     @property
@@ -97,8 +109,16 @@ class _Group:
 
     @property
     def values(self) -> list[str]:
-        seen = [thing.wanted for thing in self.things]
-        return [f"{each.fingerprint} {each.kind.value} {each.name}" for each in seen]
+        return [_value(thing) for thing in self.things]
+
+    @property
+    def gates(self) -> list[tuple[str, tuple[str, ...]]]:
+        """What the tools may do, those together of which the same is said."""
+        tools: dict[tuple[str, ...], list[str]] = {}
+        for thing in self.things:
+            for name, lines in thing.wanted.gates.items():
+                tools.setdefault(lines, []).append(name)
+        return [(_names(names), lines) for lines, names in tools.items()]
 
 
 def _page(
@@ -114,6 +134,11 @@ def _page(
         "model": visible(f"{model.provider}/{model.name}") if model.provider else "",
         "provider_problem": now.provider_problem(model.provider),
         "offered": len(now.tools),
+        "apart": [
+            visible(offer.tool.name)
+            for offer in now.offers
+            if not configuration.switches_with_all(offer.tool)
+        ],
         "rows": [_row(offer, now) for offer in now.offers],
         "waiting": _groups(now.things, Standing.NEW, Standing.CHANGED),
         "trusted": _groups(now.things, Standing.TRUSTED),
@@ -132,12 +157,13 @@ def _page(
 
 
 def _groups(things: Iterable[Thing], *standings: Standing) -> list[_Group]:
-    """Return what stands so, together where a person would read the same."""
+    """Return what stands so: together what runs the same, or has changed in the same way."""
     groups: dict[tuple[str, ...], list[Thing]] = {}
     for thing in things:
         if thing.standing in standings:
-            before = thing.given.shown if thing.given else ""
-            key = (thing.wanted.kind.value, thing.standing.value, thing.wanted.shown, before)
+            key = (thing.wanted.kind.value, thing.standing.value, thing.wanted.runs)
+            if thing.given and thing.standing is Standing.CHANGED:
+                key = (*key, thing.wanted.shown, thing.given.shown, str(thing.hidden_change))
             groups.setdefault(key, []).append(thing)
     return [_Group(each) for each in groups.values()]
 
@@ -166,11 +192,21 @@ def _row(offer: Offer, now: Current) -> Mapping[str, Any]:
     }
 
 
-def _thing(value: str) -> tuple[str, str, str]:
-    """Return kind, name and fingerprint as a form sent them."""
-    fingerprint, _, rest = value.partition(" ")
-    kind, _, name = rest.partition(" ")
-    return kind, name, fingerprint
+def _things(workspace: Workspace) -> Sequence[Thing]:
+    return configuration.current(workspace).things
+
+
+def _value(thing: Thing) -> str:
+    """Return what a form remembers of a thing; no guess at a secret can be tried on it."""
+    wanted = thing.wanted
+    seen = salted_hmac("jpweb.tools.trust", wanted.fingerprint, algorithm="sha256").hexdigest()
+    return f"{seen} {wanted.kind.value} {wanted.name}"
+
+
+def _thing(value: str) -> tuple[str, str]:
+    """Return kind and name as a form sent them."""
+    kind, _, name = value.partition(" ")[2].partition(" ")
+    return kind, name
 
 
 def _names(names: Iterable[str]) -> str:

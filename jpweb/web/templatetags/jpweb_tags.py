@@ -53,7 +53,10 @@ def asked(inquiry: Inquiry, conversation: Conversation) -> SafeString:
 @register.simple_tag
 def result(response: Placed, conversation: Conversation) -> SafeString:
     """Render what a tool call gave back."""
-    return _placed(response, conversation)
+    body = response.element.body
+    note = body.metadata.get("jpweb") if isinstance(body, ConversationEvent) else None
+    again = isinstance(note, dict) and note.get("again") is True
+    return _placed(response, conversation, again=again)
 
 
 def _placed(here: Placed, conversation: Conversation, **more: Any) -> SafeString:

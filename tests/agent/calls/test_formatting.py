@@ -37,7 +37,7 @@ def rendered(made: Stage) -> list[Any]:
 async def test_what_it_makes_of_the_arguments_is_recorded_with_the_call():
     made = stage({"a": "b"})
     await run_turn(made.ports, "Go.", None, made.stop, made.setup)
-    assert rendered(made) == [{"rendered_arguments": "B"}]
+    assert rendered(made) == [{"rendered_arguments": "Qg=="}]
 
 
 async def test_a_formatter_that_gives_nothing_leaves_the_call_as_it_is():

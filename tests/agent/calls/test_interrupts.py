@@ -35,14 +35,14 @@ def once_stuck() -> Any:
 
 
 async def interrupted(bench, calls, ready, *said) -> Any:
-    """Run the calls, say all that once ready, and return what ``run`` does."""
+    """Run the calls, say all that once ready; return what is still said at the end."""
     running = asyncio.create_task(bench.run(calls))
     await until(ready)
     for what in said:
         bench.stop.say(what)
-    told = await running
+    await running
     assert not others()
-    return told
+    return bench.stop.pending
 
 
 # restart
@@ -155,17 +155,18 @@ async def test_a_call_without_result_reads_what_was_said_and_others_keep_theirs(
     changes = {"tool": {"cancellation_response": response}}
     bench = Bench((asks(CONFIRM), quick()), [never()], changes=changes)
     calls = [CALL, called("c2", "quick")]
-    told = await interrupted(bench, calls, lambda: bench.prompter.asked, said)
-    assert told == (said if isinstance(said, Respond) else None)
+    left = await interrupted(bench, calls, lambda: bench.prompter.asked, said)
+    assert left == (None if isinstance(said, Respond) else said)
     assert bench.recorder.outcomes == [USER]
     assert bench.recorder.results == [("c1", text, False), ("c2", "result", False)]
 
 
 async def test_nobody_is_told_where_every_call_has_its_result():
     bench = Bench((quick(),))
-    assert await bench.run([called("a", "quick")]) is None
+    await bench.run([called("a", "quick")])
     bench.stop.say(Respond("Leave it."))
-    assert await bench.run([called("a", "gone")]) is None
+    await bench.run([called("a", "gone")])
+    assert bench.stop.pending == Respond("Leave it.")
     assert bench.recorder.results[-1] == ("a", texts.unknown_tool("gone"), True)
 
 

@@ -23,7 +23,7 @@ from jpweb.agent.ports import (
     Withheld,
 )
 from jpweb.agent.stopping import Stop
-from jpweb.stream.events import ToolCallRequest
+from jpweb.stream.events import ToolCallRequest, ToolCallResponse
 from jpweb.stream.inquiry import CancellationReason
 from tests.agent.doubles import CONFIRM, Bench, StubTool, asks, never, others, until
 from tests.builders import called
@@ -52,6 +52,7 @@ async def test_a_call_that_is_asked_about_runs_once_it_may():
     await asking.run([CALL])
     assert asking.prompter.prompts == [RunPrompt("c1", "tool", "built-in tool tool", {"path": "a"})]
     assert asking.recorder.results == [("c1", "{'path': 'a'}", False)]
+    assert asking.recorder.notes(ToolCallResponse) == [None]
 
 
 async def test_edited_arguments_reach_the_tool_and_the_record_keeps_the_models_own():
@@ -60,6 +61,7 @@ async def test_edited_arguments_reach_the_tool_and_the_record_keeps_the_models_o
     assert editing.prompter.prompts[0].edit
     assert editing.recorder.results == [("c1", "{'path': 'b'}", False)]
     assert editing.recorder.of(ToolCallRequest) == []
+    assert editing.recorder.notes(ToolCallResponse) == [{"arguments": {"path": "b"}}]
 
 
 @pytest.mark.parametrize(

@@ -196,7 +196,7 @@ def test_what_was_read_before_stays_and_comes_back(tmp_path: Path, breaks: Any):
     assert (only(tmp_path).problem, keys(only(tmp_path))) == ("", before)
 
 
-@pytest.mark.parametrize("where", ["jpweb.store.inquiries.derive", "jpweb.store.journal.replace"])
+@pytest.mark.parametrize("where", ["jpweb.store.inquiries.hold", "jpweb.store.journal.hold"])
 def test_a_pass_that_fails_midway_leaves_the_conversation_as_it_was(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, where: str
 ):

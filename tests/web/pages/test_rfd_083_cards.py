@@ -12,7 +12,7 @@ from jpweb.store.models import Inquiry
 from jpweb.stream.answers import AnswerType, Boolean, Option, Secret, Select, Text
 from jpweb.stream.events import ConversationEvent
 from jpweb.stream.inquiry import AnswerReusePolicy, InquiryQuestion, InquiryRequest, InquirySource
-from tests.store import making
+from tests.builders import AT
 from tests.web.reading import Page, Tag, read
 from tests.web.world import World
 
@@ -30,7 +30,7 @@ def shown(world: World, kind: AnswerType, persistence: Any, label: str | None) -
     question = InquiryQuestion("Well?", kind, None, None, False, persistence)
     request = InquiryRequest("c.q.1", InquirySource.tool("git"), question)
     note = {"jpweb": {"label": label}} if label else {}
-    journal.append(world.talk.pk, [ConversationEvent(making.AT, request, note)], world.run)
+    journal.append(world.talk.pk, [ConversationEvent(AT, request, note)], world.run)
     row = Inquiry.objects.get(inquiry_id="c.q.1")
     page = read(world.client("responder").get("/questions"))
     return page, page.one(id=f"question-{row.pk}")

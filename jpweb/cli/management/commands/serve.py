@@ -15,7 +15,7 @@ from jpweb.cli import server
 from jpweb.cli.progress import bar
 from jpweb.runtime import runs as executing
 from jpweb.runtime import watching, wiring
-from jpweb.store import accounts, runs, schema
+from jpweb.store import accounts, schema
 from jpweb.store.disk import mirror, workspace
 from jpweb.store.errors import NoDatabase, NoWorkspace
 
@@ -36,16 +36,11 @@ class Command(BaseCommand):
         except (server.PortTaken, NoDatabase, NoWorkspace) as problem:
             raise CommandError(str(problem)) from problem
         wiring.tidy()
-        lost = runs.lose_stale(wiring.holder())
-        if lost:
-            self.stdout.write(
-                f"{lost} turn(s) were running when the server last ended; see Questions."
-            )
         following = [watching.follow(root) for root in mirror.roots()]
+        following.append(executing.resume_all())
         server.serve(
             get_default_application(), settings.PORT, self._greet, following, executing.let_go
         )
-        runs.lose_stale(wiring.holder())
         self.stdout.write("Stopped.")
         lock.close()
         server.leave()

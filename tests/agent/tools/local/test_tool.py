@@ -3,6 +3,7 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import time
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -194,6 +195,20 @@ async def test_a_cancelled_call_leaves_no_process_and_no_file(tmp_path):
     for pid in pids:
         await until(partial(gone, pid))
     assert not where.parent.exists()
+
+
+async def test_a_call_that_is_cancelled_while_it_starts_leaves_no_process(tmp_path):
+    """The loop is held up after each of its steps, so that the tool is ahead of it."""
+    command = shell("sleep 600 & echo $$ $! > part; mv part pid; wait")
+    call = asyncio.create_task(run(command, tmp_path))
+    while not (tmp_path / "pid").exists():
+        await asyncio.sleep(0)
+        time.sleep(0.05)  # noqa: ASYNC251  the point of it
+    call.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await asyncio.wait_for(call, 20)
+    for pid in await announced(tmp_path):
+        await until(partial(gone, pid))
 
 
 async def test_a_second_cancellation_kills_at_once(tmp_path):
