@@ -15,8 +15,8 @@ from typing import Any
 import pytest
 from playwright.sync_api import Locator, Page, expect
 
+from tests.browser.looks import check
 from tests.browser.pages import Home, Visit, connected, staying, waiting
-from tests.browser.test_accessibility import check
 from tests.machine.browsing import PHONE
 from tests.machine.serving import ROOT
 

@@ -10,18 +10,18 @@ from tests.browser.cable import Cable
 from tests.browser.pages import (
     BOOLEAN,
     DOWN,
+    SECRET,
     SELECT,
+    TEXT,
     Visit,
     answer,
     card,
     cards,
-    composer,
     connected,
     decline,
     inquiries,
     number_of,
     path_of,
-    say,
     staying,
     waiting,
 )
@@ -43,7 +43,7 @@ def notice(page: Page):
     return page.locator("#connection")
 
 
-def test_a_page_comes_back_by_itself_and_shows_that_the_run_was_lost(alone: Visit):
+def test_after_a_kill_the_pages_come_back_by_themselves_and_the_question_still_waits(alone: Visit):
     page = alone.begin("Killed")
     desk = alone.open("/questions")
     for each in (page, desk):
@@ -56,56 +56,44 @@ def test_a_page_comes_back_by_itself_and_shows_that_the_run_was_lost(alone: Visi
         alone.server.start()
         for each in (page, desk):
             expect(notice(each)).to_be_hidden(timeout=20_000)
-            expect(cards(each)).to_have_count(0)
-            settled = each.locator(".card.settled")
-            expect(settled).to_have_attribute("data-reason", "lost")
-            expect(waiting(each)).to_have_attribute("data-count", "0")
-        expect(page.get_by_text("was lost: the server ended before it did")).to_be_visible()
-        expect(inquiries(page)).to_have_attribute("data-reason", "lost")
-        expect(composer(page)).to_be_visible()
+            expect(cards(each)).to_have_count(1)
+            expect(waiting(each)).to_have_attribute("data-count", "1")
+        expect(page.get_by_text("It went on after the server had ended.")).to_be_visible()
+        answer(page, BOOLEAN, "Yes")
+        card(page, SELECT)
+    asked = evidence.asked(evidence.journal(alone.server, number_of(page)))
+    assert [each.outcome for each in asked] == [{"outcome": "answered", "answer": True}, {}]
+    expect(
+        page.get_by_text("The server ended while this call ran; it was run again.")
+    ).to_have_count(1)
 
 
-def test_after_a_kill_the_questions_page_tells_what_became_of_the_run(alone: Visit):
+@pytest.mark.parametrize("how", ["kill", "stop"])
+def test_a_text_that_is_being_typed_outlives_the_server(alone: Visit, how: str):
     page = alone.begin("Killed")
-    card(page, BOOLEAN)
-    alone.server.kill()
-    alone.server.start()
-    desk = alone.open("/questions")
-    lost = desk.get_by_role("region", name="Ended without anybody deciding").locator(".row")
-    expect(lost).to_have_count(1)
-    expect(lost).to_have_attribute("data-reason", "lost")
-    expect(lost).to_contain_text("Shall I show you how questions work?")
-    expect(lost).to_contain_text("The server ended before the turn did. Nothing was decided.")
-    on_record = evidence.asked(evidence.journal(alone.server, number_of(page)))
-    assert [each.outcome for each in on_record] == [{"outcome": "cancelled", "reason": "lost"}]
-    lost.get_by_role("link", name="Shall I show you").click()
-    assert path_of(desk) == path_of(page)
-    expect(desk.locator(":target")).to_be_in_viewport()
-
-
-def test_a_conversation_goes_on_after_its_run_was_lost(alone: Visit):
-    page = alone.begin("Killed")
-    card(page, BOOLEAN)
-    alone.server.kill()
-    alone.server.start()
-    expect(composer(page)).to_be_visible(timeout=20_000)
-    say(page, "Go on")
     answer(page, BOOLEAN, "Yes")
-    expect(page.locator("#turn-1 [data-outcome=answered]").first).to_be_attached()
-    ids = [each.id for each in evidence.asked(evidence.journal(alone.server, number_of(page)))]
-    assert len(set(ids)) == len(ids)
+    answer(page, SELECT, "not at all")
+    field = card(page, TEXT).get_by_role("textbox")
+    field.fill("half a na")
+    with staying(page):
+        getattr(alone.server, how)()
+        expect(notice(page)).to_be_visible()
+        alone.server.start()
+        expect(notice(page)).to_be_hidden(timeout=20_000)
+        expect(field).to_have_value("half a na")
+        field.fill("half a name")
+        card(page, TEXT).get_by_role("button", name="Answer").click()
+        card(page, SECRET)
 
 
-def test_a_form_that_was_open_over_a_restart_is_told_the_truth(alone: Visit):
+def test_a_form_that_was_open_over_a_restart_is_taken(alone: Visit):
     plain = alone.begin("Killed", javascript=False)
     plain.reload()
-    alone.pages.forgive("status of 409")
     card(plain, BOOLEAN).get_by_label("Yes", exact=True).check()
     alone.server.kill()
     alone.server.start()
     plain.get_by_role("button", name="Answer").click()
-    expect(plain.get_by_role("alert")).to_contain_text("Your answer was not used.")
-    expect(plain.locator(".card")).to_have_attribute("data-reason", "lost")
+    expect(plain.locator("[data-outcome=answered]").first).to_be_attached()
 
 
 def test_what_was_missed_without_a_network_is_shown_once_it_is_back(visit: Visit):
@@ -124,8 +112,8 @@ def test_what_was_missed_without_a_network_is_shown_once_it_is_back(visit: Visit
         card(page, SELECT)
         assert cards(far, BOOLEAN).count() == 1
         cable.plug()
+        expect(notice(far)).to_be_hidden(timeout=20_000)
         card(far, SELECT)
-        expect(notice(far)).to_be_hidden()
         expect(far.locator(".card.settled")).to_have_attribute("data-outcome", "cancelled")
         expect(inquiries(far)).to_have_count(2)
         expect(far.locator(".turn")).to_have_count(1)
