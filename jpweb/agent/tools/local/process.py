@@ -54,20 +54,27 @@ async def run(
     """
     loop = asyncio.get_running_loop()
     output = _Output(limits)
-    transport, _ = await loop.subprocess_exec(
-        lambda: output,
-        *argv,
-        stdin=asyncio.subprocess.DEVNULL,
-        stdout=asyncio.subprocess.PIPE,
-        stderr=asyncio.subprocess.PIPE,
-        cwd=folder,
-        env=environment,
-        start_new_session=True,
+    starting = loop.create_task(
+        loop.subprocess_exec(
+            lambda: output,
+            *argv,
+            stdin=asyncio.subprocess.DEVNULL,
+            stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.PIPE,
+            cwd=folder,
+            env=environment,
+            start_new_session=True,
+        )
     )
     cut = None
     try:
+        await asyncio.wait({starting})
+        starting.result()
         cut = await _listen(output, limits)
     finally:
+        # cancelled half-way, asyncio would kill the program alone and leave its group
+        await asyncio.wait({starting})
+        transport, _ = starting.result()
         try:
             if cut is not None or not output.exited.is_set():
                 await _end(transport.get_pid(), output, limits.grace)

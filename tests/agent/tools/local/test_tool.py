@@ -10,15 +10,17 @@ from typing import Any
 
 import pytest
 
-from jpweb.agent.config import Command, Mcp, ToolConfig
+from jpweb.agent.config import Command, Mcp, ProviderConfig, ToolConfig
 from jpweb.agent.outcome import Failed, NeedsInput, Question, SecretAnswer, Success
-from jpweb.agent.tools.local import Limits, LocalTool, Place, shown
+from jpweb.agent.providers import key_variables
+from jpweb.agent.tools.local import Limits, LocalTool, Place, environment, shown
 from jpweb.stream.answers import Boolean
 from tests.agent.tools.local.commands import (
     announced,
     by_shell,
     config,
     gone,
+    nobody,
     python,
     run,
     shell,
@@ -129,9 +131,21 @@ async def test_a_secret_that_a_tool_repeats_is_taken_out(tmp_path, code):
 async def test_jpwebs_own_settings_are_not_handed_on(tmp_path, monkeypatch):
     monkeypatch.setenv("JPWEB_SECRET_KEY", "k")
     monkeypatch.setenv("DATABASE_URL", "d")
+    monkeypatch.setenv("REDIS_URL", "r")
     monkeypatch.setenv("EDITOR", "ed")
-    outcome = await run(shell('echo "$JPWEB_SECRET_KEY$DATABASE_URL$EDITOR"'), tmp_path)
+    outcome = await run(shell('echo "$JPWEB_SECRET_KEY$DATABASE_URL$REDIS_URL$EDITOR"'), tmp_path)
     assert outcome == Success("ed\n")
+
+
+async def test_keys_of_providers_are_not_handed_on(tmp_path, monkeypatch):
+    for name in ("OUR_KEY", "ANTHROPIC_API_KEY", "EDITOR"):
+        monkeypatch.setenv(name, name)
+    place = Place(tmp_path, "w", "c", environment(key_variables([ProviderConfig(None, "OUR_KEY")])))
+    tool = LocalTool(config(shell("env")), place, Limits(20.0, 0.2))
+    outcome = await tool.execute({}, {}, nobody)
+    assert isinstance(outcome, Success)
+    assert "EDITOR=EDITOR\n" in outcome.content
+    assert "_KEY" not in outcome.content
 
 
 @pytest.mark.parametrize(
@@ -242,6 +256,25 @@ async def test_of_stderr_the_end_is_kept(tmp_path):
     outcome = await run(python(code), tmp_path, limits=Limits(60.0, 5.0, stderr=5))
     assert isinstance(outcome, Failed)
     assert json.loads(outcome.message)["stderr"] == "aaend"
+
+
+@pytest.mark.parametrize("kept", range(3, 60, 7))
+async def test_of_a_secret_across_the_cut_of_stderr_no_piece_is_left(tmp_path, kept):
+    code = (
+        "import json, os, sys; answer = json.load(open(os.environ['JPWEB_CONTEXT']))"
+        "['tool']['answers']['pass']; sys.stderr.write('a' * 100 + answer + 'end'); sys.exit(1)"
+    )
+    secret = "0123456789ö" * 4
+    outcome = await run(
+        python(code),
+        tmp_path,
+        {},
+        {"pass": SecretAnswer(secret)},
+        limits=Limits(60.0, 5.0, stderr=kept),
+    )
+    assert isinstance(outcome, Failed)
+    said = json.loads(outcome.message)["stderr"]
+    assert said.replace("[redacted]", "").strip("a") == "end"
 
 
 async def test_what_a_tool_leaves_running_does_not_hold_its_result(tmp_path):

@@ -1,0 +1,42 @@
+"""What the models of the scenarios reply, and what each vendor's wire says of it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from tests.machine.vendors import Call, Reply, Say, Think
+
+SIGNED, CALLED = "U0lHTkVE", "Q0FMTEVE"
+GREET = Call("greet", {}, "call_1", CALLED)
+DEPLOY = Call("deploy", {"service": "blog"}, "call_2")
+#: Reasoning, text and two calls at once, with all that a vendor may want back.
+BOTH = Reply(
+    Think("Two things to do.", SIGNED),
+    Say("I do both.", SIGNED, phase="commentary"),
+    GREET,
+    DEPLOY,
+)
+DONE = Reply(Say("All done."))
+
+
+def gives(answer: Any) -> Any:
+    """Return the reply to a request for structured data, in the form that it asks for."""
+
+    def reply(body: Mapping[str, Any]) -> Reply:
+        if "reply" in offered(body):
+            return Reply(Call("reply", {"answer": answer}, "call_9"))
+        return Reply(Say(f'{{"answer": {str(answer).lower()}}}'))
+
+    return reply
+
+
+def offered(body: Mapping[str, Any]) -> list[str]:
+    """Return the names of the tools in a request."""
+    found: list[str] = []
+    for tool in body.get("tools") or ():
+        if "functionDeclarations" in tool:  # Google
+            found += [each["name"] for each in tool["functionDeclarations"]]
+        else:
+            found.append(tool.get("function", tool)["name"])
+    return found

@@ -1,0 +1,224 @@
+"""Every way in which a vendor fails, through a run: what is kept, and how the turn goes on.
+
+A turn is begun, its first cycle calls a tool that a person answers; the second cycle fails, is
+tried again by whoever reads it, and ends. What was on record stays as it was, to the byte.
+"""
+
+from __future__ import annotations
+
+import itertools
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+
+from jpweb.agent.providers.library.opening import TITLES
+from jpweb.runtime import runs
+from jpweb.runtime.crossing import in_store
+from jpweb.store.errors import BadFile, NothingToRetry
+from jpweb.store.models import Run
+from tests.agent.providers.conversing import KEY, MODELS
+from tests.agent.providers.test_failures import TOO_LONG, wrapped
+from tests.machine.vendors import Call, Failure, Reply, Say, Standin, Think, vendor
+from tests.runtime.playing import done
+from tests.runtime.scenarios.talking import DONE
+from tests.runtime.scenarios.wires import roles
+from tests.runtime.scenarios.workshop import VARIABLE, Workshop
+
+NAMES = sorted(MODELS)
+CALL = Call("deploy", {"service": "blog"}, "call_1")
+FIRST = Reply(Say("I see."), CALL)
+BEFORE = [
+    "turn_start",
+    "asked: Begin",
+    "message: I see.",
+    "call call_1 deploy",
+    "ask call_1.confirm.1",
+    "answered call_1.confirm.1 person",
+    "result call_1",
+]
+#: As ``FIRST``, of a vendor that gives each reply's calls the same ids; then the end.
+AGAIN = [Reply(CALL), DONE]
+AFTER = [
+    "call call_1 deploy",
+    "ask call_1.confirm.2",
+    "answered call_1.confirm.2 person",
+    "result call_1",
+    "message: All done.",
+]
+
+
+@dataclass(frozen=True)
+class Way:
+    """A failure: what a vendor replies, how often, and what is kept and said of it."""
+
+    reply: Callable[[str], Reply | Failure]
+    failure: str
+    said: str
+    times: int = 1
+    kept: tuple[str, ...] = ()
+
+
+def refused(status: int, kind: str, message: str) -> Callable[[str], Failure]:
+    return lambda name: Failure(status, wrapped(name, message, kind, status))
+
+
+def always(reply: Reply | Failure) -> Callable[[str], Reply | Failure]:
+    return lambda _name: reply
+
+
+WAYS = {
+    "rate limit": Way(
+        refused(429, "rate_limit_error", "Slow down"), "rate_limit", "asks to wait", times=3
+    ),
+    "wrong key": Way(
+        refused(401, "authentication_error", f"Incorrect API key: {KEY}"),
+        "wrong_key",
+        f"check {VARIABLE}",
+    ),
+    "context length": Way(
+        lambda name: Failure(400, wrapped(name, *TOO_LONG[name])), "context_length", "too long"
+    ),
+    "refusal": Way(
+        always(Reply(Say("I"), end="refusal")), "refusal", "refused", kept=("message: I",)
+    ),
+    "truncated call": Way(
+        always(Reply(Say("I go on."), Call("greet", raw='{"a', id="call_2"), end="length")),
+        "truncated",
+        "max_tokens",
+        kept=("message: I go on.",),
+    ),
+    "broken off": Way(
+        always(Reply(Think("Hm", "U0lHTkVE"), Say("Half a sent"), end="cut")),
+        "broken_off",
+        "broke off",
+        kept=("reasoning: Hm", "message: Half a sent"),
+    ),
+    "overloaded": Way(
+        always(Failure(529, "<html>Overloaded</html>")),
+        "unavailable",
+        "cannot be reached or is overloaded",
+        times=3,
+    ),
+}
+
+
+def cases() -> list[tuple[str, str]]:
+    """Return each way with two vendors, so that each has its turn at least twice."""
+    return list(zip((*WAYS, *WAYS), itertools.cycle(NAMES), strict=False))
+
+
+async def begun(shop: Workshop, standin: Standin) -> Run:
+    """Play a turn to its failure, a question answered on the way; return the row."""
+    await in_store(shop.play, standin)
+    run, task = await shop.start()
+    await shop.answer("confirm", "false")
+    await done(task)
+    return await shop.row(run)
+
+
+async def retried(shop: Workshop) -> Run:
+    """Try again to the end, the same question answered once more; return the row."""
+    run = await runs.retry(shop.talk, shop.ada)
+    task = runs._active[run.pk].task
+    assert task is not None
+    await shop.answer("confirm", "false")
+    await done(task)
+    return await shop.row(run)
+
+
+@pytest.mark.parametrize(("way", "name"), cases())
+async def test_what_failed_is_kept_named_and_goes_on(shop: Workshop, way: str, name: str):
+    expected = WAYS[way]
+    fails = [expected.reply(name)] * expected.times
+    with vendor(name, [FIRST, *fails, *AGAIN]) as standin:
+        row = await begun(shop, standin)
+        assert (row.state, row.failure) == ("failed", expected.failure)
+        assert TITLES[name] in row.problem
+        assert expected.said in row.problem
+        assert len(standin.requests) == 1 + expected.times
+        kept = [element.raw for element in await shop.elements()]
+        assert await shop.told() == [*BEFORE, *expected.kept]
+        assert (await retried(shop)).state == "done"
+        again = standin.requests[1 + expected.times].body
+        assert roles(name, again)[-1] in ("user", "tool", "function_call_output")
+    assert await shop.told() == [*BEFORE, *expected.kept, *AFTER]
+    assert [element.raw for element in (await shop.elements())[: len(kept)]] == kept
+    assert KEY not in await shop.everything()
+    with pytest.raises(NothingToRetry):
+        await runs.retry(shop.talk, shop.ada)
+
+
+async def test_a_rate_limit_is_waited_for_as_long_as_it_says(shop: Workshop):
+    body = wrapped("google", "Slow down", "rate_limit_error", 429)
+    asked: list[float] = []
+
+    def limited(_body: Any) -> Failure:
+        asked.append(time.monotonic())
+        return Failure(429, body, {"retry-after": "1"})
+
+    def at_last(_body: Any) -> Reply:
+        asked.append(time.monotonic())
+        return DONE
+
+    with vendor("google", [limited, at_last]) as standin:
+        await in_store(shop.play, standin)
+        row = await shop.played()
+    assert (row.state, row.failure) == ("done", "")
+    assert await shop.told() == ["turn_start", "asked: Begin", "message: All done."]
+    assert asked[1] - asked[0] >= 1, "what the vendor says counts, not what is configured"
+
+
+async def test_a_vendor_that_wants_to_wait_too_long_is_not_waited_for(shop: Workshop):
+    body = wrapped("openai", "Slow down", "rate_limit_error", 429)
+    with vendor("openai", [Failure(429, body, {"retry-after": "3600"}), DONE]) as standin:
+        await in_store(shop.play, standin)
+        row = await shop.played()
+        assert (row.state, row.failure) == ("failed", "rate_limit")
+        assert len(standin.requests) == 1
+        assert (await shop.retry()).state == "done"
+    assert await shop.told() == ["turn_start", "asked: Begin", "message: All done."]
+
+
+@pytest.mark.parametrize("name", ["anthropic", "ollama"])
+async def test_where_nobody_listens_the_turn_waits_for_its_retry(shop: Workshop, name: str):
+    with vendor(name, [DONE]) as standin:
+        port = int(standin.base_url.rpartition(":")[2])
+        await in_store(shop.play, standin)
+    row = await shop.played()
+    assert (row.state, row.failure) == ("failed", "unavailable")
+    assert standin.base_url in row.problem
+    assert await shop.told() == ["turn_start", "asked: Begin"]
+    with vendor(name, [DONE], port):
+        assert (await shop.retry()).state == "done"
+    assert await shop.told() == ["turn_start", "asked: Begin", "message: All done."]
+
+
+async def test_without_a_key_the_turn_says_which_and_goes_on_with_it(
+    shop: Workshop, monkeypatch: pytest.MonkeyPatch
+):
+    with vendor("anthropic", [DONE]) as standin:
+        await in_store(shop.play, standin)
+        monkeypatch.delenv(VARIABLE)
+        row = await shop.played()
+        assert (row.state, row.failure) == ("failed", "wrong_key")
+        assert f"set {VARIABLE}" in row.problem
+        assert standin.requests == []
+        assert await shop.told() == ["turn_start", "asked: Begin"]
+        monkeypatch.setenv(VARIABLE, KEY)
+        assert (await shop.retry()).state == "done"
+    assert await shop.told() == ["turn_start", "asked: Begin", "message: All done."]
+
+
+async def test_a_vendor_elsewhere_is_not_asked_until_an_owner_trusts_that(shop: Workshop):
+    with vendor("anthropic", [DONE]) as standin:
+        await in_store(shop.play, standin)
+        await in_store(shop.distrust, "anthropic")
+        with pytest.raises(BadFile, match="An owner of the workspace has to trust that first"):
+            await shop.start()
+        assert (standin.requests, await shop.told()) == ([], [])
+        await in_store(shop.trust)
+        assert (await shop.played()).state == "done"
+    assert await shop.told() == ["turn_start", "asked: Begin", "message: All done."]

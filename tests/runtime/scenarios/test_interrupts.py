@@ -1,0 +1,181 @@
+"""Interrupts as the browser says them, while real tools run and real replies come."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from pathlib import Path
+
+from jpweb.agent.calls import texts
+from jpweb.runtime import announce, runs
+from jpweb.runtime.crossing import in_store
+from tests.machine.vendors import Call, Reply, Say, vendor
+from tests.runtime.playing import done, ear, eventually
+from tests.runtime.scenarios.talking import DONE
+from tests.runtime.scenarios.workshop import CLOSED, Workshop, alive
+from tests.store.making import decider
+
+GREET = Reply(Call("greet", {}, "call_1"))
+BEGUN = ["turn_start", "asked: Begin", "call call_1 greet"]
+#: Starts a child, says who both are, and waits for somebody to write to a FIFO.
+BUSY = """
+sleep 600 >/dev/null 2>&1 &
+echo $$ $! >> pids
+cat fifo >/dev/null
+kill $!
+printf 'All of it.'
+"""
+
+
+class Busy:
+    """The tool ``greet`` as one that runs until it is told to go on."""
+
+    def __init__(self, shop: Workshop) -> None:
+        self._root = shop.root
+        os.mkfifo(self._root / "fifo")
+        (self._root / "tools" / "greet.sh").write_text(BUSY)
+
+    async def running(self, times: int = 1) -> list[int]:
+        """Return the processes of the latest of so many executions, once they run."""
+
+        async def found() -> list[str]:
+            file = self._root / "pids"
+            lines = file.read_text().splitlines() if file.exists() else []
+            return lines[times - 1 : times]
+
+        (line,) = await eventually(found)
+        pids = [int(pid) for pid in line.split()]
+        assert all(alive(pid) for pid in pids)
+        return pids
+
+    async def go_on(self) -> None:
+        await asyncio.to_thread(Path(self._root / "fifo").write_text, "go on")
+
+
+async def gone(pids: list[int]) -> None:
+    """Return once none of the processes is there; a child is reaped by whoever adopts it."""
+
+    async def none() -> bool:
+        return not any(alive(pid) for pid in pids)
+
+    await eventually(none)
+
+
+async def test_a_stop_ends_the_tool_with_everything_it_started(shop: Workshop):
+    busy = Busy(shop)
+    with vendor("openai", [GREET]) as standin:
+        await in_store(shop.play, standin)
+        run, task = await shop.start()
+        pids = await busy.running()
+        assert await runs.interrupt(shop.talk.pk, decider(shop.eve), "stop")
+        await done(task)
+        assert len(standin.requests) == 1
+    await gone(pids)
+    assert (await shop.row(run)).state == "stopped"
+    assert await shop.told() == [*BEGUN, "result call_1"]
+    assert [r.content for r in await shop.results()] == [texts.STOPPED]
+
+
+async def test_a_restart_runs_the_tool_again_and_the_model_learns_nothing_of_it(shop: Workshop):
+    busy = Busy(shop)
+    with vendor("anthropic", [GREET, DONE]) as standin:
+        await in_store(shop.play, standin)
+        run, task = await shop.start()
+        first = await busy.running()
+        assert await runs.interrupt(shop.talk.pk, decider(shop.eve), "restart")
+        second = await busy.running(2)
+        await gone(first)
+        await busy.go_on()
+        await done(task)
+        assert len(standin.requests) == 2
+    await gone(second)
+    assert (await shop.row(run)).state == "done"
+    assert await shop.told() == [*BEGUN, "result call_1", "message: All done."]
+    assert [r.content for r in await shop.results()] == ["All of it."]
+
+
+async def test_a_restart_asks_again_what_was_open(shop: Workshop):
+    with vendor("anthropic", [GREET, DONE]) as standin:
+        more = "[conversation.tools.greet.questions.loud]\nanswer = false"
+        await in_store(shop.play, standin, f"{CLOSED}{more}")
+        _, task = await shop.start()
+        row = await shop.asked("name")
+        assert await runs.interrupt(shop.talk.pk, decider(shop.eve), "restart")
+
+        async def asked_again() -> bool:
+            return "ask call_1.name.2" in await shop.told()
+
+        await eventually(asked_again)
+        await shop.answer("name", "Ada")
+        await done(task)
+    assert (await shop.reload(row)).decider_name == "Eve"
+    assert await shop.told() == [
+        *BEGUN,
+        "ask call_1.name.1",
+        "user call_1.name.1 person",
+        "ask call_1.name.2",
+        "answered call_1.name.2 person",
+        "ask call_1.loud.1",
+        "answered call_1.loud.1 configuration",
+        "result call_1",
+        "message: All done.",
+    ]
+    assert [r.content for r in await shop.results()] == ["Hello, Ada.\n"]
+
+
+async def test_words_instead_of_a_running_tool_reach_the_model_as_its_result(shop: Workshop):
+    busy = Busy(shop)
+    with vendor("google", [GREET, DONE]) as standin:
+        await in_store(shop.play, standin)
+        run, task = await shop.start()
+        pids = await busy.running()
+        words = "Greet nobody today"
+        assert await runs.interrupt(shop.talk.pk, decider(shop.eve), "respond", words)
+        await done(task)
+        told = str(standin.requests[1].body)
+    await gone(pids)
+    assert (await shop.row(run)).state == "done"
+    assert await shop.told() == [*BEGUN, "result call_1", "message: All done."]
+    assert [r.content for r in await shop.results()] == [texts.responded(words)]
+    assert told.count(words) == 1
+
+
+async def test_no_words_end_the_tool_and_the_turn_goes_on(shop: Workshop):
+    busy = Busy(shop)
+    with vendor("ollama", [GREET, DONE]) as standin:
+        more = '[conversation.tools.greet]\ncancellation_response = "Not now."'
+        await in_store(shop.play, standin, f"{CLOSED}{more}")
+        run, task = await shop.start()
+        pids = await busy.running()
+        assert await runs.interrupt(shop.talk.pk, decider(shop.eve), "respond")
+        await done(task)
+    await gone(pids)
+    assert (await shop.row(run)).state == "done"
+    assert await shop.told() == [*BEGUN, "result call_1", "message: All done."]
+    assert [r.content for r in await shop.results()] == ["Not now."]
+
+
+async def test_words_in_the_middle_of_a_reply_end_it_and_are_answered(shop: Workshop):
+    with vendor("anthropic", [Reply(Say("Half a word"), end="hang"), DONE]) as standin:
+        await in_store(shop.play, standin)
+        async with ear(announce.conversation_group(shop.talk.pk)) as hear:
+            run, task = await shop.start()
+
+            async def came() -> bool:
+                heard = await hear()
+                return bool(heard and heard.get("text"))
+
+            await eventually(came)
+        assert await runs.interrupt(shop.talk.pk, decider(shop.eve), "respond", "Shorter, please")
+        await done(task)
+        assert await asyncio.to_thread(standin.left.wait, 60), "the connection is closed"
+        last = standin.requests[1].body["messages"]
+    assert (await shop.row(run)).state == "done"
+    told = await shop.told()
+    assert told[:2] == ["turn_start", "asked: Begin"]
+    assert told[2].startswith("message: Half")
+    assert told[3:] == ["asked: Shorter, please", "message: All done."]
+    assert [message["role"] for message in last] == ["user", "assistant", "user"]
+    assert last[2]["content"][0]["text"] == "Shorter, please"
+    (said,) = [e.kind for e in await shop.events() if "Shorter" in str(e.kind)]
+    assert said.to_fields()["author"] == "Eve"

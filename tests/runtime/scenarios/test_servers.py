@@ -1,0 +1,176 @@
+"""Tools of an MCP server that really runs, and tools that nobody has trusted, through a run."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from jpweb.agent.calls import texts
+from jpweb.runtime import desk, runs
+from jpweb.runtime.configuration import Why
+from jpweb.runtime.crossing import in_store
+from jpweb.store.models import Run
+from tests.machine.vendors import Call, Reply, vendor
+from tests.runtime.playing import done
+from tests.runtime.scenarios.talking import DONE, offered
+from tests.runtime.scenarios.workshop import Workshop, alive, processes
+from tests.store.making import decider
+
+BOOK = Reply(Call("book_table", {"guests": 4}, "call_1"))
+BEGUN = ["turn_start", "asked: Begin", "call call_1 book_table", "ask call_1.window.1"]
+OPEN = ""
+
+
+async def asking(shop: Workshop) -> Any:
+    """Begin a turn whose server asks; return the run, its task, and the open question."""
+    run, task = await shop.start()
+    return run, task, await shop.asked("window")
+
+
+async def test_a_server_asks_in_the_middle_of_its_call_and_goes_on(shop: Workshop):
+    with vendor("anthropic", [BOOK, DONE]) as standin:
+        await in_store(shop.play, standin, OPEN)
+        run, task, row = await asking(shop)
+        assert (row.asker, row.source) == ("book_table", "tool")
+        assert row.question["context"] == "There is one table left for 4."
+        assert row.question["text"] == "A table at the window?"
+        await desk.answer(row.pk, "true", decider(shop.eve))
+        await done(task)
+        assert "book_table" in offered(standin.requests[0].body)
+        assert "A table at the window?" not in str([r.body for r in standin.requests])
+    assert (await shop.row(run)).state == "done"
+    assert await shop.told() == [
+        *BEGUN,
+        "answered call_1.window.1 person",
+        "result call_1",
+        "message: All done.",
+    ]
+    assert [r.content for r in await shop.results()] == ["A table for 4, at the window."]
+
+
+async def test_a_server_whose_question_is_declined_is_told_so(shop: Workshop):
+    with vendor("openai", [BOOK, DONE]) as standin:
+        await in_store(shop.play, standin, OPEN)
+        run, task, row = await asking(shop)
+        await desk.decline(row.pk, decider(shop.eve))
+        await done(task)
+    assert (await shop.row(run)).state == "done"
+    told = await shop.told()
+    assert told[:4] == BEGUN
+    assert told[4] == "user call_1.window.1 person"
+    assert told[-1] == "message: All done."
+    (result,) = await shop.results()
+    assert "decline" in result.content.lower()
+
+
+async def test_a_stop_while_a_server_asks_ends_question_call_and_server(shop: Workshop):
+    with vendor("google", [BOOK]) as standin:
+        await in_store(shop.play, standin, OPEN)
+        run, task, _ = await asking(shop)
+        servers = ours(shop)
+        assert len(servers) == 1
+        await runs.stop(shop.talk.pk, decider(shop.eve))
+        await done(task)
+        assert len(standin.requests) == 1
+    assert (await shop.row(run)).state == "stopped"
+    assert await shop.told() == [*BEGUN, "user call_1.window.1 person", "result call_1"]
+    assert [r.content for r in await shop.results()] == [texts.STOPPED]
+    assert [pid for pid in servers if alive(pid)] == []
+
+
+async def test_a_server_that_does_not_start_costs_its_tool_and_not_the_turn(
+    shop: Workshop, caplog: pytest.LogCaptureFixture
+):
+    shop.configure(lambda text: text.replace('"tools/kitchen.py"', '"tools/nothing.py"'))
+    with vendor("ollama", [BOOK, DONE]) as standin:
+        await in_store(shop.play, standin, OPEN)
+        run = await shop.played()
+        bodies = [request.body for request in standin.requests]
+    assert run.state == "done"
+    assert [("book_table" in offered(body), "greet" in offered(body)) for body in bodies] == [
+        (False, True)
+    ] * 2
+    (result,) = await shop.results()
+    assert result.is_error
+    assert result.content.startswith(
+        "The tool book_table is not available: the MCP server kitchen is not available: "
+    )
+    assert "nothing.py" not in result.content, "what a server prints is for who runs jpweb"
+    assert "nothing.py" in caplog.text
+    assert (await shop.told())[-1] == "message: All done."
+
+
+#: What is done after everything has been trusted, and what the model then reads.
+DOUBTS: Mapping[str, tuple[Any, Why, Why]] = {
+    "trust withdrawn": (lambda shop: shop.distrust("greet", "kitchen"), Why.NEW, Why.SERVER_NEW),
+    "commands changed": (
+        lambda shop: shop.configure(
+            lambda text: text.replace("tools/greet.sh", "-x tools/greet.sh").replace(
+                '["tools/kitchen.py"]', '["-v", "tools/kitchen.py"]'
+            )
+        ),
+        Why.CHANGED,
+        Why.SERVER_CHANGED,
+    ),
+}
+
+
+@pytest.mark.parametrize("doubt", DOUBTS)
+async def test_what_is_not_trusted_is_offered_to_no_model_and_never_runs(
+    shop: Workshop, doubt: str
+):
+    change, of_tool, of_server = DOUBTS[doubt]
+    mark = shop.root / "ran"
+    tool = shop.root / "tools" / "greet.sh"
+    tool.write_text(f"echo >> {mark}\n{tool.read_text()}")
+    running: list[int] = []
+
+    def both(_body: Mapping[str, Any]) -> Reply:
+        running.extend(ours(shop))
+        return Reply(Call("greet", {}, "call_1"), Call("book_table", {"guests": 2}, "call_2"))
+
+    with vendor("llamacpp", [both, DONE]) as standin:
+        await in_store(shop.play, standin, OPEN)
+        await in_store(change, shop)
+        run = await shop.played()
+        bodies = [request.body for request in standin.requests]
+    assert run.state == "done"
+    for body in bodies:
+        assert {"greet", "book_table"}.isdisjoint(offered(body))
+        assert "deploy" in offered(body)
+    assert [(r.content, r.is_error) for r in await shop.results()] == [
+        (texts.unavailable("greet", of_tool.value), True),
+        (texts.unavailable("book_table", of_server.value), True),
+    ]
+    assert all(". Do not call it again" in r.content for r in await shop.results())
+    assert running == []
+    assert not mark.exists()
+
+
+async def test_what_changes_while_a_turn_runs_changes_the_next_one(shop: Workshop):
+    """A turn plays by what was trusted when it began."""
+    greet = Reply(Call("greet", {}, "call_1"))
+    with vendor("llamacpp", [greet, DONE, greet, DONE]) as standin:
+        await in_store(shop.play, standin)
+        _, task = await shop.start()
+        row = await shop.asked("name")
+        await in_store(shop.distrust, "greet")
+        await desk.decline(row.pk, decider(shop.eve))
+        await done(task)
+        assert (await shop.played("Again")).state == "done"
+        seen = ["greet" in offered(request.body) for request in standin.requests]
+    assert seen == [True, True, False, False]
+    assert [r.content for r in await shop.results()] == [
+        texts.INPUT_CANCELLED,
+        texts.unavailable("greet", Why.NEW.value),
+    ]
+    assert await in_store(Run.objects.count) == 2
+
+
+def ours(shop: Workshop) -> list[int]:
+    """Return the kitchens that run in this workshop."""
+    found = processes("tools/kitchen.py")
+    return [pid for pid in found if Path(f"/proc/{pid}/cwd").readlink() == shop.root]

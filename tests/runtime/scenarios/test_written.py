@@ -1,0 +1,85 @@
+"""A conversation that is run here and written into the workspace, read back from there."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from jpweb.runtime.crossing import in_store
+from jpweb.store import journal
+from jpweb.store.disk import attached, mirror
+from jpweb.store.models import Conversation, Inquiry, Workspace
+from jpweb.store.terms import Origin, Writing
+from jpweb.stream import wire
+from jpweb.stream.outline import Outline, ToolCall, outline
+from tests.machine.vendors import vendor
+from tests.runtime.playing import done
+from tests.runtime.scenarios.talking import BOTH, DONE, gives
+from tests.runtime.scenarios.test_asking import answer_everything
+from tests.runtime.scenarios.wires import NOTED
+from tests.runtime.scenarios.workshop import CANARY, Workshop
+
+#: Each call with its questions, how these ended, and whose result it has.
+SHAPE = [
+    ("call_1", ["name", "loud"], ["answered", "answered"], "call_1"),
+    ("call_2", ["confirm", "passphrase"], ["answered", "redacted"], "call_2"),
+]
+COLUMNS = ("anchor", "inquiry_id", "state", "answer", "answer_type", "decided_by", "decider_name")
+
+
+def shape(read: Outline) -> list[tuple[str, list[str], list[str], str]]:
+    calls = [item for turn in read.turns for item in turn.items if isinstance(item, ToolCall)]
+    return [
+        (
+            each.call.id,
+            [group.key for group in each.groups],
+            [inquiry.state for inquiry in each.inquiries],
+            each.response.element.kind.to_fields()["id"]
+            if each.response and each.response.element.kind
+            else "",
+        )
+        for each in calls
+    ]
+
+
+async def written(shop: Workshop) -> list[Path]:
+    """Play the whole scenario in an attached workspace; return the two copies of its stream."""
+    silo = Path(os.environ["JP_USER_DATA_DIR"]) / "workspace" / "workshop-works"
+    silo.mkdir(parents=True)
+    await in_store(attached.choose, shop.home, Writing.CURRENT)
+    with vendor("anthropic", [BOTH, gives(True), DONE]) as standin:
+        await in_store(shop.play, standin)
+        _, task = await shop.start("Greet and deploy")
+        await answer_everything(shop)
+        await done(task)
+    homes = (silo / "conversations", shop.root / ".jp" / "conversations")
+    return [file for home in homes for file in home.glob("*/events.json")]
+
+
+async def test_what_was_run_here_stands_in_the_files_as_it_was(shop: Workshop):
+    copies = [file.read_bytes() for file in await written(shop)]
+    assert len(copies) == 2
+    assert copies[0] == copies[1]
+    read = [wire.read(text) for text in wire.split(copies[0])]
+    assert outline(read) == outline(await shop.elements())
+    assert shape(outline(read)) == SHAPE
+    noted = [event.metadata for element in read[2:6] for event in element.events]
+    assert tuple(noted) == NOTED["anthropic"]
+    assert CANARY.encode() not in copies[0]
+
+
+async def test_a_mirror_of_these_files_is_the_same_conversation(shop: Workshop):
+    """For the mirror the workspace is one that it has never seen."""
+    await written(shop)
+    moved = Workspace.objects.filter(pk=shop.home.pk)
+    await in_store(moved.update, root="/elsewhere", jp_id="other")
+    home, report = await in_store(mirror.mirror, shop.root)
+    assert (report.conversations, report.inquiries) == (1, {"answered": 3, "redacted": 1})
+    assert (report.unknown, report.broken, report.problems) == (0, 0, [])
+    copy = await in_store(Conversation.objects.get, workspace=home, origin=Origin.MIRRORED)
+    read = await in_store(journal.elements, copy.pk)
+    assert outline(read) == outline(await shop.elements())
+    rows = Inquiry.objects.order_by("position").values_list(*COLUMNS)
+    ours = await in_store(list, rows.filter(conversation=shop.talk))
+    assert await in_store(list, rows.filter(conversation=copy)) == ours
+    assert len(ours) == 4
