@@ -159,7 +159,7 @@ async def test_a_turn_that_is_restarted_without_end_is_ended_by_its_limit():
         await shown(variant, text)
         stage.stop.say(Restart())
 
-    stage.display.partial = partial  # type: ignore[method-assign]
+    stage.display.partial = partial  # type: ignore[method-assign]  # a double
     end = await run_turn(stage.ports, "Go.", None, stage.stop, stage.setup)
     assert end is TurnEnd.CYCLE_LIMIT
 

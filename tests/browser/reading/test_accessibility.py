@@ -1,34 +1,12 @@
 from __future__ import annotations
 
-from typing import Literal
-
 import pytest
-from playwright.sync_api import Page, expect
+from playwright.sync_api import expect
 
+from tests.browser.looks import check
 from tests.browser.pages import BOOLEAN, SECRET, SELECT, TEXT, Visit, card, decline
-from tests.machine.browsing import PHONE, WIDE, inaccessible
 
 pytestmark = pytest.mark.browser
-
-LOOKS: tuple[tuple[Literal["light", "dark"], tuple[int, int]], ...] = (
-    ("light", WIDE),
-    ("dark", PHONE),
-)
-TOO_WIDE = """() => {
-  const room = document.documentElement.clientWidth;
-  return document.documentElement.scrollWidth > room && [...document.querySelectorAll('body *')]
-    .filter(e => e.getBoundingClientRect().right > room + 1).slice(0, 5)
-    .map(e => e.tagName + '#' + e.id + '.' + e.className);
-}"""
-
-
-def check(page: Page) -> None:
-    """Find nothing that bars anybody, and no need to scroll sideways, in each look."""
-    for scheme, (width, height) in LOOKS:
-        page.emulate_media(color_scheme=scheme)
-        page.set_viewport_size({"width": width, "height": height})
-        assert inaccessible(page) == [], (page.url, scheme, width)
-        assert not page.evaluate(TOO_WIDE), (page.url, width)
 
 
 def test_the_pages_to_read_bar_nobody(visit: Visit):

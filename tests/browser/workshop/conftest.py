@@ -1,0 +1,64 @@
+"""One workshop, opened up, for all tests that leave its tools and its server alone."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import expect
+
+from tests.browser.workshop.shop import ENVIRONMENT, Shop, Stay, copied, stay
+from tests.machine.browsing import Pages
+from tests.machine.fixtures import Live
+from tests.machine.ports import free_port
+from tests.machine.serving import Server
+from tests.machine.vendors import vendor
+
+#: Milliseconds until a page shows what it should: the first turn of a server loads the vendor's
+#: library and starts an MCP server. The other is Playwright's own.
+PATIENCE, USUAL = 20_000, 5_000
+
+
+@pytest.fixture(autouse=True)
+def patient() -> Iterator[None]:
+    """Wait longer for what stands behind a model and tools that start."""
+    expect.set_options(timeout=PATIENCE)
+    yield
+    expect.set_options(timeout=USUAL)
+
+
+@pytest.fixture(scope="session")
+def opened(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Shop]:
+    """Serve a workshop whose model is set and everything of which is trusted."""
+    folder = tmp_path_factory.mktemp("workshop")
+    with vendor("anthropic") as model:
+        root = copied(folder)
+        server = Server(folder / "data", free_port(), root, dict(ENVIRONMENT))
+        shop = Shop(root, model, server.start())
+        shop.open_up()
+        yield shop
+        server.close()
+    assert " ERROR " not in server.log_text()
+
+
+@pytest.fixture
+def workshop(opened: Shop, open_page: Pages) -> Iterator[Stay]:
+    """Visit the shared workshop."""
+    here = stay(opened, open_page)
+    yield here
+    here.leave()
+
+
+@pytest.fixture
+def new_shop(live: Live, tmp_path: Path) -> Iterator[Callable[[], Shop]]:
+    """Return what serves a workshop of the test's own, in which nothing is trusted yet."""
+    with vendor("anthropic") as model:
+
+        def make() -> Shop:
+            root = copied(tmp_path)
+            server = live(start=False, workspace=root)
+            server.settings |= ENVIRONMENT
+            return Shop(root, model, server.start())
+
+        yield make

@@ -1,0 +1,78 @@
+"""What a person sees when the model's vendor fails, and what trying again does."""
+
+from __future__ import annotations
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from tests.browser import evidence
+from tests.browser.looks import check
+from tests.browser.pages import composer, last_words, number_of, staying
+from tests.browser.workshop.shop import KEY, Stay, call, question
+from tests.machine.vendors import Call, Failure, Reply, Say, Script
+
+pytestmark = pytest.mark.browser
+
+
+def wrapped(kind: str, message: str) -> dict[str, object]:
+    return {"type": "error", "error": {"type": kind, "message": message}}
+
+
+FAILURES: dict[str, tuple[Script, str]] = {
+    "rate_limit": (Failure(429, wrapped("rate_limit_error", "Slow down")), "to wait"),
+    "wrong_key": (Failure(401, wrapped("authentication_error", f"invalid {KEY}")), "the key"),
+    "unavailable": (Failure(529, wrapped("overloaded_error", "Overloaded")), "overloaded"),
+    "broken_off": (Reply(Say("Half a sentence and"), end="cut"), "broke off"),
+}
+
+
+def failed(page: Page, kind: str) -> None:
+    expect(page.locator("[data-failure]")).to_have_attribute("data-failure", kind)
+
+
+def again(page: Page) -> None:
+    page.get_by_role("button", name="Try again").click()
+
+
+def kinds(workshop: Stay, page: Page) -> list[str]:
+    return [event["type"] for event in evidence.journal(workshop.server, number_of(page))]
+
+
+@pytest.mark.parametrize("kind", FAILURES)
+def test_a_failed_turn_says_why_and_is_completed_by_trying_again(workshop: Stay, kind: str):
+    reply, words = FAILURES[kind]
+    page = workshop.ask(f"Fail: {kind}", reply, Reply(Say("Here it is.")))
+    with staying(page):
+        failed(page, kind)
+        expect(page.locator("[data-failure]")).to_contain_text("The last turn failed.")
+        expect(page.locator("[data-failure]")).to_contain_text(words)
+        expect(composer(page)).to_be_visible()
+    assert KEY not in page.content()
+    check(page)
+    again(page)
+    expect(last_words(page)).to_contain_text("Here it is.")
+    expect(composer(page)).to_be_visible()
+    expect(page.locator("[data-failure]")).to_have_count(0)
+    expect(page.locator(".turn")).to_have_count(1)
+    expect(page.locator("article[data-kind=chat_request]")).to_have_count(1)
+    said = ["chat_response", "chat_response"] if kind == "broken_off" else ["chat_response"]
+    assert kinds(workshop, page) == ["turn_start", "chat_request", *said]
+
+
+def test_trying_again_after_a_tool_has_run_runs_it_no_second_time(workshop: Stay):
+    limit = FAILURES["rate_limit"][0]
+    script: list[Script] = [Reply(Call("greet", {}, id="once")), Reply(Say('{"answer": false}'))]
+    page = workshop.ask("Fail later", *script, limit, limit, Reply(Say("At last.")))
+    asked = question(page, "Whom shall I greet?")
+    asked.get_by_role("button", name="Answer").click()
+    failed(page, "rate_limit")
+    before = kinds(workshop, page)
+    again(page)
+    workshop.asked(4)
+    failed(page, "rate_limit")
+    assert kinds(workshop, page) == before
+    again(page)
+    expect(last_words(page)).to_contain_text("At last.")
+    assert kinds(workshop, page) == [*before, "chat_response"]
+    expect(call(page, "greet")).to_contain_text("Hello, world.")
+    assert len(workshop.model.requests) == 5

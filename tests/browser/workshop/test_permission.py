@@ -1,0 +1,185 @@
+"""May this run, may the model see that: asked by a real turn, of everybody who may answer."""
+
+from __future__ import annotations
+
+import json
+import re
+import secrets
+
+import pytest
+from playwright.sync_api import Locator, Page, expect
+
+from tests.browser.looks import check
+from tests.browser.pages import composer, connected, last_words, path_of, staying, waiting
+from tests.browser.workshop.shop import NAME, Stay, call, prompt
+from tests.machine.vendors import Call, Reply, Say
+
+pytestmark = pytest.mark.browser
+
+RUN_ONCE, FOR_THE_TURN = "Run once", "Run for the rest of this turn"
+#: What the sample's tool says when it fails.
+BROKEN = "something is wrong"
+
+
+def wild(number: int = 1) -> Reply:
+    return Reply(Call("wild", {}, id=f"wild_{number}"))
+
+
+def echo(words: str, number: int = 1) -> Reply:
+    return Reply(Call("echo", {"words": words}, id=f"echo_{number}"))
+
+
+def done() -> Reply:
+    return Reply(Say("Done."))
+
+
+def press(card: Locator, name: str) -> None:
+    card.get_by_role("button", name=name, exact=True).click()
+
+
+def ended(page: Page) -> None:
+    expect(last_words(page)).to_contain_text(re.compile("Done"))
+    expect(composer(page)).to_be_visible()
+
+
+def told(workshop: Stay) -> str:
+    """Return what the model was told last."""
+    return json.dumps(workshop.model.requests[-1].body["messages"], ensure_ascii=False)
+
+
+def test_a_call_waits_for_permission_and_its_error_for_delivery(workshop: Stay):
+    page = workshop.ask("Misbehave", wild(), done())
+    with staying(page):
+        card = prompt(page, "run")
+        expect(card).to_contain_text("Run the local wild tool?")
+        check(page)
+        press(card, RUN_ONCE)
+        result = prompt(page, "deliver")
+        expect(result).to_contain_text("May the model see this error?")
+        expect(result).to_contain_text(BROKEN)
+        check(page)
+        assert len(workshop.model.requests) == 1
+        press(result, "Deliver")
+        ended(page)
+    assert BROKEN in told(workshop)
+    expect(call(page, "wild")).to_have_class(re.compile("failed"))
+
+
+def test_once_is_for_one_call_and_the_rest_of_the_turn_for_all_that_follow(workshop: Stay):
+    page = workshop.ask("Again", echo("one"), echo("two", 2), echo("three", 3), done())
+    press(prompt(page, "run"), RUN_ONCE)
+    second = prompt(page, "run")
+    expect(second).to_contain_text('"two"')
+    press(second, FOR_THE_TURN)
+    ended(page)
+    results = page.locator("[data-kind=tool_call_response]")
+    assert [text.split()[-1] for text in results.all_text_contents()] == ["one", "two", "three"]
+    workshop.shop.says(echo("four", 4), done())
+    composer(page).fill("And in the next turn?")
+    page.get_by_role("button", name="Send").click()
+    expect(prompt(page, "run")).to_contain_text('"four"')
+
+
+def test_a_call_is_skipped_and_the_model_reads_why(workshop: Stay):
+    page = workshop.ask("Skip", wild(), done())
+    card = prompt(page, "run")
+    card.get_by_label("Why not?").fill("The night shift is asleep")
+    press(card, "Skip")
+    ended(page)
+    assert "Tool skipped by user: The night shift is asleep" in told(workshop)
+    expect(call(page, "wild")).to_contain_text("The night shift is asleep")
+
+
+def test_what_a_person_edits_is_what_runs_and_what_the_model_sees(workshop: Stay):
+    page = workshop.ask("Edit", echo("as the model wrote it"), wild(2), done())
+    card = prompt(page, "run")
+    card.get_by_text("Edit the arguments").click()
+    card.get_by_label("What stands here is what runs").fill('{"words": "as Ada wrote it"}')
+    press(card, RUN_ONCE)
+    expect(prompt(page, "run")).to_contain_text("Without arguments.")
+    assert '"as Ada wrote it"' in told(workshop)
+    press(prompt(page, "run"), RUN_ONCE)
+    result = prompt(page, "deliver")
+    result.get_by_text("Write a result instead").click()
+    result.get_by_label("What stands here goes to the model").fill("It went well.")
+    press(result, "Deliver")
+    ended(page)
+    assert "It went well." in told(workshop)
+    assert BROKEN not in told(workshop)
+
+
+def test_of_two_people_at_once_one_decides_and_the_other_is_told(workshop: Stay):
+    workshop.pages.forgive("status of 409")
+    name = f"Bea {secrets.token_hex(3)}"
+    page = workshop.ask("Both of us", echo("hello"), done())
+    prompt(page, "run")
+    other = workshop.open(who=workshop.home.invite(name, "responder", workspace=NAME))
+    other.route_web_socket(re.compile("/ws$"), lambda _: None)
+    other.goto(page.url)
+    other.get_by_label("Why not?").fill("I would rather not")
+    press(prompt(page, "run"), RUN_ONCE)
+    ended(page)
+    press(prompt(other, "run"), "Skip")
+    late = other.locator(".card.settled")
+    expect(late.get_by_role("alert")).to_contain_text("Somebody was first: Owner decided this")
+    expect(late.get_by_role("alert")).to_contain_text("What you chose was not used.")
+    expect(late.get_by_label("What you typed, to copy")).to_have_value("I would rather not")
+    expect(call(page, "echo").locator("[data-kind=tool_call_response]")).to_contain_text("hello")
+
+
+def test_a_refresh_between_the_cards_loses_nothing(workshop: Stay):
+    page = workshop.ask("Refresh", wild(), done())
+    prompt(page, "run")
+    page.reload()
+    expect(waiting(page)).to_have_attribute("data-count", "1")
+    press(prompt(page, "run"), RUN_ONCE)
+    prompt(page, "deliver")
+    page.reload()
+    press(prompt(page, "deliver"), "Withhold")
+    ended(page)
+    assert "Result delivery skipped by user." in told(workshop)
+    assert BROKEN not in told(workshop)
+
+
+def tab_to(page: Page, name: str) -> None:
+    """Go to a button by the keyboard alone."""
+    for _ in range(60):
+        page.keyboard.press("Tab")
+        if page.evaluate("document.activeElement.textContent.trim()") == name:
+            return
+    raise AssertionError(f"the keyboard does not reach {name}")
+
+
+def test_both_cards_are_decided_by_the_keyboard_alone(workshop: Stay):
+    page = workshop.ask("Keys", wild(), done())
+    connected(page)
+    prompt(page, "run")
+    tab_to(page, RUN_ONCE)
+    page.keyboard.press("Enter")
+    expect(prompt(page, "deliver")).to_be_visible()
+    tab_to(page, "Deliver")
+    page.keyboard.press("Enter")
+    ended(page)
+
+
+def test_both_cards_are_decided_without_scripts(workshop: Stay):
+    page = workshop.open(javascript=False)
+    workshop.ask("Plainly", wild(), done(), page=page)
+    until(page, "run")
+    press(prompt(page, "run"), RUN_ONCE)
+    until(page, "deliver")
+    press(prompt(page, "deliver"), "Withhold")
+    workshop.asked(2)
+    page.goto(workshop.server.url + path_of(page))
+    expect(call(page, "wild")).to_contain_text("Result delivery skipped by user.")
+    assert "Result delivery skipped by user." in told(workshop)
+
+
+def until(page: Page, kind: str) -> None:
+    """Reload until a card of this kind is there."""
+    for _ in range(60):
+        if page.locator(f".card[data-prompt-kind={kind}]").count():
+            return
+        page.wait_for_timeout(100)
+        page.reload()
+    raise AssertionError(f"no card to {kind}")

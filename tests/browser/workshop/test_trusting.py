@@ -1,0 +1,145 @@
+"""What an owner does on the page of tools before anything of a workspace runs."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+
+import pytest
+from playwright.sync_api import Locator, Page, expect
+
+from tests.browser.looks import check
+from tests.browser.pages import choose
+from tests.browser.workshop.shop import NAME, Shop, Stay, stay
+from tests.machine.browsing import Pages
+
+pytestmark = pytest.mark.browser
+
+COMMANDS = {
+    "greet": ("program: sh", "argument 1: tools/greet.sh", "argument 2: {{tool.answers.name}}"),
+    "deploy": ("program: python3", "argument 1: tools/deploy.py", "argument 2: {{tool}}"),
+    "wild": ("program: sh", "argument 1: tools/wild.sh"),
+    "kitchen": ("argument 1: tools/kitchen.py",),
+}
+WHY = {
+    "greet": "not trusted yet",
+    "deploy": "not trusted yet",
+    "wild": "not trusted yet",
+    "book_table": "its server is not trusted yet",
+}
+
+
+def row(page: Page, tool: str) -> Locator:
+    return page.locator(f"tr[data-tool={tool}]")
+
+
+def waiting(page: Page, name: str) -> Locator:
+    return page.locator(f"[data-section=waiting] [data-thing={name}]")
+
+
+def tools(visit: Stay) -> Page:
+    """Open the page as a person gets to it."""
+    page = visit.open()
+    page.locator(".menu summary").click()
+    page.get_by_role("link", name=f"Tools of {NAME}").click()
+    return page
+
+
+def save(page: Page, overrides: str) -> None:
+    page.get_by_label("Overrides in TOML").fill(overrides)
+    page.get_by_role("button", name="Save overrides").click()
+    expect(page.get_by_text("The overrides are saved.")).to_be_visible()
+
+
+def trust(page: Page, name: str) -> None:
+    page.get_by_role("button", name=f"Trust {name}", exact=True).click()
+    expect(page.get_by_text(f"Trusted: {name}.")).to_be_visible()
+
+
+def test_what_a_workspace_would_run_is_shown_and_offered_once_an_owner_trusts_it(
+    new_shop: Callable[[], Shop], open_page: Pages
+):
+    shop = new_shop()
+    page = tools(stay(shop, open_page))
+    for tool, why in WHY.items():
+        expect(row(page, tool)).to_have_attribute("data-offered", "no")
+        expect(row(page, tool).locator("[data-why]")).to_have_text(why)
+    for name, lines in COMMANDS.items():
+        for line in lines:
+            expect(waiting(page, name).locator("pre")).to_contain_text(line)
+    check(page)
+    save(page, shop.overrides)
+    address = f"requests and key go to: {shop.model.base_url}"
+    expect(waiting(page, "anthropic").locator("pre")).to_contain_text(address)
+    expect(page.locator("tr[data-provider=anthropic]")).to_contain_text("ANTHROPIC_API_KEY is set")
+    for name in (*COMMANDS, "anthropic"):
+        trust(page, name)
+    for tool in WHY:
+        expect(row(page, tool)).to_have_attribute("data-offered", "yes")
+    expect(page.locator("[data-section=waiting]")).to_have_count(0)
+    expect(page.locator("dd[data-model]")).to_have_text("anthropic/claude-sonnet-4-6")
+    check(page)
+
+
+def test_a_command_that_changes_while_the_server_runs_waits_for_trust_with_its_difference(
+    new_shop: Callable[[], Shop], open_page: Pages
+):
+    shop = new_shop()
+    shop.open_up()
+    page = tools(stay(shop, open_page))
+    config = shop.root / ".jp" / "config.toml"
+    before = config.read_text()
+    config.write_text(before.replace("sh tools/greet.sh {{", "sh tools/other.sh --all {{"))
+    page.reload()
+    expect(row(page, "greet").locator("[data-why]")).to_have_text("changed since it was trusted")
+    changed = waiting(page, "greet")
+    expect(changed).to_have_attribute("data-standing", "changed")
+    expect(changed.locator("del").first).to_have_text(
+        re.compile("^was: .* argument 1: tools/greet.sh$")
+    )
+    expect(changed.locator("ins").first).to_have_text("now: + argument 1: tools/other.sh")
+    expect(row(page, "deploy")).to_have_attribute("data-offered", "yes")
+    check(page)
+    config.write_text(config.read_text().replace("--all", "--none"))
+    page.get_by_role("button", name="Trust greet").click()
+    expect(page.get_by_text("is no longer what you saw. Nothing was trusted")).to_be_visible()
+    expect(waiting(page, "greet").locator("ins").nth(1)).to_contain_text("--none")
+    trust(page, "greet")
+    expect(row(page, "greet")).to_have_attribute("data-offered", "yes")
+
+
+def test_a_configuration_that_cannot_be_read_is_said_on_the_page_and_stops_turns(
+    new_shop: Callable[[], Shop], open_page: Pages
+):
+    shop = new_shop()
+    visit = stay(shop, open_page)
+    page = tools(visit)
+    config = shop.root / ".jp" / "config.toml"
+    before = config.read_text()
+    config.write_text(before + "\n[broken\n")
+    page.reload()
+    expect(page.get_by_role("alert")).to_contain_text("The configuration cannot be used.")
+    expect(page.locator("[data-problem]")).to_contain_text("config.toml")
+    check(page)
+    page.goto(f"{shop.server.url}/conversations/new")
+    choose(page, NAME)
+    page.get_by_label("What is it about?").fill("Too early")
+    visit.pages.forgive("status of 422")
+    page.get_by_role("button", name="Start").click()
+    expect(page.get_by_role("alert")).to_contain_text("config.toml")
+    expect(page.get_by_label("What is it about?")).to_have_value("Too early")
+    config.write_text(before)
+    page.goto(shop.server.url + shop.page)
+    expect(page.locator("[data-problem]")).to_have_count(0)
+
+
+def test_a_reader_sees_the_tools_and_can_change_nothing(workshop: Stay):
+    reader = workshop.home.invite("Rita the reader", "reader", workspace=NAME)
+    page = workshop.open(workshop.shop.page, who=reader)
+    expect(row(page, "greet")).to_have_attribute("data-offered", "yes")
+    expect(page.locator("main form")).to_have_count(0)
+    expect(page.locator("main")).not_to_contain_text("Overrides in TOML")
+    check(page)
+    for act in ("trust", "withdraw", "switch", "overrides"):
+        reply = reader.post(f"{workshop.shop.page}/{act}", thing="x", tool="greet", to="off")
+        assert reply.status == 403

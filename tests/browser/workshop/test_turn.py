@@ -1,0 +1,176 @@
+"""One turn with three tools at once, each of which asks the person at the page."""
+
+from __future__ import annotations
+
+import json
+import secrets
+import threading
+from collections.abc import Iterator
+from dataclasses import asdict
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from tests.browser import evidence
+from tests.browser.looks import check
+from tests.browser.pages import composer, connected, last_words, number_of, path_of, staying
+from tests.browser.workshop.shop import KEY, Stay, call, question
+from tests.machine.ports import wait_until
+from tests.machine.vendors import Call, Reply, Say, Script, Think
+
+pytestmark = pytest.mark.browser
+
+THOUGHT = "Three tools, and none of them waits for another. I call them together."
+WORDS = "I shall greet, deploy and book a table, all at once."
+CALLS = (
+    Call("greet", {}, id="call_greet"),
+    Call("deploy", {"service": "the-blog-of-the-orchard"}, id="call_deploy"),
+    Call("book_table", {"guests": 3}, id="call_book"),
+)
+LAST = "All *three* are done."
+#: Notes every text that is shown while it comes in, from before the page's own scripts run.
+NOTES = """
+window.noted = [];
+new MutationObserver(() => {
+  const partial = document.getElementById('partial');
+  if (partial && !partial.hidden) window.noted.push([partial.className, partial.textContent]);
+}).observe(document, {subtree: true, childList: true, attributes: true, characterData: true});
+"""
+
+
+@pytest.fixture
+def canary() -> str:
+    return f"canary{secrets.token_hex(12)}"
+
+
+def replies(go: threading.Event) -> Iterator[Script]:
+    """Yield the model's part; it begins once the page listens."""
+    first = Reply(Think(THOUGHT, signature="signed"), Say(WORDS), *CALLS, pace=0.08)
+
+    def begin(_body: object) -> Reply:
+        assert go.wait(20)
+        return first
+
+    yield begin
+    yield Reply(Say('{"answer": true}'))
+    yield Reply(Say(LAST))
+
+
+def begun(workshop: Stay) -> Page:
+    """Ask for the three tools at once."""
+    go = threading.Event()
+    page = workshop.open()
+    page.context.add_init_script(NOTES)
+    workshop.ask("Three things at once", *replies(go), page=page)
+    connected(page)
+    go.set()
+    return page
+
+
+def answer_all(page: Page, secret: str, *, remember: bool = False) -> None:
+    greet = question(page, "Whom shall I greet?")
+    greet.get_by_label("Your answer").fill("Ada")
+    greet.get_by_role("button", name="Answer").click()
+    deploy = question(page, "Deploy the-blog-of-the-orchard?")
+    deploy.get_by_label("Yes").check()
+    deploy.get_by_label("Use this answer for the rest of this turn").set_checked(remember)
+    deploy.get_by_role("button", name="Answer").click()
+    book = question(page, "A table at the window?")
+    expect(book).to_contain_text("There is one table left for 3.")
+    book.get_by_label("No").check()
+    book.get_by_role("button", name="Answer").click()
+    vault = question(page, "The passphrase?")
+    vault.get_by_label("The secret").fill(secret)
+    vault.get_by_role("button", name="Answer").click()
+
+
+def test_reasoning_text_and_a_call_stream_to_the_page(workshop: Stay):
+    page = begun(workshop)
+    with staying(page):
+        question(page, "A table at the window?")
+        noted = page.evaluate("window.noted")
+    shown = {kind: [text for name, text in noted if kind in name] for kind in ("reasoning", "tool")}
+    plain = [text for name, text in noted if name.strip() == "partial"]
+    assert any(THOUGHT[:20] in text and THOUGHT not in text for text in shown["reasoning"])
+    assert any(WORDS[:15] in text and WORDS not in text for text in plain)
+    assert any("Calling deploy" in text and "the-blog" not in text for text in shown["tool"])
+    assert any('{"service": "the-blog' in text for text in shown["tool"])
+
+
+def test_cards_of_three_tools_are_answered_live_and_stand_in_the_transcript(workshop: Stay):
+    page = begun(workshop)
+    with staying(page):
+        answer_all(page, "hush", remember=True)
+        expect(last_words(page)).to_contain_text("All three are done.")
+        expect(composer(page)).to_be_visible()
+    page.get_by_role("button", name="Unfold all").click()
+    expect(page.locator("details[data-variant=reasoning]")).to_contain_text(THOUGHT)
+    expect(call(page, "greet")).to_contain_text("HELLO, Ada!")
+    expect(call(page, "deploy")).to_contain_text("Deployed with a key whose digest is")
+    expect(call(page, "book_table")).to_contain_text("A table for 3, in the corner.")
+    flows = page.locator("[data-kind=tool_call_request] details[data-kind=inquiry_request]")
+    assert sorted(
+        (each.get_attribute("data-answer-type"), each.get_attribute("data-outcome"))
+        for each in flows.all()
+    ) == [
+        ("boolean", "answered"),
+        ("boolean", "answered"),
+        ("boolean", "answered"),
+        ("secret", "redacted"),
+        ("text", "answered"),
+    ]
+    loud = flows.filter(has_text="Shall it be loud?")
+    expect(loud.locator(".outcome")).to_contain_text("by an assistant")
+    confirmed = flows.filter(has_text="Deploy the-blog-of-the-orchard?").locator(".outcome")
+    expect(confirmed).to_contain_text("by Owner, remembered for the rest of the turn")
+    expect(flows.filter(has_text="The passphrase?").locator(".outcome")).to_contain_text("by Owner")
+    check(page)
+
+
+def processes() -> list[str]:
+    """Return what every user of this machine can read of its processes."""
+    found = []
+    for file in Path("/proc").glob("[0-9]*/cmdline"):
+        try:
+            found.append(file.read_text(errors="replace"))
+        except OSError:
+            continue  # it has ended
+    return found
+
+
+def with_answers() -> list[str]:
+    """Return the command line of the tool that has its answers, once it runs."""
+    return [each for each in processes() if "tools/deploy.py" in each and '"confirm"' in each]
+
+
+def test_the_secret_is_nowhere_but_in_the_tool_and_the_key_only_at_the_vendor(
+    workshop: Stay, canary: str
+):
+    page = begun(workshop)
+    workshop.shop.hold.touch()
+    answer_all(page, canary)
+    wait_until(with_answers, "the tool runs with its answers")
+    assert evidence.traces(canary, workshop.shop.root, *processes()) == []
+    workshop.shop.hold.unlink()
+    expect(composer(page)).to_be_visible()
+    expect(page.locator("details[data-outcome=redacted]")).to_have_count(1)
+    owner, place = workshop.home.owner, path_of(page)
+    anchors = page.locator("[id^=e-][data-kind]").evaluate_all("all => all.map(e => e.id)")
+    assert len(anchors) > 10
+    paths = [place, "/", "/questions", "/audit", "/audit.csv", workshop.shop.page]
+    paths += [f"{place}/events/{anchor}" for anchor in anchors]
+    paths += [f"{place}/export/{name}" for name in ("jp", "jsonl", "markdown", "html")]
+    shown = [reply.text for reply in map(owner.get, paths) if reply.status == 200]
+    assert len(shown) == len(paths)
+    said = [json.dumps({"path": r.path, "body": r.body}) for r in workshop.model.requests]
+    assert len(said) == 3
+    assert {r.headers["authorization"] for r in workshop.model.requests} == {f"Bearer {KEY}"}
+    headers = [str(asdict(request)["headers"]) for request in workshop.model.requests]
+    data, log = workshop.server.data, workshop.server.log_text()
+    assert "DEBUG" in log
+    assert evidence.traces(THOUGHT[:30], data), "the search finds what is there"
+    assert evidence.asked(evidence.journal(workshop.server, number_of(page)))
+    everywhere = [log, *shown, evidence.kept_by(page), *said]
+    assert evidence.traces(canary, data, *everywhere, *headers) == []
+    assert evidence.traces(KEY, data, *everywhere) == []
