@@ -108,6 +108,112 @@ def test_a_command_that_changes_asks_again_and_shows_how(home: Workspace, ada: P
     assert configuration.current(home).things[0].difference == []
 
 
+GATES = [
+    'run = "unattended"',
+    'result = "ask"',
+    'detached = "auto"',
+    "questions.confirm.answer = true",
+    'questions.confirm.target = "assistant"',
+    "questions.confirm.exclusive = false",
+]
+
+
+@pytest.mark.parametrize("said", GATES)
+@pytest.mark.parametrize(("text", "tool"), [(LOCAL, "t"), (SERVED, "m")])
+def test_a_gate_that_a_file_drops_asks_again(
+    home: Workspace, ada: Person, text: str, tool: str, said: str
+):
+    (Path(home.root) / ".jp" / "config.d").mkdir()
+    later = Path(home.root) / ".jp" / "config.d" / "later.toml"
+    write(home, text)
+    trust_all(home, ada)
+    later.write_text(f"[conversation.tools.{tool}]\n{said}")
+    now = configuration.current(home)
+    assert why(now, tool) in (Why.CHANGED, Why.SERVER_CHANGED)
+    assert now.things[0].difference
+    trust_all(home, ada)
+    assert why(configuration.current(home), tool) is Why.OFFERED
+    later.unlink()  # a gate that a file had closed
+    assert why(configuration.current(home), tool) in (Why.CHANGED, Why.SERVER_CHANGED)
+
+
+@pytest.mark.parametrize("said", [said for said in GATES if "questions" not in said])
+def test_what_a_file_says_of_all_tools_counts_for_each(home: Workspace, ada: Person, said: str):
+    write(home, LOCAL + SERVED)
+    trust_all(home, ada)
+    write(home, f'{LOCAL}{SERVED}[conversation.tools."*"]\n{said}')
+    now = configuration.current(home)
+    assert (why(now, "t"), why(now, "m")) == (Why.CHANGED, Why.SERVER_CHANGED)
+
+
+@pytest.mark.parametrize("said", GATES)
+@pytest.mark.parametrize(("text", "tool"), [(LOCAL, "t"), (SERVED, "m")])
+def test_a_gate_in_the_overrides_is_an_owners_own_word(
+    home: Workspace, ada: Person, text: str, tool: str, said: str
+):
+    write(home, text)
+    trust_all(home, ada)
+    save(home, f"[conversation.tools.{tool}]\n{said}")
+    assert why(configuration.current(home), tool) is Why.OFFERED
+
+
+def test_the_overrides_hide_no_gate_that_a_file_drops(home: Workspace, ada: Person):
+    write(home, LOCAL)
+    save(home, 'conversation.tools.t.run = "ask"')
+    trust_all(home, ada)
+    write(home, f'{LOCAL}run = "unattended"')
+    assert why(configuration.current(home), "t") is Why.CHANGED
+
+
+def test_overrides_may_put_right_a_gate_that_a_file_says_wrong(home: Workspace):
+    write(home, f'{LOCAL}run = "sometimes"')
+    save(home, 'conversation.tools.t.run = "unattended"')
+    now = configuration.current(home)
+    assert (now.problem, why(now, "t")) == ("", Why.NEW)
+    assert "before it runs: asks nobody" in now.things[0].wanted.shown
+
+
+def test_a_built_in_whose_gates_a_file_opens_waits_for_trust(home: Workspace, ada: Person):
+    write(home, "conversation.tools.ask_user.questions.answer.answer = true")
+    assert why(configuration.current(home), "ask_user") is Why.NEW
+    trust_all(home, ada)
+    assert why(configuration.current(home), "ask_user") is Why.OFFERED
+    write(home, "conversation.tools.ask_user.questions.answer.answer = false")
+    now = configuration.current(home)
+    assert why(now, "ask_user") is Why.CHANGED
+    assert now.things[0].difference[-1].text == "(something that is not shown has changed)"
+
+
+def test_an_owner_opens_the_gates_of_a_built_in_without_more_ado(home: Workspace):
+    save(home, "conversation.tools.ask_user.questions.answer.answer = true")
+    assert configuration.current(home).things == ()
+
+
+def test_all_tools_are_switched_but_those_that_must_be_named_or_are_locked(home: Workspace):
+    write(
+        home,
+        f'{LOCAL}[conversation.tools.locked]\nsource = "builtin"\nenable = "always"\n'
+        '[conversation.tools.u]\nsource = "local"\ncommand = "x"\nenable = false',
+    )
+    left = ["ask_user", "describe_tools", "locked"]
+    assert configuration.switch_all(home, on=False) == left
+    tools = configuration.current(home).configuration.tools
+    assert {name for name, tool in tools.items() if tool.enable.state} == set(left)
+    assert "[conversation.tools.u]" not in home.overrides
+    configuration.switch_tool(home, "ask_user", on=False)
+    assert configuration.switch_all(home, on=True) == ["ask_user"]
+    tools = configuration.current(home).configuration.tools
+    assert {name for name, tool in tools.items() if not tool.enable.state} == {"ask_user"}
+
+
+def test_an_address_with_a_key_in_it_is_shown_to_nobody(home: Workspace):
+    write(home, '[providers.llm.own]\nbase_url = "https://me:s3cret@x/v1?key=s3cret"')
+    now = configuration.current(home)
+    assert [each.address for each in configuration.vendors(now)] == ["https://…@x/v1?…"]
+    assert "s3cret" not in now.things[0].wanted.shown
+    assert now.configuration.providers["own"].base_url == "https://me:s3cret@x/v1?key=s3cret"
+
+
 def test_what_changes_between_look_and_click_is_not_trusted(home: Workspace, ada: Person):
     write(home, LOCAL)
     (thing,) = configuration.current(home).things

@@ -9,7 +9,7 @@ from channels.testing import WebsocketCommunicator
 from django.contrib.auth.models import AnonymousUser
 
 from jpweb.asgi import application
-from jpweb.runtime import announce, presence
+from jpweb.runtime import announce
 from jpweb.runtime.crossing import in_store
 from jpweb.store import journal
 from jpweb.store.models import Membership, Run
@@ -386,17 +386,3 @@ async def test_a_session_is_who_one_is(lasting: World):
     await line.send_to(text_data=json.dumps({"shown": []}))
     assert 'id="waiting"' in await line.receive_from(5)
     await line.disconnect()
-
-
-async def test_a_person_is_reachable_where_they_may_answer_for_as_long_as_their_page_is_open(
-    lasting: World,
-):
-    home, elsewhere = lasting.home.pk, lasting.elsewhere.pk
-    async with page(lasting.people["responder"], desk=True) as socket:
-        await socket.everything()
-        assert presence.reachable(home)
-        assert not presence.reachable(elsewhere)
-    assert not presence.reachable(home)
-    async with page(lasting.people["reader"], desk=True) as socket:
-        await socket.everything()
-        assert not presence.reachable(home)

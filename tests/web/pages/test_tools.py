@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from jpweb.runtime import configuration
 from jpweb.runtime.configuration import Why
 from jpweb.store.models import Trust
 from jpweb.store.owners import overrides
@@ -68,7 +69,9 @@ def things(found: Page, section: str = "waiting") -> list[str]:
     return [
         tag["value"]
         for tag in found.all(name="thing")
-        if tag.inside(**{"data-section": section}) and tag.parents[-1]["action"].endswith("/trust")
+        if tag.inside(**{"data-section": section})
+        and tag.parents[-1]["action"].endswith("/trust")
+        and "data-all" not in tag.parents[-1]
     ]
 
 
@@ -141,6 +144,108 @@ def test_one_look_is_enough_for_tools_that_run_the_same(configured: World):
     assert group["data-standing"] == "new"
     assert {row.name for row in Trust.objects.all()} == {"t", "same"}
     assert page(configured).one(**{"data-tool": "t"})["data-offered"] == "yes"
+
+
+def test_tools_of_one_command_have_their_gates_beside_each_other_on_one_card(configured: World):
+    found = page(configured)
+    card = found.one(**{"data-thing": "t, same"})
+    gates = {
+        tag["data-gates"]: tag.text for tag in found if card in tag.parents and "data-gates" in tag
+    }
+    assert set(gates) == {"t", "same"}
+    assert "question overwrite: the configuration answers (not shown); a second model" in gates["t"]
+    assert "question who: a person only" in gates["t"]
+    assert "question" not in gates["same"]
+    assert "before it runs: asks a person" in gates["same"]
+
+
+def test_a_gate_that_a_file_drops_is_shown_and_asked_about(configured: World):
+    post(configured, "trust", thing=things(page(configured)))
+    edit(configured, 'run = "ask"', 'run = "unattended"')
+    found = page(configured)
+    assert "changed since it was trusted" in row(found, "t")
+    assert found.one(**{"data-tool": "same"})["data-offered"] == "yes"
+    changed = found.one(**{"data-thing": "t"})
+    assert [tag.text for tag in found if tag.tag == "ins" and changed in tag.parents] == [
+        "now: + before it runs: asks nobody"
+    ]
+
+
+def test_a_key_that_changes_is_told_to_have_changed_and_no_more(configured: World):
+    post(configured, "trust", thing=things(page(configured)))
+    edit(configured, "s3cret-token", "other-token")
+    found = page(configured)
+    card = found.one(**{"data-thing": "s"})
+    assert card["data-standing"] == "changed"
+    assert [tag.text for tag in found if tag.tag == "ins" and card in tag.parents] == [
+        "now: + (something that is not shown has changed)"
+    ]
+    assert "token" not in found.text
+
+
+def test_nothing_on_the_page_tells_whether_a_guess_at_a_secret_is_right(configured: World):
+    html = configured.client("owner").get(address(configured)).content.decode()
+    for thing in configuration.current(configured.home).things:
+        assert thing.wanted.fingerprint[:16] not in html
+        assert thing.wanted.fingerprint[48:] not in html
+
+
+def test_all_that_is_shown_is_trusted_with_one_click(configured: World):
+    found = page(configured)
+    shown = [tag["value"] for tag in found.all(name="thing") if "data-all" in tag.parents[-1]]
+    assert sorted(shown) == sorted(things(found))
+    post(configured, "trust", thing=shown)
+    found = page(configured)
+    assert things(found) == []
+    assert found.one(**{"data-tool": "t"})["data-offered"] == "yes"
+    assert not found.all(**{"data-section": "waiting"})
+
+
+def test_it_is_said_as_whom_a_command_runs_and_who_may_let_it(configured: World):
+    said = page(configured).one(**{"data-section": "waiting"}).text
+    assert "runs as the user that this server runs as" in said
+    assert "An owner of any workspace on this server can trust" in said
+
+
+def test_a_built_in_whose_gates_are_opened_has_a_card_of_its_own(configured: World):
+    edit(configured, "nonsense = 1", "conversation.tools.ask_user.detached = 'auto'")
+    found = page(configured)
+    card = found.one(**{"data-thing": "ask_user"})
+    assert "What a built-in tool may do" in card.text
+    assert "its questions, where nobody can answer: a second model answers" in card.text
+    assert found.one(**{"data-tool": "ask_user"})["data-offered"] == "no"
+
+
+def test_all_tools_are_switched_but_those_that_are_not_switched_with_all(configured: World):
+    found = post(configured, "switch", to="off")
+    assert (
+        "All tools are now switched off. Left as they are, by name only or locked: ask_user, "
+        "describe_tools, locked."
+    ) in found.text
+    offered = {tag["data-tool"] for tag in found.all(**{"data-offered": "yes"})}
+    assert offered == {"ask_user", "describe_tools"}
+    assert "switched off" in row(found, "t")
+    assert "stay as they are" in page(configured).one(**{"data-switch-all": ""}).text
+    found = post(configured, "switch", to="on")
+    assert "All tools are now switched on." in found.text
+    assert "Left as they are" not in found.text
+
+
+@pytest.mark.parametrize("who", MEMBERS)
+def test_a_key_in_an_address_is_on_no_page(configured: World, who: str):
+    edit(
+        configured,
+        'api_key_env = "ANTHROPIC_API_KEY"',
+        'base_url = "https://me:s3cret@own.example/?key=s3cret"',
+    )
+    edit(configured, "https://x.example", "https://me:s3cret@x.example/?key=s3cret")
+    html = configured.client(who).get(address(configured)).content.decode()
+    assert "s3cret" not in html
+    assert "https://…@own.example/?…" in html
+    edit(configured, "https://me:s3cret@x.example", "htps://me:s3cret@x.example")
+    html = configured.client(who).get(address(configured)).content.decode()
+    assert "s3cret" not in html
+    assert "providers.mcp.s.url" in html
 
 
 def test_a_change_is_shown_line_by_line_and_trusted_anew(configured: World):

@@ -1,0 +1,184 @@
+"""Runs at their edges: before a turn begins, after it has ended, over the end of the process."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+import pytest
+
+from jpweb.runtime import desk, runs, wiring
+from jpweb.runtime.crossing import in_store
+from jpweb.store.disk import attached
+from jpweb.store.errors import ReadOnly
+from jpweb.store.models import Conversation, Run
+from jpweb.stream.events import ChatRequest, ToolCallResponse
+from jpweb.stream.inquiry import InquiryRequest
+from tests.runtime import providers
+from tests.runtime.playing import Scene, done
+from tests.store.making import decider
+
+
+async def ended(run: Run) -> Run:
+    return await in_store(Run.objects.get, pk=run.pk)
+
+
+def results(elements: Any) -> list[ToolCallResponse]:
+    return [e.kind for e in elements if isinstance(e.kind, ToolCallResponse)]
+
+
+async def test_a_run_that_is_let_go_of_stays_as_it_stands(
+    scene: Scene, monkeypatch: pytest.MonkeyPatch
+):
+    provider = providers.Hangs()
+    providers.use(monkeypatch, provider)
+    run, task = await scene.start()
+    await provider.said.wait()
+    await runs.let_go()
+    assert task.cancelled()
+    assert (await ended(run)).state == "running", "who starts next decides what becomes of it"
+    assert not runs._active
+    await runs.let_go()
+
+
+async def test_a_run_that_was_left_goes_on_with_its_open_question(
+    scene: Scene, monkeypatch: pytest.MonkeyPatch
+):
+    providers.use(monkeypatch)
+    run, _ = await scene.start()
+    row = await scene.opened()
+    await runs.let_go()
+    await runs.resume_all()
+    task = runs._active[run.pk].task
+    assert task is not None
+    same = await scene.opened()
+    assert same == row, "it waits on, under its own number"
+    await desk.answer(row.pk, "false", decider(scene.eve))
+    await scene.opened()
+    assert await runs.stop(scene.talk.pk, decider(scene.eve))
+    await done(task)
+    assert (await ended(run)).resumed == 1
+    tags = [element.tag for element in await scene.elements()]
+    assert tags.count("turn_start") == tags.count("chat_request") == 1
+    first = results(await scene.elements())[0]
+    assert json.loads(first.content) == {"answer_type": "boolean", "answer": False}
+
+
+async def test_an_answer_that_came_while_nothing_ran_is_what_the_call_goes_on_with(
+    scene: Scene, monkeypatch: pytest.MonkeyPatch
+):
+    providers.use(monkeypatch)
+    run, _ = await scene.start()
+    row = await scene.opened()
+    await runs.let_go()
+    await desk.answer(row.pk, "true", decider(scene.ada))
+    await runs.resume_all()
+    second = await scene.opened()
+    assert second != row
+    task = runs._active[run.pk].task
+    assert task is not None
+    assert await runs.stop(scene.talk.pk, decider(scene.eve))
+    await done(task)
+    asked = [e.kind.id for e in await scene.elements() if isinstance(e.kind, InquiryRequest)]
+    assert len(set(asked)) == len(asked) == 2
+
+
+async def test_a_run_that_cannot_go_on_is_lost_and_says_why(
+    scene: Scene, monkeypatch: pytest.MonkeyPatch
+):
+    providers.use(monkeypatch)
+    run, _ = await scene.start()
+    row = await scene.opened()
+    await runs.let_go()
+
+    def held(_conversation_id: int) -> None:
+        raise ReadOnly("jp has the lock")
+
+    monkeypatch.setattr(attached, "attach", held)
+    await runs.resume_all()
+    found = await ended(run)
+    assert (found.state, "jp has the lock" in found.problem) == ("lost", True)
+    assert (await scene.reload(row)).reason == "lost"
+
+
+class Slow:
+    """What a turn needs, and takes its time; ``entered`` and ``left`` say how far it is."""
+
+    def __init__(self, *, entering: bool) -> None:
+        self.entering = entering
+        self.waits, self.go_on = asyncio.Event(), asyncio.Event()
+
+    @asynccontextmanager
+    async def equipped(self, conversation: Conversation) -> AsyncIterator[Any]:
+        async with self.real(conversation) as equipment:
+            if self.entering:
+                await self._wait()
+            yield equipment
+            if not self.entering:
+                await self._wait()
+
+    async def _wait(self) -> None:
+        self.waits.set()
+        await self.go_on.wait()
+
+    def use(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.real = wiring.equipped
+        monkeypatch.setattr(wiring, "equipped", self.equipped)
+
+
+async def test_a_stop_does_not_wait_for_servers_to_start(
+    scene: Scene, monkeypatch: pytest.MonkeyPatch
+):
+    providers.use(monkeypatch)
+    slow = Slow(entering=True)
+    slow.use(monkeypatch)
+    run, task = await scene.start()
+    await slow.waits.wait()
+    assert await runs.stop(scene.talk.pk, decider(scene.ada))
+    await done(task)
+    assert (await ended(run)).state == "stopped"
+
+
+async def test_what_is_said_while_servers_start_is_heard_by_the_turn(
+    scene: Scene, monkeypatch: pytest.MonkeyPatch
+):
+    providers.use(monkeypatch, providers.Says())
+    slow = Slow(entering=True)
+    slow.use(monkeypatch)
+    run, task = await scene.start()
+    await slow.waits.wait()
+    assert await runs.interrupt(scene.talk.pk, decider(scene.ada), "respond", "Be brief.")
+    slow.go_on.set()
+    await done(task)
+    assert (await ended(run)).state == "done"
+    said = [e.kind.content for e in await scene.elements() if isinstance(e.kind, ChatRequest)]
+    assert said == ["Begin", "Be brief."]
+
+
+async def test_who_speaks_to_a_turn_that_has_ended_is_told_that_nobody_hears(
+    scene: Scene, monkeypatch: pytest.MonkeyPatch
+):
+    providers.use(monkeypatch, providers.Says())
+    slow = Slow(entering=False)
+    slow.use(monkeypatch)
+    _, task = await scene.start()
+    await slow.waits.wait()
+    assert not await runs.interrupt(scene.talk.pk, decider(scene.ada), "respond", "Wait.")
+    assert not await runs.stop(scene.talk.pk, decider(scene.ada))
+    slow.go_on.set()
+    await done(task)
+
+
+async def test_nothing_is_restarted_while_no_tool_call_runs(
+    scene: Scene, monkeypatch: pytest.MonkeyPatch
+):
+    provider = providers.Hangs()
+    providers.use(monkeypatch, provider)
+    _, task = await scene.start()
+    await provider.said.wait()
+    assert not await runs.interrupt(scene.talk.pk, decider(scene.ada), "restart")
+    assert await runs.stop(scene.talk.pk, decider(scene.ada))
+    await done(task)

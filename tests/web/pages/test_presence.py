@@ -1,0 +1,19 @@
+from __future__ import annotations
+
+from jpweb.runtime import presence
+from tests.web.sockets import page
+from tests.web.world import World
+
+
+async def test_a_person_is_reachable_where_they_may_answer_for_as_long_as_their_page_is_open(
+    lasting: World,
+):
+    home, elsewhere = lasting.home.pk, lasting.elsewhere.pk
+    async with page(lasting.people["responder"], desk=True) as socket:
+        await socket.everything()
+        assert presence.reachable(home)
+        assert not presence.reachable(elsewhere)
+    assert not presence.reachable(home)
+    async with page(lasting.people["reader"], desk=True) as socket:
+        await socket.everything()
+        assert not presence.reachable(home)
