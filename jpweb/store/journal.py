@@ -11,13 +11,16 @@ from collections.abc import Iterable, Sequence
 from django.db import transaction
 from django.db.models import Q
 
-from jpweb.store import inquiries, plain, rows
+from jpweb.store import inquiries
 from jpweb.store.errors import ReadOnly, UnknownConversation, UnknownEvent
 from jpweb.store.models import Conversation, JournalEntry, Run
+from jpweb.store.rows import derived, many
 from jpweb.store.terms import Origin
 from jpweb.stream import identity, timestamps, wire
 from jpweb.stream.events import ConversationEvent, Element, TurnStart
 from jpweb.stream.inquiry import InquiryRequest, InquiryResponse
+
+_COLUMNS = ("conversation_id", "position", "text", "kind", "anchor")
 
 
 def elements(conversation_id: int) -> tuple[Element, ...]:
@@ -68,39 +71,32 @@ def append(
     return conversation.length
 
 
-def replace(
-    conversation: Conversation,
-    read: Sequence[Element],
-    anchors: Sequence[str],
-    *,
-    fresh: bool = False,
-) -> int:
-    """Make the journal of a mirrored conversation hold ``read``; returns the rows written.
+def replace(conversation: Conversation, read: Sequence[Element], anchors: Sequence[str]) -> int:
+    """As ``hold``, of elements with their anchors."""
+    return hold(conversation, derived.entries(read, anchors))
+
+
+def hold(conversation: Conversation, found: Sequence[derived.Entry], *, fresh: bool = False) -> int:
+    """Make the journal of a conversation hold these entries; returns the rows written.
 
     Rows that are the same up to the first difference stay as they are, so growth only adds; where
     rows had to go, the conversation has a new revision (which the caller saves). Of a ``fresh``
     conversation nothing is there, and not looked for.
     """
-    same = 0 if fresh else _common(conversation, read)
-    kinds: dict[str, str] = {}
-    made = []
-    for position, element_read, anchor in zip(
-        range(same, len(read)), read[same:], anchors[same:], strict=True
-    ):
-        tag = element_read.tag
-        kind = kinds.get(tag) or kinds.setdefault(tag, plain.text(tag)[:100])
-        made.append((conversation.pk, position, element_read.raw, kind, anchor))
-    rows.insert(JournalEntry.TABLE, ("conversation_id", "position", "text", "kind", "anchor"), made)
+    same = 0 if fresh else _common(conversation, found)
+    key = conversation.pk
+    made = [(key, at, *entry) for at, entry in enumerate(found[same:] if same else found, same)]
+    many.insert(JournalEntry.TABLE, _COLUMNS, made)
     return len(made)
 
 
-def _common(conversation: Conversation, read: Sequence[Element]) -> int:
-    """Return how many rows already hold ``read``; the others are deleted."""
+def _common(conversation: Conversation, found: Sequence[derived.Entry]) -> int:
+    """Return how many rows already hold ``found``; the others are deleted."""
     entries = JournalEntry.objects.filter(conversation=conversation)
     known = entries.order_by("position").values_list("text", flat=True)
     same = 0
-    for text, element_read in zip(known.iterator(), read, strict=False):
-        if text != element_read.raw:
+    for text, (other, _, _) in zip(known.iterator(), found, strict=False):
+        if text != other:
             break
         same += 1
     if entries.filter(position__gte=same).delete()[0]:

@@ -21,6 +21,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from datetime import datetime
+from functools import lru_cache
 from typing import Any
 
 import msgspec
@@ -49,10 +50,14 @@ def anchors(elements: Iterable[Element]) -> list[str]:
 
     An anchor is a valid id of HTML and of CSS: ``e-``, letters and digits, ``-x`` and a count.
     """
+    return numbers(map(name, elements))
+
+
+def numbers(names: Iterable[str]) -> list[str]:
+    """Return the anchors of elements that have these names, in order."""
     seen: dict[str, int] = {}
     result = []
-    for element in elements:
-        own = name(element)
+    for own in names:
         count = seen[own] = seen.get(own, 0) + 1
         result.append(own if count == 1 else numbered(own, count))
     return result
@@ -71,6 +76,11 @@ def name(element: Element) -> str:
             says = value
         case _:
             says = element.raw
+    return named(says)
+
+
+def named(says: Any) -> str:
+    """Return the name of what says this."""
     return f"e-{hashlib.blake2b(_canonical(says), digest_size=9).hexdigest()}"
 
 
@@ -100,6 +110,10 @@ def moment(text: str) -> str | None:
 
     As ``timestamps.instant``, but nearly all are as JP writes them, and need no more than a look.
     """
+    return _remembered(text) if len(text) <= _NANOSECONDS else _moment(text)
+
+
+def _moment(text: str) -> str | None:
     if _WRITTEN.fullmatch(text):
         try:
             datetime.fromisoformat(text[:26])
@@ -108,6 +122,10 @@ def moment(text: str) -> str | None:
         else:
             return text.ljust(_NANOSECONDS, "0")
     return timestamps.instant(text) if timestamps.parse(text) else None
+
+
+#: Whoever reads an element names it next.
+_remembered = lru_cache(maxsize=16)(_moment)
 
 
 def numbered(own: str, count: int) -> str:
@@ -119,24 +137,25 @@ def _says(event: ConversationEvent) -> list[Any]:
     """Return what an event says, in the one form that every jp leaves of it."""
     kind = event.kind
     when: Any = moment(event.timestamp)
-    if when is None:
-        when = kind.to_fields() if isinstance(kind, ConfigDelta) else event.timestamp
-    match kind:
-        case ConfigDelta():
-            return [kind.TAG, when]
-        case InquiryRequest(question=question):
-            return [kind.TAG, when, kind.to_fields() | {"question": _asked(question)}]
-        case ToolCallResponse(content=content):
-            # jp wraps the old alphabet once more: what it holds is the same
-            plain = armour.unwrap_url_safe(content)
-            return [kind.TAG, when, kind.to_fields() | {"content": plain}]
-        case _:
-            return [kind.TAG, when, kind.to_fields()]
+    if isinstance(kind, ConfigDelta):
+        return [kind.TAG, kind.to_fields() if when is None else when]
+    fields = kind.to_fields()
+    if isinstance(kind, InquiryRequest):
+        fields["question"] = _asked(kind.question)
+    elif isinstance(kind, ToolCallResponse):
+        # jp wraps the old alphabet once more: what it holds is the same
+        fields["content"] = armour.unwrap_url_safe(kind.content)
+    return [kind.TAG, event.timestamp if when is None else when, fields]
 
 
 def _asked(question: InquiryQuestion) -> dict[str, Any]:
     """Return a question without what older versions drop, a secret as the text they know."""
-    fields = InquiryQuestion(question.text, question.answer_type, question.default).to_fields()
+    fields: dict[str, Any] = {
+        "text": question.text,
+        "answer_type": question.answer_type.to_fields(),
+    }
+    if question.default is not None:
+        fields["default"] = question.default
     match question.answer_type:
         case Select(options):
             fields["answer_type"]["options"] = [{"value": option.value} for option in options]

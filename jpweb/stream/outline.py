@@ -11,7 +11,6 @@ from typing import Literal, NamedTuple, TypeAlias, cast
 from jpweb.stream import identity
 from jpweb.stream.events import (
     BrokenEvent,
-    ConversationEvent,
     Element,
     LegacyEvents,
     ToolCallRequest,
@@ -20,8 +19,10 @@ from jpweb.stream.events import (
 )
 from jpweb.stream.inquiry import InquiryRequest, InquiryResponse, Outcome
 from jpweb.stream.turns import (
+    Happening,
     Matches,
     Place,
+    Seen,
     Turn,
     incomplete,
     match,
@@ -30,7 +31,10 @@ from jpweb.stream.turns import (
     placed,
     split,
 )
+from jpweb.stream.wire.glances import Glance
 
+#: The kinds without which a turn asks nothing; legacy elements have none, whatever they hold.
+_ASKING = frozenset({InquiryRequest, type(None)})
 #: What is part of a tool call or an inquiry, and so of what ``asked`` shows.
 _PAIRED = frozenset({ToolCallRequest, ToolCallResponse, InquiryRequest, InquiryResponse})
 
@@ -239,14 +243,13 @@ def outline(elements: Sequence[Element]) -> Outline:
     return Outline(shown, tuple(anchors))
 
 
-def asked(elements: Sequence[Element]) -> Outline:
+def asked(glances: Sequence[Glance], anchors: Sequence[str]) -> Outline:
     """Return the outline with nothing but inquiries and the tool calls that ask them.
 
     Its turns, anchors and inquiries are those of ``outline``, for a fraction of the time.
     """
-    anchors = identity.anchors(elements)
-    turns = split(elements)
-    shown = tuple(_asked(elements, anchors, turn, turn is turns[-1]) for turn in turns)
+    turns = split(glances)
+    shown = tuple(_asked(glances, anchors, turn, turn is turns[-1]) for turn in turns)
     return Outline(shown, tuple(anchors))
 
 
@@ -264,11 +267,14 @@ def _turn(
 
 
 def _asked(
-    elements: Sequence[Element], anchors: Sequence[str], turn: Turn, is_last: bool
+    glances: Sequence[Glance], anchors: Sequence[str], turn: Turn, is_last: bool
 ) -> OutlineTurn:
     """Return a turn as ``asked`` shows it."""
-    unfinished = _unfinished(elements, turn, is_last)
-    events = list(_paired(elements, turn))
+    unfinished = _unfinished(glances, turn, is_last)
+    kinds = {type(glances[position].kind) for position in range(turn.start, turn.end)}
+    if kinds.isdisjoint(_ASKING):
+        return OutlineTurn(turn.index, anchors[turn.start], turn.start, (), unfinished)
+    events = _paired(glances, turn)
     found = match(events)
     owned = owners(events, found)
     questions = [place for place, event in events if type(event.kind) is InquiryRequest]
@@ -277,26 +283,22 @@ def _asked(
     here: dict[Place, Placed] = {}
     for place, _ in events:
         if place in shown:
-            here[place] = _placed(place[0], anchors[place[0]], elements[place[0]])[place]
+            here[place] = _placed(place[0], anchors[place[0]], glances[place[0]].element)[place]
     items = _items(here, found, owned, unfinished)
     return OutlineTurn(turn.index, anchors[turn.start], turn.start, items, unfinished)
 
 
-def _paired(elements: Sequence[Element], turn: Turn) -> Iterator[tuple[Place, ConversationEvent]]:
-    """Return the events of tool calls and inquiries, none where nothing is asked."""
-    between = range(turn.start, turn.end)
-    if not any(elements[position].tag == InquiryRequest.TAG for position in between):
-        return
-    for position in between:
-        body = elements[position].body
-        if type(body) is ConversationEvent:
-            if type(body.kind) in _PAIRED:
-                yield (position, 0), body
-        elif type(body) is LegacyEvents:
-            yield from (((position, part), event) for part, event in enumerate(body.events))
+def _paired(glances: Sequence[Glance], turn: Turn) -> list[tuple[Place, Happening]]:
+    """Return the events of tool calls and inquiries, and all of legacy elements."""
+    return [
+        ((position, part), event)
+        for position in range(turn.start, turn.end)
+        if (kind := glances[position].kind) is None or type(kind) in _PAIRED
+        for part, event in enumerate(glances[position].events)
+    ]
 
 
-def _unfinished(elements: Sequence[Element], turn: Turn, is_last: bool) -> bool:
+def _unfinished(elements: Sequence[Seen], turn: Turn, is_last: bool) -> bool:
     return is_last and incomplete(elements, turn, pair(elements, turn))
 
 

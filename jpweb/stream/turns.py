@@ -6,18 +6,18 @@ legacy elements.
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict, deque
+from collections import defaultdict, deque
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any, TypeAlias
+from typing import Any, Protocol, TypeAlias
 
 from jpweb.stream.events import (
     KINDS,
     ChatResponse,
     ConversationEvent,
     Element,
-    LegacyEvents,
+    EventKind,
     ToolCallRequest,
     ToolCallResponse,
     TurnStart,
@@ -26,6 +26,34 @@ from jpweb.stream.inquiry import InquiryRequest, InquiryResponse
 
 _EVENTS = frozenset(tag for tag, kind in KINDS.items() if not kind.OVERLAY)
 Place: TypeAlias = tuple[int, int]
+
+
+class Happening(Protocol):
+    """What pairing needs to know of an event."""
+
+    @property
+    def kind(self) -> EventKind | None:
+        """What happened."""
+
+    @property
+    def note(self) -> dict[str, Any]:
+        """What jpweb noted beside it."""
+
+
+class Seen(Protocol):
+    """What turns need to know of an element: an ``Element``, or a glance at one."""
+
+    @property
+    def tag(self) -> str:
+        """The wire tag."""
+
+    @property
+    def kind(self) -> EventKind | None:
+        """The kind, or None for legacy, unknown and broken elements."""
+
+    @property
+    def events(self) -> Sequence[Happening]:
+        """The events in it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,14 +65,18 @@ class Turn:
     end: int
 
 
-def is_event(element: Element) -> bool:
+def is_event(element: Seen) -> bool:
     """Tell whether an element happens in a turn; a broken one tells by its tag."""
-    if isinstance(element.body, LegacyEvents):
-        return any(not event.kind.OVERLAY for event in element.body.events)
+    kind = element.kind
+    if kind is not None:
+        return not kind.OVERLAY
+    inside = element.events
+    if inside:
+        return any(event.kind is not None and not event.kind.OVERLAY for event in inside)
     return element.tag in _EVENTS
 
 
-def split(elements: Sequence[Element]) -> list[Turn]:
+def split(elements: Sequence[Seen]) -> list[Turn]:
     """Return the turns. Overlays and unknown elements belong to the turn they follow.
 
     A ``turn_start`` opens a turn only where the current one already has an event. Broken events
@@ -89,35 +121,34 @@ def placed(elements: Sequence[Element], turn: Turn) -> Iterator[tuple[Place, Con
             yield (position, part), event
 
 
-def match(events: Iterable[tuple[Place, ConversationEvent]]) -> Matches:
+def match(events: Iterable[tuple[Place, Happening]]) -> Matches:
     """Match within one turn by count: the nth response of an id belongs to its nth request.
 
     A response that finds no waiting request is an orphan. Ids are opaque (RFD 082 *Inquiry ID
     format*), and legacy duplicates pair by order.
     """
-    waiting: dict[tuple[str, str], deque[Place]] = defaultdict(deque)
+    calls: dict[str, deque[Place]] = defaultdict(deque)
+    questions: dict[str, deque[Place]] = defaultdict(deque)
     responses: dict[Place, Place] = {}
     orphans: set[Place] = set()
     for place, event in events:
-        match event.kind:
-            case ToolCallRequest(id=key):
-                waiting["tool", key].append(place)
-            case InquiryRequest(id=key):
-                waiting["inquiry", key].append(place)
-            case ToolCallResponse(id=key) | InquiryResponse(id=key):
-                family = "tool" if isinstance(event.kind, ToolCallResponse) else "inquiry"
-                if waiting[family, key]:
-                    responses[waiting[family, key].popleft()] = place
-                else:
-                    orphans.add(place)
-            case _:
-                pass
+        kind = event.kind
+        if isinstance(kind, ToolCallRequest):
+            calls[kind.id].append(place)
+        elif isinstance(kind, InquiryRequest):
+            questions[kind.id].append(place)
+        elif isinstance(kind, (ToolCallResponse, InquiryResponse)):
+            waiting = (calls if isinstance(kind, ToolCallResponse) else questions)[kind.id]
+            if waiting:
+                responses[waiting.popleft()] = place
+            else:
+                orphans.add(place)
     return Matches(responses, frozenset(orphans))
 
 
-def pair(elements: Sequence[Element], turn: Turn) -> Pairs:
+def pair(elements: Sequence[Seen], turn: Turn) -> Pairs:
     """Match the elements of a turn by count, as ``match`` does."""
-    events = list(placed(elements, turn))
+    events = list(_happenings(elements, turn))
     found = match(events)
     asked = ToolCallRequest | InquiryRequest
     unanswered = {
@@ -131,7 +162,7 @@ def pair(elements: Sequence[Element], turn: Turn) -> Pairs:
     )
 
 
-def owners(events: Iterable[tuple[Place, ConversationEvent]], found: Matches) -> dict[Place, Place]:
+def owners(events: Iterable[tuple[Place, Happening]], found: Matches) -> dict[Place, Place]:
     """Return, for each inquiry of a turn that a tool call asks, that call.
 
     As jpweb noted it, else the likeliest of the calls that run at that time. Inquiry ids are
@@ -142,18 +173,24 @@ def owners(events: Iterable[tuple[Place, ConversationEvent]], found: Matches) ->
     ended = {end: start for start, end in found.responses.items()}
     owned: dict[Place, Place] = {}
     for place, event in events:
-        match event.kind:
-            case ToolCallRequest() as call:
-                running.add(place, call)
-            case ToolCallResponse() if place in ended:
+        kind = event.kind
+        if isinstance(kind, ToolCallRequest):
+            running.add(place, kind)
+        elif isinstance(kind, ToolCallResponse):
+            if place in ended:
                 running.end(ended[place])
-            case InquiryRequest() as asked:
-                owner = running.asking(asked, event.note.get("tool_call_id"))
-                if owner is not None:
-                    owned[place] = owner
-            case _:
-                pass
+        elif isinstance(kind, InquiryRequest):
+            owner = running.asking(kind, event.note.get("tool_call_id"))
+            if owner is not None:
+                owned[place] = owner
     return owned
+
+
+def _happenings(elements: Sequence[Seen], turn: Turn) -> Iterator[tuple[Place, Happening]]:
+    """As ``placed``, of what may be no more than seen."""
+    for position in range(turn.start, turn.end):
+        for part, event in enumerate(elements[position].events):
+            yield (position, part), event
 
 
 class _Running:
@@ -164,7 +201,7 @@ class _Running:
         self._ever: dict[str, Place] = {}
         self._ids: dict[str, dict[Place, None]] = defaultdict(dict)
         self._names: dict[str, dict[Place, None]] = defaultdict(dict)
-        self._lengths: Counter[int] = Counter()
+        self._lengths: dict[int, int] = defaultdict(int)
 
     def add(self, place: Place, call: ToolCallRequest) -> None:
         self._calls[place] = call
@@ -186,14 +223,15 @@ class _Running:
         return next((next(reversed(guess)) for guess in guesses if guess), None)
 
     def _beginning(self, inquiry_id: str) -> dict[Place, None] | None:
-        for length in sorted(+self._lengths, reverse=True):
+        lengths = [length for length, count in self._lengths.items() if count]
+        for length in sorted(lengths, reverse=True):
             running = self._ids.get(inquiry_id[:length])
             if running and inquiry_id[length : length + 1] == ".":
                 return running
         return None
 
 
-def incomplete(elements: Sequence[Element], turn: Turn, pairs: Pairs) -> bool:
+def incomplete(elements: Sequence[Seen], turn: Turn, pairs: Pairs) -> bool:
     """Tell whether the turn stopped half-way (RFD 023).
 
     It lacks a reply, or a tool request has no response, or no reply follows the last response.
@@ -202,7 +240,7 @@ def incomplete(elements: Sequence[Element], turn: Turn, pairs: Pairs) -> bool:
     if not any(is_event(element) for element in elements[turn.start : turn.end]):
         return False
     last_reply = last_result = (-1, -1)
-    for place, event in placed(elements, turn):
+    for place, event in _happenings(elements, turn):
         if isinstance(event.kind, ToolCallRequest) and place[0] not in pairs.responses:
             return True
         if isinstance(event.kind, ChatResponse):

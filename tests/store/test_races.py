@@ -94,7 +94,7 @@ def test_of_twenty_decisions_about_a_prompt_one_wins():
     )
     assert ends == {"won": 1, AlreadyDecided.__name__: MANY - 1}
     row.refresh_from_db()
-    assert row.decider_name == f"person {row.decision['allow']}"
+    assert row.decider_name == f"person {(row.decision or {}).get('allow')}"
 
 
 def test_a_decision_and_the_end_of_its_run_do_not_hurt_each_other():

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 
-from jpweb.stream import answers, inquiry, outline
+from jpweb.stream import answers, identity, inquiry, outline
 from jpweb.stream.census import census
 from jpweb.stream.events import (
     BrokenEvent,
@@ -26,6 +26,7 @@ from jpweb.stream.inquiry import (
     SourceTag,
 )
 from jpweb.stream.outline import Entry, StrayInquiry, ToolCall
+from jpweb.stream.wire.glances import glance
 from tests.builders import answered, asked, called, element, raw, returned, stream
 from tests.stream import strategies
 
@@ -306,7 +307,9 @@ def test_a_census_counts_the_same_stream():
 @given(strategies.streams | strategies.questionings)
 @settings(deadline=None, max_examples=80)
 def test_what_was_asked_is_what_the_whole_outline_says_of_it(elements):
-    whole, sparse = outline.outline(elements), outline.asked(elements)
+    whole = outline.outline(elements)
+    glances = [glance(element.raw) for element in elements]
+    sparse = outline.asked(glances, identity.numbers(seen.own for seen in glances))
     assert sparse.anchors == whole.anchors
     assert [(turn.index, turn.anchor, turn.first, turn.incomplete) for turn in sparse.turns] == [
         (turn.index, turn.anchor, turn.first, turn.incomplete) for turn in whole.turns

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
@@ -12,16 +13,13 @@ from django.db import IntegrityError, transaction
 from django.utils import timezone
 
 from jpweb.store import inquiries, journal, plain
-from jpweb.store.disk import upstream, workspace
-from jpweb.store.disk.workspace import FoundConversation, FoundWorkspace, Metadata
+from jpweb.store.disk import upstream, workers, workspace
+from jpweb.store.disk.reading import Reading
+from jpweb.store.disk.workspace import FoundConversation, FoundWorkspace
 from jpweb.store.errors import NoWorkspace
 from jpweb.store.models import Conversation, Workspace
 from jpweb.store.terms import Origin, Writing
-from jpweb.stream import timestamps, wire
 from jpweb.stream.census import Census, census
-from jpweb.stream.errors import NotAStream
-from jpweb.stream.events import BrokenEvent, ConversationEvent, Element, UnknownEvent
-from jpweb.stream.outline import Outline, asked
 
 DEMO = Path(__file__).parent / "demo"
 #: The demo's root in the database, wherever jpweb is installed.
@@ -79,45 +77,58 @@ def mirror(
     cannot be read keeps what was read of it before, and says why.
     """
     found = workspace.find(path)
-    home = _workspace(found, name)
+    home, made = _workspace(found, name)
     report = Report()
     folders = list(workspace.conversations(found))
     own = Conversation.objects.filter(workspace=home)
-    rows = own.values_list("jp_id", "origin", "gone_at", *_SEEN)
+    rows = () if made else own.values_list("jp_id", "origin", "gone_at", *_SEEN)
     there = {key: origin for key, origin, *_ in rows}
     if Origin.NATIVE in there.values():
         folders = _take_in(home, folders, report)
-    mirrored = own.filter(origin=Origin.MIRRORED)
     known = {
         key: tuple(seen)
         for key, origin, gone_at, *seen in rows
         if origin == Origin.MIRRORED and gone_at is None
     }
-    for done, folder in enumerate(folders):
-        progress(done, len(folders), folder.folder.name)
-        report.conversations += 1
-        seen = (folder.fingerprint, folder.archived, plain.text(folder.folder.name))
-        if known.get(folder.jp_id) == seen:
-            report.unchanged += 1
-        else:
-            _read(home, folder, report, fresh=folder.jp_id not in there)
+    report.conversations = len(folders)
+    new = {folder.jp_id for folder in folders if known.get(folder.jp_id) != _seen(folder)}
+    report.unchanged = len(folders) - len(new)
+    with workers.readings([folder for folder in folders if folder.jp_id in new]) as readings:
+        for done, folder in enumerate(folders):
+            progress(done, len(folders), folder.folder.name)
+            if folder.jp_id in new:
+                _take(home, folder, next(readings), report, fresh=folder.jp_id not in there)
     here = {folder.jp_id for folder in folders}
     missing = [key for key in known if key not in here]
-    report.gone = mirrored.filter(jp_id__in=missing).update(gone_at=timezone.now())
+    if missing:
+        gone = own.filter(origin=Origin.MIRRORED, jp_id__in=missing)
+        report.gone = gone.update(gone_at=timezone.now())
     progress(len(folders), len(folders), "")
     return home, report
+
+
+def _seen(folder: FoundConversation) -> tuple[str, bool, str]:
+    """Return the folder as the columns of ``_SEEN`` have it."""
+    return folder.fingerprint, folder.archived, plain.text(folder.folder.name)
 
 
 def _root(found: FoundWorkspace) -> str:
     return DEMO_ROOT if found.root == DEMO.resolve() else str(found.root)
 
 
-def _workspace(found: FoundWorkspace, name: str) -> Workspace:
-    """Return the row of a workspace; written only where it says something new."""
+def _workspace(found: FoundWorkspace, name: str) -> tuple[Workspace, bool]:
+    """Return the row of a workspace, and whether it was made; written only where it says more."""
     root = _root(found)
     says = {"jp_id": found.jp_id, "name": name or found.root.name or str(found.root)}
-    home = Workspace.objects.filter(root=root, **says).first()
-    return home or Workspace.objects.update_or_create(root=root, defaults=says)[0]
+    same = Workspace.objects.filter(root=root)
+    home = same.order_by().first()
+    if home is None:
+        with suppress(IntegrityError), transaction.atomic():  # another pass may come first
+            return Workspace.objects.create(root=root, **says), True
+    elif (home.jp_id, home.name) == (says["jp_id"], says["name"]):
+        return home, False
+    same.update(**says)
+    return same.get(), False
 
 
 def _take_in(
@@ -162,44 +173,24 @@ def watchable(root: Path) -> list[Path]:
         return []
 
 
-def _read(home: Workspace, folder: FoundConversation, report: Report, *, fresh: bool) -> None:
-    about = workspace.metadata(folder)
-    stream, problem = _stream(folder)
-    problem = problem or about.problem
-    if problem:
-        report.problems.append(f"{plain.text(folder.folder.name)}: {problem}")
-    found = _Found(folder, about, problem[:500], stream)
+def _take(
+    home: Workspace, folder: FoundConversation, reading: Reading, report: Report, *, fresh: bool
+) -> None:
+    """Write what was read of a conversation, and report it."""
+    if reading.problem:
+        report.problems.append(f"{plain.text(folder.folder.name)}: {reading.problem}")
     try:
-        copied = _copy(home, found, fresh=fresh)
+        copied = _copy(home, folder, reading, fresh=fresh)
     except IntegrityError:
         if not fresh:
             raise
-        copied = _copy(home, found, fresh=False)  # another pass came first
+        copied = _copy(home, folder, reading, fresh=False)  # another pass came first
     report.changed.append(copied.key)
     report.events += copied.events
     report.inquiries += copied.inquiries
-    kinds = Counter(type(element.body) for element in (stream.elements if stream else ()))
-    report.unknown += kinds[UnknownEvent]
-    report.broken += kinds[BrokenEvent]
-
-
-@dataclass(frozen=True, slots=True)
-class _Stream:
-    """What stands in a file: the elements, what is between them, and what is derived."""
-
-    elements: list[Element]
-    framing: str
-    shown: Outline
-
-
-@dataclass(frozen=True, slots=True)
-class _Found:
-    """A conversation as it is on disk; no stream where its file cannot be read."""
-
-    folder: FoundConversation
-    about: Metadata
-    problem: str
-    stream: _Stream | None
+    if reading.stream is not None:
+        report.unknown += reading.stream.unknown
+        report.broken += reading.stream.broken
 
 
 @dataclass(frozen=True, slots=True)
@@ -211,54 +202,43 @@ class _Copied:
     inquiries: Counter[str] = field(default_factory=Counter)
 
 
-def _stream(folder: FoundConversation) -> tuple[_Stream | None, str]:
-    """Return the stream, or None and the reason."""
-    name = workspace.stream_file(folder.folder).name
-    try:
-        texts, framing = wire.split_framed(workspace.events(folder))
-    except OSError as error:
-        return None, f"{name}: {error.strerror}"
-    except NotAStream as error:
-        return None, f"{name} cannot be read: {error}"
-    elements = [wire.read(text) for text in texts]
-    return _Stream(elements, framing, asked(elements)), ""
-
-
 @transaction.atomic
-def _copy(home: Workspace, found: _Found, *, fresh: bool) -> _Copied:
+def _copy(home: Workspace, folder: FoundConversation, reading: Reading, *, fresh: bool) -> _Copied:
     """Write a conversation, all or nothing; ``fresh`` where it is not there yet."""
-    stream = found.stream
-    conversation = _conversation(home, found, fresh=fresh)
+    stream = reading.stream
+    conversation = _conversation(home, folder, reading, fresh=fresh)
     if stream is None:
         conversation.save()
         return _Copied(conversation.pk)
-    conversation.turns = len(stream.shown.turns)
-    conversation.length = len(stream.elements)
+    conversation.turns = stream.turns
+    conversation.length = len(stream.entries)
     conversation.framing = stream.framing
-    conversation.last_activity = _last_activity(stream.elements, found)
+    conversation.last_activity = stream.last or _begun(folder, reading)
     revision = conversation.revision
     conversation.save()
-    events = journal.replace(conversation, stream.elements, stream.shown.anchors, fresh=fresh)
-    states = inquiries.derive(conversation, stream.shown, fresh=fresh)
+    events = journal.hold(conversation, stream.entries, fresh=fresh)
+    states = inquiries.hold(conversation, stream.inquiries, fresh=fresh)
     if conversation.revision != revision:
         conversation.save(update_fields=["revision"])
     return _Copied(conversation.pk, events, states)
 
 
-def _conversation(home: Workspace, found: _Found, *, fresh: bool) -> Conversation:
-    folder, about = found.folder, found.about
-    first = {"origin": Origin.MIRRORED, "last_activity": _begun(found)}
+def _conversation(
+    home: Workspace, folder: FoundConversation, reading: Reading, *, fresh: bool
+) -> Conversation:
+    about = reading.about
+    first = {"origin": Origin.MIRRORED, "last_activity": _begun(folder, reading)}
     key = {"workspace": home, "jp_id": folder.jp_id}
     if fresh:
         conversation = Conversation(**key, **first)
     else:
         conversation, _ = Conversation.objects.get_or_create(**key, defaults=first)
     if not about.problem:
-        conversation.title = plain.text(about.title)[:500]
+        conversation.title = about.title
         conversation.pinned_at = about.pinned_at
-        conversation.labels = plain.deep(about.labels)
+        conversation.labels = about.labels
         conversation.expires_at = about.expires_at
-    conversation.problem = found.problem
+    conversation.problem = reading.problem[:500]
     conversation.archived = folder.archived
     conversation.gone_at = None
     conversation.source = plain.text(folder.folder.name)
@@ -266,15 +246,6 @@ def _conversation(home: Workspace, found: _Found, *, fresh: bool) -> Conversatio
     return conversation
 
 
-def _last_activity(read: list[Element], found: _Found) -> datetime:
-    """Return the time of the last element that has one, as JP lists it."""
-    for element in reversed(read):
-        if isinstance(element.body, ConversationEvent):
-            moment = timestamps.parse(element.body.timestamp)
-            if moment is not None:
-                return moment
-    return _begun(found)
-
-
-def _begun(found: _Found) -> datetime:
-    return found.about.last_activated_at or workspace.created_at(found.folder.jp_id)
+def _begun(folder: FoundConversation, reading: Reading) -> datetime:
+    """Return when a conversation was last active, for all that its stream says."""
+    return reading.about.last_activated_at or workspace.created_at(folder.jp_id)

@@ -25,7 +25,6 @@ _GAP = re.compile(rb"[ \t\r\n]*[\[,][ \t\r\n]*")
 _TOKEN = re.compile(r'"[^"\\]*+(?:\\.[^"\\]*+)*+"|[\[\]{},"]', re.DOTALL)
 _DEEPER = {"[": 1, "{": 1, "]": -1, "}": -1}
 _SPACE = " \t\r\n"
-_BLANK = _SPACE.encode()
 _OPENING = re.compile(r"[ \t\r\n]*\[")
 
 
@@ -110,17 +109,19 @@ def _split(data: bytes, *, framed: bool = False) -> tuple[list[str], list[str] |
 
 
 def _is_jps(data: bytes, raws: list[msgspec.Raw]) -> bool:
-    """Tell whether every gap is the one that JP writes, as nearly always."""
-    at, gap = len(_HEAD), len(_BETWEEN)
-    if not data.startswith(_HEAD) or data[at] in _BLANK:
+    """Tell whether every gap is the one that JP writes, as nearly always.
+
+    After a longer one ``at`` stays behind the ends of all elements: none ends with what a gap
+    begins with, and no gap is short enough to catch up. So it never comes to the tail.
+    """
+    if not data.startswith(_HEAD):
         return False
+    at, gap = len(_HEAD), len(_BETWEEN)
     for raw in raws:
         at += len(raw)
         if not data.startswith(_BETWEEN, at):
             return data[at:] == _TAIL
         at += gap
-        if data[at] in _BLANK:
-            return False
     return False
 
 

@@ -8,13 +8,14 @@ another key or another type, is broken, or may be nested too deeply, is not read
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple, TypeAlias
 
 import msgspec
 import pybase64
 from msgspec import UNSET, UnsetType
 
 from jpweb.stream import armour, identity
+from jpweb.stream.answers import Boolean
 from jpweb.stream.errors import BrokenElement
 from jpweb.stream.events import (
     ChatRequest,
@@ -31,8 +32,18 @@ from jpweb.stream.inquiry import (
     InquiryRequest,
     InquiryResponse,
     InquirySource,
+    SourceTag,
 )
 from jpweb.stream.kinds import may_be_deep
+
+_CONTAINERS = (dict, list)
+#: The characters that may come last in base64 of one byte and of two, before the padding.
+_LAST_OF_ONE = frozenset("AQgw")
+_LAST_OF_TWO = frozenset("AEIMQUYcgkosw048=")
+_TOOL = SourceTag.TOOL.value
+_BOOLEAN = Boolean()
+_YES_OR_NO = _BOOLEAN.to_fields()
+_PLAIN = frozenset({"text", "answer_type", "default"})
 
 
 class _Shape(msgspec.Struct, tag_field="type", forbid_unknown_fields=True):
@@ -106,6 +117,81 @@ def read(raw: str) -> ConversationEvent | None:
     return ConversationEvent(shape.timestamp, kind, {})
 
 
+class Seen(NamedTuple):
+    """A kind, the name (``identity.name``), and the time where the kind is whole, else ""."""
+
+    kind: EventKind
+    own: str
+    timestamp: str
+
+
+def glance(raw: str) -> Seen | None:
+    """Return what is seen of an element, or None where its shape is not one of these.
+
+    A kind that is not whole says nothing: it is there for what it is.
+    """
+    try:
+        shape = _decode(raw)
+    except (ValueError, RecursionError):
+        return None
+    when = identity.moment(shape.timestamp)
+    if when is None or type(shape) not in _SAYING:
+        return None
+    seen = _SAYING[type(shape)](shape, raw)
+    if seen is None:
+        return None
+    kind, says = seen
+    whole = shape.timestamp if type(kind) in _WHOLE else ""
+    return Seen(kind, identity.named([kind.TAG, when, says]), whole)
+
+
+#: A kind, and what it says.
+_Saying: TypeAlias = tuple[EventKind, dict[str, Any]] | None
+
+
+def _saying_nothing(_shape: _TurnStart, _raw: str) -> _Saying:
+    return _TURN_START, {}
+
+
+def _saying_request(shape: _ChatRequest, _raw: str) -> _Saying:
+    return _CHAT_REQUEST, {"content": shape.content}
+
+
+def _saying_response(shape: _ChatResponse, raw: str) -> _Saying:
+    if shape.metadata is not UNSET and may_be_deep(raw):
+        return None
+    if shape.message is not UNSET:
+        return _CHAT_RESPONSE, {"message": shape.message}
+    return None if shape.reasoning is UNSET else (_CHAT_RESPONSE, {"reasoning": shape.reasoning})
+
+
+def _saying_call(shape: _ToolCallRequest, raw: str) -> _Saying:
+    if not _plain(shape.arguments, raw):
+        return None
+    says = {"id": shape.id, "name": shape.name, "arguments": shape.arguments}
+    return ToolCallRequest(shape.id, shape.name, shape.arguments), says
+
+
+def _saying_result(shape: _ToolCallResponse, _raw: str) -> _Saying:
+    content = _content(shape.content)
+    plain = armour.unwrap_url_safe(content)
+    says = {"id": shape.id, "content": plain, "is_error": shape.is_error}
+    return ToolCallResponse(shape.id, content, shape.is_error), says
+
+
+_TURN_START = TurnStart()
+_CHAT_REQUEST = ChatRequest("")
+_CHAT_RESPONSE = ChatResponse("message", "")
+_WHOLE = frozenset({ToolCallRequest, ToolCallResponse})
+_SAYING: dict[type[_Shape], Callable[[Any, str], _Saying]] = {
+    _TurnStart: _saying_nothing,
+    _ChatRequest: _saying_request,
+    _ChatResponse: _saying_response,
+    _ToolCallRequest: _saying_call,
+    _ToolCallResponse: _saying_result,
+}
+
+
 def _turn_start(_shape: _TurnStart, _raw: str) -> TurnStart:
     return TurnStart()
 
@@ -121,15 +207,21 @@ def _chat_response(shape: _ChatResponse, _raw: str) -> ChatResponse | None:
 
 
 def _tool_call_request(shape: _ToolCallRequest, raw: str) -> ToolCallRequest | None:
-    arguments = shape.arguments
+    if not _plain(shape.arguments, raw):
+        return None
+    return ToolCallRequest(shape.id, shape.name, shape.arguments)
+
+
+def _plain(arguments: dict[str, Any], raw: str) -> bool:
+    """Decode the strings in a call's arguments; tells whether that can be done without care."""
     for key, value in arguments.items():
         if type(value) is str:
             arguments[key] = _unwrap(value)
-        elif may_be_deep(raw):
-            return None
-        else:
+        elif type(value) in _CONTAINERS:
+            if may_be_deep(raw):
+                return False
             arguments[key] = armour.deep(_unwrap, value)
-    return ToolCallRequest(shape.id, shape.name, arguments)
+    return True
 
 
 def _tool_call_response(shape: _ToolCallResponse, _raw: str) -> ToolCallResponse:
@@ -139,14 +231,29 @@ def _tool_call_response(shape: _ToolCallResponse, _raw: str) -> ToolCallResponse
 def _inquiry_request(shape: _InquiryRequest, raw: str) -> InquiryRequest | None:
     if may_be_deep(raw):
         return None
-    source = InquirySource.from_fields(shape.source)
-    return InquiryRequest(shape.id, source, InquiryQuestion.from_fields(shape.question))
+    return InquiryRequest(shape.id, _source(shape.source), _question(shape.question))
 
 
 def _inquiry_response(shape: _InquiryResponse, raw: str) -> InquiryResponse | None:
     if shape.outcome != Answered.TAG or may_be_deep(raw):
         return None
     return InquiryResponse(shape.id, Answered(shape.answer))
+
+
+def _source(fields: dict[str, Any]) -> InquirySource:
+    """Return who asks: mostly a tool."""
+    name = fields.get("name")
+    if fields.get("source") == _TOOL and type(name) is str:
+        return InquirySource.tool(name)
+    return InquirySource.from_fields(fields)
+
+
+def _question(fields: dict[str, Any]) -> InquiryQuestion:
+    """Return what is asked: mostly yes or no, without the keys of RFD 083."""
+    text = fields.get("text")
+    if type(text) is str and fields.get("answer_type") == _YES_OR_NO and fields.keys() <= _PLAIN:
+        return InquiryQuestion(text, _BOOLEAN, fields.get("default"))
+    return InquiryQuestion.from_fields(fields)
 
 
 _READERS: dict[type[_Shape], Callable[[Any, str], EventKind | None]] = {
@@ -164,9 +271,10 @@ def _unwrap(text: str) -> str:
     """Return what ``armour.unwrap`` does; of long texts, in a twentieth of the time."""
     try:
         plain = pybase64.b64decode(text, validate=True)
-        # Canonical or not shows in the last group alone, in the bits that it does not use.
-        spare = len(plain) % 3
-        if spare and pybase64.b64encode_as_string(plain[-spare:]) != text[-4:]:
+        # Canonical or not shows in the last character alone, in the bits that it does not use.
+        if text.endswith("==") and text[-3] not in _LAST_OF_ONE:
+            return text
+        if text.endswith("=") and text[-2] not in _LAST_OF_TWO:
             return text
         return plain.decode()
     except ValueError:  # binascii.Error is one

@@ -156,11 +156,15 @@ def bar_events(made: Path) -> None:
     (made / "events.json").mkdir()
 
 
+def put_nul(made: Path) -> None:
+    (made / "events.json").write_bytes(b'["\0"]')
+
+
 def break_metadata(made: Path) -> None:
     (made / "metadata.json").write_bytes(b"{")
 
 
-BREAKS = [break_json, take_events, bar_events, break_metadata]
+BREAKS = [break_json, take_events, bar_events, put_nul, break_metadata]
 
 
 @pytest.mark.parametrize("breaks", BREAKS)

@@ -8,12 +8,14 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from jpweb.store.disk import mirror, reading, workers, workspace
+from jpweb.store.disk.reading import Reading
 from jpweb.store.disk.workspace import FoundConversation
 from jpweb.store.models import Conversation, Inquiry, JournalEntry
 from jpweb.stream.events import Element, EventKind
@@ -92,6 +94,19 @@ def test_what_workers_read_is_what_is_read_here(
         report.problems, report.inquiries, report.unknown, report.broken,
     )  # fmt: skip
     assert (len(report.problems), report.unknown, report.inquiries.total()) == (2, MANY, MANY)
+
+
+def test_workers_serve_a_thread(root: Path, started: list[Any]):
+    """As under the server, where no other thread may be disturbed."""
+    with ThreadPoolExecutor(1) as pool:
+        taken = pool.submit(lambda: _all(found(root))).result()
+    assert taken == [reading.read(each) for each in found(root)]
+    assert [worker.returncode for worker in started] == [0, 0]
+
+
+def _all(folders: list[FoundConversation]) -> list[Reading]:
+    with workers.readings(folders) as readings:
+        return list(readings)
 
 
 def kill_one(made: list[Any]) -> None:

@@ -65,7 +65,7 @@ SHAPES = {
 
 @pytest.mark.parametrize("text", SHAPES)
 def test_a_switch_changes_the_state_alone(text: str):
-    found = overrides.switched(text, "t", on=True)
+    found = overrides.switched(text, {"t": True})
     assert enable(found) == SHAPES[text]
     before, after = tomllib.loads(text), tomllib.loads(found)
     for values in (before, after):
@@ -79,19 +79,19 @@ def test_a_switch_changes_the_state_alone(text: str):
 
 def test_a_comment_beside_what_is_switched_stays():
     found = overrides.switched(
-        "[conversation.tools.t]\nenable = {state = false} # why\n", "t", True
+        "[conversation.tools.t]\nenable = {state = false} # why\n", {"t": True}
     )
     assert "# why" in found
 
 
 def test_switching_back_and_forth_ends_where_it_began():
-    once = overrides.switched("", "t", on=False)
-    assert overrides.switched(overrides.switched(once, "t", on=True), "t", on=False) == once
+    once = overrides.switched("", {"t": False})
+    assert overrides.switched(overrides.switched(once, {"t": True}), {"t": False}) == once
 
 
 @given(st.sampled_from(sorted(SHAPES)), st.text("abz_-09", min_size=1, max_size=5), st.booleans())
 def test_any_tool_is_switched_or_the_text_stays(text: str, tool: str, on: bool):
-    assert enable(overrides.switched(text, tool, on), tool)["state"] is on
+    assert enable(overrides.switched(text, {tool: on}), tool)["state"] is on
 
 
 @pytest.mark.parametrize(
@@ -99,13 +99,22 @@ def test_any_tool_is_switched_or_the_text_stays(text: str, tool: str, on: bool):
 )
 def test_what_is_no_table_cannot_be_switched(text: str):
     with pytest.raises(BadFile, match=r"^overrides: \w+ is not a table\.$"):
-        overrides.switched(text, "t", on=True)
+        overrides.switched(text, {"t": True})
 
 
 def test_where_the_edit_goes_wrong_the_owner_is_told_what_to_write(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr("tomlkit.dumps", lambda document: "a = 1")
     with pytest.raises(BadFile, match=r"Write: conversation\.tools\.t\.enable\.state = true$"):
-        overrides.switched("", "t", on=True)
+        overrides.switched("", {"t": True})
     monkeypatch.setattr("tomlkit.dumps", lambda document: document["missing"])
     with pytest.raises(BadFile, match=r"Write: conversation\.tools\.t\.enable\.state = false$"):
-        overrides.switched("", "t", on=False)
+        overrides.switched("", {"t": False})
+
+
+def test_several_are_switched_in_one_text_and_comments_stay():
+    found = overrides.switched(
+        "# mine\n[conversation.tools.a]\nrun = 'ask' # why\n", {"a": False, "b": True}
+    )
+    assert (enable(found, "a"), enable(found, "b")) == ({"state": False}, {"state": True})
+    assert "# mine" in found
+    assert "# why" in found

@@ -65,6 +65,7 @@ def test_the_framing_of_jps_form_is_empty(data):
     [
         "[]",
         "[ ]",
+        "[\n  ]",
         " [\t]\r\n",
         "[1,2,3]",
         "[1]",
@@ -74,6 +75,9 @@ def test_the_framing_of_jps_form_is_empty(data):
         "[\n  1 ,\n  2 ,\n  3\n]\n",
         "[\n   1,\n  2\n]\n",
         "[1, 2,3,\n4]",
+        "[\n        [1,\n  2],3,4]\n",
+        "[\n  [\n],[\n]]\n",
+        "[\n     [\n],\n  [\n]\n]\n",
         "\ufeff[1]",
         "\ufeff" + JPS,
         "[NaN,\t1 ,2]\n",
@@ -94,6 +98,21 @@ def test_a_gap_that_nearly_is_the_one_of_jp_comes_back(at, gap):
     data = ("[\n  " + "".join(text + end for text, end in ends)).encode()
     assert wire.split_framed(data)[1] != ""
     identical(data)
+
+
+@given(
+    st.lists(st.sampled_from(["1", "[]", "[\n]", "[1,\n  2]", "[\n  1\n]\n"]), min_size=1),
+    st.data(),
+)
+@settings(deadline=None, max_examples=300)
+def test_elements_that_hold_gaps_of_jp_deceive_nobody(texts, data):
+    gaps = st.sampled_from([",\n  ", ",", ",\n     ", ",\n        ", "\n,"])
+    ends = [data.draw(gaps) for _ in texts[1:]] + [data.draw(st.sampled_from(["\n]\n", "]\n"]))]
+    head = data.draw(st.sampled_from(["[\n  ", "[\n    ", "[\n         "]))
+    whole = head + "".join(text.strip() + end for text, end in zip(texts, ends, strict=True))
+    identical(whole.encode())
+    usual = {head, *ends} <= {"[\n  ", ",\n  ", "\n]\n"}
+    assert (wire.split_framed(whole.encode())[1] == "") is usual
 
 
 def test_a_regular_framing_is_short_and_carries_more_elements():

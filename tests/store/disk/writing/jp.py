@@ -55,6 +55,8 @@ def steps(path: Path) -> None:
                 os.close(descriptor)
             case "unlink":
                 path.unlink(missing_ok=True)
+            case unknown:
+                sys.exit(f"no such step: {unknown}")
         print(said, flush=True)
 
 

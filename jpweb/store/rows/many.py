@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import datetime
 from typing import Any
 
@@ -24,14 +23,10 @@ def upsert(
     _write(f"{_insert(table, columns)} {conflict}", rows)
 
 
-def moment(value: datetime | None) -> Any:
-    """Return an instant as this database takes it."""
-    return connection.ops.adapt_datetimefield_value(value)
-
-
-def document(value: Any) -> str | None:
-    """Return a JSON value as this database takes it; None is no value."""
-    return None if value is None else json.dumps(value)
+def moments() -> Callable[[datetime | None], Any]:
+    """Return what makes of an instant what this database takes."""
+    adapt: Callable[[datetime | None], Any] = connection.ops.adapt_datetimefield_value
+    return adapt
 
 
 def _insert(table: str, columns: Sequence[str]) -> str:
