@@ -165,13 +165,27 @@ PROVIDER, _, MODEL = env.str("JPWEB_MODEL", default="scripted/script").partition
 # Seconds between the pieces that the scripted provider sends.
 SCRIPT_PACE = number("JPWEB_SCRIPT_PACE", 0.03)
 
+# Who talks to models and MCP servers repeats in its log what passes: conversations, answers to
+# secret questions, keys. Nothing of it is logged at any level; jpweb says itself what went wrong.
+# "client" and "server" are what the MCP library calls two of its loggers.
+MUTE = (
+    *("mcp", "client", "server", "httpx", "httpx2", "httpcore", "httpcore2"),
+    *("anthropic", "openai", "google", "google_genai", "pydantic_ai", "genai-prices", "urllib3"),
+)
 LOGGING = {
     "version": 1,
     "disable_existing_loggers": False,
     "formatters": {"line": {"format": "{asctime} {levelname} {name}: {message}", "style": "{"}},
-    "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": "line"}},
-    # It reports every attempt to connect; the error that ends them says enough.
+    "handlers": {
+        "stderr": {"class": "logging.StreamHandler", "formatter": "line"},
+        "nowhere": {"class": "logging.NullHandler"},
+    },
     "loggers": {
+        **{
+            name: {"handlers": ["nowhere"], "propagate": False, "level": "CRITICAL"}
+            for name in MUTE
+        },
+        # It reports every attempt to connect; the error that ends them says enough.
         "psycopg.pool": {"level": "ERROR"},
         # A refusal is an answer; with its traceback it would look like a fault.
         "django.request": {"level": "ERROR"},

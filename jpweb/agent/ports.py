@@ -71,13 +71,15 @@ class ProviderRequest:
     """What one cycle sends.
 
     ``tool_choice`` is ``auto``, ``none``, ``required`` or a tool's name. With a ``schema`` (JSON
-    schema of an object) the reply is one Data event.
+    schema of an object) the reply is one Data event. ``most_bytes`` is how long the reply may be
+    in all, thoughts included; 0 sets no limit.
     """
 
     parts: ThreadParts
     tools: tuple[ToolConfig, ...]
     tool_choice: str = "auto"
     schema: Mapping[str, Any] | None = None
+    most_bytes: int = 0
 
 
 class Provider(Protocol):

@@ -71,16 +71,20 @@ class Thing:
         """What has changed; nothing where it stands as it was."""
         if self.given is None or self.standing is not Standing.CHANGED:
             return []
-        shown = plain.text(self.wanted.shown)
-        return trusting.difference(self.given.shown, shown, self.hidden_change)
+        before, now = self.given.fingerprint, self.wanted.fingerprint
+        hidden = trusting.unseen(before) != trusting.unseen(now)
+        return trusting.difference(self.given.shown, self._shown, hidden)
 
     @property
-    def hidden_change(self) -> bool:
-        """Whether something that is not shown is another than when it was trusted."""
-        before = self.given
-        return before is not None and trusting.unseen(before.fingerprint) != trusting.unseen(
-            self.wanted.fingerprint
+    def gates_changed(self) -> bool:
+        """Whether ``difference`` tells of gates."""
+        return self.given is not None and (
+            trusting.gates_of(self.given.shown) != trusting.gates_of(self._shown)
         )
+
+    @property
+    def _shown(self) -> str:
+        return plain.text(self.wanted.shown)
 
 
 @dataclass(frozen=True, slots=True)

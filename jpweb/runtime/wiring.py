@@ -18,13 +18,13 @@ from jpweb.agent.calls.inquire import LlmInquiryBackend
 from jpweb.agent.config import UNSET_MODEL, Builtin, Local, Mcp, ModelConfig, ProviderConfig
 from jpweb.agent.errors import BadConfiguration, FailureKind, ProviderFailed, ToolUnavailable
 from jpweb.agent.outcome import Failed
-from jpweb.agent.providers import DEFAULTS, PROVIDERS
+from jpweb.agent.providers import DEFAULTS, PROVIDERS, key_variables
 from jpweb.agent.providers.scripted import Scripted
 from jpweb.agent.setup import Setup
 from jpweb.agent.tools import BUILTINS
 from jpweb.agent.tools.demo_vault import DemoVault
 from jpweb.agent.tools.describe_tools import DescribeTools
-from jpweb.agent.tools.local import LocalTool, Place, shown, sweep
+from jpweb.agent.tools.local import LocalTool, Place, environment, shown, sweep
 from jpweb.agent.tools.mcp import connected
 from jpweb.runtime import configuration
 from jpweb.runtime.crossing import in_store
@@ -56,7 +56,10 @@ async def equipped(conversation: Conversation) -> AsyncIterator[Equipment]:
     workspace = await in_store(_workspace, conversation)
     now = await in_store(configuration.current, workspace)
     chosen = _model(now)
-    place = Place(Path(workspace.root), workspace.jp_id, f"jp-c{conversation.jp_id}")
+    keys = key_variables(now.configuration.providers.values())
+    place = Place(
+        Path(workspace.root), workspace.jp_id, f"jp-c{conversation.jp_id}", environment(keys)
+    )
     async with connected(_servers(now), place.root) as connections:
         setup = _setup(now, chosen, place, connections)
         provider = open_model(now, chosen)

@@ -8,11 +8,11 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from jpweb.agent.config import InquiryConfig, ModelConfig, QuestionConfig, ToolConfig
-from jpweb.agent.errors import PASSING, InquiryFailed, ProviderFailed
+from jpweb.agent.errors import PASSING, FailureKind, InquiryFailed, ProviderFailed
 from jpweb.agent.outcome import Question
 from jpweb.agent.ports import CallTool, Data, Delta, Finished, OpenModel, ProviderRequest
 from jpweb.agent.scribe import now
@@ -34,6 +34,8 @@ RETRIES = 3
 #: Bytes that a reply may have where nothing is configured.
 MOST_BYTES = 1024 * 1024
 _LONGEST_PAUSE = 30.0
+#: How often the copy is halved for a model that it is too long for.
+_HALVINGS = 2
 
 
 class NoBackend:
@@ -76,26 +78,45 @@ class LlmInquiryBackend:
         system = self.system if settings.system_prompt is None else (settings.system_prompt,)
         schema = inquiry_schema(question.answer_type)
         copy = _asking(elements, call, question, schema)
-        request = ProviderRequest(
-            Thread(system, copy).into_parts(), self.tools, tool_choice="none", schema=schema
-        )
         limit = MOST_BYTES if settings.max_response_bytes is None else settings.max_response_bytes
-        reply = await self._patiently(settings.model or self.model, request, limit)
+        request = ProviderRequest(
+            Thread(system, copy).into_parts(),
+            self.tools,
+            tool_choice="none",
+            schema=schema,
+            most_bytes=limit,
+        )
+        try:
+            reply = await self._fitting(settings.model or self.model, request)
+        except ProviderFailed as failure:
+            raise InquiryFailed(str(failure)) from failure
         return _answer(reply, question)
 
-    async def _patiently(self, model: ModelConfig, request: ProviderRequest, limit: int) -> Any:
+    async def _fitting(self, model: ModelConfig, request: ProviderRequest) -> Any:
+        """Send the request; where it is too long for the model, again without its older half."""
+        for _ in range(_HALVINGS):
+            try:
+                return await self._patiently(model, request)
+            except ProviderFailed as failure:
+                later = _later_half(request.parts.events)
+                if failure.kind is not FailureKind.CONTEXT_LENGTH or not later:
+                    raise
+            request = replace(request, parts=replace(request.parts, events=later))
+        return await self._patiently(model, request)
+
+    async def _patiently(self, model: ModelConfig, request: ProviderRequest) -> Any:
         """Send the request, again after failures that may pass."""
         for tried in range(RETRIES + 1):
             try:
-                return await self._once(model, request, limit)
+                return await self._once(model, request)
             except ProviderFailed as failure:
                 if failure.kind not in PASSING or tried == RETRIES:
-                    raise InquiryFailed(str(failure)) from failure
+                    raise
                 advised = failure.retry_after
             await self.pause(min(2.0**tried if advised is None else advised, _LONGEST_PAUSE))
         raise AssertionError  # pragma: no cover  the last try returns or raises
 
-    async def _once(self, model: ModelConfig, request: ProviderRequest, limit: int) -> Any:
+    async def _once(self, model: ModelConfig, request: ProviderRequest) -> Any:
         """Return the structured reply. Raises ProviderFailed, InquiryFailed."""
         stream = self.open_model(model).stream(request)
         size = 0
@@ -114,8 +135,8 @@ class LlmInquiryBackend:
                         return _only(found)
                     case _:
                         pass
-                if 0 < limit < size:
-                    raise InquiryFailed(f"the reply is larger than {limit} bytes")
+                if 0 < request.most_bytes < size:
+                    raise InquiryFailed(f"the reply is larger than {request.most_bytes} bytes")
         finally:
             if isinstance(stream, AsyncGenerator):
                 await stream.aclose()
@@ -155,6 +176,27 @@ def _asking(
     in_turn = well_formed((*elements, wire.write(ConversationEvent(stamp, paused))))
     added = (ConversationEvent(stamp, kind) for kind in (TurnStart(), asked))
     return (*in_turn, *(wire.write(event) for event in added))
+
+
+def _later_half(events: Sequence[ConversationEvent]) -> tuple[ConversationEvent, ...]:
+    """Return the events without the older half of what was asked, and of what followed from it.
+
+    They are cut before a request, where no call is open: the call that asks and its question stay.
+    Empty where nothing can be left out.
+    """
+    starts: list[int] = []
+    calls: set[str] = set()
+    for position, event in enumerate(events[:-1]):  # the last one asks
+        match event.kind:
+            case ToolCallRequest(id=id_):
+                calls.add(id_)
+            case ToolCallResponse(id=id_):
+                calls.discard(id_)
+            case ChatRequest() if not calls:
+                starts.append(position)
+            case _:
+                pass
+    return tuple(events[starts[len(starts) // 2] :]) if len(starts) > 1 else ()
 
 
 def _prompt(call: ToolCallRequest, question: Question) -> str:

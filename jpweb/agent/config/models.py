@@ -6,6 +6,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
+from jpweb.agent.config.parameters import parameters as checked
 from jpweb.agent.config.tables import Table, one_of
 from jpweb.agent.config.values import InquiryConfig, McpServer, ModelConfig, ProviderConfig
 from jpweb.agent.errors import BadConfiguration
@@ -14,6 +15,8 @@ Aliases = Mapping[str, ModelConfig]
 
 NAME_LENGTH = 100
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*", re.ASCII)
+#: What jpweb itself is set up with: its secrets, and where its data is.
+_OURS = re.compile(r"(JPWEB|DJANGO)_.*|DATABASE_URL|REDIS_URL", re.ASCII | re.IGNORECASE)
 _HEADER = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+", re.ASCII)
 _SHA256 = re.compile(r"[0-9A-Fa-f]{64}", re.ASCII)
 _TRANSPORTS = ("stdio", "http")
@@ -30,7 +33,7 @@ def aliases(root: Table) -> dict[str, ModelConfig]:
 
 def model(table: Table, known: Aliases, inherited: ModelConfig | None) -> ModelConfig | None:
     """Return a model; parameters alone are those of the inherited one. None says nothing."""
-    parameters = table.mapping("parameters")
+    parameters = checked(table)
     found = _id(table, "id", known) if table.get("id") is not None else None
     table.close()
     if found is not None:
@@ -108,6 +111,7 @@ def _provider(table: Table) -> ProviderConfig:
     variable = table.text("api_key_env")
     if variable is not None and not _VARIABLE.fullmatch(variable):
         raise table.refuse("api_key_env", "the name of an environment variable")
+    _not_ours(table, "api_key_env", variable or "")
     made = ProviderConfig(url, variable, table.text("app_name"), table.texts("beta_headers") or ())
     table.close(*_PROVIDER_UNUSED)
     return made
@@ -127,11 +131,22 @@ def _server(name: str, table: Table) -> McpServer:
         raise table.refuse("arguments", "a list of strings without NUL")
     if not all(_VARIABLE.fullmatch(each) for each in variables):
         raise table.refuse("variables", "a list of names of environment variables")
+    _not_ours(table, "variables", *variables)
     checksum, headers = _checksum(table), _headers(table)
     table.close()
     if kind == "http":
         return McpServer(name, url=url, headers=headers)
     return McpServer(name, command, arguments, variables, checksum)
+
+
+def _not_ours(table: Table, key: str, *names: str) -> None:
+    """Refuse names of variables that hold jpweb's own secrets; no configuration may have them."""
+    for name in names:
+        if _OURS.fullmatch(name):
+            raise BadConfiguration(
+                f"{table.place(key)} names {name}, which is jpweb's own. It must name a variable "
+                "other than JPWEB_*, DJANGO_*, DATABASE_URL and REDIS_URL."
+            )
 
 
 def _url(table: Table, key: str) -> str | None:

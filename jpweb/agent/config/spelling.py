@@ -31,6 +31,18 @@ def shown(value: Any) -> str:
     return capped(visible(json.dumps(value, ensure_ascii=False)))
 
 
+def masked(url: str) -> str:
+    """Return an address without what may be a key in it: who signs in, query, fragment."""
+    scheme, mark, rest = url.partition("://")
+    place = re.split(r"[?#]", rest, maxsplit=1)
+    host, slash, path = place[0].partition("/")
+    _, at, name = host.rpartition("@")
+    query = rest[len(place[0]) :][:1]
+    return "".join(
+        (scheme, mark, "…@" if at else "", name, slash, path, f"{query}…" if query else "")
+    )
+
+
 def capped(text: str) -> str:
     """Return the text, cut where it is long."""
     return text if len(text) <= _LENGTH else text[: _LENGTH - 1] + "…"

@@ -13,6 +13,10 @@ from jpweb.agent.errors import BadConfiguration
 
 E = TypeVar("E", bound=StrEnum)
 
+#: Keys whose values may be secrets, or hold some where they are written wrongly.
+_SECRETS = frozenset({"answer", "api_key_env", "arguments", "headers", "options", "variables"})
+_ADDRESSES = frozenset({"base_url", "url"})
+
 
 @dataclass
 class Table:
@@ -110,10 +114,10 @@ class Table:
         """Return what to raise: where, what stands there, what may."""
         if self.values.get(key) is None:
             said = "is missing"
-        elif hidden:
+        elif hidden or key in _SECRETS:
             said = "has a value that is not allowed"
         else:
-            said = f"is {spelling.shown(self.values[key])}"
+            said = _said(key, self.values[key])
         return BadConfiguration(f"{self.place(key)} {said}. It must be {allowed}.")
 
     def close(self, *unused: str) -> None:
@@ -121,6 +125,19 @@ class Table:
         for key in self.values:
             if key not in self.known and key not in unused:
                 self.notes.append(f"{self.place(key)} is not known and was ignored.")
+
+
+def _said(key: str, value: Any) -> str:
+    """Return what stands there, unless it may hold a key: everybody may read the message."""
+    if isinstance(value, Mapping):
+        return "is a table"
+    items = value if isinstance(value, list) else [value]
+    if any(isinstance(item, list | Mapping) for item in items):
+        return "is a list of lists or tables"
+    for text in (item for item in items if isinstance(item, str)):
+        if (key in _ADDRESSES or "://" in text) and not {"@", "?", "#"}.isdisjoint(text):
+            return "has a value that is not allowed"
+    return f"is {spelling.shown(value)}"
 
 
 def one_of(*words: str) -> str:

@@ -9,16 +9,19 @@ from __future__ import annotations
 import difflib
 import hashlib
 import json
-from collections.abc import Iterator, Mapping
-from dataclasses import asdict, dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
 from enum import StrEnum
 from typing import Any, Literal
 
-from jpweb.agent.config.spelling import visible
+from jpweb.agent.config import gates
+from jpweb.agent.config.spelling import masked, visible
 from jpweb.agent.config.values import (
+    Builtin,
     Command,
     Configuration,
     Local,
+    Mcp,
     McpServer,
     ProviderConfig,
     ToolConfig,
@@ -34,14 +37,34 @@ class WantedKind(StrEnum):
     PROVIDER = "provider"
 
 
+#: Stands between what runs and its gates: no line of either is empty.
+_APART = "\n\n"
+
+
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """One thing to trust. ``shown`` is what a person reads; the ``fingerprint`` covers it all."""
+    """One thing to trust: what ``runs``, and the ``gates`` of each tool that it brings.
+
+    Nothing runs where that is jpweb's own, and only the gates of a built-in are to be trusted.
+    The ``fingerprint`` covers it all, and what is not shown besides.
+    """
 
     kind: WantedKind
     name: str
-    shown: str
+    runs: str
     fingerprint: str
+    gates: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+
+    @property
+    def shown(self) -> str:
+        """What a person reads, as it is kept for the next difference."""
+        several = self.kind is WantedKind.SERVER
+        lines = (
+            f"tool {visible(tool)}, {line}" if several else line
+            for tool, lines in self.gates.items()
+            for line in lines
+        )
+        return self.runs + _APART + "\n".join(lines)
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,20 +88,57 @@ KNOWN: Mapping[str, tuple[str, str]] = {
 }
 
 
-def wanted(configuration: Configuration) -> list[Wanted]:
-    """Return everything that needs trust, in the order of the configuration."""
+#: So much of a fingerprint is of everything; the rest is of what is not shown.
+_WHOLE = 48
+
+
+def wanted(
+    configuration: Configuration,
+    files: Configuration | None = None,
+    builtins: Sequence[ToolConfig] = (),
+) -> list[Wanted]:
+    """Return everything that needs trust, in the order of the configuration.
+
+    ``files`` is the configuration whose gates count: that without what an owner's own overrides
+    say of them. Built-ins are among them where their gates are opened.
+    """
+    said = configuration.tools if files is None else files.tools
+    own = {tool.name: tool for tool in builtins}
     found: list[Wanted] = []
-    for tool in configuration.tools.values():
-        found.extend(_of_tool(tool))
-    found.extend(_server(server) for server in configuration.servers.values())
+    for name, tool in configuration.tools.items():
+        found.extend(_of_tool(tool, said.get(name, tool), own.get(name)))
+    gated = [said.get(name, tool) for name, tool in configuration.tools.items()]
+    found.extend(_server(server, gated) for server in configuration.servers.values())
     for name, provider in configuration.providers.items():
         if not _usual(name, provider):
             found.append(_provider(name, provider))
     return found
 
 
-def difference(before: str, now: str) -> list[Line]:
-    """Return what has changed, line by line."""
+def unseen(fingerprint: str) -> str:
+    """Return the part of a fingerprint that is of what is not shown."""
+    return fingerprint[_WHOLE:]
+
+
+def gates_of(shown: str) -> str:
+    """Return the part of what was shown that is of gates."""
+    return shown.partition(_APART)[2]
+
+
+def difference(before: str, now: str, hidden: bool = False) -> list[Line]:
+    """Return what has changed, line by line; ``hidden`` where that is more than is shown.
+
+    Gates are in it where they have changed.
+    """
+    lines = _difference(before.partition(_APART)[0], now.partition(_APART)[0])
+    if gates_of(before) != gates_of(now):
+        lines += _difference(gates_of(before), gates_of(now))
+    if hidden:
+        lines.append(Line("added", "(something that is not shown has changed)"))
+    return lines
+
+
+def _difference(before: str, now: str) -> list[Line]:
     old, new = before.splitlines(), now.splitlines()
     lines: list[Line] = []
     for tag, a, b, c, d in difflib.SequenceMatcher(None, old, new, autojunk=False).get_opcodes():
@@ -90,7 +150,7 @@ def difference(before: str, now: str) -> list[Line]:
     return lines
 
 
-def _of_tool(tool: ToolConfig) -> Iterator[Wanted]:
+def _of_tool(tool: ToolConfig, gated: ToolConfig, own: ToolConfig | None) -> Iterator[Wanted]:
     # What a command is handed decides what it does, as much as its arguments do.
     handed = {"options": tool.options, "access": tool.access}
     lines = tuple(
@@ -100,7 +160,9 @@ def _of_tool(tool: ToolConfig) -> Iterator[Wanted]:
         told = () if tool.source.tool == tool.name else (("told its name is", tool.source.tool),)
         content = {"command": asdict(tool.source.command), "tool": tool.source.tool, **handed}
         shown = (*_command(tool.source.command), *told, *lines)
-        yield _wanted(WantedKind.TOOL, tool.name, shown, content)
+        yield _wanted(WantedKind.TOOL, tool.name, shown, content, [gated])
+    elif isinstance(tool.source, Builtin) and own is not None and gates.opened(gated, own):
+        yield _wanted(WantedKind.TOOL, tool.name, (), {}, [gated])
     if tool.formatter is not None:
         content = {"command": asdict(tool.formatter), **handed}
         shown = (*_command(tool.formatter), *lines)
@@ -116,18 +178,17 @@ def _arguments(arguments: tuple[str, ...]) -> list[tuple[str, str]]:
     return [(f"argument {number}", each) for number, each in enumerate(arguments, 1)]
 
 
-def _server(server: McpServer) -> Wanted:
-    lines = [("address", server.url)] if server.url is not None else []
+def _server(server: McpServer, tools: Sequence[ToolConfig]) -> Wanted:
+    lines = [("address", masked(server.url))] if server.url is not None else []
     lines += [("program", server.command)] if server.command is not None else []
     lines += _arguments(server.arguments)
     lines += [("gets environment variable", name) for name in server.variables]
     lines += [("SHA-256 of the program", server.checksum)] if server.checksum else []
-    # A header may be a key: its value is not shown, and still a change of it is seen.
-    lines += [
-        (f"header {visible(name)}", f"(not shown, {_digest(value)[:12]})")
-        for name, value in server.headers.items()
-    ]
-    return _wanted(WantedKind.SERVER, server.name, tuple(lines), asdict(server))
+    # A header may be a key: neither its value nor a hash of it, which could be tried out.
+    lines += [(f"header {visible(name)}", "(set, not shown)") for name in server.headers]
+    content, secret = asdict(server), {"url": server.url, "headers": dict(server.headers)}
+    brought = [t for t in tools if isinstance(t.source, Mcp) and t.source.server == server.name]
+    return _wanted(WantedKind.SERVER, server.name, lines, content, brought, secret)
 
 
 def _usual(name: str, provider: ProviderConfig) -> bool:
@@ -140,19 +201,46 @@ def _usual(name: str, provider: ProviderConfig) -> bool:
 def _provider(name: str, provider: ProviderConfig) -> Wanted:
     usual = KNOWN.get(name, ("", ""))
     lines = (
-        ("requests and key go to", provider.base_url or usual[0] or "its usual address"),
+        ("requests and key go to", masked(provider.base_url or usual[0]) or "its usual address"),
         ("key from environment variable", provider.api_key_env or usual[1] or "none"),
     )
     content = {"base_url": provider.base_url, "api_key_env": provider.api_key_env}
-    return _wanted(WantedKind.PROVIDER, name, lines, content)
+    return _wanted(WantedKind.PROVIDER, name, lines, content, secret={"url": provider.base_url})
 
 
 def _wanted(
-    kind: WantedKind, name: str, lines: tuple[tuple[str, str], ...], content: Mapping[str, Any]
+    kind: WantedKind,
+    name: str,
+    lines: Iterable[tuple[str, str]],
+    content: Mapping[str, Any],
+    tools: Sequence[ToolConfig] = (),
+    secret: Mapping[str, Any] | None = None,
 ) -> Wanted:
-    shown = "\n".join(f"{label}: {_bounded(visible(text))}" for label, text in lines)
     whole = {"kind": kind.value, "name": name, "content": content}
-    return Wanted(kind, name, shown, _digest(json.dumps(whole, sort_keys=True)))
+    whole["tools"] = {tool.name: [_own_name(tool), gates.state(tool)] for tool in tools}
+    unseen = [secret, {tool.name: gates.hidden(tool) for tool in tools}]
+    return Wanted(
+        kind,
+        name,
+        _spelled(lines),
+        _digest(whole)[:_WHOLE] + _digest(unseen)[_WHOLE:],
+        {tool.name: _gates(tool) for tool in tools},
+    )
+
+
+def _gates(tool: ToolConfig) -> tuple[str, ...]:
+    there = _own_name(tool)
+    named = () if there in (None, tool.name) else (("its name there", there or ""),)
+    return tuple(_spelled([line]) for line in (*named, *gates.lines(tool)))
+
+
+def _own_name(tool: ToolConfig) -> str | None:
+    """Return what a server knows the tool by."""
+    return tool.source.tool if isinstance(tool.source, Mcp) else None
+
+
+def _spelled(lines: Iterable[tuple[str, str]]) -> str:
+    return "\n".join(f"{label}: {_bounded(visible(text))}" for label, text in lines)
 
 
 def _bounded(text: str) -> str:
@@ -160,5 +248,6 @@ def _bounded(text: str) -> str:
     return text if text and text == text.strip() and text[0] != '"' else f'"{text}"'
 
 
-def _digest(text: str) -> str:
+def _digest(content: Any) -> str:
+    text = json.dumps(content, sort_keys=True)
     return hashlib.sha256(text.encode(errors="surrogatepass")).hexdigest()

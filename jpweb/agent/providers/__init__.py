@@ -6,10 +6,10 @@ from collections.abc import Mapping
 
 from jpweb.agent.config import ModelConfig, ProviderConfig
 from jpweb.agent.ports import Provider
-from jpweb.agent.providers.library.opening import DEFAULTS, Maker, hosted
+from jpweb.agent.providers.library.opening import DEFAULTS, Maker, hosted, key_variables
 from jpweb.agent.providers.scripted import Scripted
 
-__all__ = ["DEFAULTS", "PROVIDERS", "Maker"]
+__all__ = ["DEFAULTS", "PROVIDERS", "Maker", "key_variables"]
 
 
 def _scripted(_model: ModelConfig, _provider: ProviderConfig, _key: str | None) -> Provider:

@@ -38,7 +38,7 @@ class OpenRouter(Vendor):
         """Cache the prompt where the vendor behind does so on request; how to reason."""
         settings["cache"] = True
         if reasoning.tokens is not None or reasoning.exclude:
-            said = settings.pop("thinking")
+            said = settings.pop("thinking", None)
             settings["openrouter_reasoning"] = {"enabled": True, "exclude": reasoning.exclude} | (
                 {"max_tokens": reasoning.tokens}
                 if reasoning.tokens is not None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, ClassVar
 
 from jpweb.agent.config import AllowToggle, Enable, QuestionConfig, ToolConfig
@@ -68,19 +68,25 @@ def described(tool: ToolConfig) -> str:
     return "\n\n".join(part.strip() for part in parts if part and part.strip())
 
 
-def _parameters(schema: Mapping[str, Any], head: str = "") -> Iterator[str]:
-    """Yield a paragraph for each parameter, those of nested objects included."""
-    required: Sequence[str] = schema.get("required", ())
-    for name, part in schema.get("properties", {}).items():
-        lines = [f"#### `{head}{name}`", _facts(part, required=name in required)]
-        yield "\n\n".join([*lines, *([part["description"]] if part.get("description") else [])])
-        yield from _parameters(part, f"{head}{name}.")
-        yield from _parameters(part.get("items") or {}, f"{head}{name}[].")
+def _parameters(schema: object, head: str = "") -> Iterator[str]:
+    """Yield a paragraph for each parameter, those of nested objects included.
+
+    Schemas of MCP servers come from outside: what is not as it should be is left out.
+    """
+    table = _table(schema)
+    required = table.get("required")
+    names = required if isinstance(required, list | tuple) else ()
+    for name, part in _table(table.get("properties")).items():
+        told, description = _table(part), _table(part).get("description")
+        lines = [f"#### `{head}{name}`", _facts(told, required=name in names)]
+        yield "\n\n".join([*lines, *([description] if isinstance(description, str) else [])])
+        yield from _parameters(told, f"{head}{name}.")
+        yield from _parameters(told.get("items"), f"{head}{name}[].")
 
 
 def _facts(schema: Mapping[str, Any], *, required: bool) -> str:
     facts = [_kind(schema), "required" if required else "optional"]
-    if "enum" in schema:
+    if isinstance(schema.get("enum"), list | tuple):
         facts.append(f"one of {', '.join(_json(value) for value in schema['enum'])}")
     if "default" in schema:
         facts.append(f"default {_json(schema['default'])}")
@@ -88,10 +94,21 @@ def _facts(schema: Mapping[str, Any], *, required: bool) -> str:
 
 
 def _kind(schema: Mapping[str, Any]) -> str:
-    kind = schema.get("type", "any")
-    if kind == "array" and schema.get("items"):
-        return f"array of {_kind(schema['items'])}"
-    return kind if isinstance(kind, str) else " or ".join(kind)
+    kind, items = schema.get("type"), _table(schema.get("items"))
+    if kind == "array" and items:
+        return f"array of {_kind(items)}"
+    match kind:
+        case str():
+            return kind
+        case [*kinds]:
+            return " or ".join(map(str, kinds))
+        case _:
+            return "any"
+
+
+def _table(value: object) -> Mapping[str, Any]:
+    """Return an object of the schema; of ``true``, ``false`` and the like an empty one."""
+    return value if isinstance(value, Mapping) else {}
 
 
 def _json(value: Any) -> str:

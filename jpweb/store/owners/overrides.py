@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Mapping
 from typing import Any
 
 import tomlkit
@@ -48,33 +49,41 @@ def keep(workspace: Workspace, text: str, seen: str) -> None:
     workspace.overrides = text
 
 
-def switched(text: str, tool: str, on: bool) -> str:
-    """Return the overrides with a tool switched on or off; all else stays. Raises BadFile.
+def switched(text: str, tools: Mapping[str, bool]) -> str:
+    """Return the overrides with tools switched on or off; all else stays. Raises BadFile.
 
-    Only ``enable.state`` is said. Who may switch the tool is for the files to say, unless the
+    Only ``enable.state`` is said. Who may switch a tool is for the files to say, unless the
     overrides say it themselves.
     """
-    wanted = _switched(parse(text), tool, on)
+    wanted = parse(text)
+    for tool, on in tools.items():
+        _switched(wanted, tool, on)
     try:
         document = tomlkit.parse(text)
-        table: Any = document
-        for key in ("conversation", "tools", tool):
-            if key not in table:
-                table[key] = _table(inside=table, leads_on=key != tool)
-            table = table[key]
-        enable = table.get("enable")
-        if hasattr(enable, "keys"):
-            enable["state"] = on
-        else:
-            inline = tomlkit.inline_table()
-            inline.update(wanted["conversation"]["tools"][tool]["enable"])
-            table["enable"] = inline
+        for tool, on in tools.items():
+            _switch(document, wanted, tool, on)
         edited = tomlkit.dumps(document)
     except (TOMLKitError, TypeError, AttributeError, LookupError, ValueError) as error:
-        raise BadFile(_by_hand(tool, on)) from error
+        raise BadFile(_by_hand(tools)) from error
     if parse(edited) != wanted:
-        raise BadFile(_by_hand(tool, on))
+        raise BadFile(_by_hand(tools))
     return edited
+
+
+def _switch(document: Any, wanted: Mapping[str, Any], tool: str, on: bool) -> None:
+    """Edit the document for one tool; its new state is as ``wanted``."""
+    table = document
+    for key in ("conversation", "tools", tool):
+        if key not in table:
+            table[key] = _table(inside=table, leads_on=key != tool)
+        table = table[key]
+    enable = table.get("enable")
+    if hasattr(enable, "keys"):
+        enable["state"] = on
+    else:
+        inline = tomlkit.inline_table()
+        inline.update(wanted["conversation"]["tools"][tool]["enable"])
+        table["enable"] = inline
 
 
 def _table(inside: Any, *, leads_on: bool) -> Any:
@@ -84,8 +93,8 @@ def _table(inside: Any, *, leads_on: bool) -> Any:
     return tomlkit.table(is_super_table=leads_on)
 
 
-def _switched(values: dict[str, Any], tool: str, on: bool) -> dict[str, Any]:
-    """Return the values as they should be afterwards: what the edited text is held against."""
+def _switched(values: dict[str, Any], tool: str, on: bool) -> None:
+    """Change the values to what they should be: what the edited text is held against."""
     table = values
     for key in ("conversation", "tools", tool):
         table = table.setdefault(key, {})
@@ -95,10 +104,10 @@ def _switched(values: dict[str, Any], tool: str, on: bool) -> dict[str, Any]:
     if enable == "explicit":  # the one word whose switch says who may switch
         enable = {"allow_toggle": "if_named"}
     table["enable"] = {**(enable if isinstance(enable, dict) else {}), "state": on}
-    return values
 
 
-def _by_hand(tool: str, on: bool) -> str:
-    word = "true" if on else "false"
-    line = f"conversation.tools.{tool}.enable.state = {word}"
-    return f"The {NAME} are too tangled to be edited here. Write: {line}"
+def _by_hand(tools: Mapping[str, bool]) -> str:
+    lines = [
+        f"conversation.tools.{tool}.enable.state = {str(on).lower()}" for tool, on in tools.items()
+    ]
+    return f"The {NAME} are too tangled to be edited here. Write: {', '.join(lines)}"

@@ -63,8 +63,8 @@ def switch(request: Request, workspace: Workspace) -> HttpResponse:
     try:
         if name is None:
             left = configuration.switch_all(workspace, on)
-            stay = f" Left as they are, not being switched with all: {_names(left)}."
-            messages.success(request, f"Every tool is now {state}.{stay if left else ''}")
+            stay = f" Left as they are, by name only or locked: {_names(left)}." if left else ""
+            messages.success(request, f"All tools are now switched {state}.{stay}")
         else:
             configuration.switch_tool(workspace, name, on)
             messages.success(request, f"{visible(name)} is now switched {state}.")
@@ -115,6 +115,8 @@ class _Group:
     def gates(self) -> list[tuple[str, tuple[str, ...]]]:
         """What the tools may do, those together of which the same is said."""
         tools: dict[tuple[str, ...], list[str]] = {}
+        if self.first.standing is Standing.CHANGED and self.first.gates_changed:
+            return []  # the difference tells them
         for thing in self.things:
             for name, lines in thing.wanted.gates.items():
                 tools.setdefault(lines, []).append(name)
@@ -161,9 +163,8 @@ def _groups(things: Iterable[Thing], *standings: Standing) -> list[_Group]:
     groups: dict[tuple[str, ...], list[Thing]] = {}
     for thing in things:
         if thing.standing in standings:
-            key = (thing.wanted.kind.value, thing.standing.value, thing.wanted.runs)
-            if thing.given and thing.standing is Standing.CHANGED:
-                key = (*key, thing.wanted.shown, thing.given.shown, str(thing.hidden_change))
+            change = [f"{line.change} {line.text}" for line in thing.difference]
+            key = (thing.wanted.kind.value, thing.standing.value, thing.wanted.runs, *change)
             groups.setdefault(key, []).append(thing)
     return [_Group(each) for each in groups.values()]
 

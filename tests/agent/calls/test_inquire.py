@@ -22,51 +22,18 @@ from jpweb.stream.events import (
     ToolCallResponse,
     TurnStart,
 )
-from tests.agent.doubles import CONFIRM, QueueProvider, asks, never, others, until
+from tests.agent.calls.inquiring.bench import (
+    CALL,
+    COLOURS,
+    INTERRUPTED,
+    MAIN,
+    STREAM,
+    Bench,
+    failure,
+    reply,
+)
+from tests.agent.doubles import CONFIRM, asks, never, others, until
 from tests.builders import answered, asked, called, returned, stream
-
-MAIN = ModelConfig("vendor", "main")
-CALL = called("c1", "fs_modify_file")
-STREAM = stream(TurnStart(), ChatRequest("Go."), CALL, asked("c1.confirm.1"))
-INTERRUPTED = "Tool call was interrupted."
-COLOURS = Select((Option("red", "like roses"), Option("blue"), Option(3)))
-
-
-def reply(answer) -> Any:
-    return (Data({"answer": answer}), Finished())
-
-
-class Bench:
-    """A backend whose models play the replies, and whose pauses are noted."""
-
-    def __init__(self, *replies, **more) -> None:
-        self.provider = QueueProvider(replies)
-        self.opened: list[ModelConfig] = []
-        self.pauses: list[float] = []
-        self.backend = LlmInquiryBackend(
-            self.open, MAIN, **{"system": ("Be brief.",), "pause": self.pause, **more}
-        )
-
-    def open(self, model) -> Any:
-        self.opened.append(model)
-        return self.provider
-
-    async def pause(self, seconds) -> None:
-        self.pauses.append(seconds)
-
-    async def inquire(self, question=CONFIRM, elements=STREAM, **overrides) -> Any:
-        config = QuestionConfig(inquiry=InquiryConfig(**overrides))
-        return await self.backend.inquire(elements, CALL, question, config)
-
-    @property
-    def sent(self) -> Any:
-        [request] = self.provider.requests
-        return request
-
-
-def failure(kind=FailureKind.RATE_LIMIT, after=None) -> ProviderFailed:
-    return ProviderFailed("Too many requests.", kind, after)
-
 
 # what is sent
 
@@ -294,6 +261,18 @@ async def test_text_counts_in_bytes_and_ends_the_reply_at_the_limit():
 async def test_half_a_surrogate_pair_in_a_reply_is_counted_and_breaks_nothing():
     bench = Bench((Delta("reasoning", "\ud800"), *reply("\ud800")))
     assert await bench.inquire(Question("q", "?", Text())) == "\ud800"
+
+
+@pytest.mark.parametrize(("own", "most"), [(None, MOST_BYTES), (3, 3), (0, 0)])
+async def test_the_provider_is_told_the_limit(own, most):
+    bench = Bench(reply(answer=True))
+    if own == 3:
+        bench = Bench([failure(FailureKind.TRUNCATED)])
+        with pytest.raises(InquiryFailed):
+            await bench.inquire(max_response_bytes=own)
+    else:
+        await bench.inquire(max_response_bytes=own)
+    assert bench.sent.most_bytes == most
 
 
 # failures of the provider

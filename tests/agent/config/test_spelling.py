@@ -44,3 +44,20 @@ def test_values_are_cut_where_they_are_long():
     assert spelling.shown("x" * 500) == '"' + "x" * 79 + '…"'
     assert len(spelling.shown(["x" * 500])) == 80
     assert spelling.shown({"a": [1, None, "é"]}) == '{"a": [1, null, "é"]}'
+
+
+@pytest.mark.parametrize(
+    ("address", "shown"),
+    [
+        ("https://x.example", "https://x.example"),
+        ("http://x:1/a/@b", "http://x:1/a/@b"),
+        ("https://me:s3cret@x/mcp", "https://…@x/mcp"),
+        ("https://me:s3c@ret@x/mcp", "https://…@x/mcp"),
+        ("https://x/mcp?key=s3cret", "https://x/mcp?…"),
+        ("https://x?key=s3cret#a", "https://x?…"),
+        ("https://x/#s3cret?", "https://x/#…"),
+        ("", ""),
+    ],
+)
+def test_an_address_is_shown_without_what_may_be_a_key(address: str, shown: str):
+    assert spelling.masked(address) == shown

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from jpweb.agent.config.trust import Line, Wanted, difference, wanted
+from jpweb.agent.config.trust import Line, Wanted, difference, unseen, wanted
 from tests.agent.config.making import LOCAL, reading
 
 
@@ -29,7 +29,7 @@ def test_built_in_tools_need_no_trust():
 
 
 def test_a_command_is_shown_with_each_argument_on_its_own_line():
-    assert local("command = \"just serve {{context}} 'a b'\"").shown == (
+    assert local("command = \"just serve {{context}} 'a b'\"").runs == (
         "program: just\nargument 1: serve\nargument 2: {{context}}\nargument 3: a b"
     )
 
@@ -37,7 +37,7 @@ def test_a_command_is_shown_with_each_argument_on_its_own_line():
 def test_what_would_mislead_the_eye_is_spelled_out():
     shown = local(
         r'command = {program = "sh", args = ["a\nb", "\u202eevil", " x ", "", "\"q"], shell = true}'
-    ).shown
+    ).runs
     assert shown.splitlines() == [
         "program: sh",
         r"argument 1: a\nb",
@@ -76,16 +76,20 @@ def test_what_a_command_is_told_its_name_is_counts():
     assert found.fingerprint != local(PLAIN).fingerprint
 
 
-def test_what_does_not_run_asks_for_no_new_trust():
+def test_what_neither_runs_nor_lets_anything_through_asks_for_no_new_trust():
     before = local(PLAIN)
-    assert before == local(f'{PLAIN}\ndescription = "x"\nrun = "unattended"\nenable = false')
+    assert before == local(f'{PLAIN}\ndescription = "x"\nenable = false')
+    label = '[conversation.tools.t.questions.q]\nprompt_label = "x"'
+    assert before == local(f"{PLAIN}\n{label}")
+    same = 'run = "ask"\nresult = "unattended"\ndetached = "wait"'
+    assert before == local(f"{PLAIN}\n{same}")
     assert before.shown == local('command = "p a"').shown
     assert before.fingerprint == local('command = "p a"').fingerprint
 
 
 def test_the_formatter_of_any_tool_needs_trust_of_its_own():
     found = things(f'[conversation.tools.t]\n{LOCAL}style.parameters = "fmt {{{{tool}}}}"')
-    assert found["formatter", "t"].shown == "program: fmt\nargument 1: {{tool}}"
+    assert found["formatter", "t"].runs == "program: fmt\nargument 1: {{tool}}"
     assert ("tool", "t") in found
     assert ("formatter", "ask_user") in things(
         '[conversation.tools.ask_user]\nstyle.parameters = {program = "x", args = []}'
@@ -97,7 +101,7 @@ SUM = f'checksum = {{algorithm = "sha256", value = "{"ab" * 32}"}}'
 
 
 def test_a_server_is_shown_as_it_would_run():
-    assert server(STDIO + SUM).shown == (
+    assert server(STDIO + SUM).runs == (
         "program: srv\nargument 1: a\ngets environment variable: TOKEN\n"
         f"SHA-256 of the program: {'ab' * 32}"
     )
@@ -120,13 +124,30 @@ def test_whatever_changes_of_a_server_is_seen(changed: str):
     assert before.shown != after.shown
 
 
-def test_the_value_of_a_header_is_not_shown_and_its_change_is_seen():
-    web = 'url = "https://x"\nheaders = {Authorization = "Bearer one"}'
-    before, after = server(web), server(web.replace("one", "two"))
-    assert "Bearer" not in before.shown
-    assert before.shown.startswith("address: https://x\nheader Authorization: (not shown, ")
-    assert before.shown != after.shown
+WEB = 'url = "https://me:s3cret@x/mcp?key=s3cret"\nheaders = {Authorization = "Bearer s3cret"}'
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        WEB.replace("Bearer s3cret", "Bearer other"),
+        WEB.replace("?key=s3cret", "?key=other"),
+        WEB.replace("me:s3cret@", "me:other@"),
+    ],
+)
+def test_what_may_be_a_key_is_not_shown_nor_a_hash_of_it_and_its_change_is_told(changed: str):
+    before, after = server(WEB), server(changed)
+    assert before.runs == "address: https://…@x/mcp?…\nheader Authorization: (set, not shown)"
+    assert before.shown == after.shown
     assert before.fingerprint != after.fingerprint
+    assert unseen(before.fingerprint) != unseen(after.fingerprint)
+    other = server(WEB.replace("@x/", "@evil/"))
+    assert other.shown != before.shown
+
+
+def test_what_is_shown_alone_changes_nothing_of_what_is_not():
+    before, after = server(STDIO), server(STDIO.replace("srv", "other"))
+    assert unseen(before.fingerprint) == unseen(after.fingerprint)
 
 
 @pytest.mark.parametrize(
@@ -152,10 +173,11 @@ def test_a_provider_as_it_is_by_itself_needs_no_trust(usual: str):
         ('anthropic]\napi_key_env = "AWS_SECRET"', ("https://api.anthropic.com", "AWS_SECRET")),
         ('own]\nbase_url = "https://x"', ("https://x", "none")),
         ('own]\napi_key_env = "K"', ("its usual address", "K")),
+        ('own]\nbase_url = "https://u:p@x/y?k=1#f"', ("https://…@x/y?…", "none")),
     ],
 )
 def test_a_key_goes_nowhere_else_on_a_files_word(entry: str, shown: tuple[str, str]):
-    assert only(f"[providers.llm.{entry}").shown == (
+    assert only(f"[providers.llm.{entry}").runs == (
         f"requests and key go to: {shown[0]}\nkey from environment variable: {shown[1]}"
     )
 
@@ -175,3 +197,12 @@ def test_a_difference_names_the_lines_that_went_and_came():
         Line("added", "d"),
     ]
     assert difference("a", "a") == [Line("same", "a")]
+    assert difference("a\n\nb", "x\n\nb") == [Line("removed", "a"), Line("added", "x")]
+    assert difference("a\n\nb", "a\n\nb\nc") == [
+        Line("same", "a"),
+        Line("same", "b"),
+        Line("added", "c"),
+    ]
+    assert difference("a", "a", hidden=True)[1:] == [
+        Line("added", "(something that is not shown has changed)")
+    ]

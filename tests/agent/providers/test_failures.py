@@ -4,10 +4,20 @@ from typing import Any
 
 import pytest
 
+from jpweb.agent.config import ModelConfig
 from jpweb.agent.errors import FailureKind
 from jpweb.agent.ports import CallTool, Delta
-from jpweb.agent.providers.library.opening import TITLES
-from tests.agent.providers.conversing import KEY, MODELS, TOOL, fails, joined, opened, request
+from jpweb.agent.providers.library.opening import TITLES, Link
+from tests.agent.providers.conversing import (
+    KEY,
+    MODELS,
+    SCHEMA,
+    TOOL,
+    fails,
+    joined,
+    opened,
+    request,
+)
 from tests.machine.ports import free_port
 from tests.machine.vendors import Call, Failure, Reply, Say, Standin, Think, vendor
 
@@ -267,3 +277,77 @@ async def test_a_server_that_wants_a_key_after_all():
         failed, _ = await fails(opened(standin, key=None))
     assert failed.kind is FailureKind.WRONG_KEY
     assert "settings" in str(failed)
+
+
+@pytest.mark.parametrize(
+    ("name", "model", "says"),
+    [
+        ("openrouter", "claude", "must be prefixed"),
+        ("google", "gemini/x?y", "invalid model"),
+    ],
+)
+async def test_a_model_that_cannot_be_asked_for_is_a_bad_request(name: str, model: str, says: str):
+    with vendor(name) as standin:
+        failed, _ = await fails(opened(standin, model=model))
+        assert standin.requests == []
+    assert failed.kind is FailureKind.BAD_REQUEST
+    assert model in str(failed)
+    assert says in str(failed)
+
+
+@pytest.mark.parametrize("name", NAMES)
+async def test_an_address_that_cannot_be_read_is_a_bad_request(name: str):
+    failed, _ = await fails(opened(Standin(name, "http://[::1", [])))
+    assert failed.kind is FailureKind.BAD_REQUEST
+
+
+@pytest.mark.parametrize("name", NAMES)
+async def test_what_an_address_holds_besides_a_place_is_not_shown(name: str):
+    place = f"127.0.0.1:{free_port()}"
+    failed, _ = await fails(opened(Standin(name, f"http://me:CANARY@{place}/v1?k=CANARY", [])))
+    assert failed.kind is FailureKind.UNAVAILABLE
+    assert f"http://{place}/v1 cannot be reached" in str(failed)
+    assert "CANARY" not in str(failed)
+
+
+@pytest.mark.parametrize("name", NAMES)
+async def test_a_sentence_holds_no_half_of_a_character(name: str):
+    body = wrapped(name, "bad \ud800 char", "invalid_request_error")
+    with vendor(name, [Failure(400, body)]) as standin:
+        failed, _ = await fails(opened(standin))
+    assert "bad \N{REPLACEMENT CHARACTER} char" in str(failed)
+
+
+@pytest.mark.parametrize("name", NAMES)
+async def test_a_key_that_a_vendor_repeats_in_another_form_is_not_shown(name: str):
+    key = "sk-can/ry+key=1"
+    body = wrapped(name, "No key sk-can%2Fry%2Bkey%3D1.", "authentication_error", 401)
+    with vendor(name, [Failure(401, body)]) as standin:
+        failed, _ = await fails(opened(standin, key=key))
+    assert "No key [redacted]." in str(failed)
+
+
+@pytest.mark.parametrize("name", NAMES)
+async def test_a_structured_reply_ends_where_it_gets_longer_than_it_may(name: str):
+    pieces = Say('{"answer": true}' + " " * 100_000), Call("reply", {"answer": "x" * 100_000})
+    for piece in pieces:
+        with vendor(name, [Reply(piece, end="hang")]) as standin:
+            asked = request(tools=(), schema=SCHEMA, most_bytes=1000)
+            failed, before = await fails(opened(standin), asked)
+        assert failed.kind is FailureKind.TRUNCATED
+        assert str(failed) == f"The reply of {TITLES[name]} is larger than 1000 bytes."
+        assert before == []
+
+
+def test_what_the_library_checks_is_told_without_the_value():
+    from pydantic import TypeAdapter, ValidationError  # noqa: PLC0415  slow to load
+
+    from jpweb.agent.providers.library.failures import failure  # noqa: PLC0415  the same
+
+    link = Link("Google", ModelConfig("google", "gemini"), "https://example.org")
+    with pytest.raises(ValidationError) as caught:
+        TypeAdapter(dict[str, int]).validate_python({"max": "CANARY"})
+    failed = failure(caught.value, link)
+    assert failed.kind is FailureKind.BAD_REQUEST
+    assert "It says: max: Input should be a valid integer" in str(failed)
+    assert "CANARY" not in str(failed)

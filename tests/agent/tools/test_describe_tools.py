@@ -90,3 +90,25 @@ def test_it_cannot_be_switched_off():
     tool = DescribeTools([])
     assert default_config(tool).enable.allow_toggle is AllowToggle.NEVER
     assert tool.inquiry_source("describe_tools") == InquirySource.tool("describe_tools")
+
+
+@pytest.mark.parametrize(
+    ("schema", "told"),
+    [
+        ({"properties": None}, None),
+        ({"properties": []}, None),
+        ({"properties": {"a": True}}, "any; optional"),
+        ({"properties": {"a": {}}, "required": None}, "any; optional"),
+        ({"properties": {"a": {"type": "array", "items": True}}}, "array; optional"),
+        (
+            {"properties": {"a": {"type": "array", "items": [{"type": "string"}]}}},
+            "array; optional",
+        ),
+        ({"properties": {"a": {"properties": None, "description": 7}}}, "any; optional"),
+        ({"properties": {"a": {"type": 7, "enum": "x"}}, "required": ("a",)}, "any; required"),
+    ],
+)
+async def test_an_odd_schema_is_described_as_far_as_it_goes(schema, told):
+    outcome = await DescribeTools([ToolConfig("odd", "D.", schema)]).execute({"tools": ["odd"]}, {})
+    parameters = f"\n\n### Parameters\n\n#### `a`\n\n{told}" if told else ""
+    assert outcome == Success(f"## odd\n\nD.{parameters}")

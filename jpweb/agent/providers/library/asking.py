@@ -18,13 +18,13 @@ from pydantic_ai.output import OutputObjectDefinition
 from pydantic_ai.settings import ModelSettings
 from pydantic_ai.tools import ToolDefinition
 
-from jpweb.agent.errors import FailureKind
+from jpweb.agent.errors import FailureKind, ProviderFailed
 from jpweb.agent.ports import Finished, ProviderEvent, ProviderRequest
 from jpweb.agent.providers.library import parameters
 from jpweb.agent.providers.library.failures import ERRORS, failed, failure
 from jpweb.agent.providers.library.messages import messages
 from jpweb.agent.providers.library.opening import Link
-from jpweb.agent.providers.library.receiving import OUTPUT, Reception
+from jpweb.agent.providers.library.receiving import OUTPUT, Reception, TooLong
 from jpweb.agent.providers.library.vendor import Vendor
 
 #: A model may think for minutes before it says a word; connecting takes no such time.
@@ -39,14 +39,16 @@ async def converse(
 
     Raises ProviderFailed.
     """
-    http, model = await asyncio.to_thread(_opened, vendor, link)
+    reception = Reception(vendor, request.schema is not None, request.most_bytes)
+    http = await asyncio.to_thread(_http)
     async with http:
-        reception = Reception(vendor, structured=request.schema is not None)
         try:
+            settings = _settings(vendor, link, request)
+            model = await asyncio.to_thread(vendor.open, link, http)
             async with model_request_stream(
                 model,
                 messages(request.parts, vendor),
-                model_settings=_settings(vendor, link, request),
+                model_settings=settings,
                 model_request_parameters=_wanted(request, model),
             ) as stream:
                 async for piece in stream:
@@ -54,14 +56,16 @@ async def converse(
                         yield event
                 for event in _ended(reception, stream, link):
                     yield event
+        except TooLong as error:
+            problem = f"The reply of {link.title} is {error}."
+            raise ProviderFailed(problem, FailureKind.TRUNCATED) from None
         except ERRORS as error:
             raise failure(error, link) from None
 
 
-def _opened(vendor: Vendor, link: Link) -> tuple[httpx2.AsyncClient, Model[Any]]:
-    """Open a model; reading the machine's certificates blocks, so this runs in a thread."""
-    http = create_async_httpx2_client(timeout=TIMEOUT)
-    return http, vendor.open(link, http)
+def _http() -> httpx2.AsyncClient:
+    """Open connections; reading the machine's certificates blocks, so this runs in a thread."""
+    return create_async_httpx2_client(timeout=TIMEOUT)
 
 
 def _settings(vendor: Vendor, link: Link, request: ProviderRequest) -> ModelSettings:

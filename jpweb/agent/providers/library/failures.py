@@ -2,17 +2,28 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from typing import Any, TypeAlias
 
 import httpx2
+from pydantic import ValidationError
 from pydantic_ai import exceptions as library
 
 from jpweb.agent.errors import FailureKind, ProviderFailed
+from jpweb.agent.outcome import SecretAnswer, without
+from jpweb.agent.providers.library.characters import whole
 from jpweb.agent.providers.library.opening import Link
 
-#: Every error that a request may end with.
-ERRORS = (library.AgentRunError, library.UserError, httpx2.HTTPError, httpx2.InvalidURL)
+#: Every error that a request may end with. The libraries raise a ValueError for what they cannot
+#: send (the name of a model, characters) and for a reply that they cannot read.
+ERRORS = (
+    library.AgentRunError,
+    library.UserError,
+    httpx2.HTTPError,
+    httpx2.InvalidURL,
+    ValueError,
+)
 _LONGEST = 500
 _Kinds: TypeAlias = tuple[tuple[type[Exception], FailureKind], ...]
 #: The first that fits counts.
@@ -30,6 +41,8 @@ _KINDS: _Kinds = (
     (library.UserError, FailureKind.BAD_REQUEST),
     (httpx2.InvalidURL, FailureKind.BAD_REQUEST),
     (httpx2.UnsupportedProtocol, FailureKind.BAD_REQUEST),
+    (json.JSONDecodeError, FailureKind.BROKEN_OFF),
+    (ValueError, FailureKind.BAD_REQUEST),
 )
 _STATUS = {408: FailureKind.UNAVAILABLE, 413: FailureKind.CONTEXT_LENGTH}
 #: What the library does not tell apart, by the vendor's own words, within any error.
@@ -67,15 +80,28 @@ def failed(
     sentence = _SENTENCES[kind].format(
         title=link.title,
         model=link.model.name,
-        url=link.base_url,
+        url=_shown(link.base_url),
         key=link.key_env or "the server's settings",
     )
-    said = " ".join(detail.split())
-    if link.key:
-        said = said.replace(link.key, "…")  # some vendors repeat the key that they refuse
+    # some vendors repeat the key that they refuse
+    said = " ".join(without(_kept(link), whole(detail)).split())
     if len(said) > _LONGEST:
         said = f"{said[:_LONGEST]}…"
     return ProviderFailed(f"{sentence} It says: {said}" if said else sentence, kind, retry_after)
+
+
+def _shown(url: str) -> str:
+    """Return the address without what may be a key."""
+    scheme, slashes, rest = url.rpartition("://")
+    host, slash, path = rest.partition("?")[0].partition("/")
+    return f"{scheme}{slashes}{host.rpartition('@')[2]}{slash}{path}"
+
+
+def _kept(link: Link) -> list[SecretAnswer]:
+    """Return what no sentence may hold: the key, and what the address has besides a place."""
+    _, _, rest = link.base_url.partition("://")
+    parts = (link.key or "", rest.partition("?")[2], rest.partition("?")[0].rpartition("@")[0])
+    return [SecretAnswer(part) for part in parts]
 
 
 def _kind(error: Exception) -> FailureKind:
@@ -106,6 +132,9 @@ def _flagged(body: object) -> bool:
 
 
 def _detail(error: Exception) -> str:
+    if isinstance(error, ValidationError):
+        first = error.errors(include_url=False, include_context=False, include_input=False)[0]
+        return f"{'.'.join(map(str, first['loc']))}: {first['msg']}"
     if not isinstance(error, library.ModelHTTPError):
         return str(getattr(error, "message", error))
     return _message(error.body)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Mapping
+import re
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 from contextlib import aclosing
 from dataclasses import dataclass, field
 from importlib import import_module
@@ -12,6 +13,10 @@ from typing import TypeAlias
 from jpweb.agent.config import ModelConfig, ProviderConfig
 from jpweb.agent.errors import FailureKind, ProviderFailed
 from jpweb.agent.ports import Provider, ProviderEvent, ProviderRequest
+
+_SETTINGS = "the server's settings"
+#: What a header may hold, outer spaces left out.
+_SENDABLE = re.compile(r"[\x21-\x7e](?:[\x20-\x7e]*[\x21-\x7e])?")
 
 #: Opens a model: which, how its vendor is reached, and the key. Raises ProviderFailed.
 Maker: TypeAlias = Callable[[ModelConfig, ProviderConfig, str | None], Provider]
@@ -64,6 +69,12 @@ class Hosted:
                 yield event
 
 
+def key_variables(configured: Iterable[ProviderConfig] = ()) -> frozenset[str]:
+    """Return the names of the variables that keys of providers are in."""
+    names = (config.api_key_env for config in (*DEFAULTS.values(), *configured))
+    return frozenset(name for name in names if name)
+
+
 def hosted(name: str) -> Maker:
     """Return the maker of a vendor's models."""
 
@@ -74,20 +85,45 @@ def hosted(name: str) -> Maker:
 
 
 def _link(name: str, model: ModelConfig, provider: ProviderConfig, api_key: str | None) -> Link:
-    """Fill in what is not configured. Raises ProviderFailed without a model or a needed key."""
+    """Fill in what is not configured.
+
+    Raises ProviderFailed without a model or a needed key, and for what cannot be sent.
+    """
     known, title = DEFAULTS[name], TITLES[name]
     if not model.name:
         raise ProviderFailed(f"No model of {title} is chosen: name one.", FailureKind.BAD_REQUEST)
     key_env = provider.api_key_env or known.api_key_env
-    if key_env and not api_key:
-        problem = f"There is no key for {title}: set {key_env} and start the server again."
-        raise ProviderFailed(problem, FailureKind.WRONG_KEY)
-    return Link(
+    link = Link(
         title,
         model,
         (provider.base_url or known.base_url or "").rstrip("/"),
-        api_key,
+        (api_key or "").strip() or None,
         key_env,
         provider.app_name or known.app_name,
         provider.beta_headers,
     )
+    if key_env and not link.key:
+        problem = f"There is no key for {title}: set {key_env} and start the server again."
+        raise ProviderFailed(problem, FailureKind.WRONG_KEY)
+    _check(name, link)
+    return link
+
+
+def _check(name: str, link: Link) -> None:
+    """Raise ProviderFailed where a header would be none, or the address is none."""
+    if link.key and not _SENDABLE.fullmatch(link.key):
+        raise ProviderFailed(
+            f"The key for {link.title} holds characters that cannot be sent: check "
+            f"{link.key_env or _SETTINGS} and start the server again.",
+            FailureKind.WRONG_KEY,
+        )
+    for field_, values in (
+        ("app_name", (link.app_name,)),
+        ("beta_headers", link.beta_headers),
+    ):
+        if not all(_SENDABLE.fullmatch(value) for value in values if value):
+            raise ProviderFailed(
+                f"providers.llm.{name}.{field_} holds characters that cannot be sent: use "
+                "printable ASCII, without spaces around it.",
+                FailureKind.BAD_REQUEST,
+            )

@@ -2,19 +2,37 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 from jpweb.agent.errors import FailureKind, ProviderFailed
 
-_NAMES = {
-    "max_tokens": "max_tokens",
-    "temperature": "temperature",
-    "top_p": "top_p",
-    "top_k": "top_k",
-    "stop_words": "stop_sequences",
-    "other": "extra_body",
+
+def _is_count(value: object) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and value > 0
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def _are_texts(value: object) -> bool:
+    return isinstance(value, list | tuple) and all(isinstance(text, str) for text in value)
+
+
+def _is_table(value: object) -> bool:
+    return isinstance(value, Mapping)
+
+
+#: Of each parameter the library's name, what it must be, and how that is said.
+_NAMES: Mapping[str, tuple[str, Callable[[object], bool], str]] = {
+    "max_tokens": ("max_tokens", _is_count, "a number of tokens"),
+    "temperature": ("temperature", _is_number, "a number"),
+    "top_p": ("top_p", _is_number, "a number"),
+    "top_k": ("top_k", _is_count, "a whole number above 0"),
+    "stop_words": ("stop_sequences", _are_texts, "a list of texts"),
+    "other": ("extra_body", _is_table, "a table"),
 }
 #: How hard to think: a level, the vendor's own choice (True), not at all (False), unsaid (None).
 Effort: TypeAlias = bool | str | None
@@ -54,18 +72,30 @@ def reasoning(parameters: Mapping[str, Any]) -> Reasoning:
     value = parameters.get("reasoning")
     if not isinstance(value, Mapping):
         return Reasoning(_effort(value))
-    effort, exclude = value.get("effort", "auto"), bool(value.get("exclude"))
-    if isinstance(effort, int) and not isinstance(effort, bool):
+    effort, exclude = value.get("effort"), bool(value.get("exclude"))
+    if effort is None:
+        effort = "auto"
+    if isinstance(effort, int) and _is_count(effort):
         return Reasoning(True, effort, exclude)
     return Reasoning(_effort(effort), None, exclude)
 
 
 def settings(parameters: Mapping[str, Any], wanted: Reasoning) -> dict[str, Any]:
-    """Return the settings that vendors have in common. Only a turn repeats a request."""
+    """Return the settings that vendors have in common. Only a turn repeats a request.
+
+    Raises ProviderFailed for a value that is not of its parameter's kind.
+    """
     known: dict[str, Any] = {"max_retries": 0}
-    for ours, theirs in _NAMES.items():
-        if parameters.get(ours) not in (None, [], {}):
-            known[theirs] = parameters[ours]
+    for ours, (theirs, fits, kind) in _NAMES.items():
+        value = parameters.get(ours)
+        if value in (None, [], {}):
+            continue
+        if not fits(value):
+            raise ProviderFailed(
+                f"model.parameters.{ours} says {str(value)[:40]!r}: make it {kind}.",
+                FailureKind.BAD_REQUEST,
+            )
+        known[theirs] = value
     if wanted.effort is not None:
         known["thinking"] = wanted.effort
     return known

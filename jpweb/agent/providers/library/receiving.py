@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Generator, Iterator
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any, Literal, TypeAlias
 
 from pydantic_ai.messages import (
     ModelResponsePart,
@@ -21,33 +21,49 @@ from pydantic_ai.messages import (
 )
 
 from jpweb.agent.ports import Calling, CallTool, Data, Delta, Noted, ProviderEvent
+from jpweb.agent.providers.library.characters import parted, whole, whole_value
 from jpweb.agent.providers.library.vendor import Vendor
 
 #: The tool that a model without structured replies is made to call instead.
 OUTPUT = "reply"
 
 
+_Variant: TypeAlias = Literal["message", "reasoning"]
+
+
+class TooLong(Exception):
+    """The reply is longer than the request allows; the message says than what."""
+
+
 @dataclass(slots=True)
 class _Text:
     """The text that is coming: the parts it is made of."""
 
-    variant: Literal["message", "reasoning"]
+    variant: _Variant
     indexes: list[int]
     id: str | None
 
 
 @dataclass(slots=True)
 class Reception:
-    """One reply as far as it has come. ``structured``: its text is data, kept until it is whole."""
+    """One reply as far as it has come. ``structured``: its text is data, kept until it is whole.
+
+    ``most_bytes`` is how much may come, whatever becomes of it; 0 sets no limit. All text that
+    leaves here is whole: no half of a character.
+    """
 
     vendor: Vendor
     structured: bool = False
+    most_bytes: int = 0
+    _size: int = 0
+    _halves: dict[_Variant, str] = field(default_factory=dict)
     _parts: dict[int, ModelResponsePart] = field(default_factory=dict)
     _text: _Text | None = None
     _calls: list[int] = field(default_factory=list)
 
     def take(self, event: ModelResponseStreamEvent) -> Iterator[ProviderEvent]:
-        """Yield what an event of the stream brings."""
+        """Yield what an event of the stream brings. Raises TooLong."""
+        self._weigh(event)
         match event:
             case PartStartEvent(index=index, part=part):
                 yield from self._begun(index, part)
@@ -65,12 +81,16 @@ class Reception:
 
     def close(self) -> Iterator[ProviderEvent]:
         """Yield what ends the text so far: what the vendor wants back with it."""
+        for variant, half in self._halves.items():
+            if half:
+                yield Delta(variant, whole(half))
+        self._halves.clear()
         text, self._text = self._text, None
         if text is None:
             return
         noted: dict[str, Any] = {}
         for index in text.indexes:
-            noted |= self.vendor.noted(self._parts[index])
+            noted |= whole_value(self.vendor.noted(self._parts[index]))
         if noted:
             yield Noted(text.variant, noted)
 
@@ -100,7 +120,7 @@ class Reception:
                 return None if value is None else Data(value)
         texts = [part.content for part in self._parts.values() if isinstance(part, TextPart)]
         try:
-            return Data(json.loads("".join(texts)))
+            return Data(whole_value(json.loads("".join(texts))))
         except (ValueError, RecursionError):
             return None
 
@@ -122,7 +142,7 @@ class Reception:
                 pass
 
     def _continued(
-        self, variant: Literal["message", "reasoning"], index: int, id_: str | None
+        self, variant: _Variant, index: int, id_: str | None
     ) -> Generator[ProviderEvent, None, bool]:
         """Begin another text, or go on with the present one; returns which."""
         text = self._text
@@ -135,15 +155,39 @@ class Reception:
             self._text = _Text(variant, [index], id_)
         return False
 
-    def _said(self, variant: Literal["message", "reasoning"], text: str) -> Iterator[Delta]:
-        if text and not (self.structured and variant == "message"):
-            yield Delta(variant, text)
+    def _said(self, variant: _Variant, text: str) -> Iterator[Delta]:
+        """Yield a piece of text; half of a character waits for its other half."""
+        if self.structured and variant == "message":
+            return
+        text, self._halves[variant] = parted(self._halves.get(variant, "") + text)
+        if text:
+            yield Delta(variant, whole(text))
+
+    def _weigh(self, event: ModelResponseStreamEvent) -> None:
+        """Add what an event brings to the size of the reply."""
+        match event:
+            case PartStartEvent(part=TextPart(content=said) | ThinkingPart(content=said)):
+                pass
+            case PartStartEvent(part=ToolCallPart(args=said)):
+                pass
+            case PartDeltaEvent(delta=TextPartDelta(content_delta=said)):
+                pass
+            case PartDeltaEvent(delta=ThinkingPartDelta(content_delta=said)):
+                pass
+            case PartDeltaEvent(delta=ToolCallPartDelta(args_delta=said)):
+                pass
+            case _:
+                return
+        text = said if isinstance(said, str) else json.dumps(said or "", ensure_ascii=False)
+        self._size += len(text.encode("utf-8", "surrogatepass"))
+        if 0 < self.most_bytes < self._size:
+            raise TooLong(f"larger than {self.most_bytes} bytes")
 
     def _calling(self, index: int) -> Iterator[Calling]:
         part = self._parts[index]
         if isinstance(part, ToolCallPart) and part.tool_name != OUTPUT:
             shown = part.args if isinstance(part.args, str) else json.dumps(part.args or {})
-            yield Calling(part.tool_name, shown)
+            yield Calling(whole(part.tool_name), whole(shown))
 
     def _early(self) -> Iterator[ProviderEvent]:
         """Yield the calls that are whole beyond doubt, now that another part has begun.
@@ -164,15 +208,16 @@ class Reception:
     def _whole(self, part: ToolCallPart) -> Iterator[CallTool]:
         given = arguments(part)
         if given is not None and part.tool_name != OUTPUT:
-            yield CallTool(part.tool_call_id, part.tool_name, given, self.vendor.noted(part))
+            noted = whole_value(self.vendor.noted(part))
+            yield CallTool(whole(part.tool_call_id), whole(part.tool_name), given, noted)
 
 
 def arguments(part: ToolCallPart) -> dict[str, Any] | None:
     """Return a call's arguments; None where they are no JSON object."""
     if not isinstance(part.args, str):
-        return dict(part.args or {})
+        return dict(whole_value(part.args or {}))
     try:
-        given = json.loads(part.args or "{}")
+        given = whole_value(json.loads(part.args or "{}"))
     except (ValueError, RecursionError):
         return None
     return given if isinstance(given, dict) else None

@@ -20,6 +20,6 @@ from __future__ import annotations
 
 from jpweb.agent.tools.local.private import sweep
 from jpweb.agent.tools.local.process import Limits
-from jpweb.agent.tools.local.tool import LocalTool, Place, shown
+from jpweb.agent.tools.local.tool import LocalTool, Place, environment, shown
 
-__all__ = ["Limits", "LocalTool", "Place", "shown", "sweep"]
+__all__ = ["Limits", "LocalTool", "Place", "environment", "shown", "sweep"]

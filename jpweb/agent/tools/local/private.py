@@ -5,8 +5,9 @@ from __future__ import annotations
 import os
 import shutil
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
+from stat import S_ISDIR
 from tempfile import TemporaryDirectory, gettempdir
 
 #: Kept in memory where the machine offers that: what is written to a disk can be read from it.
@@ -21,12 +22,26 @@ def sweep(memory: Path = _MEMORY) -> int:
     Only those of this user whose process is gone.
     """
     swept = 0
-    for folder in (*memory.glob(f"{_PREFIX}*"), *Path(gettempdir()).glob(f"{_PREFIX}*")):
-        pid = folder.name.removeprefix(_PREFIX).partition("-")[0]
-        if pid.isdecimal() and folder.stat().st_uid == os.getuid() and not _alive(int(pid)):
-            shutil.rmtree(folder, ignore_errors=True)
-            swept += 1
+    for folder in (*_left(memory), *_left(Path(gettempdir()))):
+        # anybody may put something there, and may take it away meanwhile
+        with suppress(OSError):
+            seen = folder.lstat()
+            if S_ISDIR(seen.st_mode) and seen.st_uid == os.getuid() and not _in_use(folder):
+                shutil.rmtree(folder, ignore_errors=True)
+                swept += 1
     return swept
+
+
+def _left(parent: Path) -> list[Path]:
+    with suppress(OSError):
+        return [path for path in parent.iterdir() if path.name.startswith(_PREFIX)]
+    return []
+
+
+def _in_use(folder: Path) -> bool:
+    """Tell whether the process in its name lives; where the name is not ours, it is let be."""
+    pid = folder.name.removeprefix(_PREFIX).partition("-")[0]
+    return not pid.isdecimal() or _alive(int(pid))
 
 
 def _alive(pid: int) -> bool:

@@ -4,27 +4,35 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import Any, Literal
 
 from jpweb.agent.config import Command, Local, ToolConfig
 from jpweb.agent.errors import ToolUnavailable
-from jpweb.agent.outcome import Failed, Outcome, SecretAnswer, Success, without
+from jpweb.agent.outcome import Failed, Outcome, SecretAnswer, Success, after_cut, without
 from jpweb.agent.ports import Ask
 from jpweb.agent.tools.local.private import private_file
 from jpweb.agent.tools.local.process import Cut, Ended, Limits, run
 from jpweb.agent.tools.local.reading import outcome
 from jpweb.agent.tools.local.templates import argv
 
-_OURS = ("JPWEB_", "DJANGO_", "DATABASE_URL")
+_OURS = ("JPWEB_", "DJANGO_", "DATABASE_URL", "REDIS_URL")
 
 
-def environment() -> dict[str, str]:
-    """Return what tools inherit: this process's environment without what is jpweb's own."""
-    return {name: value for name, value in os.environ.items() if not name.startswith(_OURS)}
+def environment(hidden: Iterable[str] = ()) -> dict[str, str]:
+    """Return what tools inherit: this process's environment without what is jpweb's own.
+
+    ``hidden`` names what else is not theirs, the keys of providers above all.
+    """
+    kept = frozenset(hidden)
+    return {
+        name: value
+        for name, value in os.environ.items()
+        if name not in kept and not name.startswith(_OURS)
+    }
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +79,15 @@ class LocalTool:
                     "bytes. Retry only in a way that returns less."
                 )
             case None:
-                return outcome(name, ended, clean)
+                return outcome(name, _whole(ended, self._limits, secrets), clean)
+
+
+def _whole(ended: Ended, limits: Limits, secrets: Sequence[SecretAnswer]) -> Ended:
+    """Return it without the piece of a secret that stderr may begin with, where it was cut."""
+    if len(ended.stderr) < limits.stderr:
+        return ended
+    said = ended.stderr.decode(errors="replace").lstrip("\N{REPLACEMENT CHARACTER}")
+    return replace(ended, stderr=after_cut(secrets, said).encode())
 
 
 async def shown(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager, nullcontext
 from contextvars import ContextVar
@@ -14,7 +15,10 @@ from mcp.client.client import Client
 from mcp.client.session import ClientRequestContext
 from mcp.client.stdio import StdioServerParameters, stdio_client
 from mcp.client.streamable_http import streamable_http_client
+from mcp.shared.exceptions import MCPError
 from mcp_types import (
+    CONNECTION_CLOSED,
+    PARSE_ERROR,
     CallToolResult,
     ElicitRequestFormParams,
     ElicitRequestParams,
@@ -25,12 +29,14 @@ from mcp_types import (
     TextResourceContents,
 )
 from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS
+from pydantic import ValidationError
 
 from jpweb.agent.config import McpServer
 from jpweb.agent.errors import ToolUnavailable
 from jpweb.agent.outcome import Failed, Success
 from jpweb.agent.tools.mcp.elicitation import Elicitation
 from jpweb.agent.tools.mcp.overlay import Listed
+from jpweb.agent.tools.mcp.reasons import first
 
 #: The first protocol that lets a server ask.
 _ASKS_SINCE = "2025-06-18"
@@ -38,6 +44,16 @@ _ASKS_SINCE = "2025-06-18"
 _ROUNDS = 100
 #: A connection is waited for; an answer may take as long as a person takes.
 _PATIENCE = httpx2.Timeout(30.0, read=None)
+_HEADER_NAME = re.compile(r"[-!#$%&'*+.^_`|~0-9A-Za-z]+")
+_HEADER_VALUE = re.compile(r"[\x21-\x7e](?:[\t\x20-\x7e]*[\x21-\x7e])?|")
+#: Errors that the SDK itself makes, out of pieces of what it got.
+_BY_THE_SDK = (CONNECTION_CLOSED, PARSE_ERROR)
+#: What errors of the SDK are to others. A RuntimeError is its own complaint of what a server said.
+_TOLD = (
+    ((httpx2.HTTPError, httpx2.InvalidURL), "its address cannot be reached"),
+    ((MCPError,), "it answered with an error"),
+    ((ValidationError, RuntimeError), "what it answered is not as the protocol wants it"),
+)
 #: Set around a call: where the SDK answers within the call's own task, it is found here.
 _elicitation: ContextVar[Elicitation] = ContextVar("_elicitation")
 
@@ -134,13 +150,45 @@ async def stdio(
 
 @asynccontextmanager
 async def http(url: str, headers: Mapping[str, str]) -> AsyncIterator[Session]:
-    """Be connected to a server that runs elsewhere."""
+    """Be connected to a server that runs elsewhere. Raises ToolUnavailable for odd headers."""
     session = Session()
     async with (
-        httpx2.AsyncClient(headers=dict(headers), timeout=_PATIENCE) as client,
+        httpx2.AsyncClient(headers=_sendable(headers), timeout=_PATIENCE) as client,
         session.over(streamable_http_client(url, http_client=client)),
     ):
         yield session
+
+
+def told(error: BaseException) -> str:
+    """Say what went wrong in words of our own: those of others may repeat a key, or a secret."""
+    match first(error):
+        case ToolUnavailable() as ours:
+            return str(ours)
+        case MCPError(code=code) if code == CONNECTION_CLOSED:
+            return "it ended, or the connection to it was lost"
+        case OSError(strerror=str(why)):
+            return f"it cannot be reached: {why}"
+        case other:
+            sentences = (sentence for kinds, sentence in _TOLD if isinstance(other, kinds))
+            return next(sentences, f"it failed ({type(other).__name__})")
+
+
+def said(error: BaseException) -> str:
+    """Say why a call failed: in the server's words where these are its answer."""
+    match first(error):
+        case MCPError(code=code, message=message) if code not in _BY_THE_SDK and message:
+            return message
+        case _:
+            return told(error)
+
+
+def _sendable(headers: Mapping[str, str]) -> dict[str, str]:
+    """Return the headers without space around them. Raises ToolUnavailable; no value is shown."""
+    made = {name: value.strip() for name, value in headers.items()}
+    for name, value in made.items():
+        if not _HEADER_NAME.fullmatch(name) or not _HEADER_VALUE.fullmatch(value):
+            raise ToolUnavailable(f"its header {name!a} holds characters that cannot be sent")
+    return made
 
 
 def _texts(result: CallToolResult) -> list[str]:

@@ -39,7 +39,7 @@ class Connections:
         """Return what makes the calls. Raises ToolUnavailable."""
         server, listed = self._find(declared)
         name = _source(declared).server
-        return McpTool(server.session, name, listed.name, self._patience)
+        return McpTool(server.session, name, listed.name, self._patience, server.hidden)
 
     def _find(self, declared: ToolConfig) -> tuple[Server, Listed]:
         source = _source(declared)

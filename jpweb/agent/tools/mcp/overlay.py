@@ -42,12 +42,15 @@ def laid_over(listed: Listed, declared: ToolConfig) -> ToolConfig:
 
 
 def _overlaid(theirs: Mapping[str, Any], ours: Mapping[str, Any]) -> dict[str, Any]:
-    """Return their schema with our properties over theirs; ``required`` only grows."""
-    properties = dict(theirs.get("properties", {}))
+    """Return their schema with our properties over theirs; ``required`` only grows.
+
+    Theirs comes from outside: what is not as a schema should be counts as not said.
+    """
+    properties = dict(_table(theirs.get("properties")))
     for name, said in ours.get("properties", {}).items():
         if name in properties:
-            properties[name] = _parameter(properties[name], said)
-    required = dict.fromkeys([*theirs.get("required", ()), *ours.get("required", ())])
+            properties[name] = _parameter(_table(properties[name]), said)
+    required = dict.fromkeys([*_names(theirs.get("required")), *ours.get("required", ())])
     return {
         "additionalProperties": False,
         **theirs,
@@ -60,8 +63,18 @@ def _overlaid(theirs: Mapping[str, Any], ours: Mapping[str, Any]) -> dict[str, A
 def _parameter(theirs: Mapping[str, Any], ours: Mapping[str, Any]) -> dict[str, Any]:
     made = {**theirs, **ours}
     if "description" in ours:
-        made["description"] = _described(ours["description"], theirs.get("description", ""))
+        said = theirs.get("description")
+        made["description"] = _described(ours["description"], said if isinstance(said, str) else "")
     return made
+
+
+def _table(value: object) -> Mapping[str, Any]:
+    """Return an object of the schema; of ``true``, ``false`` and the like an empty one."""
+    return value if isinstance(value, Mapping) else {}
+
+
+def _names(value: object) -> list[str]:
+    return [name for name in value if isinstance(name, str)] if isinstance(value, list) else []
 
 
 def _description(ours: str, theirs: str) -> str:

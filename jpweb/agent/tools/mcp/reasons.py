@@ -1,13 +1,49 @@
-"""What went wrong, in one line, whoever raised it."""
+"""What went wrong, in one line, without what is nobody's to read."""
 
 from __future__ import annotations
 
+import os
+from collections.abc import Iterable
+from urllib.parse import parse_qsl, urlsplit
+
+from jpweb.agent.config import McpServer
+from jpweb.agent.outcome import SecretAnswer, without
+
 _LONGEST = 500
+#: A part of an address's path that is this long is likely to be a key.
+_KEY = 16
 
 
-def reason(error: BaseException) -> str:
-    """Return what an error says; of a group, what its first error says; else its name."""
+def line(text: str, hidden: Iterable[SecretAnswer] = ()) -> str:
+    """Return the text in one line of limited length, freed of what is hidden before it is cut."""
+    hidden = tuple(hidden)
+    # before lines are joined and after: a secret may hold what joining changes, or be broken by it
+    return without(hidden, " ".join(without(hidden, text).split()))[:_LONGEST]
+
+
+def first(error: BaseException) -> BaseException:
+    """Return the error; of a group its first."""
     while isinstance(error, BaseExceptionGroup):
         error = error.exceptions[0]
-    text = " ".join(str(error).split())
-    return text[:_LONGEST] or type(error).__name__
+    return error
+
+
+def kept(server: McpServer) -> tuple[SecretAnswer, ...]:
+    """Return what a server is given that nobody is to read: variables, headers, its address."""
+    values = [os.environ[name] for name in server.variables if name in os.environ]
+    for header in server.headers.values():
+        values += [header.strip(), *header.split()]
+    if server.url is not None:
+        values += _within(server.url)
+    return tuple(SecretAnswer(value) for value in values)
+
+
+def _within(url: str) -> list[str]:
+    try:
+        address = urlsplit(url)
+    except ValueError:
+        return [url]
+    parts = [address.netloc.rpartition("@")[0], address.query, address.fragment]
+    parts += [address.username or "", address.password or ""]
+    parts += [value for _, value in parse_qsl(address.query)]
+    return parts + [part for part in address.path.split("/") if len(part) >= _KEY]

@@ -9,10 +9,10 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
 from jpweb.agent.errors import ToolUnavailable
-from jpweb.agent.outcome import Failed, Outcome, Success, without
+from jpweb.agent.outcome import Failed, Outcome, SecretAnswer, Success, without
 from jpweb.agent.ports import Ask
 from jpweb.agent.tools.mcp.elicitation import Elicitation
-from jpweb.agent.tools.mcp.reasons import reason
+from jpweb.agent.tools.mcp.reasons import line
 
 if TYPE_CHECKING:
     from jpweb.agent.tools.mcp.client import Session
@@ -29,11 +29,19 @@ class Patience:
 class McpTool:
     """Makes one call for each execution. It asks while it runs, and is not run again for it."""
 
-    def __init__(self, session: Session, server: str, tool: str, patience: Patience) -> None:
+    def __init__(
+        self,
+        session: Session,
+        server: str,
+        tool: str,
+        patience: Patience,
+        hidden: tuple[SecretAnswer, ...] = (),
+    ) -> None:
         self._session = session
         self._server = server
         self._tool = tool
         self._patience = patience
+        self._hidden = hidden
 
     async def execute(
         self, arguments: Mapping[str, Any], answers: Mapping[str, Any], ask: Ask
@@ -45,7 +53,7 @@ class McpTool:
             async with self._session.turn(elicitation):
                 outcome = await self._call(arguments, elicitation, clock)
         except ToolUnavailable as error:
-            return self._failed(error)
+            return self._failed(error, elicitation)
         finally:
             elicitation.close()
         match outcome:
@@ -76,10 +84,15 @@ class McpTool:
         if not failure.cancelled():
             failure.result()
         error = call.exception()
-        return self._failed(error) if error is not None else self._capped(call.result())
+        if error is not None:
+            return self._failed(error, elicitation)
+        return self._capped(call.result())
 
-    def _failed(self, error: BaseException) -> Failed:
-        return Failed(f"The call to the MCP server {self._server} failed: {reason(error)}")
+    def _failed(self, error: BaseException, elicitation: Elicitation) -> Failed:
+        from jpweb.agent.tools.mcp.client import said  # noqa: PLC0415  loaded by who connected
+
+        why = line(said(error), (*self._hidden, *elicitation.secrets))
+        return Failed(f"The call to the MCP server {self._server} failed: {why}")
 
     def _capped(self, outcome: Success | Failed) -> Success | Failed:
         text = outcome.content if isinstance(outcome, Success) else outcome.message

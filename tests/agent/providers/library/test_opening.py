@@ -3,12 +3,13 @@ from __future__ import annotations
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from jpweb.agent.config import ModelConfig, ProviderConfig
 from jpweb.agent.errors import FailureKind, ProviderFailed
-from jpweb.agent.providers import DEFAULTS, PROVIDERS
+from jpweb.agent.providers import DEFAULTS, PROVIDERS, key_variables
 from jpweb.agent.providers.library.opening import TITLES
 from tests.agent.providers.conversing import KEY, MODELS, opened, received
 from tests.machine.vendors import Reply, Say, vendor
@@ -46,7 +47,48 @@ def test_without_a_key_nothing_is_asked(name: str, variable: str):
 
 def test_the_variable_that_is_configured_is_named():
     with pytest.raises(ProviderFailed, match="set OUR_KEY"):
-        PROVIDERS["openai"](ModelConfig("openai", "m"), ProviderConfig(api_key_env="OUR_KEY"), "")
+        PROVIDERS["openai"](
+            ModelConfig("openai", "m"), ProviderConfig(api_key_env="OUR_KEY"), " \n"
+        )
+
+
+@pytest.mark.parametrize("name", sorted(MODELS))
+@pytest.mark.parametrize("key", [f"{KEY}\n", f"  {KEY} ", f"\t{KEY}\r\n"])
+async def test_space_around_a_key_is_not_sent(name: str, key: str):
+    with vendor(name, [Reply(Say("Hello"))]) as standin:
+        await received(opened(standin, key=key))
+        sent = [value for value in standin.requests[0].headers.values() if KEY in value]
+    assert sent in ([KEY], [f"Bearer {KEY}"])
+
+
+@pytest.mark.parametrize("name", sorted(MODELS))
+@pytest.mark.parametrize("key", ["sk-CANÄRY", "sk-CANARY\nX: 1", "sk-\0CANARY", "sk-CANARY\x7f"])
+def test_a_key_that_cannot_be_sent_is_a_wrong_one_and_not_shown(name: str, key: str):
+    with pytest.raises(ProviderFailed, match="cannot be sent: check") as caught:
+        PROVIDERS[name](ModelConfig(name, "m"), ProviderConfig(), key)
+    assert caught.value.kind is FailureKind.WRONG_KEY
+    assert "CAN" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("name", "field", "value"),
+    [
+        ("openrouter", "app_name", "Wörk"),
+        ("openrouter", "app_name", "Work\n"),
+        ("anthropic", "beta_headers", ("context-1m", "Wörk")),
+    ],
+)
+def test_a_header_that_cannot_be_sent_is_named(name: str, field: str, value: Any):
+    provider = ProviderConfig(**{field: value})
+    with pytest.raises(ProviderFailed, match=rf"providers\.llm\.{name}\.{field} holds") as caught:
+        PROVIDERS[name](ModelConfig(name, "m"), provider, KEY)
+    assert caught.value.kind is FailureKind.BAD_REQUEST
+
+
+def test_the_variables_of_keys_are_those_of_the_vendors_and_those_configured():
+    own = [ProviderConfig(api_key_env="OUR_KEY"), ProviderConfig()]
+    assert key_variables(own) == key_variables() | {"OUR_KEY"}
+    assert {"ANTHROPIC_API_KEY", "GEMINI_API_KEY"} < key_variables()
 
 
 def test_a_model_without_a_name_is_refused():

@@ -4,7 +4,8 @@ from typing import Any
 
 import pytest
 
-from tests.agent.providers.conversing import MODELS, joined, opened, received, request
+from jpweb.agent.errors import FailureKind
+from tests.agent.providers.conversing import MODELS, fails, joined, opened, received, request
 from tests.machine.vendors import Reply, Say, Think, vendor
 
 EVERY: dict[str, Any] = {
@@ -83,6 +84,12 @@ async def test_without_parameters_the_vendor_decides(name: str):
             "reasoning",
             {"max_tokens": 2048, "enabled": True, "exclude": False},
         ),
+        (
+            "openrouter",
+            {"effort": None, "exclude": True},
+            "reasoning",
+            {"exclude": True, "enabled": True},
+        ),
         ("openrouter", "off", "reasoning", {"effort": "none"}),
         ("anthropic", {"effort": 2048}, "thinking", {"type": "enabled", "budget_tokens": 2048}),
         ("anthropic", "off", "thinking", None),
@@ -115,3 +122,30 @@ async def test_google_is_told_a_level_or_a_budget(reasoning: Any, expected: Any)
 
 async def test_anthropic_is_asked_to_cache_the_prompt():
     assert "cache_control" in str(await sent("anthropic"))
+
+
+@pytest.mark.parametrize("name", sorted(MODELS))
+@pytest.mark.parametrize(
+    ("parameter", "value", "kind"),
+    [
+        ("max_tokens", "x", "a number of tokens"),
+        ("max_tokens", True, "a number of tokens"),
+        ("max_tokens", -1, "a number of tokens"),
+        ("temperature", "hot", "a number"),
+        ("top_p", [1], "a number"),
+        ("top_k", 1.5, "a whole number"),
+        ("stop_words", "END", "a list of texts"),
+        ("stop_words", [1], "a list of texts"),
+        ("other", [1], "a table"),
+        ("other", "x", "a table"),
+    ],
+)
+async def test_a_parameter_of_another_kind_is_named(
+    name: str, parameter: str, value: Any, kind: str
+):
+    with vendor(name) as standin:
+        failed, _ = await fails(opened(standin, {parameter: value}))
+        assert standin.requests == []
+    assert failed.kind is FailureKind.BAD_REQUEST
+    assert f"model.parameters.{parameter} says" in str(failed)
+    assert f"make it {kind}" in str(failed)

@@ -1,11 +1,16 @@
 from __future__ import annotations
 
+import json
+from typing import Any
+
+import pytest
 from pydantic_ai.messages import (
     BinaryContent,
     FilePart,
     PartDeltaEvent,
     PartStartEvent,
     TextPart,
+    TextPartDelta,
     ThinkingPart,
     ThinkingPartDelta,
     ToolCallPart,
@@ -13,7 +18,7 @@ from pydantic_ai.messages import (
 )
 
 from jpweb.agent.ports import Calling, CallTool, Data, Delta, Noted, ProviderEvent
-from jpweb.agent.providers.library.receiving import Reception
+from jpweb.agent.providers.library.receiving import Reception, TooLong
 from jpweb.agent.providers.llamacpp import VENDOR as LLAMACPP
 from jpweb.agent.providers.openai import VENDOR as OPENAI
 
@@ -101,3 +106,112 @@ def test_data_by_a_tool_that_is_no_object_is_none():
     assert list(reception.take(PartStartEvent(index=0, part=part))) == []
     assert list(reception.calls(cut=False)) == []
     assert reception.data() is None
+
+
+HALF, OTHER, FACE, ODD = "\ud83d", "\ude00", "\N{GRINNING FACE}", "\N{REPLACEMENT CHARACTER}"
+
+
+def texts(reception: Reception, *pieces: str, thought: bool = False) -> list[ProviderEvent]:
+    """Begin a part with the first piece, and add the others."""
+    first, *others = pieces
+    part: Any = ThinkingPart(first) if thought else TextPart(first)
+    events = list(reception.take(PartStartEvent(index=0, part=part)))
+    for text in others:
+        delta: Any = ThinkingPartDelta(content_delta=text) if thought else TextPartDelta(text)
+        events += reception.take(PartDeltaEvent(index=0, delta=delta))
+    return events
+
+
+@pytest.mark.parametrize("thought", [True, False])
+def test_a_character_in_two_pieces_is_one(thought: bool):
+    reception = Reception(LLAMACPP)
+    variant: Any = "reasoning" if thought else "message"
+    events = texts(reception, f"a {HALF}", f"{OTHER} b {HALF}", f"{HALF}", thought=thought)
+    events += reception.close()
+    assert events == [Delta(variant, text) for text in ("a ", f"{FACE} b ", ODD, ODD)]
+    assert list(reception.close()) == []
+
+
+def test_a_half_that_ends_a_text_comes_before_what_ends_it():
+    reception = Reception(OPENAI)
+    part = TextPart(f"a{HALF}", id=f"msg_{HALF}")
+    events = [*reception.take(PartStartEvent(index=0, part=part)), *reception.close()]
+    noted = Noted("message", {"openai_item_id": f"msg_{ODD}"})
+    assert events == [Delta("message", "a"), Delta("message", ODD), noted]
+
+
+def test_text_that_comes_after_a_call_has_begun_is_not_lost():
+    reception = Reception(LLAMACPP)
+    texts(reception, "a")
+    list(reception.take(PartStartEvent(index=1, part=ToolCallPart("fs_read", "{}", "call_0"))))
+    later = TextPartDelta(f"b{HALF}")
+    assert list(reception.take(PartDeltaEvent(index=0, delta=later))) == [Delta("message", "b")]
+    assert list(reception.close()) == [Delta("message", ODD)]
+
+
+@pytest.mark.parametrize(
+    ("pieces", "path"),
+    [
+        (('{"path": "\\ud83d', '\\ude00"}'), FACE),
+        (('{"path": "\\ud83d', '"}'), ODD),
+        ((f'{{"path": "{HALF}', f'{OTHER}"}}'), FACE),
+        ((f'{{"path": "{OTHER}', '"}'), ODD),
+    ],
+)
+def test_arguments_hold_whole_characters(pieces: tuple[str, str], path: str):
+    reception = Reception(LLAMACPP)
+    begun(reception, "")
+    shown = [event for piece in pieces for event in more(reception, 0, piece)]
+    for event in shown:
+        assert isinstance(event, Calling)
+        event.arguments.encode()
+    assert list(reception.calls(cut=False)) == [CallTool("call_0", "fs_read", {"path": path})]
+
+
+def test_arguments_that_come_parsed_hold_whole_characters_too():
+    reception = Reception(LLAMACPP)
+    part = ToolCallPart(f"fs{HALF}", {HALF: [f"{HALF}{OTHER}"]}, f"call{HALF}")
+    list(reception.take(PartStartEvent(index=0, part=part)))
+    call = CallTool(f"call{ODD}", f"fs{ODD}", {ODD: [FACE]})
+    assert list(reception.calls(cut=False)) == [call]
+
+
+def test_data_holds_whole_characters():
+    reception = Reception(LLAMACPP, structured=True)
+    assert texts(reception, '{"a": "\\ud83d', '\\ude00", "\\ud83d": 1}') == []
+    assert reception.data() == Data({"a": FACE, ODD: 1})
+
+
+def fed(reception: Reception, kind: str, size: int) -> None:
+    """Let a reply come in pieces of ten bytes, of what yields no event."""
+    started: dict[str, Any] = {
+        "text": TextPart(""),
+        "thought": ThinkingPart(""),
+        "arguments": ToolCallPart("reply", "", "call_0"),
+        "parsed": ToolCallPart("reply", None, "call_0"),
+    }
+    list(reception.take(PartStartEvent(index=0, part=started[kind])))
+    for number in range(size // 10):
+        delta: Any = {
+            "text": TextPartDelta("é" * 5),
+            "thought": ThinkingPartDelta(content_delta="é" * 5),
+            "arguments": ToolCallPartDelta(args_delta="é" * 5),
+            "parsed": ToolCallPartDelta(args_delta={f"{number % 1000:03}": 0}),
+        }[kind]
+        assert kind != "parsed" or len(json.dumps(delta.args_delta)) == 10
+        list(reception.take(PartDeltaEvent(index=0, delta=delta)))
+
+
+@pytest.mark.parametrize("kind", ["text", "thought", "arguments", "parsed"])
+def test_a_reply_is_received_up_to_its_limit_whatever_becomes_of_it(kind: str):
+    room = 2 if kind == "parsed" else 0
+    fed(Reception(LLAMACPP, structured=True, most_bytes=100 + room), kind, 100)
+    fed(Reception(LLAMACPP, structured=True), kind, 1000)
+    with pytest.raises(TooLong, match="larger than 100 bytes"):
+        fed(Reception(LLAMACPP, structured=True, most_bytes=100), kind, 110)
+
+
+def test_a_reply_that_comes_at_once_is_weighed_too():
+    reception = Reception(LLAMACPP, most_bytes=3)
+    with pytest.raises(TooLong):
+        list(reception.take(PartStartEvent(index=0, part=TextPart("éé"))))

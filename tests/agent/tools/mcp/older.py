@@ -33,6 +33,19 @@ def request(method: str, params: dict[str, Any]) -> Any:
 
 def call(number: int, name: str, arguments: dict[str, Any]) -> None:
     said = [request("elicitation/create", form) for form in arguments.get("forms", [])]
+    if name == "refuse":
+        words = [str(word) for reply in said for word in reply["result"]["content"].values()]
+        send(id=number, error={"code": -32001, "message": " ".join(["x" * 495, *words])})
+        return
+    if name == "babble":
+        send(id=number, result={"content": [{"type": "none", "text": f"{said}"}]})
+        return
+    if name == "chat":
+        with writing:
+            print(f"debug: {said}", flush=True)
+        print(f"debug: {said}", file=sys.stderr, flush=True)
+        send(method="notifications/message", params={"level": "debug", "data": said})
+        send(method="notifications/progress", params={"odd": said})
     if name == "hang":
         (folder / "hanging").touch()
         return
@@ -41,7 +54,8 @@ def call(number: int, name: str, arguments: dict[str, Any]) -> None:
 
 
 def page(cursor: str | None) -> dict[str, Any]:
-    names, more = (["ask"], {"nextCursor": "2"}) if cursor is None else (["hang"], {})
+    asking = ["ask", "refuse", "babble", "chat"]
+    names, more = (asking, {"nextCursor": "2"}) if cursor is None else (["hang"], {})
     return {"tools": [{"name": name, "inputSchema": {"type": "object"}} for name in names], **more}
 
 

@@ -2,7 +2,9 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
+import logging
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -12,7 +14,7 @@ from jpweb.agent.errors import ToolUnavailable
 from jpweb.agent.outcome import Failed, Success
 from jpweb.agent.tools.mcp import connected
 from tests.agent.tools.local.commands import gone, until
-from tests.agent.tools.mcp.serving import call, declared, over_http, stdio
+from tests.agent.tools.mcp.serving import OLDER, SERVER, call, declared, over_http, stdio
 
 
 async def test_a_server_that_is_a_command_lists_its_tools_and_is_called(tmp_path):
@@ -47,12 +49,17 @@ async def test_a_server_gets_the_variables_that_are_named_and_no_others(tmp_path
         (McpServer("bad"), "there is no program in its configuration"),
         (McpServer("bad", "no-such-program"), "there is no program no-such-program"),
         (McpServer("bad", "./no/such"), "there is no program ./no/such"),
-        (stdio("broken", name="bad"), "it said: it is broken"),
-        (McpServer("bad", url="http://127.0.0.1:9/mcp"), "connect"),
+        (stdio("broken", name="bad"), "it ended, or the connection to it was lost"),
+        (McpServer("bad", url="http://127.0.0.1:9/mcp"), "its address cannot be reached"),
+        (McpServer("bad", url="http://[/mcp"), "its address cannot be reached"),
+        (McpServer("bad", url="ftp://127.0.0.1/"), "its address cannot be reached"),
+        (McpServer("bad", "/"), "there is no program /"),
+        (stdio("{folder}", "1999-01-01", file=OLDER, name="bad"), "not as the protocol wants it"),
         (stdio(name="bad", checksum="0" * 64), "allows only 0000000000000000"),
     ],
 )
 async def test_a_server_that_does_not_start_makes_its_own_tools_unavailable(tmp_path, server, says):
+    server = replace(server, arguments=tuple(a.format(folder=tmp_path) for a in server.arguments))
     async with connected([server, stdio()], tmp_path) as connections:
         assert says in connections.unavailable["bad"]
         with pytest.raises(ToolUnavailable, match="the MCP server bad is not available: "):
@@ -64,6 +71,59 @@ async def test_a_server_that_does_not_answer_in_time_is_unavailable(tmp_path):
     server = stdio("silent", name="bad")
     async with connected([server], tmp_path, start_seconds=0.5) as connections:
         assert connections.unavailable == {"bad": "it did not answer within 0.5 seconds"}
+
+
+COMPLAINING = """
+import os, sys
+sys.stderr.write("x" * int(sys.argv[1]) + f" refused: {os.environ['TOKEN']}; " + "y" * 70 + chr(10))
+"""
+
+
+@pytest.mark.parametrize("before", [0, 65400, 65460, 65470, 65480, 100_000])
+async def test_a_servers_complaint_is_for_the_log_alone_and_its_keys_are_for_nobody(
+    tmp_path, monkeypatch, caplog, before
+):
+    monkeypatch.setenv("TOKEN", "ghp_0123456789abcdef")
+    server = McpServer(
+        "bad", sys.executable, ("-c", COMPLAINING, str(before)), variables=("TOKEN",)
+    )
+    async with connected([server], tmp_path) as connections:
+        (problem,) = connections.unavailable.values()
+    assert problem == "it ended, or the connection to it was lost"
+    (record,) = caplog.records
+    assert record.levelno == logging.WARNING
+    said = record.getMessage()
+    assert said.startswith("MCP server bad is not available: it ended")
+    assert said.endswith("[redacted]; " + "y" * 70)
+    assert "cdef" not in caplog.text
+
+
+@pytest.mark.parametrize("value", ["Bearer CANARÄ", "Bearer CANA\nRY", "CANA\0RY"])
+async def test_a_header_that_cannot_be_sent_is_named_and_not_shown(tmp_path, caplog, value):
+    server = McpServer("bad", url="http://127.0.0.1:9/mcp", headers={"X-Key": value})
+    async with connected([server], tmp_path) as connections:
+        assert connections.unavailable == {
+            "bad": "its header 'X-Key' holds characters that cannot be sent"
+        }
+    assert "CANA" not in caplog.text
+
+
+async def test_the_name_of_a_header_is_checked_as_well(tmp_path):
+    server = McpServer("bad", url="http://127.0.0.1:9/mcp", headers={"X Key": "1"})
+    async with connected([server], tmp_path) as connections:
+        assert "its header 'X Key'" in connections.unavailable["bad"]
+
+
+async def test_space_around_a_header_is_not_sent(tmp_path, http_url):
+    server = McpServer("probe", url=http_url, headers={"X-Probe": " 1\n", "X-Empty": ""})
+    async with connected([server], tmp_path) as connections:
+        assert await call(connections, "add", {"a": 1}) == Success("3")
+
+
+async def test_a_program_that_cannot_be_run_says_why(tmp_path):
+    server = McpServer("bad", sys.executable, (SERVER,))
+    async with connected([server], tmp_path / "away") as connections:
+        assert connections.unavailable == {"bad": "it cannot be reached: No such file or directory"}
 
 
 async def test_a_program_with_the_right_checksum_is_started_from_the_workspace(tmp_path):

@@ -89,3 +89,24 @@ def test_what_the_server_requires_stays_required(theirs, required, ours):
     config = declared("t", parameters={"required": sorted(ours)})
     made = laid_over(Listed("t", "", schema), config).parameters["required"]
     assert set(made) == (required | ours) & theirs
+
+
+@pytest.mark.parametrize(
+    ("theirs", "properties", "required"),
+    [
+        ({"properties": None}, {}, []),
+        ({"properties": ["a"], "required": "a"}, {}, []),
+        ({"properties": {"a": True}, "required": None}, {"a": {"description": " Ours."}}, []),
+        ({"properties": {"a": False, "b": True}}, {"a": {"description": " Ours."}, "b": True}, []),
+        ({"properties": {"a": {"description": 7}}}, {"a": {"description": " Ours."}}, []),
+        ({"properties": {"b": {}}, "required": ["b", 7, {}]}, {"b": {}}, ["b"]),
+    ],
+)
+def test_what_is_not_as_a_schema_should_be_counts_as_not_said(theirs, properties, required):
+    ours = {"properties": {"a": {"description": "{{description}} Ours."}}}
+    made = laid_over(Listed("t", "", theirs), declared("t", parameters=ours)).parameters
+    stripped = {
+        name: {"description": f" {said['description']}"} if name == "a" else said
+        for name, said in made["properties"].items()
+    }
+    assert (stripped, made["required"]) == (properties, required)

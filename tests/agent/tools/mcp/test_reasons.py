@@ -1,13 +1,49 @@
 from __future__ import annotations
 
-from jpweb.agent.tools.mcp.reasons import reason
+import pytest
+
+from jpweb.agent.config import McpServer
+from jpweb.agent.outcome import SecretAnswer, without
+from jpweb.agent.tools.mcp.reasons import first, kept, line
+
+SECRET = SecretAnswer("correct-horse-battery-staple")
 
 
-def test_a_group_says_what_its_first_error_says():
-    inner = BaseExceptionGroup("g", [ValueError("a\n b"), KeyError("c")])
-    assert reason(BaseExceptionGroup("h", [inner])) == "a b"
+def test_of_a_group_the_first_error_counts():
+    error = ValueError("a")
+    inner = BaseExceptionGroup("g", [error, KeyError("c")])
+    assert first(BaseExceptionGroup("h", [inner])) is error
+    assert first(error) is error
 
 
-def test_an_error_without_words_says_its_name():
-    assert reason(TimeoutError()) == "TimeoutError"
-    assert reason(ValueError("x" * 1000)) == "x" * 500
+@pytest.mark.parametrize("before", range(465, 505))
+def test_a_secret_is_taken_out_before_a_text_is_cut(before):
+    said = line("x" * before + SECRET.value, [SECRET])
+    assert len(said) <= 500
+    assert "c" not in said.replace("[redacted]", "").replace("[redac", "")
+
+
+def test_a_secret_is_taken_out_whatever_its_spaces():
+    assert line("it is\n a  b\tc ", [SecretAnswer("a  b\tc")]) == "it is [redacted]"
+    assert line("it is\n long\nword", [SecretAnswer("long word")]) == "it is [redacted]"
+
+
+def test_what_a_server_is_given_in_trust_is_hidden(monkeypatch):
+    monkeypatch.setenv("SET", "variable")
+    server = McpServer(
+        "s",
+        variables=("SET", "ABSENT"),
+        url="https://user:p%40ss@host/mcp/segment-that-is-a-key?key=a+key&x=other",
+        headers={"Authorization": " Bearer token-1 "},
+    )
+    shown = without(
+        kept(server),
+        "variable Bearer token-1 token-1 user:p%40ss p%40ss segment-that-is-a-key a+key / a key "
+        "other key=a+key&x=other",
+    )
+    assert set(shown.split()) == {"[redacted]", "/"}
+
+
+def test_an_address_that_is_none_is_hidden_as_a_whole():
+    server = McpServer("s", url="http://[key")
+    assert without(kept(server), "no http://[key") == "no [redacted]"

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -17,6 +18,7 @@ from tests.agent.tools.local.commands import until
 from tests.agent.tools.mcp.serving import OLDER, Person, call, stdio
 
 OK = {"type": "object", "properties": {"ok": {"type": "boolean"}}, "required": ["ok"]}
+TEXT = {"type": "object", "properties": {"a": {"type": "string"}}}
 PASS = {"type": "object", "properties": {"word": {"type": "string", "format": "password"}}}
 
 
@@ -152,6 +154,28 @@ async def test_a_secret_that_the_server_repeats_is_taken_out(tmp_path):
             connections, "ask", {"forms": [form(schema=PASS)]}, Person("correct horse")
         )
     assert json.loads(outcome.content) == [{"action": "accept", "content": {"word": "[redacted]"}}]
+
+
+@pytest.mark.parametrize("tool", ["refuse", "babble"])
+async def test_a_secret_in_an_error_is_taken_out_before_the_error_is_cut(tmp_path, tool):
+    async with connected([older(tmp_path)], tmp_path) as connections:
+        outcome = await call(
+            connections, tool, {"forms": [form(schema=PASS)]}, Person("correct horse")
+        )
+    assert isinstance(outcome, Failed)
+    assert "corr" not in outcome.message
+    words = {"refuse": "xxx [red", "babble": "failed: what it answered is not as the protocol"}
+    assert words[tool] in outcome.message
+
+
+async def test_the_keys_of_a_server_are_taken_out_of_its_errors(tmp_path, monkeypatch):
+    monkeypatch.setenv("TOKEN", "ghp_0123")
+    server = replace(older(tmp_path), variables=("TOKEN",))
+    async with connected([server], tmp_path) as connections:
+        asked = form(message="Key?", schema=TEXT)
+        outcome = await call(connections, "refuse", {"forms": [asked]}, Person("ghp_0123"))
+    assert isinstance(outcome, Failed)
+    assert "ghp" not in outcome.message
 
 
 async def test_what_the_question_fails_by_is_raised_and_ends_the_call(tmp_path, server):

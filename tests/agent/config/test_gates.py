@@ -1,0 +1,211 @@
+"""A file that lets a trusted tool do more without a person is asked about (RFD 034, 049, 083)."""
+
+from __future__ import annotations
+
+import tomllib
+from dataclasses import replace
+
+import pytest
+
+from jpweb.agent.config import Configuration, Mode
+from jpweb.agent.config.gates import opened, ungated
+from jpweb.agent.config.layers import Layer
+from jpweb.agent.config.reading import read
+from jpweb.agent.config.trust import Wanted, gates_of, unseen, wanted
+from tests.agent.config.making import LOCAL, OWN, layers, reading
+
+SERVED = 'source = "mcp.s"\n'
+SERVER = '[providers.mcp.s]\ncommand = "serve"\n'
+QUESTION = "[conversation.tools.t.questions.confirm]\n"
+#: What a file may say of a tool, and what is then shown of it.
+LOOSER = {
+    'run = "unattended"': "before it runs: asks nobody",
+    'run = "skip"': "before it runs: is skipped",
+    'run = "edit"': "before it runs: a person edits the arguments",
+    'result = "ask"': "its result: goes to the model when a person lets it",
+    'detached = "auto"': "before it runs, where nobody can answer: asks nobody",
+    'detached.run = "deny"': "before it runs, where nobody can answer: refuses",
+    'detached.deliver = "auto"': "its result, where nobody can answer: goes to the model",
+    'detached.tool = "defaults"': (
+        "its questions, where nobody can answer: their own defaults answer"
+    ),
+    f"{QUESTION}answer = true": "question confirm: the configuration answers (not shown)",
+    f'{QUESTION}target = "assistant"': "question confirm: a second model answers",
+    f'{QUESTION}target = {{model.id = "a/b"}}': "question confirm: a second model answers, a/b",
+    f"{QUESTION}exclusive = false": "question confirm: not for a person only",
+    f"{QUESTION}exclusive = true": "question confirm: a person only",
+}
+
+
+def only(text: str) -> Wanted:
+    (found,) = wanted(reading(text), builtins=OWN)
+    return found
+
+
+def entry(said: str, source: str = LOCAL) -> str:
+    return f"[conversation.tools.t]\n{source}{said}\n"
+
+
+@pytest.mark.parametrize("said", LOOSER)
+def test_a_gate_of_a_command_is_shown_and_fingerprinted(said: str):
+    before, after = only(entry("")), only(entry(said))
+    assert before.runs == after.runs
+    assert before.fingerprint != after.fingerprint
+    assert LOOSER[said] in after.gates["t"]
+    assert LOOSER[said] in after.shown.splitlines()
+
+
+@pytest.mark.parametrize("said", LOOSER)
+def test_a_gate_of_a_servers_tool_is_shown_with_the_server(said: str):
+    before, after = only(entry("", SERVED) + SERVER), only(entry(said, SERVED) + SERVER)
+    assert before.name == after.name == "s"
+    assert before.fingerprint != after.fingerprint
+    assert LOOSER[said] in after.gates["t"]
+    assert f"tool t, {LOOSER[said]}" in after.shown.splitlines()
+
+
+@pytest.mark.parametrize(
+    "said", ['run = "unattended"', 'result = "skip"', 'detached = "auto"', 'detached.run = "auto"']
+)
+@pytest.mark.parametrize("rest", [LOCAL, SERVED])
+def test_the_defaults_of_all_tools_count(said: str, rest: str):
+    source = entry("", rest) + (SERVER if rest == SERVED else "")
+    defaults = f'[conversation.tools."*"]\n{said}\n'
+    found = {each.name: each for each in wanted(reading(defaults + source))}
+    assert found[only(source).name].fingerprint != only(source).fingerprint
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("answer = true", "answer = false"),
+        ('target = {system_prompt = "x"}', 'target = {system_prompt = "say yes"}'),
+    ],
+)
+def test_a_change_of_what_is_not_shown_is_told_to_be_one(before: str, after: str):
+    one, other = only(entry(QUESTION + before)), only(entry(QUESTION + after))
+    assert one.shown == other.shown
+    assert one.fingerprint != other.fingerprint
+    assert unseen(one.fingerprint) != unseen(other.fingerprint)
+    assert "yes" not in repr(other)
+    assert "not shown" in other.shown
+
+
+def test_a_name_that_would_mislead_the_eye_is_spelled_out():
+    shown = only(entry('questions."\\n\\u202ex".answer = 1')).shown
+    assert shown.splitlines()[-1] == (r"question \n\u202ex: the configuration answers (not shown)")
+
+
+def test_a_server_is_asked_about_again_when_a_name_leads_to_another_of_its_tools():
+    before = only(entry("", SERVED) + SERVER)
+    after = only(entry("", 'source = "mcp.s.delete"\n') + SERVER)
+    assert after.gates["t"][0] == "its name there: delete"
+    assert before.fingerprint != after.fingerprint
+
+
+def built_ins(text: str) -> list[str]:
+    return [each.name for each in wanted(reading(text), builtins=OWN)]
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "questions.answer.answer = true",
+        'questions.answer.target = "assistant"',
+        "questions.answer.exclusive = false",
+        'detached = "auto"',
+        'detached.tool = "defaults"',
+    ],
+)
+def test_a_built_in_whose_gates_are_opened_is_asked_about(said: str):
+    text = f"[conversation.tools.ask_user]\n{said}"
+    assert built_ins(text) == ["ask_user"]
+    assert only(text).runs == ""
+    assert gates_of(only(text).shown).startswith("before it runs: asks nobody\n")
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        'run = "ask"',
+        'result = "edit"',
+        'detached = "deny"',
+        'questions.answer.prompt_label = "x"',
+        "questions.answer.exclusive = true",
+    ],
+)
+def test_a_built_in_that_is_held_more_tightly_is_not(said: str):
+    assert built_ins(f"[conversation.tools.ask_user]\n{said}") == []
+
+
+def test_a_default_that_opens_the_built_ins_asks_about_each():
+    assert built_ins('[conversation.tools."*"]\ndetached = "auto"') == [each.name for each in OWN]
+    assert built_ins('[conversation.tools."*"]\nrun = "unattended"') == []
+
+
+def test_a_built_in_that_asks_by_itself_may_not_be_silenced():
+    own = replace(OWN[0], run=Mode.ASK)
+    assert opened(OWN[0], own)
+    assert not opened(own, own)
+
+
+OWNERS = """
+[conversation.tools."*"]
+run = "unattended"
+detached = "auto"
+[conversation.tools.t]
+result = "skip"
+summary = "kept"
+[conversation.tools.t.questions.confirm]
+answer = true
+target = "assistant"
+exclusive = false
+prompt_label = "kept"
+"""
+
+
+def layered(text: str, above: str) -> tuple[Configuration, Configuration]:
+    """Return the configuration, and that whose gates count."""
+    *below, own = layers(text, above)
+    return read([*below, own], OWN), read([*below, ungated(own)], OWN)
+
+
+def test_what_an_owner_types_needs_no_further_trust():
+    text = entry("")
+    whole, files = layered(text, OWNERS)
+    assert whole.tools["t"].run is Mode.UNATTENDED
+    assert files.tools["t"].summary == "kept"
+    assert files.tools["t"].question("confirm").prompt_label == "kept"
+    (found,) = wanted(whole, files, OWN)
+    assert found == only(text)
+
+
+def test_what_an_owner_types_hides_nothing_that_a_file_says():
+    whole, files = layered(entry('run = "unattended"'), 'conversation.tools.t.run = "ask"')
+    (found,) = wanted(whole, files, OWN)
+    assert found == only(entry('run = "unattended"'))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "conversation = 1",
+        "conversation.tools = 1",
+        "conversation.tools.t = 1",
+        "conversation.tools.t.questions = 1",
+        "conversation.tools.t.questions.q = 1",
+        "assistant.name = 'x'",
+    ],
+)
+def test_what_says_nothing_of_gates_stays_as_it_is(text: str):
+    layer = Layer("o", tomllib.loads(text))
+    assert ungated(layer) == layer
+
+
+def test_two_tools_of_one_command_are_shown_with_their_own_gates():
+    found = wanted(
+        reading(f"[conversation.tools.a]\n{LOCAL}[conversation.tools.b]\n{LOCAL}run = 'edit'")
+    )
+    assert found[0].runs == found[1].runs
+    assert found[0].gates["a"] != found[1].gates["b"]

@@ -1,0 +1,79 @@
+"""Talks to MCP servers and a model with canaries, under jpweb's logging: ``talkative.py URL URL``.
+
+The first address is an MCP server's, the second an OpenAI stand-in's.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import sys
+from contextlib import aclosing
+from pathlib import Path
+from typing import Any
+
+import django
+
+from jpweb.agent.config import Mcp, McpServer, ModelConfig, ProviderConfig, ToolConfig
+from jpweb.agent.errors import ProviderFailed
+from jpweb.agent.outcome import Question
+from jpweb.agent.ports import Answer, ProviderRequest
+from jpweb.agent.providers import DEFAULTS, PROVIDERS
+from jpweb.agent.tools.mcp import connected
+from jpweb.stream.events import ChatRequest, ConversationEvent
+from jpweb.stream.thread import ThreadParts
+
+CANARY = "canary-5e1f"
+OLDER = Path(__file__).parent / "agent/tools/mcp/older.py"
+FORM = {
+    "message": "Key?",
+    "requestedSchema": {
+        "type": "object",
+        "properties": {"word": {"type": "string", "format": "password"}},
+    },
+}
+
+
+async def answer(question: Question) -> Answer:
+    return Answer(CANARY)
+
+
+async def ask(name: str, base_url: str) -> None:
+    """Let a model fail, or reply."""
+    provider = ProviderConfig(base_url)
+    said = ConversationEvent("2026-01-01T00:00:00Z", ChatRequest(CANARY))
+    request = ProviderRequest(ThreadParts((CANARY,), (said,)), ())
+    model = ModelConfig(name, "vendor/model")
+    stream: Any = PROVIDERS[name](model, provider, CANARY).stream(request)
+    async with aclosing(stream):
+        try:
+            print(name, len([event async for event in stream]))
+        except ProviderFailed as failed:
+            print(name, failed.kind)
+
+
+async def talk(mcp: str, vendor: str) -> None:
+    here = Path.cwd()
+    servers = [
+        McpServer("chatty", sys.executable, (str(OLDER), str(here))),
+        McpServer("web", url=f"{mcp}?key={CANARY}", headers={"X-Key": CANARY}),
+    ]
+    async with connected(servers, here) as connections:
+        print(dict(connections.unavailable))
+        for server, tool, arguments in (
+            ("chatty", "chat", {"forms": [FORM]}),
+            ("chatty", "babble", {"forms": [FORM]}),
+            ("web", "fail", {"why": CANARY}),
+            ("web", "settings", {"name": CANARY}),
+        ):
+            config = ToolConfig(tool, "", {}, source=Mcp(server, tool))
+            outcome = await connections.tool(config).execute(arguments, {}, answer)
+            print(tool, type(outcome).__name__)
+    for name in DEFAULTS:
+        await ask(name, vendor)
+
+
+if __name__ == "__main__":
+    django.setup()
+    logging.getLogger("jpweb").debug("this is logged")
+    asyncio.run(talk(*sys.argv[1:]))

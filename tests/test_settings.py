@@ -1,0 +1,44 @@
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+from tests.agent.tools.mcp.serving import over_http
+from tests.machine.vendors import Reply, Say, vendor
+from tests.talkative import CANARY
+
+TALKATIVE = Path(__file__).with_name("talkative.py")
+
+
+def test_no_secret_key_or_conversation_reaches_the_log_at_any_level(tmp_path: Path):
+    """A server echoes a secret on its standard output; libraries log what they send and get."""
+    told = {
+        "DJANGO_SETTINGS_MODULE": "jpweb.settings",
+        "JPWEB_LOG_LEVEL": "DEBUG",
+        "OPENAI_LOG": "debug",
+        "ANTHROPIC_LOG": "debug",
+        "JPWEB_DATA": str(tmp_path),
+        "PYTHONPATH": str(TALKATIVE.parents[1]),
+    }
+    replies = [Reply(Say(CANARY))] * 6
+    with over_http() as url, vendor("openai", replies) as standin:
+        ran = subprocess.run(
+            [sys.executable, str(TALKATIVE), url, standin.base_url],
+            cwd=tmp_path,
+            env={**os.environ, **told},
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=120,
+        )
+    assert ran.returncode == 0, ran.stderr
+    assert [line.split()[0] for line in ran.stdout.splitlines()] == [
+        "{}", "chat", "babble", "fail", "settings",
+        "anthropic", "google", "llamacpp", "ollama", "openai", "openrouter",
+    ]  # fmt: skip
+    assert "babble Failed" in ran.stdout
+    assert "openai bad_request" not in ran.stdout
+    assert "DEBUG jpweb: this is logged" in ran.stderr
+    assert CANARY not in ran.stderr
