@@ -36,7 +36,7 @@ async def retry(request: Request, conversation: Conversation) -> HttpResponse:
 async def restart(request: Request, conversation: Conversation) -> HttpResponse:
     """Give up the tool calls that run, and run them again."""
     if not await runs.interrupt(conversation.pk, _me(request), "restart"):
-        messages.info(request, "Nothing was running.")
+        messages.info(request, "No tool call was running, so nothing was restarted.")
     return _to_foot(conversation)
 
 

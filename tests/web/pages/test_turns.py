@@ -87,7 +87,7 @@ def test_what_is_said_reaches_the_turn(
 @pytest.mark.parametrize("what", ["restart", "respond"])
 def test_what_nobody_hears_is_told(world: World, told: AsyncMock, what: str):
     told.return_value = False
-    assert "Nothing was running" in send(world, what, text="Hello").text
+    assert "was running, so n" in send(world, what, text="Hello").text
 
 
 def test_an_empty_answer_reaches_nobody(world: World, told: AsyncMock):
