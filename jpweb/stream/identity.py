@@ -80,8 +80,12 @@ def name(element: Element) -> str:
 
 
 def named(says: Any) -> str:
-    """Return the name of what says this."""
-    return f"e-{hashlib.blake2b(_canonical(says), digest_size=9).hexdigest()}"
+    """Return the name of what says this: a hash of its one spelling."""
+    try:
+        spelled = _ENCODER.encode(says)
+    except UnicodeEncodeError:  # text that is not Unicode is more than the fast one takes
+        spelled = json.dumps(says, sort_keys=True).encode()
+    return "e-" + hashlib.blake2b(spelled, digest_size=9).hexdigest()
 
 
 def by_event_id(elements: Sequence[Element]) -> dict[str, int]:
@@ -110,10 +114,11 @@ def moment(text: str) -> str | None:
 
     As ``timestamps.instant``, but nearly all are as JP writes them, and need no more than a look.
     """
-    return _remembered(text) if len(text) <= _NANOSECONDS else _moment(text)
+    return _remembered(text) if len(text) <= _NANOSECONDS else moment_once(text)
 
 
-def _moment(text: str) -> str | None:
+def moment_once(text: str) -> str | None:
+    """As ``moment``, of a time that nobody asks for again."""
     if _WRITTEN.fullmatch(text):
         try:
             datetime.fromisoformat(text[:26])
@@ -125,7 +130,7 @@ def _moment(text: str) -> str | None:
 
 
 #: Whoever reads an element names it next.
-_remembered = lru_cache(maxsize=16)(_moment)
+_remembered = lru_cache(maxsize=16)(moment_once)
 
 
 def numbered(own: str, count: int) -> str:
@@ -174,11 +179,3 @@ def _event_id(element: Element) -> str | None:
             return own
         case _:
             return None
-
-
-def _canonical(says: Any) -> bytes:
-    """Return one spelling of a value; text that is not Unicode is more than the fast one takes."""
-    try:
-        return _ENCODER.encode(says)
-    except UnicodeEncodeError:
-        return json.dumps(says, sort_keys=True).encode()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
@@ -22,6 +22,7 @@ from jpweb.store.terms import Origin, Writing
 from jpweb.stream.census import Census, census
 
 DEMO = Path(__file__).parent / "demo"
+_DEMO = DEMO.resolve()
 #: The demo's root in the database, wherever jpweb is installed.
 DEMO_ROOT = "demo"
 #: The columns that tell whether a conversation has to be read anew.
@@ -77,9 +78,23 @@ def mirror(
     cannot be read keeps what was read of it before, and says why.
     """
     found = workspace.find(path)
-    home, made = _workspace(found, name)
-    report = Report()
     folders = list(workspace.conversations(found))
+    known = next(iter(Workspace.objects.filter(root=_root(found))[:1]), None)
+    # What is new and small is written at one go: each commit costs as much as thirty elements.
+    with transaction.atomic() if known is None and workers.little(folders) else nullcontext():
+        home, made = _workspace(found, name, known)
+        return home, _mirror(home, folders, progress, made=made)
+
+
+def _mirror(
+    home: Workspace,
+    folders: list[FoundConversation],
+    progress: Callable[[int, int, str], None],
+    *,
+    made: bool,
+) -> Report:
+    """Copy what is new in these folders; ``made`` where the workspace itself is."""
+    report = Report()
     own = Conversation.objects.filter(workspace=home)
     rows = () if made else own.values_list("jp_id", "origin", "gone_at", *_SEEN)
     there = {key: origin for key, origin, *_ in rows}
@@ -104,7 +119,7 @@ def mirror(
         gone = own.filter(origin=Origin.MIRRORED, jp_id__in=missing)
         report.gone = gone.update(gone_at=timezone.now())
     progress(len(folders), len(folders), "")
-    return home, report
+    return report
 
 
 def _seen(folder: FoundConversation) -> tuple[str, bool, str]:
@@ -113,15 +128,14 @@ def _seen(folder: FoundConversation) -> tuple[str, bool, str]:
 
 
 def _root(found: FoundWorkspace) -> str:
-    return DEMO_ROOT if found.root == DEMO.resolve() else str(found.root)
+    return DEMO_ROOT if found.root == _DEMO else str(found.root)
 
 
-def _workspace(found: FoundWorkspace, name: str) -> tuple[Workspace, bool]:
+def _workspace(found: FoundWorkspace, name: str, home: Workspace | None) -> tuple[Workspace, bool]:
     """Return the row of a workspace, and whether it was made; written only where it says more."""
     root = _root(found)
     says = {"jp_id": found.jp_id, "name": name or found.root.name or str(found.root)}
     same = Workspace.objects.filter(root=root)
-    home = same.order_by().first()
     if home is None:
         with suppress(IntegrityError), transaction.atomic():  # another pass may come first
             return Workspace.objects.create(root=root, **says), True

@@ -26,6 +26,8 @@ from jpweb.store.disk.workspace import FoundConversation
 
 #: Bytes of streams from which workers are worth their start: a second's reading.
 MUCH = 32 * 1024 * 1024
+#: Folders, and bytes of streams, that are read while nobody else can write.
+FEW, LITTLE = 20, 4 * 1024 * 1024
 #: One writes into the database, and does not keep up with more.
 MOST = 2
 #: Folders that a worker knows of, so that it never waits for the next. It makes one reading at a
@@ -61,6 +63,11 @@ def readings(folders: Sequence[FoundConversation]) -> Iterator[Iterator[Reading]
     finally:
         for worker in crew:
             worker.end()
+
+
+def little(folders: Sequence[FoundConversation]) -> bool:
+    """Tell whether so little is to be read that nobody minds waiting for the whole of it."""
+    return len(folders) <= FEW and sum(map(_size, folders)) <= LITTLE
 
 
 def _wanted(folders: Sequence[FoundConversation]) -> int:

@@ -8,7 +8,7 @@ another key or another type, is broken, or may be nested too deeply, is not read
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, TypeAlias
 
 import msgspec
 import pybase64
@@ -117,7 +117,7 @@ def read(raw: str) -> ConversationEvent | None:
     return ConversationEvent(shape.timestamp, kind, {})
 
 
-class Seen(NamedTuple):
+class Seen(msgspec.Struct):
     """A kind, the name (``identity.name``), and the time where the kind is whole, else ""."""
 
     kind: EventKind
@@ -134,7 +134,7 @@ def glance(raw: str) -> Seen | None:
         shape = _decode(raw)
     except (ValueError, RecursionError):
         return None
-    when = identity.moment(shape.timestamp)
+    when = identity.moment_once(shape.timestamp)
     if when is None or type(shape) not in _SAYING:
         return None
     seen = _SAYING[type(shape)](shape, raw)
