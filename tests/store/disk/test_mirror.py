@@ -383,19 +383,3 @@ def test_roots_and_folders_to_watch(tmp_path: Path):
     assert mirror.roots() == [Path(home.root)]
     assert mirror.watchable(tmp_path) == [Path(home.root) / ".jp" / "conversations"]
     assert mirror.watchable(tmp_path.parent / "nowhere") == []
-
-
-def test_a_little_workspace_that_is_new_is_written_whole_or_not_at_all(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-):
-    folder(tmp_path, NAME, [])
-
-    def broken(*_: object, **__: object) -> None:
-        raise ZeroDivisionError
-
-    monkeypatch.setattr(journal, "hold", broken)
-    with pytest.raises(ZeroDivisionError):
-        mirror.mirror(tmp_path)
-    assert not Workspace.objects.exists()
-    monkeypatch.undo()
-    assert mirror.mirror(tmp_path)[1].changed

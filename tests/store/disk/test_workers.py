@@ -14,10 +14,11 @@ from typing import Any
 
 import pytest
 
+from jpweb.store import journal
 from jpweb.store.disk import mirror, reading, workers, workspace
 from jpweb.store.disk.reading import Reading
 from jpweb.store.disk.workspace import FoundConversation
-from jpweb.store.models import Conversation, Inquiry, JournalEntry
+from jpweb.store.models import Conversation, Inquiry, JournalEntry, Workspace
 from jpweb.stream.events import Element, EventKind
 from tests.builders import answered, asked, called, raw, returned, stream
 from tests.store.making import folder
@@ -267,3 +268,17 @@ def test_no_worker_outlives_its_parent(parent: subprocess.Popen[str], ending: si
         time.sleep(0.02)
     assert not any(map(alive, crew))
     assert said.count("Traceback") == (ending == signal.SIGINT), "the parent's own, no worker's"
+
+
+def test_a_little_workspace_that_is_new_is_written_whole_or_not_at_all(
+    root: Path, monkeypatch: pytest.MonkeyPatch
+):
+    def broken(*_: object, **__: object) -> None:
+        raise ZeroDivisionError
+
+    monkeypatch.setattr(journal, "hold", broken)
+    with pytest.raises(ZeroDivisionError):
+        mirror.mirror(root)
+    assert not Workspace.objects.exists()
+    monkeypatch.undo()
+    assert mirror.mirror(root)[1].changed
