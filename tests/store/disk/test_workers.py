@@ -270,6 +270,7 @@ def test_no_worker_outlives_its_parent(parent: subprocess.Popen[str], ending: si
     assert said.count("Traceback") == (ending == signal.SIGINT), "the parent's own, no worker's"
 
 
+@pytest.mark.django_db
 def test_a_little_workspace_that_is_new_is_written_whole_or_not_at_all(
     root: Path, monkeypatch: pytest.MonkeyPatch
 ):
