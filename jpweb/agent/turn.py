@@ -71,29 +71,15 @@ def opening(content: str, author: str | None, at: datetime) -> tuple[Conversatio
     return tuple(ConversationEvent(stamp, kind) for kind in kinds)
 
 
-async def run_turn(
-    ports: TurnPorts,
-    content: str,
-    author: str | None,
-    interrupts: Interrupts,
-    setup: Setup = UNCONFIGURED,
-) -> TurnEnd:
-    """Record what the author says and run the turn to its end; returns how it ended.
-
-    A stop ends the turn: text received so far is committed, open questions are closed, tool calls
-    get a response. Raises ProviderFailed, with the text so far committed, and whatever a port or
-    a tool raises; then, and when it is cancelled, nothing more is recorded.
-    """
-    await ports.recorder.record(*opening(content, author, ports.clock()))
-    return await _Turn(ports, setup, TurnState(), interrupts).run(())
-
-
 async def resume_turn(
     ports: TurnPorts, interrupts: Interrupts, setup: Setup = UNCONFIGURED
 ) -> TurnEnd:
-    """Go on with the last turn of the journal from where it stands (RFD 023).
+    """Run the last turn of the journal from where it stands to its end (RFD 023).
 
-    Tool calls without a response are run first. Returns and raises as ``run_turn`` does.
+    Tool calls without a response are run first. Returns how the turn ended. A stop ends it: text
+    received so far is committed, open questions are closed, tool calls get a response. Raises
+    ProviderFailed, with the text so far committed, and whatever a port or a tool raises; then, and
+    when it is cancelled, nothing more is recorded.
     """
     elements = await ports.recorder.elements()
     turns = split(elements)
@@ -148,6 +134,10 @@ class _Turn:
         """Run the calls, take what was said meanwhile, and see that the model is told of it."""
         if calls:
             await self._coordinator.run(calls, again=again)
+        return await self._take()
+
+    async def _take(self) -> Interrupt | None:
+        """Take what was said; words that the model was not told of become its next request."""
         said = self._interrupts.take()
         if isinstance(said, Respond) and said.text:
             await self.scribe.record(ChatRequest(said.text, author=said.author))
@@ -158,9 +148,7 @@ class _Turn:
         try:
             return await self._receive()
         except ProviderFailed:
-            said = self._interrupts.take()
-            if isinstance(said, Respond) and said.text:
-                await self.scribe.record(ChatRequest(said.text, author=said.author))
+            await self._take()
             raise
 
     def _has_more_to_say(self) -> bool:

@@ -98,7 +98,7 @@ async def resume_all() -> None:
     for run in await in_store(runs.take_over, wiring.holder()):
         try:
             attachment = await in_background(attached.attach, run.conversation_id)
-        except StoreError as problem:
+        except (StoreError, OSError) as problem:
             await in_store(runs.lose, run, f"It could not go on after the server ended: {problem}")
             await announce.conversation(run.conversation_id)
             continue

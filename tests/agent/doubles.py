@@ -28,9 +28,9 @@ from jpweb.agent.ports import (
     Withheld,
 )
 from jpweb.agent.scribe import Scribe
-from jpweb.agent.setup import Setup, default_config
+from jpweb.agent.setup import UNCONFIGURED, Setup, default_config
 from jpweb.agent.stopping import Interrupts
-from jpweb.agent.turn import TurnPorts
+from jpweb.agent.turn import TurnEnd, TurnPorts, opening, resume_turn
 from jpweb.stream import wire
 from jpweb.stream.answers import Boolean
 from jpweb.stream.events import ConversationEvent, Element, EventKind, ToolCallResponse
@@ -326,6 +326,18 @@ class Stage:
     async def pause(self, seconds: float) -> None:
         """Note a pause instead of making it."""
         self.pauses.append(seconds)
+
+
+async def run_turn(
+    ports: TurnPorts,
+    content: str,
+    author: str | None,
+    interrupts: Interrupts,
+    setup: Setup = UNCONFIGURED,
+) -> TurnEnd:
+    """Begin a turn with what the author says, as the runtime does, and run it to its end."""
+    await ports.recorder.record(*opening(content, author, ports.clock()))
+    return await resume_turn(ports, interrupts, setup)
 
 
 async def never() -> Any:

@@ -12,7 +12,7 @@ from jpweb.agent.errors import ProviderFailed
 from jpweb.agent.outcome import Success
 from jpweb.agent.ports import Answer, CallTool, Delta, Finished
 from jpweb.agent.stopping import Stop
-from jpweb.agent.turn import TurnEnd, run_turn
+from jpweb.agent.turn import TurnEnd
 from jpweb.stream.events import ChatResponse, ToolCallRequest, ToolCallResponse
 from jpweb.stream.inquiry import (
     Answered,
@@ -30,6 +30,7 @@ from tests.agent.doubles import (
     asks,
     never,
     others,
+    run_turn,
     until,
 )
 from tests.builders import called

@@ -11,9 +11,17 @@ from hypothesis import strategies as st
 from jpweb.agent.ports import Calling, CallTool, Data, Delta, Finished, Noted
 from jpweb.agent.reply import Reply
 from jpweb.agent.scribe import Scribe
-from jpweb.agent.turn import TurnEnd, run_turn
+from jpweb.agent.turn import TurnEnd
 from jpweb.stream.events import ChatRequest, ChatResponse, ToolCallRequest, ToolCallResponse
-from tests.agent.doubles import ListDisplay, ListRecorder, QueueProvider, Stage, asks, clock
+from tests.agent.doubles import (
+    ListDisplay,
+    ListRecorder,
+    QueueProvider,
+    Stage,
+    asks,
+    clock,
+    run_turn,
+)
 
 DONE = (Delta("message", "Done."), Finished())
 SIGNED = {"anthropic_signature": "abc"}

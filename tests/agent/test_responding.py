@@ -13,7 +13,7 @@ from jpweb.agent.errors import FailureKind, ProviderFailed
 from jpweb.agent.outcome import Success
 from jpweb.agent.ports import CallTool, Delta, Finished
 from jpweb.agent.stopping import Respond, Restart, Stop
-from jpweb.agent.turn import TurnEnd, run_turn
+from jpweb.agent.turn import TurnEnd
 from jpweb.stream.events import (
     ChatRequest,
     ChatResponse,
@@ -21,7 +21,17 @@ from jpweb.stream.events import (
     ToolCallResponse,
     TurnStart,
 )
-from tests.agent.doubles import CONFIRM, QueueProvider, Stage, StubTool, asks, never, others, until
+from tests.agent.doubles import (
+    CONFIRM,
+    QueueProvider,
+    Stage,
+    StubTool,
+    asks,
+    never,
+    others,
+    run_turn,
+    until,
+)
 
 DONE = (Delta("message", "Done."), Finished())
 SAID = Respond("Leave it.", "Alice")

@@ -12,9 +12,9 @@ from jpweb.agent.config import RequestConfig
 from jpweb.agent.errors import PASSING, FailureKind, ProviderFailed
 from jpweb.agent.ports import Calling, CallTool, Data, Delta, Finished, Noted
 from jpweb.agent.stopping import Respond, Restart, Stop
-from jpweb.agent.turn import TurnEnd, TurnPorts, run_turn
+from jpweb.agent.turn import TurnEnd, TurnPorts
 from jpweb.stream.events import ChatRequest, ChatResponse
-from tests.agent.doubles import QueueProvider, Stage, asks, never, others, until
+from tests.agent.doubles import QueueProvider, Stage, asks, never, others, run_turn, until
 
 DONE = (Delta("message", "Done."), Finished())
 

@@ -7,7 +7,7 @@ from jpweb.agent.calls import texts
 from jpweb.agent.ports import Answer, CallTool, Delta, Finished
 from jpweb.agent.setup import UNCONFIGURED
 from jpweb.agent.tools import BUILTINS
-from jpweb.agent.turn import TurnEnd, TurnPorts, run_turn
+from jpweb.agent.turn import TurnEnd, TurnPorts
 from jpweb.stream import wire
 from jpweb.stream.events import (
     ChatRequest,
@@ -18,7 +18,7 @@ from jpweb.stream.events import (
     TurnStart,
 )
 from jpweb.stream.inquiry import InquiryRequest, InquiryResponse
-from tests.agent.doubles import AT, CONFIRM, ListRecorder, QueueProvider, Stage, asks
+from tests.agent.doubles import AT, CONFIRM, ListRecorder, QueueProvider, Stage, asks, run_turn
 
 DONE = (Delta("message", "Done."), Finished())
 

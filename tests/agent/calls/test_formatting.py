@@ -10,9 +10,8 @@ import pytest
 from jpweb.agent.config import Command, Mode, ToolConfig
 from jpweb.agent.outcome import Success
 from jpweb.agent.ports import CallTool, Finished, Permitted
-from jpweb.agent.turn import run_turn
 from jpweb.stream.events import ToolCallRequest
-from tests.agent.doubles import QueueProvider, Stage, StubTool
+from tests.agent.doubles import QueueProvider, Stage, StubTool, run_turn
 
 FORMATTER = Command("show")
 

@@ -16,7 +16,7 @@ from jpweb.agent.config import ModelConfig, QuestionConfig, QuestionTarget
 from jpweb.agent.errors import FailureKind, InquiryFailed, ProviderFailed
 from jpweb.agent.outcome import Question
 from jpweb.agent.ports import CallTool, Data, Delta, Finished
-from jpweb.agent.turn import TurnEnd, run_turn
+from jpweb.agent.turn import TurnEnd
 from jpweb.stream.answers import AnswerType, Boolean, Option, Select, Text
 from jpweb.stream.events import (
     ChatRequest,
@@ -26,7 +26,7 @@ from jpweb.stream.events import (
     TurnStart,
 )
 from jpweb.stream.inquiry import Answered, CancellationReason, Cancelled, InquiryResponse
-from tests.agent.doubles import CONFIRM, Bench, QueueProvider, Stage, asks, others, until
+from tests.agent.doubles import CONFIRM, Bench, QueueProvider, Stage, asks, others, run_turn, until
 from tests.builders import called, stream
 
 TO_ASSISTANT = QuestionConfig(QuestionTarget.ASSISTANT)

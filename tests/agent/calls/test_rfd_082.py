@@ -19,7 +19,6 @@ from jpweb.agent.outcome import HIDDEN, NeedsInput, Question, Success
 from jpweb.agent.ports import Answer, CallTool, Data, Declined, Delta, Finished, Permitted, Skipped
 from jpweb.agent.stopping import Stop
 from jpweb.agent.tools.local import LocalTool, Place
-from jpweb.agent.turn import run_turn
 from jpweb.stream import wire
 from jpweb.stream.answers import Boolean, Option, Secret, Select, Text
 from jpweb.stream.events import ToolCallRequest
@@ -42,6 +41,7 @@ from tests.agent.doubles import (
     StubTool,
     asks,
     never,
+    run_turn,
 )
 from tests.agent.tools.local import commands
 from tests.builders import called

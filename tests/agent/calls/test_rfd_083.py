@@ -18,7 +18,7 @@ from jpweb.agent.outcome import Question
 from jpweb.agent.ports import Answer, CallTool, Delta, Finished
 from jpweb.agent.setup import default_config
 from jpweb.agent.tools.ask_user import AskUser
-from jpweb.agent.turn import TurnEnd, run_turn
+from jpweb.agent.turn import TurnEnd
 from jpweb.stream import wire
 from jpweb.stream.answers import Boolean, Option, Secret, Select, Text
 from jpweb.stream.events import ToolCallRequest
@@ -31,7 +31,7 @@ from jpweb.stream.inquiry import (
     InquirySource,
     SourceTag,
 )
-from tests.agent.doubles import Bench, QueueProvider, Stage, asks
+from tests.agent.doubles import Bench, QueueProvider, Stage, asks, run_turn
 
 CALL = ToolCallRequest("call_1", "fs", {})
 KEY = AnswerKey("fs", "q")

@@ -20,12 +20,12 @@ from jpweb.agent.ports import (
 from jpweb.agent.providers import PROVIDERS
 from jpweb.agent.providers.scripted import Scripted
 from jpweb.agent.tools import BUILTINS
-from jpweb.agent.turn import TurnEnd, run_turn
+from jpweb.agent.turn import TurnEnd
 from jpweb.stream.answers import AnswerType, Boolean, Option, Secret, Select, Text
 from jpweb.stream.events import ChatResponse, ToolCallRequest
 from jpweb.stream.inquiry import Answered, CancellationReason, Cancelled, InquirySource, Redacted
 from jpweb.stream.thread import ThreadParts
-from tests.agent.doubles import CONFIRM, Stage, StubTool, asks
+from tests.agent.doubles import CONFIRM, Stage, StubTool, asks, run_turn
 
 DECLINED = Declined(CancellationReason.USER)
 SECRET = "canary-7f3a"
