@@ -10,9 +10,9 @@ from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from jpweb.runtime import announce
 from jpweb.runtime.crossing import in_store
 from jpweb.runtime.secrets import Handover, NobodyWaits
+from jpweb.runtime.signals import announce
 from jpweb.store import inquiries, journal
 from jpweb.store.errors import AlreadySettled
 from jpweb.stream import answers, timestamps

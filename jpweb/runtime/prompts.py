@@ -10,9 +10,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from jpweb.runtime import announce
 from jpweb.runtime.crossing import in_store
 from jpweb.runtime.desk import Bell
+from jpweb.runtime.signals import announce
 from jpweb.store import plain, prompts
 from jpweb.store.errors import AlreadyDecided
 from jpweb.store.terms import PromptKind, PromptState

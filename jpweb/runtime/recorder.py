@@ -6,8 +6,8 @@ import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
-from jpweb.runtime import announce
 from jpweb.runtime.crossing import in_store
+from jpweb.runtime.signals import announce
 from jpweb.store import journal
 from jpweb.stream.inquiry import InquiryRequest, InquiryResponse
 

@@ -22,10 +22,11 @@ from jpweb.agent.stopping import (
     unless_stopped,
 )
 from jpweb.agent.turn import TurnEnd, TurnPorts, opening, resume_turn
-from jpweb.runtime import announce, wiring
+from jpweb.runtime import wiring
 from jpweb.runtime.crossing import in_background, in_store
 from jpweb.runtime.prompter import BrowserPrompter
 from jpweb.runtime.recorder import JournalRecorder, SocketDisplay
+from jpweb.runtime.signals import announce
 from jpweb.store import runs
 from jpweb.store.disk import attached
 from jpweb.store.errors import StoreError

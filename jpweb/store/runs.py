@@ -45,6 +45,7 @@ def begin(
         with transaction.atomic():
             run = Run.objects.create(
                 conversation=conversation,
+                state=RunState.RUNNING,
                 provider=provider,
                 model=model[:200],
                 holder=holder,

@@ -30,13 +30,39 @@ class Writing(TextChoices):
 
 
 class RunState(TextChoices):
-    """How far a run is. ``lost``: its process ended before the turn did."""
+    """How far a run is.
 
+    ``queued``: nobody executes it yet; ``running``: its holder does; ``parked``: it waits for
+    people and nobody executes it; ``lost``: it cannot go on.
+    """
+
+    QUEUED = "queued"
     RUNNING = "running"
+    PARKED = "parked"
     DONE = "done"
     FAILED = "failed"
     STOPPED = "stopped"
     LOST = "lost"
+
+
+#: The states of a run that has not ended; a conversation has at most one such run.
+UNFINISHED = (RunState.QUEUED, RunState.RUNNING, RunState.PARKED)
+
+
+class RunPhase(TextChoices):
+    """What a run that is not over does: hears the model, runs tool calls, waits for people."""
+
+    REPLYING = "replying"
+    CALLING = "calling"
+    WAITING = "waiting"
+
+
+class InterruptKind(TextChoices):
+    """What a person says to a run."""
+
+    STOP = "stop"
+    RESTART = "restart"
+    RESPOND = "respond"
 
 
 class TrustKind(TextChoices):

@@ -9,8 +9,9 @@ from channels.generic.websocket import AsyncWebsocketConsumer
 from django.core.exceptions import PermissionDenied
 from django.http import Http404
 
-from jpweb.runtime import announce, presence
+from jpweb.runtime import presence
 from jpweb.runtime.crossing import in_store
+from jpweb.runtime.signals import announce
 from jpweb.store import accounts
 from jpweb.store.terms import Role
 from jpweb.web import access, changes

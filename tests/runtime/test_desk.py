@@ -7,9 +7,10 @@ import pytest
 
 from jpweb.agent.outcome import Question
 from jpweb.agent.ports import Answer, Asked
-from jpweb.runtime import announce, desk
+from jpweb.runtime import desk
 from jpweb.runtime.crossing import in_store
 from jpweb.runtime.prompter import BrowserPrompter
+from jpweb.runtime.signals import announce
 from jpweb.store import inquiries, journal
 from jpweb.store.disk import mirror
 from jpweb.store.errors import AlreadySettled, ReadOnly, UnknownInquiry

@@ -16,10 +16,11 @@ from jpweb.agent.ports import (
     Skipped,
     Withheld,
 )
-from jpweb.runtime import announce, desk, prompts
+from jpweb.runtime import desk, prompts
 from jpweb.runtime.crossing import in_store
 from jpweb.runtime.prompter import BrowserPrompter
 from jpweb.runtime.prompts import Verdict
+from jpweb.runtime.signals import announce
 from jpweb.store import prompts as rows
 from jpweb.store import runs
 from jpweb.store.errors import AlreadyDecided, UnknownPrompt

@@ -8,8 +8,9 @@ import pytest
 
 from jpweb.agent.errors import ProviderFailed
 from jpweb.agent.tools.demo_vault import DemoVault
-from jpweb.runtime import announce, desk, runs
+from jpweb.runtime import desk, runs
 from jpweb.runtime.crossing import in_store
+from jpweb.runtime.signals import announce
 from jpweb.store import conversations, journal
 from jpweb.store import runs as stored
 from jpweb.store.errors import AlreadyRunning, AlreadySettled, ReadOnly

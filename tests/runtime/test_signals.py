@@ -12,11 +12,12 @@ from pytest_django import Settings
 
 from jpweb.agent.outcome import Question
 from jpweb.agent.ports import Answer, Asked, Declined
-from jpweb.runtime import announce, desk, layer, recorder, wiring
+from jpweb.runtime import desk, layer, recorder, wiring
 from jpweb.runtime.crossing import in_store
 from jpweb.runtime.layer import InProcessLayer
 from jpweb.runtime.prompter import BrowserPrompter
 from jpweb.runtime.recorder import JournalRecorder, SocketDisplay
+from jpweb.runtime.signals import announce
 from jpweb.store import inquiries
 from jpweb.store.inquiries import Decider
 from jpweb.store.models import Run

@@ -6,8 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from jpweb.runtime import announce, watching
 from jpweb.runtime.crossing import in_store
+from jpweb.runtime.duties import watching
+from jpweb.runtime.signals import announce
 from jpweb.store.disk import mirror
 from jpweb.store.disk.mirror import Report
 from jpweb.store.models import Conversation

@@ -9,8 +9,8 @@ from channels.testing import WebsocketCommunicator
 from django.contrib.auth.models import AnonymousUser
 
 from jpweb.asgi import application
-from jpweb.runtime import announce
 from jpweb.runtime.crossing import in_store
+from jpweb.runtime.signals import announce
 from jpweb.store import journal
 from jpweb.store.models import Membership, Run
 from jpweb.store.terms import RunState

@@ -9,8 +9,8 @@ from django.shortcuts import redirect, render
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_POST
 
-from jpweb.runtime import announce
 from jpweb.runtime.crossing import in_store
+from jpweb.runtime.signals import announce
 from jpweb.store import accounts
 from jpweb.store.errors import BadLink
 from jpweb.web import access

@@ -7,8 +7,9 @@ import os
 from pathlib import Path
 
 from jpweb.agent.calls import texts
-from jpweb.runtime import announce, runs
+from jpweb.runtime import runs
 from jpweb.runtime.crossing import in_store
+from jpweb.runtime.signals import announce
 from tests.machine.vendors import Call, Reply, Say, vendor
 from tests.runtime.playing import done, ear, eventually
 from tests.runtime.scenarios.talking import DONE

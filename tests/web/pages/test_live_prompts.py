@@ -8,10 +8,11 @@ from typing import Any
 import pytest
 
 from jpweb.agent.ports import Permitted, RunPrompt
-from jpweb.runtime import announce, prompts
+from jpweb.runtime import prompts
 from jpweb.runtime.crossing import in_store
 from jpweb.runtime.prompter import BrowserPrompter
 from jpweb.runtime.prompts import Verdict
+from jpweb.runtime.signals import announce
 from jpweb.store import prompts as rows
 from jpweb.store import runs
 from jpweb.store.inquiries import Decider

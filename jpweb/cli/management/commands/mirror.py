@@ -12,7 +12,7 @@ from rich.console import Console
 from rich.table import Table
 
 from jpweb.cli.progress import bar
-from jpweb.runtime import watching
+from jpweb.runtime.duties import watching
 from jpweb.store import accounts, schema
 from jpweb.store.disk import mirror
 from jpweb.store.errors import NoDatabase, NoWorkspace

@@ -14,7 +14,8 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 from jpweb.cli import server
 from jpweb.cli.progress import bar
 from jpweb.runtime import runs as executing
-from jpweb.runtime import watching, wiring
+from jpweb.runtime import wiring
+from jpweb.runtime.duties import watching
 from jpweb.store import accounts, schema
 from jpweb.store.disk import mirror, workspace
 from jpweb.store.errors import NoDatabase, NoWorkspace

@@ -8,8 +8,8 @@ from pathlib import Path
 
 from watchfiles import awatch
 
-from jpweb.runtime import announce
 from jpweb.runtime.crossing import in_background
+from jpweb.runtime.signals import announce
 from jpweb.store import conversations
 from jpweb.store.disk import mirror
 from jpweb.store.disk.mirror import Report

@@ -1,0 +1,1 @@
+"""What one process at a time does for the whole installation."""

@@ -1,0 +1,1 @@
+"""What changed, told to the pages of this process and to the other processes."""

@@ -1,0 +1,28 @@
+"""The tables. Imported by the store alone; everyone else calls the store's functions."""
+
+from jpweb.store.models.conversations import Conversation, JournalEntry
+from jpweb.store.models.desk import Inquiry, Presence, Showing
+from jpweb.store.models.notices import Address, AnswerLink, Notice
+from jpweb.store.models.people import Membership, Person, SignInLink, Trust, Workspace
+from jpweb.store.models.runs import Duty, Interruption, KeptResult, Prompt, Run
+
+__all__ = [
+    "Address",
+    "AnswerLink",
+    "Conversation",
+    "Duty",
+    "Inquiry",
+    "Interruption",
+    "JournalEntry",
+    "KeptResult",
+    "Membership",
+    "Notice",
+    "Person",
+    "Presence",
+    "Prompt",
+    "Run",
+    "Showing",
+    "SignInLink",
+    "Trust",
+    "Workspace",
+]

@@ -1,0 +1,88 @@
+"""People, the workspaces they share, and what owners trust."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from django.contrib.auth.models import AbstractUser
+from django.db import models
+from django.utils import timezone
+
+from jpweb.store.terms import Role, TrustKind, Writing
+
+
+class Person(AbstractUser):
+    """Someone who signs in."""
+
+    @property
+    def display_name(self) -> str:
+        return self.first_name or self.username
+
+
+class Workspace(models.Model):
+    """A JP workspace that is mirrored, or the demo that ships with jpweb."""
+
+    jp_id = models.CharField(max_length=16, blank=True)
+    name = models.CharField(max_length=200)
+    root = models.CharField(max_length=4096, unique=True)
+    writing = models.CharField(max_length=10, choices=Writing.choices, default=Writing.OFF)
+    expires_after = models.PositiveIntegerField(
+        null=True, help_text="seconds after which a question nobody has settled expires"
+    )
+    overrides = models.TextField(blank=True, help_text="TOML that an owner lays over the files'")
+    added_at = models.DateTimeField(default=timezone.now)
+
+    def __str__(self) -> str:
+        return self.name
+
+
+class Membership(models.Model):
+    """A person's role in a workspace."""
+
+    person = models.ForeignKey(Person, models.CASCADE, related_name="memberships")
+    workspace = models.ForeignKey(Workspace, models.CASCADE, related_name="memberships")
+    role = models.PositiveSmallIntegerField(choices=Role.choices)
+
+    class Meta:
+        constraints: ClassVar = [
+            models.UniqueConstraint(fields=["person", "workspace"], name="one_role_a_workspace")
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.person} in {self.workspace}: {self.get_role_display()}"
+
+
+class Trust(models.Model):
+    """What an owner has seen as it would run, and lets run: a command or an MCP server.
+
+    ``fingerprint`` is that of what was ``shown``; anything else is not trusted.
+    """
+
+    workspace = models.ForeignKey(Workspace, models.CASCADE, related_name="trusted")
+    kind = models.CharField(max_length=10, choices=TrustKind.choices)
+    name = models.CharField(max_length=200)
+    fingerprint = models.CharField(max_length=64)
+    shown = models.TextField()
+    trusted_by = models.ForeignKey(Person, models.SET_NULL, null=True, related_name="trusts")
+    trusted_at = models.DateTimeField(default=timezone.now)
+
+    class Meta:
+        constraints: ClassVar = [
+            models.UniqueConstraint(fields=["workspace", "kind", "name"], name="one_trust_a_thing")
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.kind} {self.name} in {self.workspace_id}"
+
+
+class SignInLink(models.Model):
+    """A one-time link. Only the hash of its token is kept."""
+
+    person = models.ForeignKey(Person, models.CASCADE, related_name="links")
+    token_hash = models.CharField(max_length=64, unique=True)
+    created_at = models.DateTimeField(default=timezone.now)
+    expires_at = models.DateTimeField()
+    used_at = models.DateTimeField(null=True)
+
+    def __str__(self) -> str:
+        return f"link for {self.person}"

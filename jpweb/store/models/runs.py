@@ -1,0 +1,144 @@
+"""Turns being executed: who executes them, and what they wait for."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from django.db import models
+from django.utils import timezone
+
+from jpweb.store.models.conversations import Conversation
+from jpweb.store.models.people import Person
+from jpweb.store.terms import (
+    UNFINISHED,
+    InterruptKind,
+    PromptKind,
+    PromptState,
+    RunPhase,
+    RunState,
+)
+
+
+class Run(models.Model):
+    """A turn that jpweb executes.
+
+    ``fence`` grows with each process that takes the run; what an earlier one still writes is
+    refused. The lease is over at ``lease_until``, by the database's clock.
+    """
+
+    conversation = models.ForeignKey(Conversation, models.CASCADE, related_name="runs")
+    state = models.CharField(max_length=10, choices=RunState.choices, default=RunState.QUEUED)
+    phase = models.CharField(
+        max_length=10, choices=RunPhase.choices, default=RunPhase.REPLYING, blank=True
+    )
+    provider = models.CharField(max_length=50)
+    model = models.CharField(max_length=200, blank=True)
+    holder = models.CharField(max_length=150, blank=True, help_text="the process, while running")
+    lease_until = models.DateTimeField(null=True)
+    fence = models.PositiveIntegerField(default=0)
+    queued_at = models.DateTimeField(null=True, help_text="since when nobody executes it, if so")
+    deaths = models.PositiveSmallIntegerField(
+        default=0, help_text="processes that ended since it last got anywhere"
+    )
+    resumed = models.PositiveSmallIntegerField(
+        default=0, help_text="how often after a process ended"
+    )
+    problem = models.CharField(max_length=1000, blank=True)
+    failure = models.CharField(max_length=20, blank=True, help_text="kind of a provider's failure")
+    started_by = models.ForeignKey(Person, models.SET_NULL, null=True, related_name="runs")
+    started_at = models.DateTimeField(default=timezone.now)
+    ended_at = models.DateTimeField(null=True)
+
+    class Meta:
+        constraints: ClassVar = [
+            models.UniqueConstraint(
+                fields=["conversation"],
+                condition=models.Q(state__in=UNFINISHED),
+                name="one_run_a_conversation",
+            )
+        ]
+        indexes: ClassVar = [
+            models.Index(
+                fields=["state", "lease_until"],
+                condition=models.Q(state__in=("queued", "running")),
+                name="runs_to_take",
+            ),
+            models.Index(fields=["conversation", "-id"]),
+        ]
+
+    def __str__(self) -> str:
+        return f"run {self.pk} of {self.conversation_id}: {self.state}"
+
+
+class Prompt(models.Model):
+    """A permission or delivery prompt of a run (RFD 018). Not an inquiry: in no journal.
+
+    ``shown`` is what the person sees: arguments, or content; ``decision`` what they chose.
+    """
+
+    conversation = models.ForeignKey(Conversation, models.CASCADE, related_name="prompts")
+    run = models.ForeignKey(Run, models.CASCADE, related_name="prompts")
+    kind = models.CharField(max_length=10, choices=PromptKind.choices)
+    tool_call_id = models.TextField()
+    tool_name = models.CharField(max_length=200)
+    shown = models.JSONField()
+    state = models.CharField(max_length=10, choices=PromptState.choices, default=PromptState.OPEN)
+    decision = models.JSONField(null=True)
+    decider = models.ForeignKey(Person, models.SET_NULL, null=True, related_name="prompts")
+    decider_name = models.CharField(max_length=200, blank=True)
+    asked_at = models.DateTimeField(default=timezone.now)
+    settled_at = models.DateTimeField(null=True)
+
+    class Meta:
+        indexes: ClassVar = [models.Index(fields=["state", "conversation"])]
+
+    def __str__(self) -> str:
+        return f"{self.kind} {self.tool_name}: {self.state}"
+
+
+class Interruption(models.Model):
+    """What a person says to a run, until the run has taken it."""
+
+    run = models.ForeignKey(Run, models.CASCADE, related_name="interruptions")
+    kind = models.CharField(max_length=10, choices=InterruptKind.choices)
+    text = models.TextField(blank=True)
+    person = models.ForeignKey(Person, models.SET_NULL, null=True, related_name="interruptions")
+    person_name = models.CharField(max_length=200, blank=True)
+    said_at = models.DateTimeField(default=timezone.now)
+    taken_at = models.DateTimeField(null=True)
+
+    def __str__(self) -> str:
+        return f"{self.kind} said to run {self.run_id}"
+
+
+class KeptResult(models.Model):
+    """What a tool call has come to, until its response is in the journal.
+
+    ``delivered`` is false while a person has yet to let the model see it.
+    """
+
+    run = models.ForeignKey(Run, models.CASCADE, related_name="kept")
+    tool_call_id = models.TextField()
+    content = models.TextField()
+    is_error = models.BooleanField()
+    edited = models.JSONField(null=True)
+    delivered = models.BooleanField()
+
+    class Meta:
+        constraints: ClassVar = [
+            models.UniqueConstraint(fields=["run", "tool_call_id"], name="one_result_a_call")
+        ]
+
+    def __str__(self) -> str:
+        return f"result of {self.tool_call_id} of run {self.run_id}"
+
+
+class Duty(models.Model):
+    """Something that one process at a time does for all: it holds the duty for a lease."""
+
+    name = models.CharField(max_length=50, unique=True)
+    holder = models.CharField(max_length=150)
+    lease_until = models.DateTimeField()
+
+    def __str__(self) -> str:
+        return f"{self.name}: {self.holder}"
