@@ -7,8 +7,10 @@ from __future__ import annotations
 
 import os
 import secrets
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
+from urllib.parse import SplitResult, urlsplit
 
 import environ
 from csp.constants import NONE, SELF
@@ -26,6 +28,23 @@ def number(name: str, default: float) -> float:
         raise ImproperlyConfigured(f"{name} must be a number, not “{text}”.") from None
 
 
+def site(name: str) -> SplitResult | None:
+    """Return the address of a site from the environment; a mistake is told in one line."""
+    text = env.str(name, default="").strip().rstrip("/").lower()
+    try:
+        found = urlsplit(text)
+        whole = f"{found.scheme}://{found.netloc}" == text and "@" not in text
+        if not text or (found.scheme in ("http", "https") and found.hostname and whole):
+            _ = found.port  # raises where it is none
+            return found if text else None
+    except ValueError:
+        pass
+    raise ImproperlyConfigured(
+        f"{name} must be an address such as https://jp.example.org, with nothing behind it, "
+        f"not “{text}”."
+    )
+
+
 BASE_DIR = Path(__file__).resolve().parent.parent
 DATA_DIR = Path(env.str("JPWEB_DATA", default=str(BASE_DIR / "var"))).expanduser().resolve()
 PORT = int(number("JPWEB_PORT", 8000))
@@ -40,12 +59,31 @@ def _secret_key() -> str:
             whole = path.with_name(f"secret-key.{os.getpid()}")
             whole.touch(mode=0o600)
             whole.write_text(secrets.token_urlsafe(50))
-            whole.replace(path)
+            with suppress(FileExistsError):  # who starts at the same time has the same key
+                path.hardlink_to(whole)
+            whole.unlink()
         return path.read_text()
     except OSError as error:
         raise ImproperlyConfigured(
             f"JPWEB_DATA cannot be used: {error.filename}: {error.strerror}."
         ) from error
+
+
+def _check_runs(runs: str) -> None:
+    """Refuse a way of executing runs that nobody wrote, or that lacks what it stands on."""
+    if runs not in ("embedded", "workers"):
+        raise ImproperlyConfigured(f"JPWEB_RUNS must be embedded or workers, not “{runs}”.")
+    needed = {
+        "PostgreSQL (DATABASE_URL=postgres://USER@HOST/NAME)": "postgresql"
+        in DATABASES["default"]["ENGINE"],
+        "Redis (REDIS_URL=redis://HOST)": bool(REDIS_URL),
+    }
+    missing = [what for what, there in needed.items() if not there]
+    if runs == "workers" and missing:
+        raise ImproperlyConfigured(
+            f"JPWEB_RUNS=workers needs {' and '.join(missing)}. "
+            "To try it on one machine: make run-team"
+        )
 
 
 SECRET_KEY = env.str("JPWEB_SECRET_KEY", default="") or _secret_key()
@@ -112,17 +150,33 @@ if DATABASES["default"]["ENGINE"] == "django.db.backends.sqlite3":
         "init_command": "PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL;",
     }
 else:
-    DATABASES["default"]["OPTIONS"] = {"pool": {"min_size": 1, "max_size": 10, "timeout": 10}}
+    DATABASES["default"].setdefault("OPTIONS", {})["pool"] = {
+        "min_size": 1,
+        "max_size": 10,
+        "timeout": 10,
+    }
+    # A connection that died with its server is replaced, and no request gets it.
+    DATABASES["default"]["CONN_HEALTH_CHECKS"] = True
 
 REDIS_URL = env.str("REDIS_URL", default="")
-CHANNEL_LAYERS: dict[str, dict[str, Any]] = {
-    "default": {
+# Between processes alone; what reaches one is handed on inside it (jpweb/runtime/signals).
+CHANNEL_LAYERS: dict[str, dict[str, Any]] = {}
+if REDIS_URL:
+    CHANNEL_LAYERS["default"] = {
         "BACKEND": "channels_redis.pubsub.RedisPubSubChannelLayer",
         "CONFIG": {"hosts": [REDIS_URL]},
     }
-    if REDIS_URL
-    else {"BACKEND": "jpweb.runtime.layer.InProcessLayer"}
-}
+
+# Who executes runs: this server itself, or processes of their own (`manage.py work`).
+RUNS = env.str("JPWEB_RUNS", default="embedded")
+_check_runs(RUNS)
+if RUNS == "workers":
+    INSTALLED_APPS.append("procrastinate.contrib.django")
+
+# Seconds for which a process holds a run without a sign of life, and for which a run that only
+# waits for people stays with its process.
+LEASE = number("JPWEB_LEASE", 15)
+HOLD = number("JPWEB_HOLD", 30)
 
 AUTH_USER_MODEL = "store.Person"
 LOGIN_URL = "sign-in"
@@ -165,12 +219,35 @@ PROVIDER, _, MODEL = env.str("JPWEB_MODEL", default="scripted/script").partition
 # Seconds between the pieces that the scripted provider sends.
 SCRIPT_PACE = number("JPWEB_SCRIPT_PACE", 0.03)
 
-# Who talks to models and MCP servers repeats in its log what passes: conversations, answers to
-# secret questions, keys. Nothing of it is logged at any level; jpweb says itself what went wrong.
+# Where people reach this installation from elsewhere: links in messages begin with it. With https
+# a proxy in front of this server takes the requests, and has to say so in X-Forwarded-Proto.
+PUBLIC_URL = f"http://127.0.0.1:{PORT}"
+if (_site := site("JPWEB_URL")) is not None:
+    PUBLIC_URL = _site.geturl()
+    ALLOWED_HOSTS.append(_site.netloc.removesuffix(f":{_site.port}"))
+    if _site.scheme == "https":
+        CSRF_TRUSTED_ORIGINS = [PUBLIC_URL]
+        CSRF_COOKIE_SECURE = SESSION_COOKIE_SECURE = True
+        SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https")
+# The services through which people may be told of questions. Others would let a member have this
+# server call or write what they like.
+_SERVICES = (
+    *("mailto", "mailtos", "slack", "ntfy", "ntfys", "discord", "workflow", "workflows", "tgram"),
+    *("matrix", "matrixs", "mmost", "mmosts", "rocket", "rockets", "gchat", "webex", "zulip"),
+    *("nctalk", "nctalks", "signal", "signals", "gotify", "gotifys", "pover", "pbul", "prowl"),
+)
+NOTIFY_SCHEMAS = tuple(
+    name.strip().lower() for name in env.list("JPWEB_NOTIFY_SCHEMAS", default=list(_SERVICES))
+)
+
+# Who talks to models and MCP servers, and who sends messages, repeats in its log what passes:
+# conversations, answers to secret questions, keys. Nothing of it is logged at any level; jpweb
+# says itself what went wrong.
 # "client" and "server" are what the MCP library calls two of its loggers.
 MUTE = (
     *("mcp", "client", "server", "httpx", "httpx2", "httpcore", "httpcore2"),
     *("anthropic", "openai", "google", "google_genai", "pydantic_ai", "genai-prices", "urllib3"),
+    *("apprise", "requests", "requests_oauthlib", "oauthlib"),
 )
 LOGGING = {
     "version": 1,

@@ -4,7 +4,19 @@ from __future__ import annotations
 
 from django.urls import path
 
-from jpweb.web.pages import audit, conversations, people, prompts, questions, signing, tools, turns
+from jpweb.web.pages import (
+    audit,
+    conversations,
+    links,
+    notifications,
+    people,
+    prompts,
+    questions,
+    signing,
+    tools,
+    turns,
+    waiting,
+)
 
 urlpatterns = [
     path("", conversations.index, name="conversations"),
@@ -26,16 +38,24 @@ urlpatterns = [
         name="conversation-export",
     ),
     path("questions", questions.index, name="questions"),
+    path("questions/<int:inquiry_id>", questions.detail, name="question"),
     path("questions/<int:inquiry_id>/answer", questions.answer, name="question-answer"),
     path("questions/<int:inquiry_id>/decline", questions.decline, name="question-decline"),
     path("prompts/<int:prompt_id>", prompts.detail, name="prompt"),
     path("prompts/<int:prompt_id>/allow", prompts.allow, name="prompt-allow"),
     path("prompts/<int:prompt_id>/refuse", prompts.refuse, name="prompt-refuse"),
+    path("answer/<str:token>", links.answer, name="answer-link"),
+    path("notifications", notifications.index, name="notifications"),
+    path("notifications/add", notifications.add, name="notification-add"),
+    path("notifications/test", notifications.test, name="notification-test"),
+    path("notifications/remove", notifications.remove, name="notification-remove"),
     path("audit", audit.index, name="audit"),
     path("audit.csv", audit.csv_file, name="audit-csv"),
     path("workspaces/<int:workspace_id>/people", people.index, name="people"),
     path("workspaces/<int:workspace_id>/writing", people.choose_writing, name="writing"),
     path("workspaces/<int:workspace_id>/people/invite", people.invite, name="people-invite"),
+    path("workspaces/<int:workspace_id>/waiting", waiting.index, name="waiting"),
+    path("workspaces/<int:workspace_id>/waiting/choose", waiting.choose, name="waiting-choose"),
     path("workspaces/<int:workspace_id>/tools", tools.index, name="tools"),
     path("workspaces/<int:workspace_id>/tools/trust", tools.trust, name="tools-trust"),
     path("workspaces/<int:workspace_id>/tools/withdraw", tools.withdraw, name="tools-withdraw"),

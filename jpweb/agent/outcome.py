@@ -6,7 +6,7 @@ import base64
 import html
 import json
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 from urllib.parse import quote, quote_plus
@@ -66,6 +66,23 @@ class NeedsInput:
 
 
 Outcome: TypeAlias = Success | Failed | NeedsInput
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """What a call has come to before its response can be recorded.
+
+    ``content`` is None where there is nothing yet. ``delivered``: it is the call's final result;
+    else a person has to let the model see it first. ``edited``: the arguments that a person gave
+    the call instead. ``again``: the call had been running when an earlier process ended.
+    """
+
+    content: str | None
+    is_error: bool = False
+    edited: Mapping[str, Any] | None = None
+    delivered: bool = False
+    again: bool = False
+
 
 #: Shorter ones would take ordinary words and numbers out of what a tool says.
 _SHORTEST_HIDDEN = 4

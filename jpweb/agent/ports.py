@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol, TypeAlias
 
 from jpweb.agent.config import ModelConfig, QuestionConfig, ToolConfig
-from jpweb.agent.outcome import Outcome, Question
+from jpweb.agent.outcome import Kept, Outcome, Question
 from jpweb.stream.events import ConversationEvent, Element, ToolCallRequest
 from jpweb.stream.inquiry import CancellationReason, InquirySource
 from jpweb.stream.thread import ThreadParts
@@ -136,13 +136,17 @@ class OutsideTool(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """A question whose request is on record and that waits for a person."""
+    """A question whose request is on record and that waits for a person.
+
+    ``expires_after`` so many seconds from when it was first asked; never, where it is None.
+    """
 
     inquiry_id: str
     question: Question
     source: InquirySource
     tool_name: str
     label: str | None
+    expires_after: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,9 +159,10 @@ class Answer:
 
 @dataclass(frozen=True, slots=True)
 class Declined:
-    """No answer, and why."""
+    """No answer, and why; ``note`` is what the person said beside a decline."""
 
     reason: CancellationReason
+    note: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -249,12 +254,31 @@ class Prompter(Protocol):
 class Recorder(Protocol):
     """The journal."""
 
-    async def record(self, *events: ConversationEvent) -> None:
-        """Commit the events in order, all or none; returns after the commit."""
+    async def record(self, *events: ConversationEvent, last: bool = False) -> None:
+        """Commit the events in order, all or none; returns after the commit.
+
+        With the ``last`` ones, of which there may be none, it is committed that the turn is
+        complete: the journal alone does not tell a whole reply from a part of one.
+        """
         ...
 
     async def elements(self) -> tuple[Element, ...]:
         """Return the whole stream as committed so far."""
+        ...
+
+    async def keep(self, tool_call_id: str, kept: Kept) -> None:
+        """Hold what a call has come to until its response is on record; replaces what was held.
+
+        Not an event. Returns once it is committed.
+        """
+        ...
+
+    async def kept(self) -> Mapping[str, Kept]:
+        """Return what is held of the last turn's calls, by call id."""
+        ...
+
+    async def forget(self) -> None:
+        """Throw away what is held: the calls run again."""
         ...
 
 

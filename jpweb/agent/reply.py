@@ -44,12 +44,16 @@ class Reply:
                 await self.flush()
                 await self._scribe.record(ChatResponse("data", value))
 
-    async def flush(self, metadata: Mapping[str, Any] | None = None) -> None:
-        """Commit the text so far, if there is any, with what the provider wants back with it."""
+    async def flush(self, metadata: Mapping[str, Any] | None = None, *, last: bool = False) -> None:
+        """Commit the text so far, if there is any, with what the provider wants back with it.
+
+        With the ``last`` of a turn it is on record that the turn is complete.
+        """
         variant, text = self._latest.variant, self._latest.text
         self._latest = Delta(variant, "")
-        if text or metadata:
-            await self._scribe.record(ChatResponse(variant, text), metadata=metadata)
+        kinds = (ChatResponse(variant, text),) if text or metadata else ()
+        if kinds or last:
+            await self._scribe.record(*kinds, metadata=metadata, last=last)
 
     async def _add(self, delta: Delta) -> None:
         """Take a piece of text, commit the text before it if that is of another variant."""

@@ -29,16 +29,19 @@ class Scribe:
         *kinds: EventKind,
         note: Mapping[str, Any] | None = None,
         metadata: Mapping[str, Any] | None = None,
+        last: bool = False,
     ) -> None:
-        """Commit events of now, all or none.
+        """Commit events of now, all or none; ``last``: and that the turn is complete.
 
         ``note`` is what jpweb says beside each of them, ``metadata`` what a provider does.
         """
         beside = dict(metadata or {}) | ({} if note is None else {"jpweb": dict(note)})
-        await self.record_each((kind, beside) for kind in kinds)
+        await self.record_each(((kind, beside) for kind in kinds), last=last)
 
-    async def record_each(self, kinds: Iterable[tuple[EventKind, Mapping[str, Any]]]) -> None:
+    async def record_each(
+        self, kinds: Iterable[tuple[EventKind, Mapping[str, Any]]], *, last: bool = False
+    ) -> None:
         """Commit events of now, each with its metadata, all or none."""
         stamp = timestamps.written(self.clock())
         events = [ConversationEvent(stamp, kind, dict(beside)) for kind, beside in kinds]
-        await self.recorder.record(*events)
+        await self.recorder.record(*events, last=last)

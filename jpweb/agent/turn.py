@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from enum import StrEnum
 from typing import Any
 
 from jpweb.agent.calls.coordinator import ToolCoordinator
-from jpweb.agent.calls.state import TurnState
+from jpweb.agent.calls.result import Left
+from jpweb.agent.calls.state import PermissionKey, TurnState
 from jpweb.agent.errors import PASSING, ProviderFailed
 from jpweb.agent.ports import (
     Display,
@@ -24,6 +25,7 @@ from jpweb.agent.ports import (
     Recorder,
 )
 from jpweb.agent.reply import Reply
+from jpweb.agent.resting import Resting
 from jpweb.agent.scribe import Scribe, now
 from jpweb.agent.setup import UNCONFIGURED, Setup
 from jpweb.agent.stopping import Interrupt, Interrupts, Respond, Stop, Stopped, unless_stopped
@@ -53,7 +55,7 @@ class TurnEnd(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class TurnPorts:
-    """The outside of a turn."""
+    """The outside of a turn. ``resting`` tells those outside when it could be put down."""
 
     provider: Provider
     prompter: Prompter
@@ -62,6 +64,7 @@ class TurnPorts:
     clock: Callable[[], datetime] = now
     backend: InquiryBackend | None = None
     pause: Callable[[float], Awaitable[None]] = asyncio.sleep
+    resting: Resting = field(default_factory=Resting)
 
 
 def opening(content: str, author: str | None, at: datetime) -> tuple[ConversationEvent, ...]:
@@ -72,19 +75,33 @@ def opening(content: str, author: str | None, at: datetime) -> tuple[Conversatio
 
 
 async def resume_turn(
-    ports: TurnPorts, interrupts: Interrupts, setup: Setup = UNCONFIGURED
+    ports: TurnPorts,
+    interrupts: Interrupts,
+    setup: Setup = UNCONFIGURED,
+    *,
+    waiting: frozenset[str] = frozenset(),
+    crashed: bool = False,
+    permissions: Mapping[str, bool] | None = None,
 ) -> TurnEnd:
     """Run the last turn of the journal from where it stands to its end (RFD 023).
 
-    Tool calls without a response are run first. Returns how the turn ended. A stop ends it: text
-    received so far is committed, open questions are closed, tool calls get a response. Raises
-    ProviderFailed, with the text so far committed, and whatever a port or a tool raises; then, and
-    when it is cancelled, nothing more is recorded.
+    Tool calls without a response are run first, but for those whose results are kept. ``waiting``
+    names calls that waited for a prompt's decision, whether it has come meanwhile or not.
+    ``crashed``: the turn was not put down at rest; its process ended. ``permissions``: what people
+    decided about tools for the rest of the turn, by their names. Returns how the turn ended.
+    A stop ends it: text received so far is committed, open questions are closed, tool calls get a
+    response. Raises ProviderFailed, with the text so far committed, and whatever a port or a tool
+    raises; then, and when it is cancelled, nothing more is recorded.
     """
     elements = await ports.recorder.elements()
     turns = split(elements)
-    state = TurnState.resumed(elements[turns[-1].start :] if turns else ())
-    return await _Turn(ports, setup, state, interrupts).run(_open_calls(elements))
+    state = TurnState.resumed(elements[turns[-1].start :] if turns else (), crashed=crashed)
+    state.resting = ports.resting
+    for tool, may_run in (permissions or {}).items():
+        state.remembered_permission_decisions[PermissionKey(tool)] = may_run
+    calls = _open_calls(elements)
+    left = Left(await ports.recorder.kept() if calls else {}, waiting)
+    return await _Turn(ports, setup, state, interrupts).run(calls, left)
 
 
 def _open_calls(elements: Sequence[Element]) -> tuple[ToolCallRequest, ...]:
@@ -116,24 +133,24 @@ class _Turn:
             ports.backend,
         )
 
-    async def run(self, calls: Sequence[ToolCallRequest]) -> TurnEnd:
-        """Run the calls, then cycle after cycle to the end of the turn."""
-        if calls and isinstance(await self._run_calls(calls, again=True), Stop):
+    async def run(self, calls: Sequence[ToolCallRequest], left: Left) -> TurnEnd:
+        """Run the calls that were left, then cycle after cycle to the end of the turn."""
+        if calls and isinstance(await self._run_calls(calls, left), Stop):
             return TurnEnd.STOPPED
         for _ in range(self._setup.cycle_limit):
             reply = await self._hear()
-            if reply.finished and not reply.calls and not self._has_more_to_say():
+            if self._is_last(reply):
                 return TurnEnd.COMPLETE
             if isinstance(await self._run_calls(reply.calls), Stop):
                 return TurnEnd.STOPPED
         return TurnEnd.CYCLE_LIMIT
 
     async def _run_calls(
-        self, calls: Sequence[ToolCallRequest], *, again: bool = False
+        self, calls: Sequence[ToolCallRequest], left: Left | None = None
     ) -> Interrupt | None:
         """Run the calls, take what was said meanwhile, and see that the model is told of it."""
         if calls:
-            await self._coordinator.run(calls, again=again)
+            await self._coordinator.run(calls, left)
         return await self._take()
 
     async def _take(self) -> Interrupt | None:
@@ -150,6 +167,9 @@ class _Turn:
         except ProviderFailed:
             await self._take()
             raise
+
+    def _is_last(self, reply: Reply) -> bool:
+        return reply.finished and not reply.calls and not self._has_more_to_say()
 
     def _has_more_to_say(self) -> bool:
         """Tell whether somebody's words came too late for the reply, which then is not the last."""
@@ -196,7 +216,7 @@ class _Turn:
         finally:
             if isinstance(stream, AsyncGenerator):
                 await stream.aclose()
-        await reply.flush()
+        await reply.flush(last=self._is_last(reply))
 
 
 def _interruptible(form: Format, interrupts: Interrupts) -> Format:

@@ -19,6 +19,8 @@ from autobahn.exception import Disconnected
 from daphne.server import Server
 from twisted.internet import defer, reactor
 
+from jpweb.runtime.signals.line import SCOPE, Line
+
 HOST = "127.0.0.1"
 #: Seconds that requests in flight get to finish.
 DRAIN = 0.3
@@ -52,6 +54,15 @@ class QuietServer(Server):  # type: ignore[misc]  # daphne is untyped
     def __init__(self, ending: Callable[[], Awaitable[None]], **more: Any) -> None:
         super().__init__(**more)
         self._ending = ending
+
+    def create_application(self, protocol: Any, scope: dict[str, Any]) -> Any:
+        """Give a socket its line, which tells when its browser takes no more."""
+        if scope["type"] == "websocket":
+            scope[SCOPE] = Line()
+            # Until here the line was HTTP's.
+            protocol.transport.unregisterProducer()
+            protocol.transport.registerProducer(scope[SCOPE], True)
+        return super().create_application(protocol, scope)
 
     async def handle_reply(self, protocol: Any, message: dict[str, Any]) -> None:
         # A browser may leave between a change and its telling; that it did arrives next.

@@ -10,11 +10,16 @@ from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from django.views.decorators.debug import sensitive_variables
+
+from jpweb.runtime import process
 from jpweb.runtime.crossing import in_store
-from jpweb.runtime.secrets import Handover, NobodyWaits
-from jpweb.runtime.signals import announce
+from jpweb.runtime.sealing import Courier
+from jpweb.runtime.secrets import Handover
+from jpweb.runtime.signals import announce, fanout
 from jpweb.store import inquiries, journal
 from jpweb.store.errors import AlreadySettled
+from jpweb.store.terms import RunState
 from jpweb.stream import answers, timestamps
 from jpweb.stream.events import ConversationEvent
 from jpweb.stream.inquiry import (
@@ -28,7 +33,7 @@ from jpweb.stream.inquiry import (
 
 if TYPE_CHECKING:
     from jpweb.store.inquiries import Decider
-    from jpweb.store.models import Inquiry
+    from jpweb.store.models import Inquiry, Run
 
 T = TypeVar("T")
 
@@ -40,16 +45,18 @@ class Bell:
     """Wakes the calls of this process that wait for rows, by their keys."""
 
     def __init__(self) -> None:
-        self.waiting: dict[int, asyncio.Event] = {}
+        self.waiting: dict[int, set[asyncio.Event]] = {}
 
     def ring(self, key: int) -> None:
         """Let who waits for this row look at it."""
-        if key in self.waiting:
-            self.waiting[key].set()
+        for rung in self.waiting.get(key, ()):
+            rung.set()
 
     async def until(self, key: int, look: Callable[[], Awaitable[T | None]]) -> T:
         """Look now and whenever it rings, and return what is found first."""
-        rung = self.waiting.setdefault(key, asyncio.Event())
+        rung = asyncio.Event()
+        # A run that was put down and taken up again waits twice for a moment.
+        self.waiting.setdefault(key, set()).add(rung)
         try:
             while True:
                 rung.clear()
@@ -58,19 +65,26 @@ class Bell:
                     return found
                 await _until(rung)
         finally:
-            self.waiting.pop(key, None)
+            self.waiting[key].discard(rung)
+            if not self.waiting[key]:
+                del self.waiting[key]
 
 
 bell = Bell()
 handover = Handover()
+courier = Courier(handover, announce, process.name)
+fanout.subscribe("settled", lambda signal: bell.ring(signal["inquiry"]))
+fanout.subscribe("secret", courier.hear)
+fanout.subscribe("secret_ack", courier.hear_back)
 
 
+@sensitive_variables("typed", "value")
 async def answer(inquiry_key: int, typed: str, by: Decider, *, remember: bool = False) -> Inquiry:
     """Settle a question with what a person typed; returns the settled row.
 
-    A secret goes to the waiting call alone. ``remember`` asks to use the answer for the rest of
-    the turn, which only some questions allow. Raises UnknownInquiry, Unfit, AlreadySettled,
-    NobodyWaits.
+    A secret goes to the waiting call alone, in whichever process; its run is woken for it.
+    ``remember`` asks to use the answer for the rest of the turn, which only some questions allow.
+    Raises UnknownInquiry, Unfit, AlreadySettled, NobodyWaits.
     """
     row = await in_store(inquiries.get, inquiry_key)
     if row.state != inquiries.OPEN:
@@ -80,42 +94,45 @@ async def answer(inquiry_key: int, typed: str, by: Decider, *, remember: bool = 
     if kind.KEEP or not isinstance(value, str):
         remember = remember and inquiries.may_be_remembered(row)
         return await settle(row, Answered(value), by, remember=remember)
-    try:
-        await handover.deliver(inquiry_key, value, by)
-    except NobodyWaits:
-        row = await in_store(inquiries.get, inquiry_key)
-        if row.state != inquiries.OPEN:
-            raise AlreadySettled(row) from None
-        raise
+    await courier.deliver(inquiry_key, value, by)
     return await in_store(inquiries.get, inquiry_key)
 
 
-async def decline(inquiry_key: int, by: Decider) -> Inquiry:
+async def decline(inquiry_key: int, by: Decider, note: str = "") -> Inquiry:
     """Close a question without an answer; returns the settled row.
 
-    Raises UnknownInquiry, AlreadySettled.
+    ``note`` says why, for the model and for the record; it may be long or hold anything, and is
+    cut and made plain. Raises UnknownInquiry, AlreadySettled.
     """
     row = await in_store(inquiries.get, inquiry_key)
     if row.state != inquiries.OPEN:
         raise AlreadySettled(row)
-    return await settle(row, Cancelled(CancellationReason.USER), by)
+    said = inquiries.note(note)
+    return await settle(row, Cancelled(CancellationReason.USER), by, note=said)
 
 
-async def settle(row: Inquiry, outcome: Outcome, by: Decider, **noted: bool) -> Inquiry:
+async def settle(
+    row: Inquiry, outcome: Outcome, by: Decider, run: Run | None = None, **noted: bool | str
+) -> Inquiry:
     """Commit an outcome, wake the waiting call, tell everybody. Raises AlreadySettled.
 
-    ``noted``: ``remember`` for the rest of the turn, or ``withdrawn`` by who interrupted it.
+    With a ``run`` it is its holder that commits. Raises NotHolder where it is not any more.
+    ``noted``: ``remember`` for the rest of the turn, ``withdrawn`` by who interrupted it, or the
+    ``note`` of who declined.
     """
     event = ConversationEvent(
         timestamps.written(datetime.now(UTC)),
         InquiryResponse(row.inquiry_id, outcome),
         by.note(**noted),
     )
-    await in_store(journal.append, row.conversation_id, [event])
-    bell.ring(row.pk)
+    await in_store(journal.append, row.conversation_id, [event], run)
+    settled = await in_store(inquiries.get, row.pk)
+    await announce.settled(row.pk)
+    if settled.run is not None and settled.run.state == RunState.QUEUED:
+        await announce.run(settled.run.pk)  # it was parked, and goes on now
     await announce.conversation(row.conversation_id)
     await announce.questions(row.conversation.workspace_id)
-    return await in_store(inquiries.get, row.pk)
+    return settled
 
 
 async def wait(row: Inquiry) -> Inquiry:
@@ -129,8 +146,11 @@ async def wait(row: Inquiry) -> Inquiry:
 
 
 async def wait_for_secret(row: Inquiry) -> str | Inquiry:
-    """Return the secret once ``redacted`` is on record, or the row where it ended otherwise."""
-    with handover.expected(row.pk) as arrival:
+    """Return the secret once ``redacted`` is on record, or the row where it ended otherwise.
+
+    Raises NotHolder where another process has the run by then; who sent the secret is told.
+    """
+    async with courier.expected(row) as (arrival, run):
         ending = asyncio.create_task(wait(row))
         try:
             waiting: set[asyncio.Future[Any]] = {arrival, ending}
@@ -139,7 +159,7 @@ async def wait_for_secret(row: Inquiry) -> str | Inquiry:
                 return ending.result()
             delivery = arrival.result()
             try:
-                await settle(row, Redacted(), delivery.by)
+                await settle(row, Redacted(), delivery.by, run)
             except AlreadySettled as first:
                 if not delivery.received.done():
                     delivery.received.set_exception(first)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from contextlib import contextmanager
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from jpweb.agent.ports import (
@@ -25,7 +26,7 @@ from jpweb.store.terms import PromptKind
 from jpweb.stream.inquiry import CancellationReason, Cancelled, reason
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
     from jpweb.agent.ports import Asked
     from jpweb.store.inquiries import Decider
@@ -34,6 +35,32 @@ if TYPE_CHECKING:
 
 #: What colours a terminal; the page shows the words.
 _ESCAPES = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)|[@-Z\\-_])")
+
+
+@dataclass(slots=True)
+class Waits:
+    """The rows that the calls of a run wait for: of questions, and of prompts."""
+
+    questions: set[int] = field(default_factory=set)
+    decisions: set[int] = field(default_factory=set)
+
+    @contextmanager
+    def question(self, key: int) -> Iterator[None]:
+        """Wait for a question as long as the block lasts."""
+        self.questions.add(key)
+        try:
+            yield
+        finally:
+            self.questions.discard(key)
+
+    @contextmanager
+    def decision(self, key: int) -> Iterator[None]:
+        """Wait for a prompt's decision as long as the block lasts."""
+        self.decisions.add(key)
+        try:
+            yield
+        finally:
+            self.decisions.discard(key)
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,17 +73,19 @@ class BrowserPrompter:
     conversation_id: int
     workspace_id: int
     withdrawn_by: Callable[[], Decider]
+    waits: Waits = field(default_factory=Waits)
 
     async def reachable(self) -> bool:
         """Tell whether somebody who may answer has a page open."""
-        return presence.reachable(self.workspace_id)
+        return await presence.reachable(self.workspace_id)
 
     async def ask(self, asked: Asked) -> Answer | Declined:
         row = await self._row(asked)
-        if asked.question.answer_type.KEEP:
-            return await _reply(await desk.wait(row))
-        given = await desk.wait_for_secret(row)
-        return Answer(given) if isinstance(given, str) else await _reply(given)
+        with self.waits.question(row.pk):
+            if asked.question.answer_type.KEEP:
+                return await _reply(await desk.wait(row))
+            given = await desk.wait_for_secret(row)
+            return Answer(given) if isinstance(given, str) else await _reply(given)
 
     async def withdraw(self, asked: Asked, reason: CancellationReason) -> None:
         row = await self._row(asked)
@@ -73,12 +102,12 @@ class BrowserPrompter:
             "text": None if prompt.shown is None else _ESCAPES.sub("", prompt.shown),
         }
         row = await self._prompt(PromptKind.RUN, prompt, shown)
-        return Skipped() if row is None else _permission(await prompts.wait(row), prompt)
+        return Skipped() if row is None else _permission(await self._decided(row), prompt)
 
     async def deliver(self, prompt: DeliverPrompt) -> Delivered | Withheld:
         shown = {"content": prompt.content, "is_error": prompt.is_error, "edit": prompt.edit}
         row = await self._prompt(PromptKind.DELIVER, prompt, shown)
-        return Withheld() if row is None else _delivery(await prompts.wait(row))
+        return Withheld() if row is None else _delivery(await self._decided(row))
 
     async def put_away(self, prompt: RunPrompt | DeliverPrompt) -> None:
         kind = PromptKind.RUN if isinstance(prompt, RunPrompt) else PromptKind.DELIVER
@@ -90,6 +119,12 @@ class BrowserPrompter:
         except AlreadyDecided:
             return  # it was decided a moment earlier, and that stands
         await prompts.tell(row)
+
+    async def _decided(self, row: Prompt) -> Prompt:
+        with self.waits.decision(row.pk):
+            settled = await prompts.wait(row)
+        await in_store(rows.spend, row.pk)
+        return settled
 
     async def _prompt(
         self, kind: PromptKind, prompt: RunPrompt | DeliverPrompt, shown: dict[str, Any]
@@ -112,7 +147,8 @@ async def _reply(row: Inquiry) -> Answer | Declined:
     if row.state == "answered":
         return Answer(row.answer, await in_store(inquiries.remembered, row))
     why = reason(row.reason)
-    return Declined(why if isinstance(why, CancellationReason) else CancellationReason.USER)
+    known = why if isinstance(why, CancellationReason) else CancellationReason.USER
+    return Declined(known, row.note)
 
 
 def _permission(row: Prompt, prompt: RunPrompt) -> Permitted | Skipped:

@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Any
 
 from jpweb.runtime.crossing import in_store
 from jpweb.runtime.desk import Bell
-from jpweb.runtime.signals import announce
+from jpweb.runtime.signals import announce, fanout
 from jpweb.store import plain, prompts
 from jpweb.store.errors import AlreadyDecided
-from jpweb.store.terms import PromptKind, PromptState
+from jpweb.store.terms import PromptKind, PromptState, RunState
 from jpweb.stream.errors import Unfit
 
 if TYPE_CHECKING:
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 EDITABLE = 100_000
 
 bell = Bell()
+fanout.subscribe("decided", lambda signal: bell.ring(signal["prompt"]))
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +65,9 @@ async def wait(row: Prompt) -> Prompt:
 
 async def tell(row: Prompt) -> None:
     """Wake the call that waits, and say that what waits has changed."""
-    bell.ring(row.pk)
+    await announce.decided(row.pk)
+    if row.run.state == RunState.QUEUED:
+        await announce.run(row.run_id)  # it was parked, and goes on now
     await announce.questions(row.conversation.workspace_id)
 
 

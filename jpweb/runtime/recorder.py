@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
 
+from jpweb.agent.outcome import Kept
 from jpweb.runtime.crossing import in_store
 from jpweb.runtime.signals import announce
-from jpweb.store import journal
+from jpweb.store import journal, recording
+from jpweb.store.running import kept as rows
 from jpweb.stream.inquiry import InquiryRequest, InquiryResponse
 
 if TYPE_CHECKING:
@@ -24,15 +27,17 @@ GLANCE = 0.1
 class JournalRecorder:
     """Commits the events of one run, then says that there is something to read.
 
-    Where the workspace is attached its files follow.
+    Where the workspace is attached its files follow. ``words``: interruptions whose text the turn
+    is told of. Raises NotHolder once another process executes the run.
     """
 
     run: Run
     workspace_id: int
     attachment: Attachment | None = None
+    words: list[int] = field(default_factory=list)
 
-    async def record(self, *events: ConversationEvent) -> None:
-        await in_store(journal.append, self.run.conversation_id, events, self.run)
+    async def record(self, *events: ConversationEvent, last: bool = False) -> None:
+        await in_store(recording.record, self.run, events, tuple(self.words), last=last)
         await announce.conversation(self.run.conversation_id)
         if any(isinstance(event.kind, InquiryRequest | InquiryResponse) for event in events):
             await announce.questions(self.workspace_id)
@@ -41,6 +46,26 @@ class JournalRecorder:
 
     async def elements(self) -> tuple[Element, ...]:
         return await in_store(journal.elements, self.run.conversation_id)
+
+    async def keep(self, tool_call_id: str, kept: Kept) -> None:
+        values = {
+            "content": kept.content,
+            "is_error": kept.is_error,
+            "edited": None if kept.edited is None else dict(kept.edited),
+            "delivered": kept.delivered,
+            "again": kept.again,
+        }
+        await in_store(rows.keep, self.run, tool_call_id, values)
+
+    async def kept(self) -> Mapping[str, Kept]:
+        held = await in_store(rows.of, self.run)
+        return {
+            call: Kept(row.content, row.is_error, row.edited, row.delivered, row.again)
+            for call, row in held.items()
+        }
+
+    async def forget(self) -> None:
+        await in_store(rows.forget, self.run)
 
 
 @dataclass(slots=True)

@@ -8,12 +8,14 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from django.views.decorators.debug import sensitive_variables
+
 if TYPE_CHECKING:
     from jpweb.store.inquiries import Decider
 
 
 class NobodyWaits(Exception):
-    """No call of this process waits for the secret; it was dropped."""
+    """No call waits for the secret, or none took it; it was dropped."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,17 +38,23 @@ class Handover:
 
     @contextmanager
     def expected(self, inquiry_key: int) -> Iterator[asyncio.Future[Delivery]]:
-        """Wait for one secret for as long as the block lasts."""
+        """Wait for one secret for as long as the block lasts; of two blocks the later has it."""
         arrival: asyncio.Future[Delivery] = asyncio.get_running_loop().create_future()
         self._waiting[inquiry_key] = arrival
         try:
             yield arrival
         finally:
-            del self._waiting[inquiry_key]
+            if self._waiting.get(inquiry_key) is arrival:
+                del self._waiting[inquiry_key]
             if not arrival.cancel() and not arrival.result().received.done():
                 # The call ended with the secret in its hands and nothing on record.
                 arrival.result().received.set_exception(NobodyWaits())
 
+    def expects(self, inquiry_key: int) -> bool:
+        """Tell whether a call of this process waits."""
+        return inquiry_key in self._waiting
+
+    @sensitive_variables()
     async def deliver(self, inquiry_key: int, value: str, by: Decider) -> None:
         """Hand a secret over; returns when the call has it and ``redacted`` is on record.
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import socket
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -137,11 +136,6 @@ def default_model() -> ModelConfig:
 def tidy() -> None:
     """Remove what tool calls of a server that was killed have left on this machine."""
     sweep()
-
-
-def holder() -> str:
-    """Return the name under which this installation executes runs."""
-    return f"{socket.gethostname()}:{settings.DATA_DIR}"[:100]
 
 
 def _workspace(conversation: Conversation) -> Workspace:

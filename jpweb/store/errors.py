@@ -10,6 +10,7 @@
   + UnknownPrompt         no such permission or delivery prompt, or no run that could ask it
   + AlreadyDecided        somebody decided the prompt first, or it was withdrawn; carries the row
   + AlreadyRunning        the conversation has a run
+  + NotHolder             another process executes the run, or nobody does any more
   + NothingToRetry        the newest run of the conversation did not fail
   + ReadOnly              the conversation belongs to JP
   + BadLink               the sign-in link is unknown, used or too old
@@ -23,8 +24,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from django.db import InterfaceError, OperationalError
+
 if TYPE_CHECKING:
     from jpweb.store.models import Inquiry, Prompt
+
+#: What the database's absence looks like to those who may not import its errors.
+DATABASE_GONE = (OperationalError, InterfaceError)
 
 
 class StoreError(Exception):
@@ -73,6 +79,10 @@ class AlreadyDecided(StoreError):
 
 class AlreadyRunning(StoreError):
     """The conversation has a run."""
+
+
+class NotHolder(StoreError):
+    """This process does not hold the run any more; what it wanted to write was not written."""
 
 
 class NothingToRetry(StoreError):

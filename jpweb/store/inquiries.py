@@ -6,9 +6,12 @@ who answers first.
 
 from __future__ import annotations
 
+import hashlib
+import json
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from datetime import datetime, timedelta
 from typing import Any
 
 from django.db.models import Count, QuerySet
@@ -17,14 +20,16 @@ from jpweb.store import plain
 from jpweb.store.errors import AlreadySettled, UnknownInquiry
 from jpweb.store.models import Conversation, Inquiry, JournalEntry, Membership, Run
 from jpweb.store.rows import derived, many
-from jpweb.store.terms import Role, RunState
+from jpweb.store.terms import UNFINISHED, Role
 from jpweb.stream import wire
-from jpweb.stream.answers import Boolean
+from jpweb.stream.answers import Boolean, Secret
 from jpweb.stream.events import ConversationEvent, ToolCallRequest
 from jpweb.stream.inquiry import AnswerReusePolicy, InquiryRequest, InquiryResponse
 from jpweb.stream.outline import Outline
 
 OPEN = "open"
+#: Characters that are kept of what somebody says beside a decline.
+NOTE = 2000
 #: Every state a row can have, in the order in which people list them.
 STATES = ("open", "answered", "redacted", "cancelled", "unanswered")
 
@@ -42,14 +47,14 @@ class Decider:
     name: str = ""
     person_id: int | None = None
 
-    def note(self, **more: bool) -> dict[str, Any]:
-        """Return what is written to ``metadata.jpweb`` of the response, and what else is true."""
+    def note(self, **more: bool | str) -> dict[str, Any]:
+        """Return what is written to ``metadata.jpweb`` of the response, and what else is said."""
         by: dict[str, Any] = {"kind": self.kind}
         if self.name:
             by["name"] = self.name
         if self.person_id is not None:
             by["id"] = self.person_id
-        return {"jpweb": {"by": by} | {name: True for name, said in more.items() if said}}
+        return {"jpweb": {"by": by} | {name: said for name, said in more.items() if said}}
 
 
 def get(inquiry_id: int) -> Inquiry:
@@ -76,7 +81,7 @@ def waiting(person_id: int) -> QuerySet[Inquiry]:
     """Return the questions that a run holds open and that this person may answer, oldest first."""
     return (
         _answerable(person_id)
-        .filter(state=OPEN, run__state=RunState.RUNNING)
+        .filter(state=OPEN, run__state__in=UNFINISHED)
         .order_by("asked_at", "id")
     )
 
@@ -102,10 +107,19 @@ def counts(conversation_ids: Iterable[int]) -> dict[int, dict[str, int]]:
     return found
 
 
+def keys(conversation_id: int) -> dict[str, int]:
+    """Return the keys of a conversation's questions by their anchors; one query."""
+    every = Inquiry.objects.filter(conversation_id=conversation_id)
+    return dict(every.values_list("anchor", "pk"))
+
+
 def open_row(
     entry: JournalEntry, event: ConversationEvent, asked: InquiryRequest, run: Run | None
 ) -> Inquiry:
-    """Insert the row of a question that jpweb asks."""
+    """Insert the row of a question that jpweb asks.
+
+    It expires as its own note says, else as its workspace does now, else never.
+    """
     asker = _asking_tool(entry, event.note) or asked.source.name or asked.source.tag
     row = Inquiry(
         conversation_id=entry.conversation_id,
@@ -115,29 +129,33 @@ def open_row(
         label=derived.label(event),
         state=OPEN,
         asked_at=derived.moment(event),
+        expires_at=_expiry(entry.conversation, event),
         asker=plain.text(asker)[:200],
         **derived.asked(asked),
     )
+    row.alike = _alike(row, entry.conversation.workspace_id)
     row.save(force_insert=True)
     return row
 
 
-def settle_row(entry: JournalEntry, event: ConversationEvent, given: InquiryResponse) -> None:
-    """Settle the oldest open row of this inquiry id by compare-and-set. Raises AlreadySettled.
+def settle_row(entry: JournalEntry, event: ConversationEvent, given: InquiryResponse) -> int | None:
+    """Settle the oldest open row of this inquiry id by compare-and-set; returns its run's key.
 
-    A person's key is believed: only our own events come this way.
+    A person's key is believed: only our own events come this way. Raises AlreadySettled.
     """
     own = Inquiry.objects.filter(
         conversation_id=entry.conversation_id, inquiry_id=plain.text(given.id)
     )
-    target = own.filter(state=OPEN).order_by("position").values_list("pk", flat=True).first()
+    target = own.filter(state=OPEN).order_by("position").values_list("pk", "run_id").first()
     values = derived.settled(event, given, entry.position)
     values["decider_id"] = _decider(event)
-    if target is None or not own.filter(pk=target, state=OPEN).update(**values):
+    values["note"] = note(str(event.note.get("note") or ""))
+    if target is None or not own.filter(pk=target[0], state=OPEN).update(**values):
         first = own.order_by("-position").select_related("decider").first()
         if first is None:
             raise UnknownInquiry(f"No question has the id {given.id}.")
         raise AlreadySettled(first)
+    return target[1]
 
 
 def derive(conversation: Conversation, outline: Outline) -> Counter[str]:
@@ -194,6 +212,19 @@ def remembered(row: Inquiry) -> bool:
     return any(event.note.get("remember") is True for event in response.events)
 
 
+def note(text: str) -> str:
+    """Return what is kept of what somebody says beside a decline."""
+    return plain.text(text.replace("\r\n", "\n")).strip()[:NOTE]
+
+
+def _alike(row: Inquiry, workspace_id: int) -> str:
+    """Return what the same question of the same asker has in common; a secret has nothing."""
+    if row.answer_type == Secret.TAG:
+        return ""
+    same = [workspace_id, row.asker, row.answer_type, row.question["text"]]
+    return hashlib.sha256(json.dumps(same).encode()).hexdigest()[:40]
+
+
 def _answerable(person_id: int) -> QuerySet[Inquiry]:
     workspaces = Membership.objects.filter(person_id=person_id, role__gte=Role.RESPONDER)
     return Inquiry.objects.filter(
@@ -211,6 +242,13 @@ def _asking_tool(entry: JournalEntry, note: dict[str, Any]) -> str:
         if isinstance(kind, ToolCallRequest) and kind.id == note.get("tool_call_id"):
             return kind.name
     return ""
+
+
+def _expiry(conversation: Conversation, event: ConversationEvent) -> datetime | None:
+    seconds = event.note.get("expires_after")
+    if seconds is None:
+        seconds = conversation.workspace.expires_after
+    return None if seconds is None else derived.moment(event) + timedelta(seconds=seconds)
 
 
 def _decider(event: ConversationEvent) -> Any:

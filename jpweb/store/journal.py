@@ -6,7 +6,7 @@ derived from it in the same transaction.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 from django.db import transaction
 from django.db.models import Q
@@ -15,9 +15,17 @@ from jpweb.store import inquiries
 from jpweb.store.errors import ReadOnly, UnknownConversation, UnknownEvent
 from jpweb.store.models import Conversation, JournalEntry, Run
 from jpweb.store.rows import derived, many
-from jpweb.store.terms import Origin
+from jpweb.store.running import leases
+from jpweb.store.terms import Origin, RunPhase
 from jpweb.stream import identity, timestamps, wire
-from jpweb.stream.events import ConversationEvent, Element, TurnStart
+from jpweb.stream.events import (
+    ChatRequest,
+    ConversationEvent,
+    Element,
+    ToolCallRequest,
+    ToolCallResponse,
+    TurnStart,
+)
 from jpweb.stream.inquiry import InquiryRequest, InquiryResponse
 
 _COLUMNS = ("conversation_id", "position", "text", "kind", "anchor")
@@ -43,15 +51,18 @@ def element(conversation_id: int, anchor: str) -> tuple[int, Element]:
 
 @transaction.atomic
 def append(
-    conversation_id: int, events: Iterable[ConversationEvent], run: Run | None = None
+    conversation_id: int, events: Sequence[ConversationEvent], run: Run | None = None
 ) -> int:
     """Append events; all or none. Returns the new length.
 
-    An ``inquiry_request`` opens a row, an ``inquiry_response`` settles it by compare-and-set.
+    An ``inquiry_request`` opens a row, an ``inquiry_response`` settles it by compare-and-set, and
+    wakes the run that is parked over it. With a ``run`` it is its holder that appends.
     Raises AlreadySettled (and appends nothing) where a response comes second, ReadOnly for a
-    mirrored conversation, UnknownConversation where the conversation is gone.
+    mirrored conversation, UnknownConversation where the conversation is gone, NotHolder.
     """
     conversation = _writable(conversation_id)
+    if run is not None:
+        leases.guard(run, _phase(events))
     for event in events:
         made = wire.write(event)
         entry = _entry(conversation, made)
@@ -60,7 +71,9 @@ def append(
             case InquiryRequest():
                 inquiries.open_row(entry, event, event.kind, run)
             case InquiryResponse():
-                inquiries.settle_row(entry, event, event.kind)
+                asked_by = inquiries.settle_row(entry, event, event.kind)
+                if asked_by is not None:
+                    leases.wake(asked_by)
             case TurnStart():
                 conversation.turns += 1
             case _:
@@ -113,6 +126,19 @@ def held(conversation_id: int) -> Conversation:
     if found is None:
         raise UnknownConversation("This conversation is gone.")
     return found
+
+
+def _phase(events: Sequence[ConversationEvent]) -> RunPhase | None:
+    """Return what a run does once these events are on record, where they change that."""
+    for event in reversed(events):
+        match event.kind:
+            case ToolCallRequest():
+                return RunPhase.CALLING
+            case ToolCallResponse() | ChatRequest():
+                return RunPhase.REPLYING
+            case _:
+                pass
+    return None
 
 
 def _writable(conversation_id: int) -> Conversation:

@@ -5,17 +5,21 @@ They stand in no journal. The row makes a prompt outlive a page, and decides who
 
 from __future__ import annotations
 
+import hashlib
+import json
 from collections.abc import Mapping
 from typing import Any, TypeGuard
 
+from django.db import transaction
 from django.db.models import QuerySet
 from django.utils import timezone
 
-from jpweb.store import plain
+from jpweb.store import journal, plain
 from jpweb.store.errors import AlreadyDecided, UnknownPrompt
 from jpweb.store.inquiries import Decider, waiting
 from jpweb.store.models import Inquiry, Membership, Prompt, Run
-from jpweb.store.terms import PromptKind, PromptState, Role, RunState
+from jpweb.store.running import leases
+from jpweb.store.terms import UNFINISHED, PromptKind, PromptState, Role, RunState
 
 
 def ask(
@@ -27,18 +31,21 @@ def ask(
 ) -> Prompt:
     """Insert a prompt of the run under way. Raises UnknownPrompt where there is none.
 
-    One that is open since before the run's process ended goes on waiting, where it shows the same;
-    where it does not, it is withdrawn.
+    One that is there since before the run was put down, or its process ended, stands, where it
+    shows the same: open it goes on waiting, decided it is returned with its decision. Where it
+    shows something else, it is withdrawn.
     """
     run = Run.objects.filter(conversation_id=conversation_id, state=RunState.RUNNING).first()
     if run is None:
         raise UnknownPrompt("The run that asks is over.")
     shown = plain.deep(dict(shown))
-    waits = of_call(conversation_id, kind, tool_call_id)
-    if waits is not None and waits.shown == shown:
-        return waits
-    if waits is not None:
-        withdraw(waits.pk)
+    digest = _digest(shown)
+    stands = _standing(run).filter(kind=kind, tool_call_id=plain.text(tool_call_id))
+    before = _whole(stands).order_by("-pk").first()
+    if before is not None and before.digest == digest:
+        return before
+    if before is not None:
+        _drop(before)
     made = Prompt.objects.create(
         conversation_id=conversation_id,
         run=run,
@@ -46,8 +53,20 @@ def ask(
         tool_call_id=plain.text(tool_call_id),
         tool_name=plain.text(tool_name)[:200],
         shown=shown,
+        digest=digest,
     )
     return get(made.pk)
+
+
+def spend(prompt_id: int) -> None:
+    """Note that a call has gone on with the decision: should it run again, it is asked anew."""
+    Prompt.objects.filter(pk=prompt_id).update(spent=True)
+
+
+def calls_not_run(run: Run) -> frozenset[str]:
+    """Return the ids of the calls that have not run: somebody has yet to permit it, or just has."""
+    found = _standing(run).filter(kind=PromptKind.RUN)
+    return frozenset(found.values_list("tool_call_id", flat=True))
 
 
 def get(prompt_id: int) -> Prompt:
@@ -94,15 +113,21 @@ def is_one(row: Inquiry | Prompt) -> TypeGuard[Prompt]:
     return isinstance(row, Prompt)
 
 
+@transaction.atomic
 def decide(prompt_id: int, decision: Mapping[str, Any], by: Decider) -> Prompt:
-    """Put a decision on its row, by compare-and-set. Raises UnknownPrompt, AlreadyDecided."""
-    return _settle(
+    """Put a decision on its row, by compare-and-set, and wake the run that is parked over it.
+
+    Raises UnknownPrompt, AlreadyDecided.
+    """
+    journal.held(get(prompt_id).conversation_id)
+    row = _settle(
         prompt_id,
         state=PromptState.DECIDED,
         decision=dict(decision),
         decider_id=by.person_id,
         decider_name=plain.text(by.name)[:200],
     )
+    return get(prompt_id) if leases.wake(row.run_id) else row
 
 
 def withdraw(prompt_id: int) -> Prompt:
@@ -121,6 +146,23 @@ def withdraw_all(run: Run) -> int:
             continue  # somebody decided a moment earlier, and that stands
         closed += 1
     return closed
+
+
+def _standing(run: Run) -> QuerySet[Prompt]:
+    """Return the prompts whose calls still have to do with them."""
+    left = (PromptState.OPEN, PromptState.DECIDED)
+    return Prompt.objects.filter(run=run, state__in=left, spent=False)
+
+
+def _drop(row: Prompt) -> None:
+    if row.state == PromptState.OPEN:
+        withdraw(row.pk)
+    else:
+        spend(row.pk)
+
+
+def _digest(shown: Mapping[str, Any]) -> str:
+    return hashlib.sha256(json.dumps(shown, sort_keys=True).encode()).hexdigest()
 
 
 def _settle(prompt_id: int, **values: Any) -> Prompt:
@@ -145,7 +187,7 @@ def _open_for(person_id: int) -> QuerySet[Prompt]:
     return Prompt.objects.filter(
         conversation__workspace__in=workspaces.values("workspace_id"),
         state=PromptState.OPEN,
-        run__state=RunState.RUNNING,
+        run__state__in=UNFINISHED,
     )
 
 

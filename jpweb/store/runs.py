@@ -1,27 +1,36 @@
-"""Runs: a turn being executed, as a row."""
+"""Runs: a turn being executed, as a row; how it begins and how it ends."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
 
 from django.db import IntegrityError, transaction
-from django.db.models import Q
+from django.db.models import QuerySet
+from django.db.models.functions import Now
 from django.utils import timezone
 
 from jpweb.store import journal, plain, prompts
 from jpweb.store.errors import AlreadyRunning, NothingToRetry, ReadOnly
 from jpweb.store.inquiries import OPEN, Decider
-from jpweb.store.models import Conversation, Inquiry, Run
-from jpweb.store.terms import Origin, PromptState, RunState
+from jpweb.store.models import Conversation, Inquiry, Prompt, Run
+from jpweb.store.running import interruptions, jobs, kept, leases
+from jpweb.store.terms import (
+    UNFINISHED,
+    InterruptKind,
+    Origin,
+    PromptState,
+    RunPhase,
+    RunState,
+)
 from jpweb.stream import timestamps
 from jpweb.stream.events import ConversationEvent, ToolCallRequest, ToolCallResponse
 from jpweb.stream.inquiry import CancellationReason, Cancelled, InquiryResponse
 from jpweb.stream.repair import INTERRUPTED
 from jpweb.stream.turns import pair, split
 
-#: How often a run is gone on with after its process ended. What ends a server may be the turn.
-RESUMPTIONS = 5
+#: Processes that may end, one after the other, while a run gets nowhere: it may be what ends them.
+DEATHS = 5
 
 _SECOND = "A turn is running in this conversation."
 
@@ -30,11 +39,10 @@ def begin(
     conversation_id: int,
     person_id: int,
     provider: str,
-    holder: str,
     model: str = "",
     opening: Sequence[ConversationEvent] = (),
 ) -> Run:
-    """Insert the row of a run, and the events that open its turn, or nothing.
+    """Queue a run and append the events that open its turn, or nothing.
 
     Raises AlreadyRunning, ReadOnly.
     """
@@ -45,13 +53,13 @@ def begin(
         with transaction.atomic():
             run = Run.objects.create(
                 conversation=conversation,
-                state=RunState.RUNNING,
                 provider=provider,
                 model=model[:200],
-                holder=holder,
                 started_by_id=person_id,
+                queued_at=Now(),
             )
-            journal.append(conversation_id, list(opening), run)
+            journal.append(conversation_id, list(opening))
+            jobs.enqueue(run.pk)
             return run
     except IntegrityError as error:
         raise AlreadyRunning(_SECOND) from error
@@ -59,7 +67,7 @@ def begin(
 
 def refuse_second(conversation_id: int) -> None:
     """Raise AlreadyRunning where a run is under way; ``begin`` is what decides in a race."""
-    if Run.objects.filter(conversation_id=conversation_id, state=RunState.RUNNING).exists():
+    if Run.objects.filter(conversation_id=conversation_id, state__in=UNFINISHED).exists():
         raise AlreadyRunning(_SECOND)
 
 
@@ -70,17 +78,32 @@ def refuse_retry(conversation_id: int) -> None:
         raise NothingToRetry("The last turn did not fail: say something instead.")
 
 
-def end(run_id: int, state: RunState, problem: str = "", failure: str = "") -> bool:
-    """End a run that is running; tells whether it was. ``failure``: the kind of a provider's."""
-    running = Run.objects.filter(pk=run_id, state=RunState.RUNNING)
-    return bool(
-        running.update(
-            state=state,
-            problem=plain.text(problem)[:1000],
-            failure=failure,
-            ended_at=timezone.now(),
-        )
-    )
+@transaction.atomic
+def end(run: Run, state: RunState, problem: str = "", told: Iterable[int] = ()) -> bool:
+    """End a run that its holder executes; tells whether it did.
+
+    A turn is not done where somebody has said something in words meanwhile, other than what it was
+    ``told``. Raises NotHolder.
+    """
+    journal.held(run.conversation_id)
+    leases.guard(run)
+    if state == RunState.DONE and interruptions.words(run, told):
+        return False
+    return _end(Run.objects.filter(pk=run.pk), state, problem)
+
+
+@transaction.atomic
+def fail(
+    run: Run, reason: CancellationReason, state: RunState, problem: str = "", failure: str = ""
+) -> bool:
+    """End a run whose turn is not complete, and what it has left open. Raises NotHolder.
+
+    ``failure`` is the kind of a provider's.
+    """
+    journal.held(run.conversation_id)
+    leases.guard(run)
+    close(run, reason)
+    return _end(Run.objects.filter(pk=run.pk), state, problem, failure)
 
 
 def latest(conversation_id: int) -> Run | None:
@@ -89,57 +112,91 @@ def latest(conversation_id: int) -> Run | None:
     return runs.order_by("-id").first()
 
 
-def take_over(holder: str) -> list[Run]:
-    """Return the runs that a process of this holder left behind, to be gone on with.
+def unfinished(conversation_id: int) -> Run | None:
+    """Return the run of a conversation that has not ended."""
+    found = Run.objects.filter(conversation_id=conversation_id, state__in=UNFINISHED)
+    return found.select_related("conversation").first()
 
-    One that was left behind too often is lost instead, unless it was waiting for somebody: its
-    open tool calls end as interrupted, so that the record says what happened. Questions whose run
-    has ended are closed as ``lost``: a commit that was under way then can leave them.
+
+def recover() -> list[Run]:
+    """Queue the runs whose holders are dead; returns all that this changed.
+
+    One that ended its processes time and again without getting anywhere is lost instead, unless it
+    was waiting for somebody.
     """
-    left = Q(inquiries__state=OPEN) | Q(prompts__state=PromptState.OPEN)
-    for run in Run.objects.filter(left, ~Q(state=RunState.RUNNING), holder=holder).distinct():
-        close(run, CancellationReason.LOST)
-    taken: list[Run] = []
-    stale = Run.objects.filter(state=RunState.RUNNING, holder=holder)
-    for run in stale.select_related("conversation__workspace").order_by("id"):
-        if run.resumed >= RESUMPTIONS and not _waits(run):
-            lose(run, f"The server ended {run.resumed + 1} times while this turn ran.")
+    changed: list[Run] = []
+    for run in leases.over():
+        if run.deaths >= DEATHS and not _waits(run):
+            lose(run, f"The server ended {run.deaths + 1} times while this turn ran.")
+        elif not leases.bury(run):
             continue
-        run.resumed += 1
-        run.save(update_fields=["resumed"])
-        taken.append(run)
-    return taken
-
-
-def _waits(run: Run) -> bool:
-    """Tell whether a run does nothing but wait for people."""
-    questions = Inquiry.objects.filter(run=run, state=OPEN)
-    return questions.exists() or run.prompts.filter(state=PromptState.OPEN).exists()
+        changed.append(run)
+    return changed
 
 
 @transaction.atomic
+def interrupt(conversation_id: int, kind: InterruptKind, by: Decider, text: str = "") -> Run | None:
+    """Say something to the run of a conversation; returns the run, None where nothing runs.
+
+    A run that nobody executes is stopped here; to hear anything else, it is woken.
+    """
+    if unfinished(conversation_id) is None:
+        return None
+    journal.held(conversation_id)
+    run = unfinished(conversation_id)  # as it is from here on
+    if run is None:
+        return None
+    if kind == InterruptKind.STOP and run.state != RunState.RUNNING:
+        _stop(run, by)
+        return run
+    interruptions.say(run, kind, by, text)
+    leases.wake(run.pk)
+    return run
+
+
+@transaction.atomic
+def park(run: Run, questions: Iterable[int], decisions: Iterable[int]) -> bool:
+    """Put down a run whose calls wait for these inquiries and prompts; tells whether it was.
+
+    Not where one of them is settled by now, or somebody said something to the run.
+    """
+    journal.held(run.conversation_id)
+    asked, prompted = set(questions), set(decisions)
+    still = Inquiry.objects.filter(pk__in=asked, state=OPEN).count()
+    still += Prompt.objects.filter(pk__in=prompted, state=PromptState.OPEN).count()
+    if still != len(asked) + len(prompted) or interruptions.waiting([run.pk]):
+        return False
+    held = Run.objects.filter(pk=run.pk, fence=run.fence, state=RunState.RUNNING)
+    parked = {"state": RunState.PARKED, "phase": RunPhase.WAITING}
+    return bool(held.update(**parked, holder="", lease_until=None, deaths=0))
+
+
 def lose(run: Run, problem: str) -> None:
-    """End a run that nobody executes any more."""
-    close(run, CancellationReason.LOST)
-    end(run.pk, RunState.LOST, problem)
+    """End a run that nobody can go on with; does nothing where somebody does meanwhile."""
+    with transaction.atomic():
+        journal.held(run.conversation_id)
+        same = Run.objects.filter(pk=run.pk, fence=run.fence, state=run.state)
+        if _end(same, RunState.LOST, problem):
+            close(run, CancellationReason.LOST)
 
 
 @transaction.atomic
-def close(run: Run, reason: CancellationReason) -> None:
+def close(run: Run, reason: CancellationReason, by: Decider | None = None) -> None:
     """Give every open question and tool call of a run an end on record; withdraw its prompts."""
     # Held from here on, so that no answer comes between the look and the record.
-    Conversation.objects.select_for_update().filter(pk=run.conversation_id).first()
+    journal.held(run.conversation_id)
     prompts.withdraw_all(run)
     stamp = timestamps.written(datetime.now(UTC))
-    by = Decider("system").note()
+    note = (by or Decider("system")).note(withdrawn=by is not None)
     open_rows = Inquiry.objects.filter(run=run, state=OPEN).order_by("position")
     journal.append(
         run.conversation_id,
         [
-            ConversationEvent(stamp, InquiryResponse(row.inquiry_id, Cancelled(reason)), by)
+            ConversationEvent(stamp, InquiryResponse(row.inquiry_id, Cancelled(reason)), note)
             for row in open_rows
         ],
     )
+    kept.forget(run)
     journal.append(
         run.conversation_id,
         [
@@ -147,6 +204,32 @@ def close(run: Run, reason: CancellationReason) -> None:
             for call_id in open_calls(run.conversation_id)
         ],
     )
+
+
+def _stop(run: Run, by: Decider) -> None:
+    # Ended first: a settled question would wake it.
+    _end(Run.objects.filter(pk=run.pk), RunState.STOPPED)
+    close(run, CancellationReason.USER, by)
+
+
+def _end(found: QuerySet[Run], state: RunState, problem: str = "", failure: str = "") -> bool:
+    return bool(
+        found.update(
+            state=state,
+            holder="",
+            lease_until=None,
+            queued_at=None,
+            problem=plain.text(problem)[:1000],
+            failure=failure,
+            ended_at=timezone.now(),
+        )
+    )
+
+
+def _waits(run: Run) -> bool:
+    """Tell whether a run does nothing but wait for people."""
+    questions = Inquiry.objects.filter(run=run, state=OPEN)
+    return questions.exists() or run.prompts.filter(state=PromptState.OPEN).exists()
 
 
 def open_calls(conversation_id: int) -> list[str]:

@@ -2,20 +2,55 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+
 from django.conf import settings
 from django.core.management import call_command
-from django.db import DatabaseError
+from django.db import Error, connection
 
 from jpweb.store.errors import NoDatabase
 
+#: The key of PostgreSQL's advisory lock under which one process at a time prepares.
+_PREPARING = 0x6A70776562
+#: Whether this process has it; what prepares runs in one thread.
+_alone = False
+
 
 def prepare() -> None:
-    """Bring the database up to date. Raises NoDatabase where it cannot be reached or changed."""
+    """Bring the database up to date; of processes that start at once one does it.
+
+    Raises NoDatabase where it cannot be reached or changed.
+    """
     try:
-        call_command("migrate", verbosity=0, interactive=False)
-    except DatabaseError as error:
+        with alone():
+            call_command("migrate", verbosity=0, interactive=False)
+        connection.close_if_unusable_or_obsolete()  # one less is open while the process runs
+    except Error as error:
         name = settings.DATABASES["default"]["NAME"]
         reason = str(error).strip().partition("\n")[0]
         raise NoDatabase(
             f"The database {name} cannot be used: {reason}. Check DATABASE_URL or JPWEB_DATA."
         ) from error
+
+
+@contextmanager
+def alone() -> Iterator[None]:
+    """Let one process at a time prepare what many share; others wait here until it is done.
+
+    SQLite has one server, which holds the data folder. The lock goes with the process.
+    """
+    global _alone  # noqa: PLW0603  one process, one lock
+    if _alone or connection.vendor != "postgresql":
+        yield
+        return
+    # A connection of its own, with which the lock ends whatever happens to the others.
+    holder = connection.copy()
+    holder.settings_dict["OPTIONS"]["pool"] = None
+    with closing(holder), holder.cursor() as cursor:
+        cursor.execute("SELECT pg_advisory_lock(%s)", [_PREPARING])
+        _alone = True
+        try:
+            yield
+        finally:
+            _alone = False

@@ -50,11 +50,12 @@ UNFINISHED = (RunState.QUEUED, RunState.RUNNING, RunState.PARKED)
 
 
 class RunPhase(TextChoices):
-    """What a run that is not over does: hears the model, runs tool calls, waits for people."""
+    """How far a turn is: hears the model, runs tool calls, waits for people, is over."""
 
     REPLYING = "replying"
     CALLING = "calling"
     WAITING = "waiting"
+    OVER = "over"
 
 
 class InterruptKind(TextChoices):

@@ -6,16 +6,18 @@ connection, a reconnection and a signal all take this one path.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Self
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
 
 from django.template.loader import render_to_string
 
 from jpweb.runtime import wiring
-from jpweb.store import inquiries, journal, prompts, runs
-from jpweb.store.errors import UnknownInquiry, UnknownPrompt
-from jpweb.store.terms import Origin, PromptState, Role
+from jpweb.store import conversations, journal, runs
+from jpweb.store.errors import UnknownConversation
+from jpweb.store.telling import standing
+from jpweb.store.terms import Origin, Role
 from jpweb.stream.outline import (
     Entry,
     Item,
@@ -28,7 +30,9 @@ from jpweb.stream.outline import (
 from jpweb.web import access
 
 if TYPE_CHECKING:
-    from jpweb.store.models import Conversation, Inquiry, Prompt, Run
+    from jpweb.runtime.wiring import Player
+    from jpweb.store.models import Conversation, Run
+    from jpweb.stream.events import Element
 
 #: Characters of a tool call's arguments that are shown while they are being received.
 CLIP = 4_000
@@ -45,26 +49,6 @@ class Shown:
 
 
 @dataclass(frozen=True, slots=True)
-class Cards:
-    """The keys of open cards: of questions, and of permission and delivery prompts."""
-
-    questions: frozenset[int] = frozenset()
-    prompts: frozenset[int] = frozenset()
-
-    @classmethod
-    def of(cls, rows: Iterable[Inquiry | Prompt]) -> Self:
-        """Return the keys of what waits."""
-        kinds: dict[bool, set[int]] = {True: set(), False: set()}
-        for row in rows:
-            kinds[prompts.is_one(row)].add(row.pk)
-        return cls(frozenset(kinds[False]), frozenset(kinds[True]))
-
-    def like(self, row: Inquiry | Prompt) -> frozenset[int]:
-        """Return the keys of the cards of the same kind."""
-        return self.prompts if prompts.is_one(row) else self.questions
-
-
-@dataclass(frozen=True, slots=True)
 class Changes:
     """Fragments, and what the page shows once it has them."""
 
@@ -72,58 +56,84 @@ class Changes:
     page: Shown
 
 
-def conversation(person_id: int, conversation_id: int, page: Shown) -> Changes:
-    """Return what changed in a conversation since the page was made.
+class _Now:
+    """A conversation as it stands now, read once for all pages that show it."""
 
-    Where entries were replaced the whole transcript is sent. Raises Http404, PermissionDenied.
+    def __init__(self, found: Conversation) -> None:
+        self.found = found
+        self._sent: dict[tuple[Shown, bool], Changes] = {}
+
+    @cached_property
+    def elements(self) -> tuple[Element, ...]:
+        return journal.elements(self.found.pk)
+
+    @cached_property
+    def outline(self) -> Outline:
+        return outline(self.elements)
+
+    @cached_property
+    def run(self) -> Run | None:
+        return runs.latest(self.found.pk)
+
+    @cached_property
+    def player(self) -> Player | None:
+        return _player(self.found)
+
+    def since(self, page: Shown, *, may_run: bool) -> Changes:
+        """Return what changed since a page was made; pages that are alike get the same."""
+        like = (page, may_run)
+        if like not in self._sent:
+            self._sent[like] = self._changes(page, may_run=may_run)
+        return self._sent[like]
+
+    def _changes(self, page: Shown, *, may_run: bool) -> Changes:
+        found, length = self.found, len(self.elements)
+        parts: list[str] = []
+        if found.revision != page.revision:
+            parts = [_whole(self.outline, found)]
+        elif length > page.length:
+            parts = _turns(self.outline, page.length, found)
+        if parts:
+            # What was being received is on record; the next piece of text shows itself again.
+            parts.append(render_to_string("conversations/_partial.html", {"text": ""}))
+            context = {"outline": self.outline, "conversation": found, "oob": True}
+            parts.append(render_to_string("conversations/_counts.html", context))
+        now = Shown(length, found.revision, _run_key(self.run), facts_key(found))
+        if now.run != page.run:
+            context = _foot(found, self.run, may_run=may_run, oob=True)
+            context["player"] = self.player if may_run else None
+            parts.append(render_to_string("conversations/_composer.html", context))
+        if now.facts != page.facts:
+            context = {"conversation": found, "oob": True}
+            parts.append(render_to_string("conversations/_facts.html", context))
+        return Changes("".join(parts), now)
+
+
+def conversation(
+    conversation_id: int, pages: Collection[tuple[int, Shown | None]]
+) -> dict[tuple[int, Shown | None], Changes | None]:
+    """Return what changed in a conversation since pages were made, by person and page.
+
+    None for those who may not read it; a page None asks that alone. Where entries were replaced
+    the whole transcript is sent. As many queries for many pages as for one.
     """
-    found = access.readable(person_id, conversation_id)
-    read = journal.elements(conversation_id)
-    shown = outline(read)
-    now = run_key(conversation_id)
-    parts: list[str] = []
-    if found.revision != page.revision:
-        parts = [_whole(shown, found)]
-    elif len(read) > page.length:
-        parts = _turns(shown, page.length, found)
-    if parts:
-        # What was being received is on record; the next piece of text shows itself again.
-        parts.append(render_to_string("conversations/_partial.html", {"text": ""}))
-        parts.append(
-            render_to_string(
-                "conversations/_counts.html", {"outline": shown, "conversation": found, "oob": True}
-            )
-        )
-    if now != page.run:
-        context = composer(person_id, found) | {"oob": True}
-        parts.append(render_to_string("conversations/_composer.html", context))
-    facts = facts_key(found)
-    if facts != page.facts:
-        parts.append(
-            render_to_string("conversations/_facts.html", {"conversation": found, "oob": True})
-        )
-    return Changes("".join(parts), Shown(len(read), found.revision, now, facts))
-
-
-def desk(person_id: int, conversation_id: int | None, shown: Cards | None) -> tuple[str, Cards]:
-    """Return fragments for what came to wait or waits no more, and the cards now open.
-
-    ``shown`` are the page's open cards, None where it has no desk and only counts. On a
-    conversation's page only its own are on the desk.
-    """
-    if shown is None:
-        return _count(prompts.waiting_count(person_id)), Cards()
-    waiting = prompts.queue(person_id)
-    here = [row for row in waiting if conversation_id in (None, row.conversation_id)]
-    now = Cards.of(here)
-    parts = [_count(len(waiting))]
-    for position, row in enumerate(here, 1):
-        if row.pk not in shown.like(row):
-            place = {"position": position, "waiting": len(here), "elsewhere": not conversation_id}
-            parts.append(render_to_string("questions/_append.html", {"row": row} | place))
-    parts += [_settled(person_id, key) for key in sorted(shown.questions - now.questions)]
-    parts += [_decided(person_id, key) for key in sorted(shown.prompts - now.prompts)]
-    return "".join(parts), now
+    try:
+        found = conversations.get(conversation_id)
+    except UnknownConversation:
+        return dict.fromkeys(pages)
+    roles = standing.roles_in(found.workspace_id, {person for person, _ in pages})
+    now = _Now(found)
+    nothing = Changes("", Shown())
+    told: dict[tuple[int, Shown | None], Changes | None] = {}
+    for person, page in pages:
+        role = roles.get(person)
+        if role is None:
+            told[person, page] = None
+        elif page is None:
+            told[person, page] = nothing
+        else:
+            told[person, page] = now.since(page, may_run=role >= Role.RESPONDER)
+    return told
 
 
 def partial(variant: str, text: str) -> str:
@@ -142,23 +152,20 @@ def facts_key(found: Conversation) -> str:
     return f"{there} {found.expires_at:%Y-%m-%dT%H:%M}" if found.expires_at else there
 
 
-def run_key(conversation_id: int) -> str:
-    """Return the state of the newest run, as a page remembers it."""
-    return _run_key(runs.latest(conversation_id))
-
-
 def composer(person_id: int, found: Conversation) -> dict[str, object]:
     """Return what the foot of a conversation needs."""
-    run = runs.latest(found.pk)
     may_run = access.may(person_id, found.workspace_id, Role.RESPONDER)
-    runs_here = may_run and found.origin == Origin.NATIVE
-    return {
-        "conversation": found,
-        "run": run,
-        "run_key": _run_key(run),
-        "may_run": may_run,
-        "player": wiring.player(found.workspace) if runs_here else None,
-    }
+    context = _foot(found, runs.latest(found.pk), may_run=may_run)
+    return context | {"player": _player(found) if may_run else None}
+
+
+def _foot(found: Conversation, run: Run | None, *, may_run: bool, **more: object) -> dict[str, Any]:
+    shown = {"conversation": found, "run": run, "run_key": _run_key(run), "may_run": may_run}
+    return shown | more
+
+
+def _player(found: Conversation) -> Player | None:
+    return wiring.player(found.workspace) if found.origin == Origin.NATIVE else None
 
 
 def _run_key(run: Run | None) -> str:
@@ -211,33 +218,3 @@ def _unanswered(item: Item) -> bool:
 
 def _fragment(name: str, turn: OutlineTurn, found: Conversation) -> str:
     return render_to_string(name, {"turn": turn, "conversation": found})
-
-
-def _count(waiting: int) -> str:
-    return render_to_string("_waiting.html", {"waiting_count": waiting, "oob": True})
-
-
-def _decided(person_id: int, key: int) -> str:
-    """Render what became of a prompt; as with questions, the row may be anybody's."""
-    gone = render_to_string("prompts/_gone.html", {"key": key})
-    try:
-        row = prompts.get(key)
-    except UnknownPrompt:
-        return gone
-    may_decide = access.may(person_id, row.conversation.workspace_id, Role.RESPONDER)
-    if row.state == PromptState.OPEN or not may_decide:
-        return gone
-    return render_to_string("prompts/_settled.html", {"row": row, "oob": True})
-
-
-def _settled(person_id: int, key: int) -> str:
-    """Render what became of a card. The page names the key, so the row may be anybody's."""
-    gone = render_to_string("questions/_gone.html", {"key": key})
-    try:
-        row = inquiries.get(key)
-    except UnknownInquiry:
-        return gone
-    may_read = access.may(person_id, row.conversation.workspace_id, Role.READER)
-    if row.state == inquiries.OPEN or not may_read:
-        return gone
-    return render_to_string("questions/_settled.html", {"row": row, "oob": True})

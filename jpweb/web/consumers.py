@@ -1,36 +1,75 @@
-"""The socket of a page: hears what changed, reads it anew, sends fragments."""
+"""The socket of a page: hears what changed, and is sent what it lacks.
+
+What a socket has still to be told is a few flags: signals coalesce in them, and a browser that
+takes nothing costs nothing more. What many sockets have to be told is read and rendered once.
+"""
 
 from __future__ import annotations
 
+import asyncio
 import json
-from typing import Any
+from collections.abc import AsyncIterator, Coroutine, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, TypeVar
 
 from channels.generic.websocket import AsyncWebsocketConsumer
-from django.core.exceptions import PermissionDenied
-from django.http import Http404
 
-from jpweb.runtime import presence
+from jpweb.runtime import presence, showing
 from jpweb.runtime.crossing import in_store
-from jpweb.runtime.signals import announce
-from jpweb.store import accounts
+from jpweb.runtime.signals import announce, fanout
+from jpweb.runtime.signals.fanout import Signal
+from jpweb.runtime.signals.line import SCOPE, Line
+from jpweb.runtime.signals.rounds import Rounds
+from jpweb.store.telling import standing
 from jpweb.store.terms import Role
-from jpweb.web import access, changes
+from jpweb.web import cards, changes
+from jpweb.web.cards import Cards, Desk, News
+from jpweb.web.changes import Shown
 
 #: Close codes that tell the browser not to come back.
 SIGNED_OUT, FORBIDDEN, MALFORMED = 4401, 4404, 4400
-#: What an access rule raises for those whom it does not let in.
-BARRED = (Http404, PermissionDenied)
-#: The largest key that a database has.
-LARGEST = 2**63 - 1
+#: The close code of a fault of ours; the browser comes back.
+FAULT = 1011
+#: The largest key that a database has, and how many of them a page may name.
+LARGEST, KEYS = 2**63 - 1, 10_000
+#: Sockets that are sent to in one go, before others have their turn.
+BREATH = 100
+
+#: The line of a socket whose server says nothing of it.
+_FREE = Line()
+#: Tasks that nobody waits for.
+_tasks: set[asyncio.Task[None]] = set()
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Word:
+    """What a page says that it shows. Each is another one, even if it says the same."""
+
+    person: int
+    conversation: int | None
+    shown: Cards | None
 
 
 class PageConsumer(AsyncWebsocketConsumer):
-    """One page. It joins its groups first, then sends what the page lacks, then what changes."""
+    """One page. It joins its topics first, then gets what it lacks, then what changes."""
+
+    #: There is no such layer: signals do not reach sockets one by one.
+    channel_layer_alias = "none"
 
     person: int | None = None
-    conversation: int | None = None
-    page = changes.Shown()
-    shown: changes.Cards | None = None
+    word: Word | None = None
+    #: What the page shows by now of its conversation, and of what waits.
+    page = Shown()
+    shown: Cards | None = None
+    #: Where its person may answer; the questions that it was given.
+    answers_in: frozenset[int] = frozenset()
+    topics: tuple[str, ...] = ()
+    given: frozenset[int] = frozenset()
+    #: What it has still to be told: that its conversation changed, the newest text that is being
+    #: received (``late``: since that change), that something came to wait or waits no more.
+    changed = late = asked = greets = False
+    partial: Signal | None = None
+    line = _FREE
 
     async def connect(self) -> None:
         await self.accept()
@@ -41,88 +80,294 @@ class PageConsumer(AsyncWebsocketConsumer):
         self.person = user.pk
         session = self.scope.get("session")
         if session is not None and session.session_key:
-            await self._join(announce.session_group(session.session_key))
+            self.join(announce.session_group(session.session_key))
+        line = dict(self.scope).get(SCOPE)
+        if isinstance(line, Line):
+            self.line = line
+            line.freed = self.come
 
     async def receive(self, text_data: str | None = None, bytes_data: bytes | None = None) -> None:
-        """Take the page's word for what it shows; sent on every connection."""
+        """Take the page's word for what it shows, on every connection; or for what was seen."""
         if self.person is None:
             return
         try:
             says = json.loads(text_data or "")
-            conversation = says.get("conversation")
-            self.conversation = None if conversation is None else _whole(conversation)
-            self.page = changes.Shown(
-                _whole(says.get("length") or 0),
-                _whole(says.get("revision") or 0),
-                str(says.get("run") or ""),
-                str(says.get("facts") or ""),
-            )
-            shown = changes.Cards(_keys(says.get("shown")), _keys(says.get("prompts")))
+            if "seen" in says:
+                showing.noted(self.person, _seen(says["seen"]))
+                return
+            page = _page(says)
+            word = _word(self.person, says)
         except (ValueError, TypeError, AttributeError, OverflowError, RecursionError):
-            await self._leave(MALFORMED)
+            await self.leave(MALFORMED)
             return
-        if self.conversation is not None:
-            await self._join(announce.conversation_group(self.conversation))
-        answers_in = await in_store(accounts.workspaces, self.person, Role.RESPONDER)
-        for workspace in answers_in:
-            await self._join(announce.workspace_group(workspace.pk))
-        presence.arrive(self.channel_name, (workspace.pk for workspace in answers_in))
-        self.shown = shown if says.get("desk") else None
-        if self.conversation is not None:
-            await self.conversation_changed({})
-        await self.questions_changed({})
+        if self.word is not None and self.word.conversation not in (None, word.conversation):
+            self.part(announce.conversation_group(self.word.conversation or 0))
+        self.word, self.page, self.shown = word, page, word.shown
+        self.given, self.partial = frozenset(), None
+        self.greets = self.changed = word.conversation is not None
+        self.asked = not self.greets
+        if word.conversation is not None:
+            self.join(announce.conversation_group(word.conversation))
+        self.come()
 
     async def disconnect(self, code: int) -> None:
-        presence.leave(self.channel_name)
+        await self.forget()
 
-    async def session_ended(self, event: dict[str, Any]) -> None:
-        await self._leave(SIGNED_OUT)
+    def hear(self, signal: Signal) -> None:
+        """Note what changed; it is told as soon as the browser takes it."""
+        match signal["kind"]:
+            case "conversation":
+                self.changed, self.late = True, False
+            case "partial":
+                self.partial, self.late = signal, True
+            case "questions":
+                self.asked = True
+            case "session":
+                soon(self.leave(SIGNED_OUT))
+            case _:
+                pass
+        self.come()
 
-    async def conversation_changed(self, event: dict[str, Any]) -> None:
-        if self.person is None or self.conversation is None:
+    def come(self) -> None:
+        """Be told in the next round what there is to tell, unless the browser takes nothing."""
+        if self.word is None or self.line.held:
             return
-        try:
-            new = await in_store(changes.conversation, self.person, self.conversation, self.page)
-        except BARRED:
-            await self._leave(FORBIDDEN)
-            return
-        self.page = new.page
-        if new.html:
-            await self.send(new.html)
+        if self.word.conversation is not None and (self.changed or self.partial):
+            talks.due(self.word.conversation, self)
+        if self.asked:
+            desks.due(None, self)
 
-    async def questions_changed(self, event: dict[str, Any]) -> None:
-        if self.person is None:
-            return
-        html, cards = await in_store(changes.desk, self.person, self.conversation, self.shown)
-        if self.shown is not None:
-            self.shown = cards
-        await self.send(html)
+    async def show(self, news: News) -> None:
+        """Tell what came to wait or waits no more."""
+        if self.word is not None and self.word.shown is not None:
+            self.shown = news.cards
+            new = news.cards.questions - self.given
+            if new:
+                showing.delivered(self.word.person, new)
+            self.given = news.cards.questions
+        await self.send(news.html)
 
-    async def conversation_partial(self, event: dict[str, Any]) -> None:
-        if self.person is None or self.conversation is None:
-            return
-        try:
-            # Nothing is read for it, but who may read can change while a text comes in.
-            await in_store(access.readable, self.person, self.conversation)
-        except BARRED:
-            await self._leave(FORBIDDEN)
-            return
-        await self.send(changes.partial(event["variant"], event["text"]))
+    def stand(self, answers_in: frozenset[int]) -> None:
+        """Hear of what waits in these workspaces, and in no other."""
+        for key in answers_in - self.answers_in:
+            self.join(announce.workspace_group(key))
+        for key in self.answers_in - answers_in:
+            self.part(announce.workspace_group(key))
+        self.answers_in = answers_in
 
-    async def _leave(self, code: int) -> None:
-        """Close, and send nothing more: signals still come until the groups are left."""
-        self.person = self.conversation = None
+    def join(self, topic: str) -> None:
+        """Hear what is told to a topic."""
+        self.topics = (*self.topics, topic)
+        fanout.join(topic, self)
+
+    def part(self, topic: str) -> None:
+        """Hear it no more."""
+        self.topics = tuple(each for each in self.topics if each != topic)
+        fanout.leave(topic, self)
+
+    async def leave(self, code: int) -> None:
+        """Close, and send nothing more."""
         await self.close(code)
+        await self.forget()
 
-    async def _join(self, group: str) -> None:
-        if group not in self.groups:
-            self.groups.append(group)
-            await self.channel_layer.group_add(group, self.channel_name)
+    async def forget(self) -> None:
+        """Stand for nobody any more, and hear nothing."""
+        self.person = self.word = None
+        for topic in self.topics:
+            fanout.leave(topic, self)
+        self.topics = ()
+        if self.answers_in:
+            self.answers_in = frozenset()
+            await presence.leave(self)
+
+
+def soon(work: Coroutine[Any, Any, None]) -> None:
+    """Do something that nobody waits for."""
+    task = asyncio.create_task(work)
+    _tasks.add(task)
+    task.add_done_callback(_tasks.discard)
+
+
+def _fail(socket: PageConsumer) -> None:
+    """Let a page come back that could not be told what changed."""
+    if socket.person is not None:
+        soon(socket.leave(FAULT))
+
+
+@dataclass(frozen=True, slots=True)
+class _Due:
+    """What a socket is to be told in one round."""
+
+    socket: PageConsumer
+    word: Word
+
+    @property
+    def stands(self) -> bool:
+        """Whether the socket is still there, and its page has not said something else since."""
+        return self.socket.word is self.word
+
+
+@dataclass(frozen=True, slots=True)
+class _Talk(_Due):
+    """What changed since a page, and the newest text."""
+
+    page: Shown | None
+    partial: Signal | None
+    late: bool
+
+
+@dataclass(frozen=True, slots=True)
+class _Queue(_Due):
+    """What waits."""
+
+    desk: Desk
+
+
+D = TypeVar("D", bound=_Due)
+
+
+async def _breathing(due: Iterable[D]) -> AsyncIterator[D]:
+    """Yield those that still stand, and let others have their turn in between."""
+    for number, each in enumerate(due, 1):
+        if each.stands:
+            yield each
+        if not number % BREATH:
+            await asyncio.sleep(0)
+
+
+async def _tell_talk(conversation_id: int, sockets: list[PageConsumer]) -> None:
+    """Tell pages what changed in the conversation that they show, or send them away."""
+    due: list[_Talk] = []
+    for socket in sockets:
+        word = socket.word
+        if word is not None and word.conversation == conversation_id:
+            page = socket.page if socket.changed else None
+            due.append(_Talk(socket, word, page, socket.partial, socket.late))
+            socket.changed, socket.partial = False, None
+    pages = {(each.word.person, each.page) for each in due}
+    told = await in_store(changes.conversation, conversation_id, pages)
+    texts: dict[str, str] = {}
+    async for each in _breathing(due):
+        socket = each.socket
+        new = told[each.word.person, each.page]
+        if new is None:
+            await socket.leave(FORBIDDEN)
+        elif socket.line.held:
+            _put_back(each)
+        else:
+            socket.page = socket.page if each.page is None else new.page
+            if html := _with(each.partial, new.html, texts, late=each.late):
+                await socket.send(html)
+            if socket.greets:
+                socket.greets, socket.asked = False, True
+                socket.come()
+
+
+def _put_back(due: _Talk) -> None:
+    """Let a socket be told later what its browser does not take now."""
+    socket = due.socket
+    if not (socket.changed or socket.partial):
+        socket.late = due.late
+    socket.changed = socket.changed or due.page is not None
+    socket.partial = socket.partial or due.partial
+
+
+def _with(partial: Signal | None, html: str, texts: dict[str, str], *, late: bool) -> str:
+    """Return a change and the newest text in the order in which they came."""
+    if partial is None:
+        return html
+    variant, text = partial["variant"], partial["text"]
+    if (key := f"{variant} {text}") not in texts:
+        texts[key] = changes.partial(variant, text)
+    return html + texts[key] if late else texts[key] + html
+
+
+async def _tell_desks(_everybody: None, sockets: list[PageConsumer]) -> None:
+    """Tell pages what came to wait for their people, and what waits no more."""
+    asking = [(socket, socket.word) for socket in sockets if socket.word is not None]
+    for socket, _ in asking:
+        socket.asked = False
+    due = await _stand(asking)
+    told = await in_store(cards.news, {each.desk for each in due})
+    async for each in _breathing(due):
+        if each.socket.line.held:
+            each.socket.asked = True
+        else:
+            await each.socket.show(told[each.desk])
+
+
+async def _stand(asking: Iterable[tuple[PageConsumer, Word]]) -> list[_Queue]:
+    """Let pages hear of the workspaces in which their people may answer by now, and be present."""
+    roles = await in_store(standing.roles, {word.person for _, word in asking})
+    places = {person: _places(mine) for person, mine in roles.items()}
+    due: list[_Queue] = []
+    came: list[tuple[PageConsumer, int, frozenset[int]]] = []
+    for socket, word in asking:
+        if socket.word is not word:
+            continue
+        answers_in, reads_in = places[word.person]
+        if socket.answers_in != answers_in:
+            socket.stand(answers_in)
+            came.append((socket, word.person, answers_in))
+        desk = Desk(answers_in)
+        if socket.shown is not None:
+            desk = Desk(answers_in, reads_in, word.conversation, socket.shown)
+        due.append(_Queue(socket, word, desk))
+    if came:
+        await presence.arrive(came)
+    return due
+
+
+def _places(roles: Mapping[int, Role]) -> tuple[frozenset[int], frozenset[int]]:
+    """Return the workspaces in which somebody may answer, and in which they may read."""
+    answers_in = frozenset(key for key, role in roles.items() if role >= Role.RESPONDER)
+    reads_in = frozenset(roles)
+    return answers_in, answers_in if answers_in == reads_in else reads_in
+
+
+#: Each conversation has its rounds; what waits is told to everybody at once, since a desk may hold
+#: cards of many workspaces.
+talks: Rounds[int, PageConsumer] = Rounds(_tell_talk, _fail)
+desks: Rounds[None, PageConsumer] = Rounds(_tell_desks, _fail)
+
+
+def _page(says: dict[str, Any]) -> Shown:
+    """Read what a page shows of a conversation. Raises ValueError, TypeError and their like."""
+    return Shown(
+        _whole(says.get("length") or 0),
+        _whole(says.get("revision") or 0),
+        str(says.get("run") or ""),
+        str(says.get("facts") or ""),
+    )
+
+
+def _word(person: int, says: dict[str, Any]) -> Word:
+    """Read what else it says. Raises ValueError, TypeError and their like."""
+    conversation = says.get("conversation")
+    shown = Cards(_keys(says.get("shown")), _keys(says.get("prompts")))
+    return Word(
+        person,
+        None if conversation is None else _whole(conversation),
+        shown if says.get("desk") else None,
+    )
+
+
+def _seen(pairs: list[Any]) -> list[tuple[int, str]]:
+    """Read what became of cards on a screen. Raises ValueError, TypeError and their like."""
+    if len(pairs) > KEYS:
+        raise ValueError(len(pairs))
+    read = [(_whole(key), what) for key, what in pairs]
+    if unknown := {what for _, what in read} - showing.KINDS:
+        raise ValueError(unknown)
+    return read
 
 
 def _keys(values: Any) -> frozenset[int]:
     """Read a list of keys. Raises ValueError, TypeError, OverflowError."""
-    return frozenset(_whole(key) for key in values or [])
+    keys = frozenset(_whole(key) for key in values or [])
+    if len(keys) > KEYS:
+        raise ValueError(len(keys))
+    return keys
 
 
 def _whole(value: Any) -> int:

@@ -61,6 +61,12 @@ DECISIONS = {
     ("deliver", False): ("Withheld", "⊘"),
 }
 
+#: What a prompt asks, by its kind.
+PROMPTS = {
+    "run": "It waits to run",
+    "deliver": "It has a result that waits for you",
+}
+
 #: What an owner can trust.
 TRUSTED = {
     "tool": "Command of a tool",
@@ -85,6 +91,14 @@ UNOFFERED = {
     "NO_SERVER": "its server is not configured",
     "NO_BUILTIN": "there is no such built-in",
     "BROKEN": "the configuration cannot be used",
+}
+
+#: What is on record of the showing of a question, in the order in which it happens.
+SHOWN = {
+    "delivered_at": "First delivered to",
+    "visible_at": "First on the screen of",
+    "focused_at": "First gone into by",
+    "draft_at": "An answer first begun by",
 }
 
 KINDS = {
@@ -141,3 +155,14 @@ def duration(seconds: float | None) -> str:
     if days:
         return f"{days} d {hours} h"
     return f"{hours} h {minutes} min" if hours else f"{minutes} min {rest} s"
+
+
+def span(seconds: int) -> str:
+    """Return a span that goes on, as calm as it can be; the page's script says the same."""
+    if seconds < 60:  # noqa: PLR2004  seconds in a minute
+        return f"{seconds // 10 * 10} s" if seconds >= 10 else "a moment"  # noqa: PLR2004  as it says
+    hours, minutes = divmod(seconds // 60, 60)
+    days, hours = divmod(hours, 24)
+    if days:
+        return f"{days} d {hours} h"
+    return f"{hours} h {minutes} min" if hours else f"{minutes} min"

@@ -11,7 +11,7 @@ from typing import Any, Literal, TypeAlias, TypeVar
 from jpweb.agent.calls.coordinator import ToolCoordinator
 from jpweb.agent.calls.state import TurnState
 from jpweb.agent.config import Detached, QuestionConfig, RequestConfig
-from jpweb.agent.outcome import NeedsInput, Outcome, Question, Success
+from jpweb.agent.outcome import Kept, NeedsInput, Outcome, Question, Success
 from jpweb.agent.ports import (
     Answer,
     Ask,
@@ -60,10 +60,28 @@ class ListRecorder:
     """Keeps events in a list; ``record`` gives others a turn before it commits."""
 
     events: list[ConversationEvent] = field(default_factory=list)
+    complete: bool = False
+    held: dict[str, Kept] = field(default_factory=dict)
+    keeps: list[tuple[str, Kept]] = field(default_factory=list)
 
-    async def record(self, *events: ConversationEvent) -> None:
+    async def record(self, *events: ConversationEvent, last: bool = False) -> None:
         await asyncio.sleep(0)
         self.events.extend(events)
+        self.complete = last
+        for event in events:
+            if isinstance(event.kind, ToolCallResponse):
+                self.held.pop(event.kind.id, None)
+
+    async def keep(self, tool_call_id: str, kept: Kept) -> None:
+        await asyncio.sleep(0)
+        self.keeps.append((tool_call_id, kept))
+        self.held[tool_call_id] = kept
+
+    async def kept(self) -> Mapping[str, Kept]:
+        return dict(self.held)
+
+    async def forget(self) -> None:
+        self.held.clear()
 
     async def elements(self) -> tuple[Element, ...]:
         return tuple(wire.read(wire.write(event).raw) for event in self.events)
@@ -151,7 +169,8 @@ class QueuePrompter:
             ended = Answered(reply.value)
         else:
             ended = Redacted()
-        note = {"jpweb": {"by": {"kind": "person"}}}
+        said = {"note": reply.note} if isinstance(reply, Declined) and reply.note else {}
+        note = {"jpweb": {"by": {"kind": "person"}, **said}}
         response = InquiryResponse(asked.inquiry_id, ended)
         await self.recorder.record(ConversationEvent(AT, response, note))
 

@@ -12,7 +12,7 @@ import pytest
 from tests.architecture.tree import modules, nodes, text
 
 #: The edge where a run's failure becomes a recorded fact, whatever it was.
-MAY_CATCH_ALL = Path("jpweb/runtime/runs.py")
+MAY_CATCH_ALL = Path("jpweb/runtime/executing/turns.py")
 BROAD = {"Exception", "BaseException"}
 SILENCED = re.compile(r"#\s*(?:noqa|type:\s*ignore|pragma:\s*no)")
 REASONED = re.compile(

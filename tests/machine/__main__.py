@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import sys
 
-from tests.machine.programs import PROGRAMS, Missing, find
+from jpweb.cli.team.programs import Missing
+from tests.machine.programs import WANTED, find
 
 
 def main() -> int:
     missing = 0
-    for program in PROGRAMS:
+    for wanted in WANTED:
         try:
-            print(f"{program.title}: {find(program)}", flush=True)
+            print(f"{wanted.program.title}: {find(wanted)}", flush=True)
         except Missing as error:
             print(error, file=sys.stderr)
             missing += 1

@@ -45,8 +45,8 @@ def postgres() -> Iterator[Cluster]:
 
 @pytest.fixture(scope="session")
 def redis_url() -> Iterator[str]:
-    with servers.redis() as url:
-        yield url
+    with servers.redis() as running:
+        yield running.url
 
 
 @pytest.fixture

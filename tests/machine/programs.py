@@ -14,82 +14,60 @@ import sys
 from dataclasses import dataclass
 from pathlib import Path
 
-
-class Missing(Exception):
-    """A program is not here and could not be had; the text is one line for people."""
+from jpweb.cli.team import programs
+from jpweb.cli.team.programs import Missing, Program, on_machine
 
 
 @dataclass(frozen=True, slots=True)
-class Program:
-    """A program by its names; ``folders`` are patterns under ``/`` besides the PATH."""
+class Wanted:
+    """A program that tests need; ``variable`` may name one, and its library may fetch one."""
 
-    title: str
+    program: Program
     variable: str
-    names: tuple[str, ...]
-    package: str
-    folders: tuple[str, ...] = ()
     download: tuple[str, ...] = ()
 
 
-CHROMIUM = Program(
-    title="Chromium",
-    variable="JPWEB_TEST_CHROMIUM",
-    names=("chromium", "chromium-browser", "google-chrome", "chrome"),
-    package="chromium",
-    download=("playwright", "install", "chromium"),
+CHROMIUM = Wanted(
+    Program(
+        title="Chromium",
+        names=("chromium", "chromium-browser", "google-chrome", "chrome"),
+        package="chromium",
+    ),
+    "JPWEB_TEST_CHROMIUM",
+    ("playwright", "install", "chromium"),
 )
-POSTGRES = Program(
-    title="PostgreSQL",
-    variable="JPWEB_TEST_POSTGRES",
-    names=("initdb",),
-    folders=("usr/lib/postgresql/*/bin",),
-    package="postgresql",
-)
-REDIS = Program(
-    title="Redis",
-    variable="JPWEB_TEST_REDIS",
-    names=("redis-server", "valkey-server"),
-    package="redis-server",
-)
-PROGRAMS = (CHROMIUM, POSTGRES, REDIS)
+POSTGRES = Wanted(programs.POSTGRES, "JPWEB_TEST_POSTGRES")
+REDIS = Wanted(programs.REDIS, "JPWEB_TEST_REDIS")
+WANTED = (CHROMIUM, POSTGRES, REDIS)
 
 
 @functools.cache
-def find(program: Program) -> Path:
+def find(wanted: Wanted) -> Path:
     """Return the program's path, installing it if need be. Raises Missing."""
-    named = os.environ.get(program.variable)
+    program = wanted.program
+    named = os.environ.get(wanted.variable)
     if named:
-        return _named(program, Path(named))
-    found = _on_machine(program)
+        return _named(wanted, Path(named))
+    found = on_machine(program)
     if found is None and shutil.which("apt-get") and os.geteuid() == 0:
         found = _from_debian(program)
-    if found is None and program.download:
-        found = _downloaded(program)
+    if found is None and wanted.download:
+        found = _downloaded(wanted)
     if found is None:
         raise Missing(
             f"{program.title} is missing: apt-get install {program.package}, "
-            f"or name one in {program.variable}"
+            f"or name one in {wanted.variable}"
         )
     return found
 
 
-def _named(program: Program, path: Path) -> Path:
+def _named(wanted: Wanted, path: Path) -> Path:
     """Take a file, or a folder that holds one of the names."""
-    for candidate in (path, *(path / name for name in program.names)):
+    names = wanted.program.names
+    for candidate in (path, *(path / name for name in names)):
         if candidate.is_file() and os.access(candidate, os.X_OK):
             return candidate
-    raise Missing(f"{program.variable} names {path}, where no {program.names[0]} is")
-
-
-def _on_machine(program: Program) -> Path | None:
-    for name in program.names:
-        on_path = shutil.which(name)
-        if on_path:
-            return Path(on_path)
-        for folder in program.folders:
-            for candidate in sorted(Path("/").glob(f"{folder}/{name}"), reverse=True):
-                return candidate
-    return None
+    raise Missing(f"{wanted.variable} names {path}, where no {names[0]} is")
 
 
 def _from_debian(program: Program) -> Path | None:
@@ -101,7 +79,7 @@ def _from_debian(program: Program) -> Path | None:
     done = _run(install, env=quiet)
     if done.returncode:
         _say(done.stderr.strip())
-    return _on_machine(program)
+    return on_machine(program)
 
 
 @functools.cache
@@ -109,13 +87,13 @@ def _refresh() -> None:
     _run(["apt-get", "update", "-qq"])
 
 
-def _downloaded(program: Program) -> Path | None:
+def _downloaded(wanted: Wanted) -> Path | None:
     """Let Playwright fetch its own browser, unless it did before."""
     expected = _playwright_chromium()
     if expected.is_file():
         return expected
-    _say(f"downloading {program.title}: {' '.join(program.download)} ...")
-    _run([sys.executable, "-m", *program.download])
+    _say(f"downloading {wanted.program.title}: {' '.join(wanted.download)} ...")
+    _run([sys.executable, "-m", *wanted.download])
     return expected if expected.is_file() else None
 
 

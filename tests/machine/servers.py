@@ -3,33 +3,43 @@
 from __future__ import annotations
 
 import os
-import pwd
 import shutil
 import signal
 import subprocess
 import tempfile
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from itertools import count
 from pathlib import Path
-from typing import Any
 
 import psycopg
 from psycopg import sql
 
+from jpweb.cli.team import servers
 from tests.machine.ports import LOOPBACK, accepts, end, free_port, wait_until
-from tests.machine.programs import POSTGRES, REDIS, Missing, find
+from tests.machine.programs import POSTGRES, REDIS, find
 
-_ACCOUNT = "postgres"
+#: What makes a cluster quick that need not outlive anything.
+QUICK = ("fsync=off", "full_page_writes=off", "synchronous_commit=off")
+#: What makes one lose nothing that was committed, whenever it is killed.
+DURABLE = ("fsync=on", "full_page_writes=on", "synchronous_commit=on")
 
 
 @dataclass(slots=True)
 class Cluster:
-    """A running PostgreSQL; calling it makes an empty database and returns its URL."""
+    """A PostgreSQL in a folder of its own; calling it makes an empty database, returns its URL."""
 
-    address: str
+    folder: Path
+    settings: Sequence[str] = QUICK
+    port: int = field(default_factory=free_port)
     _numbers: Iterator[int] = field(default_factory=count)
+    _process: subprocess.Popen[bytes] | None = None
+
+    @property
+    def address(self) -> str:
+        """The URL without a database."""
+        return f"postgres://{servers.ACCOUNT}@{LOOPBACK}:{self.port}"
 
     def __call__(self) -> str:
         name = f"jpweb_{os.getpid()}_{next(self._numbers)}"
@@ -37,45 +47,108 @@ class Cluster:
             connection.execute(sql.SQL("CREATE DATABASE {}").format(sql.Identifier(name)))
         return f"{self.address}/{name}"
 
+    def make(self) -> None:
+        """Make the cluster, which trusts everyone on loopback."""
+        servers.hand_over(self.folder)
+        command = [*servers.initdb(self._programs, self.folder / "data"), "--no-sync"]
+        subprocess.run(command, check=True, cwd=self.folder, **servers.account())
+
+    def start(self) -> None:
+        """Start it, and wait until it answers."""
+        more = (f"listen_addresses={LOOPBACK}", f"port={self.port}", *self.settings)
+        command = servers.postgres(self._programs, self.folder / "data", self.folder, more)
+        with (self.folder / "log").open("ab") as log:
+            self._process = subprocess.Popen(
+                command, cwd=self.folder, stdout=log, stderr=log, **servers.account()
+            )
+        wait_until(self._serves, "PostgreSQL answers", 60)
+
+    def kill(self) -> None:
+        """End it as a power cut would, all of its processes; returns once none is left."""
+        assert self._process is not None
+        children = _children(self._process.pid)
+        for pid in (self._process.pid, *children):
+            with suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+        self._process.wait()
+        wait_until(lambda: not any(map(_lives, children)), "PostgreSQL's processes are gone")
+
+    def close(self) -> None:
+        """End it at once, without a checkpoint."""
+        if self._process is not None:
+            self._process.send_signal(signal.SIGQUIT)
+            end(self._process)
+
+    @property
+    def _programs(self) -> Path:
+        return find(POSTGRES).resolve().parent
+
+    def _serves(self) -> bool:
+        assert self._process is not None
+        assert self._process.poll() is None, (self.folder / "log").read_text()[-4000:]
+        try:
+            psycopg.connect(f"{self.address}/postgres", connect_timeout=2).close()
+        except psycopg.OperationalError:
+            return False
+        return True
+
+
+@dataclass(slots=True)
+class Signals:
+    """A Redis that keeps nothing on disk."""
+
+    folder: Path
+    port: int = field(default_factory=free_port)
+    _process: subprocess.Popen[bytes] | None = None
+
+    @property
+    def url(self) -> str:
+        """Its address, for REDIS_URL."""
+        return f"redis://{LOOPBACK}:{self.port}/0"
+
+    def start(self) -> None:
+        """Start it, and wait until it answers."""
+        place = ("--port", str(self.port), "--bind", LOOPBACK, "--dir", str(self.folder))
+        with (self.folder / "log").open("ab") as log:
+            command = servers.redis(find(REDIS), *place)
+            self._process = subprocess.Popen(command, stdout=log, stderr=log)
+        wait_until(lambda: accepts(self.port), "Redis answers")
+
+    def kill(self) -> None:
+        """End it as a power cut would."""
+        assert self._process is not None
+        self._process.kill()
+        self._process.wait()
+
+    def close(self) -> None:
+        """End it."""
+        if self._process is not None:
+            end(self._process)
+
 
 @contextmanager
-def postgres() -> Iterator[Cluster]:
-    """Run a cluster in a folder of its own that trusts everyone on loopback and syncs nothing."""
-    programs = find(POSTGRES).resolve().parent
+def postgres(settings: Sequence[str] = QUICK) -> Iterator[Cluster]:
+    """Run a cluster; what is in it is gone afterwards."""
     with _folder("jpweb-postgres-") as folder:
-        account = _unprivileged(folder)
-        initdb: list[str | Path] = [programs / "initdb", "-D", folder / "data", "-U", _ACCOUNT]
-        initdb += ["-A", "trust", "-E", "UTF8", "--locale=C", "--no-sync"]
-        subprocess.run(initdb, check=True, cwd=folder, **account)
-        port = free_port()
-        command: list[str | Path] = [programs / "postgres", "-D", folder / "data", "-k", folder]
-        command += ["-p", str(port), "-h", LOOPBACK, "-c", "fsync=off"]
-        command += ["-c", "full_page_writes=off", "-c", "synchronous_commit=off"]
-        with (folder / "log").open("wb") as log:
-            process = subprocess.Popen(command, cwd=folder, stdout=log, stderr=log, **account)
+        cluster = Cluster(folder, settings)
         try:
-            address = f"postgres://{_ACCOUNT}@{LOOPBACK}:{port}"
-            wait_until(lambda: _serves(process, address, folder), "PostgreSQL answers")
-            yield Cluster(address)
+            cluster.make()
+            cluster.start()
+            yield cluster
         finally:
-            process.send_signal(signal.SIGQUIT)  # at once, without a checkpoint
-            end(process)
+            cluster.close()
 
 
 @contextmanager
-def redis() -> Iterator[str]:
-    """Run a Redis that keeps nothing on disk; yield its URL."""
+def redis() -> Iterator[Signals]:
+    """Run a Redis."""
     with _folder("jpweb-redis-") as folder:
-        port = free_port()
-        command: list[str | Path] = [find(REDIS), "--port", str(port), "--bind", LOOPBACK]
-        command += ["--save", "", "--appendonly", "no", "--dir", folder]
-        with (folder / "log").open("wb") as log:
-            process = subprocess.Popen(command, stdout=log, stderr=log)
+        running = Signals(folder)
         try:
-            wait_until(lambda: accepts(port), "Redis answers")
-            yield f"redis://{LOOPBACK}:{port}/0"
+            running.start()
+            yield running
         finally:
-            end(process)
+            running.close()
 
 
 @contextmanager
@@ -87,25 +160,18 @@ def _folder(prefix: str) -> Iterator[Path]:
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def _unprivileged(folder: Path) -> dict[str, Any]:
-    """Hand the folder to another account when root, as which PostgreSQL refuses to run."""
-    if os.geteuid() != 0:
-        return {}
+def _children(pid: int) -> list[int]:
+    """Return the processes that a process has started; where the machine does not say, none."""
     try:
-        pwd.getpwnam(_ACCOUNT)
-    except KeyError:
-        raise Missing(
-            f"PostgreSQL does not run as root, and there is no account “{_ACCOUNT}”: "
-            "apt-get install postgresql"
-        ) from None
-    shutil.chown(folder, _ACCOUNT, _ACCOUNT)
-    return {"user": _ACCOUNT, "group": _ACCOUNT, "extra_groups": []}
+        listed = Path(f"/proc/{pid}/task/{pid}/children").read_text()
+    except OSError:
+        return []
+    return [int(each) for each in listed.split()]
 
 
-def _serves(process: subprocess.Popen[bytes], address: str, folder: Path) -> bool:
-    assert process.poll() is None, (folder / "log").read_text()
+def _lives(pid: int) -> bool:
+    """Tell whether a process runs; one that is only not waited for yet does not."""
     try:
-        psycopg.connect(f"{address}/postgres", connect_timeout=2).close()
-    except psycopg.OperationalError:
+        return "\nState:\tZ" not in Path(f"/proc/{pid}/status").read_text()
+    except OSError:
         return False
-    return True

@@ -9,7 +9,7 @@ import subprocess
 import sys
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Self
+from typing import ClassVar, Self
 
 from tests.machine.ports import LOOPBACK, end, free_port, wait_until
 
@@ -21,6 +21,8 @@ _OURS = ("JPWEB_", "DATABASE_URL", "REDIS_URL")
 @dataclass(slots=True)
 class Server:
     """One installation: its data folder, its port, and the process while it runs."""
+
+    COMMAND: ClassVar = "serve"
 
     data: Path
     port: int = field(default_factory=free_port)
@@ -95,17 +97,21 @@ class Server:
             end(self._process)
 
     def _spawn(self) -> subprocess.Popen[bytes]:
-        command = [sys.executable, "manage.py", "serve"]
+        command = [sys.executable, "manage.py", self.COMMAND]
         if self.workspace is not None:
             command += ["--workspace", str(self.workspace)]
-        inherited = {k: v for k, v in os.environ.items() if not k.startswith(_OURS)}
         own = {"JPWEB_DATA": str(self.data), "JPWEB_PORT": str(self.port), "PYTHONUNBUFFERED": "1"}
         with self.log.open("ab") as log:
             return subprocess.Popen(
                 command,
                 cwd=ROOT,
-                env=inherited | own | self.settings,
+                env=inherited() | own | self.settings,
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=log,
             )
+
+
+def inherited() -> dict[str, str]:
+    """Return this process's environment without what sets jpweb up."""
+    return {name: value for name, value in os.environ.items() if not name.startswith(_OURS)}

@@ -5,9 +5,11 @@ from pathlib import Path
 
 import pytest
 
-from tests.machine.programs import REDIS, Missing, Program, find
+from jpweb.cli.team.programs import Missing, Program
+from tests.machine.programs import REDIS, Wanted, find
 
-NOWHERE = Program("Nothing", "JPWEB_TEST_NOTHING", ("no-such-program",), "nothing")
+NOTHING = Program(title="Nothing", names=("no-such-program",), package="nothing")
+NOWHERE = Wanted(NOTHING, "JPWEB_TEST_NOTHING")
 
 
 @pytest.fixture(autouse=True)

@@ -7,7 +7,8 @@ from collections.abc import Iterator
 import pytest
 from channels.layers import channel_layers
 
-from jpweb.runtime import desk, prompts, runs
+from jpweb.runtime import desk, prompts
+from jpweb.runtime.executing import holding
 from tests.runtime.playing import Scene
 
 
@@ -17,7 +18,7 @@ def nothing_left() -> Iterator[None]:
     channel_layers.backends.clear()
     yield
     channel_layers.backends.clear()
-    assert runs._active == {}
+    assert holding._active == {}
     assert desk.bell.waiting == {}
     assert prompts.bell.waiting == {}
     assert desk.handover._waiting == {}

@@ -7,10 +7,10 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager, suppress
 from typing import Any
 
-from channels.layers import get_channel_layer
-
 from jpweb.runtime import desk, runs
 from jpweb.runtime.crossing import in_store
+from jpweb.runtime.executing import holding
+from jpweb.runtime.signals import fanout
 from jpweb.store import conversations, inquiries, journal
 from jpweb.store.models import Conversation, Inquiry, JournalEntry, Run
 from jpweb.store.terms import Role
@@ -53,9 +53,20 @@ class Scene:
 
     async def start(self, text: str = "Begin") -> tuple[Run, asyncio.Task[None]]:
         run = await runs.start(self.talk, self.ada, text)
-        task = runs._active[run.pk].task
+        task = holding._active[run.pk].task
         assert task is not None
         return run, task
+
+    async def resume(self, run: Run) -> asyncio.Task[None]:
+        """Let this process take up what nobody executes; return the task that executes the run."""
+        await holding.look()
+
+        async def taken() -> asyncio.Task[None] | None:
+            active = holding._active.get(run.pk)
+            return None if active is None else active.task
+
+        task: asyncio.Task[None] = await eventually(taken)
+        return task
 
     async def reload(self, row: Inquiry) -> Inquiry:
         return await in_store(inquiries.get, row.pk)
@@ -95,18 +106,29 @@ async def waiting(row: Inquiry, call: Callable[[Inquiry], Any]) -> asyncio.Task[
     return task
 
 
+class _Ear:
+    """Keeps what is told to a topic, without its name."""
+
+    def __init__(self) -> None:
+        self.heard: list[dict[str, Any]] = []
+
+    def hear(self, signal: dict[str, Any]) -> None:
+        self.heard.append({name: said for name, said in signal.items() if name != "to"})
+
+
 @asynccontextmanager
-async def ear(group: str) -> AsyncIterator[Callable[[], Awaitable[dict[str, Any] | None]]]:
-    """Hear what is announced to a group; the call returns None where nothing comes."""
-    layer = get_channel_layer()
-    assert layer is not None
-    name = await layer.new_channel()
-    await layer.group_add(group, name)
+async def ear(topic: str) -> AsyncIterator[Callable[[], Awaitable[dict[str, Any] | None]]]:
+    """Hear what is announced to a topic; the call returns None where nothing comes."""
+    listening = _Ear()
+    fanout.join(topic, listening)
 
     async def hear() -> dict[str, Any] | None:
         with suppress(TimeoutError):
-            return dict(await asyncio.wait_for(layer.receive(name), 0.05))
+            async with asyncio.timeout(0.05):
+                while not listening.heard:  # noqa: ASYNC110  it is told by another thread's loop
+                    await asyncio.sleep(0.001)
+                return listening.heard.pop(0)
         return None
 
     yield hear
-    await layer.group_discard(group, name)
+    fanout.leave(topic, listening)

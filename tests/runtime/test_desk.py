@@ -145,8 +145,8 @@ async def test_settling_tells_the_pages(scene: Scene):
         ear(announce.workspace_group(scene.home.pk)) as answering,
     ):
         await desk.answer(row.pk, "true", decider(scene.ada))
-        assert await reading() == {"type": "conversation.changed"}
-        assert await answering() == {"type": "questions.changed"}
+        assert await reading() == {"kind": "conversation"}
+        assert await answering() == {"kind": "questions"}
         assert await reading() is None
         assert await answering() is None
 

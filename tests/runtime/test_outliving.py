@@ -12,13 +12,14 @@ import pytest
 
 from jpweb.runtime import desk, runs, wiring
 from jpweb.runtime.crossing import in_store
+from jpweb.runtime.executing import holding
 from jpweb.store.disk import attached
 from jpweb.store.errors import ReadOnly
 from jpweb.store.models import Conversation, Run
 from jpweb.stream.events import ChatRequest, ToolCallResponse
 from jpweb.stream.inquiry import InquiryRequest
 from tests.runtime import providers
-from tests.runtime.playing import Scene, done
+from tests.runtime.playing import Scene, done, eventually
 from tests.store.making import decider
 
 
@@ -39,8 +40,8 @@ async def test_a_run_that_is_let_go_of_stays_as_it_stands(
     await provider.said.wait()
     await runs.let_go()
     assert task.cancelled()
-    assert (await ended(run)).state == "running", "who starts next decides what becomes of it"
-    assert not runs._active
+    assert (await ended(run)).state == "queued", "who starts next decides what becomes of it"
+    assert not holding._active
     await runs.let_go()
 
 
@@ -51,9 +52,7 @@ async def test_a_run_that_was_left_goes_on_with_its_open_question(
     run, _ = await scene.start()
     row = await scene.opened()
     await runs.let_go()
-    await runs.resume_all()
-    task = runs._active[run.pk].task
-    assert task is not None
+    task = await scene.resume(run)
     same = await scene.opened()
     assert same == row, "it waits on, under its own number"
     await desk.answer(row.pk, "false", decider(scene.eve))
@@ -75,11 +74,9 @@ async def test_an_answer_that_came_while_nothing_ran_is_what_the_call_goes_on_wi
     row = await scene.opened()
     await runs.let_go()
     await desk.answer(row.pk, "true", decider(scene.ada))
-    await runs.resume_all()
+    task = await scene.resume(run)
     second = await scene.opened()
     assert second != row
-    task = runs._active[run.pk].task
-    assert task is not None
     assert await runs.stop(scene.talk.pk, decider(scene.eve))
     await done(task)
     asked = [e.kind.id for e in await scene.elements() if isinstance(e.kind, InquiryRequest)]
@@ -98,8 +95,13 @@ async def test_a_run_that_cannot_go_on_is_lost_and_says_why(
         raise ReadOnly("jp has the lock")
 
     monkeypatch.setattr(attached, "attach", held)
-    await runs.resume_all()
-    found = await ended(run)
+    await holding.look()
+
+    async def lost() -> Run | None:
+        now = await ended(run)
+        return now if now.ended_at else None
+
+    found = await eventually(lost)
     assert (found.state, "jp has the lock" in found.problem) == ("lost", True)
     assert (await scene.reload(row)).reason == "lost"
 
@@ -158,18 +160,21 @@ async def test_what_is_said_while_servers_start_is_heard_by_the_turn(
     assert said == ["Begin", "Be brief."]
 
 
-async def test_who_speaks_to_a_turn_that_has_ended_is_told_that_nobody_hears(
+async def test_who_speaks_to_a_turn_as_it_ends_is_heard(
     scene: Scene, monkeypatch: pytest.MonkeyPatch
 ):
     providers.use(monkeypatch, providers.Says())
     slow = Slow(entering=False)
     slow.use(monkeypatch)
-    _, task = await scene.start()
+    run, task = await scene.start()
     await slow.waits.wait()
-    assert not await runs.interrupt(scene.talk.pk, decider(scene.ada), "respond", "Wait.")
-    assert not await runs.stop(scene.talk.pk, decider(scene.ada))
+    assert await runs.interrupt(scene.talk.pk, decider(scene.ada), "respond", "Wait.")
     slow.go_on.set()
     await done(task)
+    assert (await ended(run)).state == "done"
+    said = [e.kind.content for e in await scene.elements() if isinstance(e.kind, ChatRequest)]
+    assert said == ["Begin", "Wait."]
+    assert not await runs.interrupt(scene.talk.pk, decider(scene.ada), "respond", "Too late.")
 
 
 async def test_nothing_is_restarted_while_no_tool_call_runs(

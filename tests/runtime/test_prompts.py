@@ -202,7 +202,7 @@ async def test_what_is_put_away_lets_nothing_through(
     call, row = await asked(scene, prompt)
     async with ear(announce.workspace_group(scene.home.pk)) as answering:
         await prompter(scene).put_away(prompt)
-        assert await answering() == {"type": "questions.changed"}
+        assert await answering() == {"kind": "questions"}
     assert await done(call) == comes
     assert (await in_store(rows.get, row.pk)).state == "withdrawn"
     with pytest.raises(AlreadyDecided):
@@ -259,9 +259,9 @@ async def test_asking_and_deciding_tell_those_who_may_answer(scene: Scene):
     await begun(scene)
     async with ear(announce.workspace_group(scene.home.pk)) as answering:
         call, row = await waits(prompter(scene).permit(RUN))
-        assert await answering() == {"type": "questions.changed"}
+        assert await answering() == {"kind": "questions"}
         await prompts.decide(row.pk, ALLOW, decider(scene.ada))
-        assert await answering() == {"type": "questions.changed"}
+        assert await answering() == {"kind": "questions"}
         assert await answering() is None
     await done(call)
 

@@ -141,7 +141,7 @@ async def test_what_nobody_expected_fails_the_run_and_is_logged(
     await done(task)
     row = await ended(run)
     assert (row.state, row.problem) == ("failed", "jpweb failed inside: ZeroDivisionError")
-    assert [r.getMessage() for r in caplog.records if r.name == "jpweb.runtime.runs"] == [
+    assert [r.getMessage() for r in caplog.records if r.name == "jpweb.runtime.executing.turns"] == [
         f"run {run.pk} failed"
     ]
 
@@ -222,10 +222,10 @@ async def test_the_end_is_told_and_clears_what_was_being_received(
         await done(task)
         heard = [said async for said in everything(reading)]
         assert heard[-2:] == [
-            {"type": "conversation.partial", "variant": "message", "text": ""},
-            {"type": "conversation.changed"},
+            {"kind": "partial", "variant": "message", "text": ""},
+            {"kind": "conversation"},
         ]
-        assert {"type": "questions.changed"} in [said async for said in everything(answering)]
+        assert {"kind": "questions"} in [said async for said in everything(answering)]
 
 
 async def everything(hear: Any) -> Any:

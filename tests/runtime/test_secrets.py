@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from jpweb.runtime import desk
+from jpweb.runtime import desk, sealing
 from jpweb.runtime.crossing import in_store
 from jpweb.runtime.secrets import Delivery, Handover, NobodyWaits
 from jpweb.store.errors import AlreadySettled
@@ -20,6 +20,13 @@ from tests.store.making import decider
 
 CANARY = "canary-7f3a-Zürich"
 BY = Decider("person", "Ada", 1)
+
+
+@pytest.fixture(autouse=True)
+def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let a secret wait for its call no longer than a test should."""
+    monkeypatch.setattr(sealing, "WAITS_WITHIN", 0.3)
+    monkeypatch.setattr(sealing, "LOOK_AGAIN", 0.02)
 
 
 async def test_the_call_that_waits_has_the_secret_and_the_record_says_redacted(scene: Scene):

@@ -1,20 +1,18 @@
-"""What tells the pages: the recorder, the display, the layer; and the settings behind a run."""
+"""What tells the pages: the recorder and the display; and the settings behind a run."""
 
 from __future__ import annotations
 
 from types import SimpleNamespace
 
 import pytest
-from channels.layers import get_channel_layer
 from django.core.management import call_command
 from django.core.management.base import SystemCheckError
 from pytest_django import Settings
 
 from jpweb.agent.outcome import Question
 from jpweb.agent.ports import Answer, Asked, Declined
-from jpweb.runtime import desk, layer, recorder, wiring
+from jpweb.runtime import desk, process, recorder
 from jpweb.runtime.crossing import in_store
-from jpweb.runtime.layer import InProcessLayer
 from jpweb.runtime.prompter import BrowserPrompter
 from jpweb.runtime.recorder import JournalRecorder, SocketDisplay
 from jpweb.runtime.signals import announce
@@ -41,11 +39,11 @@ async def test_what_is_recorded_is_read_back_and_told(scene: Scene):
         ear(announce.workspace_group(scene.home.pk)) as answering,
     ):
         await keeps.record(making.event(ChatResponse("message", "A word")))
-        assert await reading() == {"type": "conversation.changed"}
+        assert await reading() == {"kind": "conversation"}
         assert await answering() is None, "no question came or went"
         await keeps.record(making.event(asked("call_1.q.1")))
-        assert await reading() == {"type": "conversation.changed"}
-        assert await answering() == {"type": "questions.changed"}
+        assert await reading() == {"kind": "conversation"}
+        assert await answering() == {"kind": "questions"}
     assert await keeps.elements() == await scene.elements()
     row = await in_store(inquiries.by_stream_id, scene.talk.pk, "call_1.q.1")
     assert row.run_id == keeps.run.pk
@@ -106,20 +104,6 @@ async def test_a_question_is_withdrawn_once(scene: Scene):
     assert (await scene.reload(row)).reason == "user"
 
 
-async def test_the_layer_looks_for_what_expired_once_a_second(monkeypatch: pytest.MonkeyPatch):
-    clock = SimpleNamespace(now=0.0)
-    monkeypatch.setattr(layer, "time", SimpleNamespace(monotonic=lambda: clock.now))
-    looks: list[float] = []
-    monkeypatch.setattr(
-        "channels.layers.InMemoryChannelLayer._clean_expired", lambda _self: looks.append(clock.now)
-    )
-    fresh = InProcessLayer()
-    for clock.now in (100.0, 100.5, 101.0, 101.2, 102.5):
-        await fresh.group_send("a", {"type": "x"})
-    assert looks == [100.0, 101.0, 102.5]
-    assert isinstance(get_channel_layer(), InProcessLayer)
-
-
 def test_a_provider_that_nobody_wrote_is_told_at_the_start(settings: Settings):
     call_command("check")
     settings.PROVIDER = "gpt-17"
@@ -127,8 +111,10 @@ def test_a_provider_that_nobody_wrote_is_told_at_the_start(settings: Settings):
         call_command("check")
 
 
-def test_the_holder_is_this_installation(settings: Settings):
-    first = wiring.holder()
+def test_a_process_is_named_for_its_installation(settings: Settings):
+    first = process.name()
+    assert process.name() == first
     settings.DATA_DIR = "/somewhere/" + "x" * 200
-    assert wiring.holder() != first
-    assert len(wiring.holder()) == 100
+    assert process.name() != first
+    assert process.name().startswith(process.installation())
+    assert len(process.name()) <= 150

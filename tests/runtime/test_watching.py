@@ -42,7 +42,7 @@ async def test_what_jp_writes_is_on_the_page_at_once(root: Path):
             return (await in_store(Conversation.objects.get)).length == 2
 
         await eventually(grown)
-        assert await reading() == {"type": "conversation.changed"}
+        assert await reading() == {"kind": "conversation"}
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
             await task

@@ -21,6 +21,7 @@ from jpweb.store.models import (
     Run,
     Workspace,
 )
+from jpweb.store.running import leases
 from jpweb.store.terms import PromptKind, Role
 from jpweb.stream import wire
 from jpweb.stream.answers import AnswerType
@@ -36,6 +37,7 @@ from jpweb.stream.inquiry import Answered, InquiryResponse, Outcome
 from tests.builders import AT, asked
 
 HOLDER = "test"
+LEASE = 60
 ANSWER = Answered(True)
 _numbers = count(1)
 
@@ -64,10 +66,18 @@ def event(kind: EventKind, at: str = AT, by: Decider | None = None) -> Conversat
 
 def running(talk: Conversation, starter: Person | None = None, holder: str = HOLDER) -> Run:
     """Return a run whose turn has called one tool."""
-    run = runs.begin(talk.pk, (starter or person()).pk, "scripted", holder)
+    begun = runs.begin(talk.pk, (starter or person()).pk, "scripted")
+    run = taken(begun, holder)
     kinds = (TurnStart(), ChatRequest("Hello", author="Ada"), ToolCallRequest("call_1", "vault"))
     journal.append(talk.pk, [event(kind) for kind in kinds], run)
     return run
+
+
+def taken(run: Run, holder: str = HOLDER, seconds: float = LEASE) -> Run:
+    """Return a queued run as its holder has it."""
+    held = leases.take(run.pk, holder, seconds)
+    assert held is not None
+    return held
 
 
 def question(run: Run, kind: AnswerType | None = None, text: str = "Go on?") -> Inquiry:

@@ -9,6 +9,7 @@ from jpweb.store import inquiries, journal, runs
 from jpweb.store.errors import (
     AlreadyRunning,
     AlreadySettled,
+    NotHolder,
     ReadOnly,
     UnknownConversation,
     UnknownEvent,
@@ -206,54 +207,19 @@ def test_what_one_decided_and_what_nobody_did(run: Run, ada: Person):
 
 def test_one_run_a_conversation(talk: Conversation, run: Run, ada: Person):
     with pytest.raises(AlreadyRunning):
-        runs.begin(talk.pk, ada.pk, "scripted", "elsewhere")
+        runs.begin(talk.pk, ada.pk, "scripted")
     assert Run.objects.count() == 1
-    assert runs.end(run.pk, RunState.DONE) is True
-    assert runs.end(run.pk, RunState.FAILED) is False
-    second = runs.begin(talk.pk, ada.pk, "scripted", "elsewhere")
+    assert runs.end(run, RunState.DONE) is True
+    with pytest.raises(NotHolder):
+        runs.end(run, RunState.FAILED)
+    second = runs.begin(talk.pk, ada.pk, "scripted")
     assert runs.latest(talk.pk) == second
 
 
 def test_a_mirrored_conversation_is_not_run(talk: Conversation, ada: Person):
     Conversation.objects.update(origin="mirrored")
     with pytest.raises(ReadOnly):
-        runs.begin(talk.pk, ada.pk, "scripted", making.HOLDER)
-
-
-def test_what_a_dead_process_left_is_taken_over_as_it_stands(talk: Conversation, run: Run):
-    row, length = making.question(run), making.length(talk.pk)
-    for resumed in (1, 2):
-        assert runs.take_over(making.HOLDER) == [run]
-        run.refresh_from_db()
-        assert (run.state, run.resumed) == ("running", resumed)
-    row.refresh_from_db()
-    assert row.state == "open"
-    assert making.length(talk.pk) == length
-
-
-def test_what_ends_its_process_every_time_is_lost_truthfully(talk: Conversation, run: Run):
-    settled = making.settle(making.question(run), Answered(True))
-    Run.objects.update(resumed=runs.RESUMPTIONS)
-    assert runs.take_over(making.HOLDER) == []
-    run.refresh_from_db()
-    assert (run.state, run.problem) == ("lost", "The server ended 6 times while this turn ran.")
-    assert run.ended_at is not None
-    settled.refresh_from_db()
-    assert settled.state == "answered"
-    kind = journal.elements(talk.pk)[-1].kind
-    assert kind == ToolCallResponse("call_1", INTERRUPTED, is_error=True)
-    length = making.length(talk.pk)
-    assert runs.take_over(making.HOLDER) == []
-    assert making.length(talk.pk) == length
-
-
-@pytest.mark.parametrize("ask", [making.question, making.prompt])
-def test_what_waits_for_somebody_outlives_any_number_of_restarts(run: Run, ask: Callable[..., Any]):
-    row = ask(run)
-    Run.objects.update(resumed=1000)
-    assert runs.take_over(making.HOLDER) == [run]
-    row.refresh_from_db()
-    assert row.state == "open"
+        runs.begin(talk.pk, ada.pk, "scripted")
 
 
 def test_a_run_that_is_lost_leaves_nothing_open(run: Run):
@@ -264,24 +230,8 @@ def test_a_run_that_is_lost_leaves_nothing_open(run: Run):
         assert (row.state, row.reason, row.decided_by) == ("cancelled", "lost", "system")
 
 
-def test_other_holders_are_left_alone(home: Workspace, run: Run):
-    row = making.question(run)
-    assert runs.take_over("somebody else") == []
-    row.refresh_from_db()
-    run.refresh_from_db()
-    assert (row.state, run.resumed) == ("open", 0)
-
-
-def test_a_question_that_outlived_its_run_is_closed(run: Run):
-    row = making.question(run)
-    Run.objects.update(state="failed")
-    assert runs.take_over(making.HOLDER) == []
-    row.refresh_from_db()
-    assert (row.state, row.reason) == ("cancelled", "lost")
-
-
 def test_a_run_without_a_turn_is_lost(talk: Conversation, ada: Person):
-    run = runs.begin(talk.pk, ada.pk, "scripted", making.HOLDER)
+    run = runs.begin(talk.pk, ada.pk, "scripted")
     runs.lose(run, "Nobody knows why.")
     run.refresh_from_db()
     assert (run.state, run.problem) == ("lost", "Nobody knows why.")
@@ -298,10 +248,10 @@ def test_a_run_and_what_opens_its_turn_begin_together_or_not_at_all(
 
     monkeypatch.setattr(JournalEntry, "save", refuse)
     with pytest.raises(OSError, match="disk full"):
-        runs.begin(talk.pk, ada.pk, "scripted", making.HOLDER, "", opening)
+        runs.begin(talk.pk, ada.pk, "scripted", "", opening)
     assert not Run.objects.exists()
     monkeypatch.undo()
-    runs.begin(talk.pk, ada.pk, "scripted", making.HOLDER, "", opening)
+    runs.begin(talk.pk, ada.pk, "scripted", "", opening)
     assert [e.kind for e in journal.elements(talk.pk)] == [TurnStart(), ChatRequest("Hello")]
 
 

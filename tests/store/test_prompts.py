@@ -32,7 +32,7 @@ def test_a_prompt_belongs_to_the_run_that_is_under_way(run: Run):
 
 
 def test_where_no_run_is_under_way_nothing_is_asked(run: Run):
-    runs.end(run.pk, RunState.DONE)
+    runs.end(run, RunState.DONE)
     with pytest.raises(UnknownPrompt):
         making.prompt(run)
     assert Prompt.objects.count() == 0
@@ -106,15 +106,6 @@ def test_the_end_of_a_run_withdraws_what_it_left_open(run: Run):
     states = [prompts.get(row.pk).state for row in (decided, left)]
     assert states == ["decided", "withdrawn"]
     assert prompts.get(left.pk).settled_at is not None
-
-
-@pytest.mark.parametrize("ended", [False, True])
-def test_what_a_dead_process_left_open_waits_with_its_run_and_not_without(run: Run, ended: bool):
-    row = making.prompt(run)
-    if ended:  # its process went between the two
-        runs.end(run.pk, RunState.STOPPED)
-    runs.take_over(making.HOLDER)
-    assert prompts.get(row.pk).state == ("withdrawn" if ended else "open")
 
 
 def test_a_prompt_that_waits_already_is_not_put_twice(run: Run):

@@ -124,7 +124,7 @@ def test_what_is_appended_at_once_has_one_order():
 
 def test_of_twenty_runs_one_begins():
     talk, who = making.conversation(making.workspace()), making.person()
-    ends = at_once(MANY, lambda _: runs.begin(talk.pk, who.pk, "scripted", making.HOLDER))
+    ends = at_once(MANY, lambda _: runs.begin(talk.pk, who.pk, "scripted"))
     assert ends == {"won": 1, AlreadyRunning.__name__: MANY - 1}
     assert Run.objects.count() == 1
 

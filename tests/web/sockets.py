@@ -8,11 +8,12 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
 
-from channels.layers import get_channel_layer
 from channels.testing import WebsocketCommunicator
 from django.contrib.auth.models import AnonymousUser
 
+from jpweb.runtime.signals.line import SCOPE, Line
 from jpweb.store.models import Person
+from jpweb.web import consumers
 from jpweb.web.consumers import PageConsumer
 
 #: Seconds in which something has to come.
@@ -22,11 +23,14 @@ SOON = 10
 class Socket:
     """What a page hears."""
 
-    def __init__(self, person: Person | AnonymousUser) -> None:
+    def __init__(self, person: Person | AnonymousUser, line: Line | None = None) -> None:
         self.consumers: list[PageConsumer] = []
         self.busy = 0
         self._line = WebsocketCommunicator(watched(self), "/ws")
         self._line.scope["user"] = person  # type: ignore[typeddict-unknown-key]  # by middleware
+
+        if line is not None:
+            self._line.scope[SCOPE] = line  # type: ignore[typeddict-unknown-key]  # as the server
 
     async def hello(self, **says: Any) -> None:
         await self._line.send_to(text_data=json.dumps(says))
@@ -64,10 +68,8 @@ class Socket:
         return bool(self._line.output_queue.empty())
 
     def _idle(self) -> bool:
-        channels = getattr(get_channel_layer(), "channels", {})
-        queues = [channels.get(consumer.channel_name) for consumer in self.consumers]
-        waiting = [queue for queue in queues if queue is not None and not queue.empty()]
-        return not (self.busy or waiting or not self._line.input_queue.empty())
+        rounds = consumers.talks.busy or consumers.desks.busy or consumers._tasks
+        return not (self.busy or rounds or not self._line.input_queue.empty())
 
     async def connect(self) -> bool:
         connected, _ = await self._line.connect(SOON)
@@ -94,9 +96,11 @@ def watched(socket: Socket) -> Any:
 
 
 @asynccontextmanager
-async def page(person: Person | AnonymousUser, **says: Any) -> AsyncIterator[Socket]:
+async def page(
+    person: Person | AnonymousUser, line: Line | None = None, /, **says: Any
+) -> AsyncIterator[Socket]:
     """Open a socket and, where something is to be said, say it."""
-    socket = Socket(person)
+    socket = Socket(person, line)
     assert await socket.connect()
     if says:
         await socket.hello(**says)

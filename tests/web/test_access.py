@@ -57,6 +57,7 @@ ROUTES = {
     "event": member("conversation", Role.READER),
     "conversation-export": member("conversation", Role.AUDITOR),
     "questions": somewhere(Role.RESPONDER),
+    "question": member("inquiry", Role.READER),
     "question-answer": member(
         "inquiry", Role.RESPONDER, 302, method="post", data=(("answer", "true"),)
     ),
@@ -64,12 +65,21 @@ ROUTES = {
     "prompt": member("prompt", Role.RESPONDER),
     "prompt-allow": member("prompt", Role.RESPONDER, 302, **POST),
     "prompt-refuse": member("prompt", Role.RESPONDER, 302, **POST),
+    "answer-link": Route(PUBLIC, 404),
+    "notifications": Route(SIGNED_IN, 200),
+    "notification-add": Route(SIGNED_IN, 422, "post"),
+    "notification-test": Route(SIGNED_IN, 302, "post"),
+    "notification-remove": Route(SIGNED_IN, 302, "post"),
     "audit": somewhere(Role.AUDITOR),
     "audit-csv": somewhere(Role.AUDITOR),
     "people": member("workspace", Role.OWNER),
     "writing": member("workspace", Role.OWNER, 302, method="post", data=(("writing", "off"),)),
     "people-invite": member(
         "workspace", Role.OWNER, method="post", data=(("name", "Eve"), ("role", "10"))
+    ),
+    "waiting": member("workspace", Role.OWNER),
+    "waiting-choose": member(
+        "workspace", Role.OWNER, 302, method="post", data=(("after", "never"),)
     ),
     "tools": member("workspace", Role.READER),
     "tools-trust": member("workspace", Role.OWNER, 302, **POST),

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from jpweb.runtime import desk
-from jpweb.store import inquiries
+from jpweb.store import inquiries, journal
 from jpweb.store.errors import AlreadySettled
 from jpweb.store.models import Conversation, Inquiry
 from jpweb.stream.answers import Option, Secret, Select, Text
@@ -51,6 +51,40 @@ def test_a_decline_by_htmx_gives_the_reason(world: World):
 
 
 @pytest.mark.parametrize("htmx", [True, False])
+def test_a_note_says_why_on_the_card_the_page_and_in_the_transcript(world: World, htmx: bool):
+    note = "  Not on a <Friday>\r\nask again \0" + "x" * 3000
+    post(world, world.question, "decline", note=note, htmx=htmx)
+    row = inquiries.get(world.question.pk)
+    assert row.note.startswith("Not on a <Friday>\nask again \N{REPLACEMENT CHARACTER}x")
+    assert len(row.note) == 2000
+    (event,) = journal.elements(world.talk.pk)[-1].events
+    assert event.note["note"] == row.note
+    responder = world.client("responder")
+    for path in (f"/conversations/{world.talk.pk}", "/questions", f"/questions/{row.pk}"):
+        page = read(responder.get(path))
+        assert [tag.text for tag in page if "data-note" in tag] == [row.note]
+
+
+def test_a_decline_without_a_note_says_nothing_of_one(world: World):
+    settled = read(post(world, world.question, "decline", note=" \n ", htmx=True))
+    assert not [tag for tag in settled if "data-note" in tag]
+    (event,) = journal.elements(world.talk.pk)[-1].events
+    assert "note" not in event.note
+
+
+@pytest.mark.parametrize("htmx", [True, False])
+@pytest.mark.parametrize("how", ["answer", "decline"])
+def test_who_sends_again_what_had_arrived_is_told_so(world: World, how: str, htmx: bool):
+    row = making.question(world.run, Text(), "Name?")
+    assert post(world, row, "answer", answer="Rose", htmx=htmx).status_code in (200, 302)
+    response = post(world, row, how, answer="Rose", note="Rose", htmx=htmx)
+    assert response.status_code == 409
+    assert "You had settled this" in read(response).one(role="alert").text
+    assert "Somebody" not in read(response).text
+    assert inquiries.get(row.pk).answer == "Rose"
+
+
+@pytest.mark.parametrize("htmx", [True, False])
 def test_what_does_not_fit_comes_back_with_the_reason(world: World, htmx: bool):
     row = making.question(world.run, Select((Option("red"), Option("blue"))), "Which?")
     response = post(world, row, "answer", answer="green", htmx=htmx)
@@ -75,12 +109,13 @@ def test_a_text_that_does_not_fit_comes_back_as_it_was_typed(world: World):
 def test_the_loser_of_a_race_sees_who_was_first(world: World, how: str, htmx: bool):
     row = making.question(world.run, Text(), "Name?")
     making.settle(row, Answered("Rose"), making.decider(world.people["owner"]))
-    response = post(world, row, how, answer="Lily <b>", htmx=htmx)
+    typed = {"answer": "answer", "decline": "note"}[how]
+    response = post(world, row, how, **{typed: "Lily <b>", "htmx": htmx})
     page = read(response)
     assert response.status_code == 409
     assert "settled by Owner" in page.one(role="alert").text
     fields = [tag.text for tag in page if tag.tag == "textarea"]
-    assert fields == (["Lily <b>"] if how == "answer" else [])
+    assert fields == ["Lily <b>"]
     assert inquiries.get(row.pk).answer == "Rose"
 
 
@@ -156,7 +191,10 @@ def test_every_form_has_its_token_and_works_without_scripts(world: World):
     inside = [tag for tag in page if form in tag.parents]
     assert next(tag["value"] for tag in inside if tag.get("name") == "csrfmiddlewaretoken")
     assert [tag["value"] for tag in inside if tag.get("type") == "radio"] == ["true", "false"]
-    assert f"/questions/{world.question.pk}/decline" in [tag.get("formaction") for tag in inside]
+    declines = page.one(action=f"/questions/{world.question.pk}/decline")
+    inside = [tag for tag in page if declines in tag.parents]
+    assert next(tag["value"] for tag in inside if tag.get("name") == "csrfmiddlewaretoken")
+    assert [tag["maxlength"] for tag in inside if tag.get("name") == "note"] == ["2000"]
 
 
 def test_what_ended_unasked_and_what_one_decided_are_listed(world: World):
@@ -175,4 +213,4 @@ def test_an_answer_type_that_nobody_knows_can_be_declined(world: World):
     Inquiry.objects.filter(pk=world.question.pk).update(answer_type="colour")
     page = read(world.client("responder").get("/questions"))
     assert "colour" in page.text
-    assert f"/questions/{world.question.pk}/decline" in [tag.get("formaction") for tag in page]
+    assert page.one(action=f"/questions/{world.question.pk}/decline")

@@ -28,6 +28,7 @@ from jpweb.agent.config import Detached, QuestionConfig, ToolConfig
 from jpweb.agent.errors import InquiryFailed
 from jpweb.agent.outcome import Question
 from jpweb.agent.ports import Answer, Asked, Declined, InquiryBackend, Prompter
+from jpweb.agent.resting import Resting
 from jpweb.agent.scribe import Scribe
 from jpweb.agent.stopping import Interrupts, Stopped, unless_stopped
 from jpweb.stream.events import ToolCallRequest
@@ -47,7 +48,10 @@ _Decider: TypeAlias = Literal["configuration", "memory", "assistant", "system"]
 
 @dataclass(frozen=True, slots=True)
 class Inquirer:
-    """Puts questions on record, finds out who answers, and puts the outcome on record."""
+    """Puts questions on record, finds out who answers, and puts the outcome on record.
+
+    ``in_call``: the tool goes on running while its question is open, so that waiting is no rest.
+    """
 
     prompter: Prompter
     backend: InquiryBackend
@@ -55,6 +59,7 @@ class Inquirer:
     state: TurnState
     interrupts: Interrupts
     detached: Detached
+    in_call: bool = False
 
     async def inquire(
         self, call: ToolCallRequest, tool: ToolConfig, question: Question, source: InquirySource
@@ -63,22 +68,28 @@ class Inquirer:
         config = tool.question(question.id)
         if config.exclusive is not None:
             question = replace(question, exclusive=config.exclusive)
-        if self.state.take_declined(call.id, question.id):
-            return Unanswered(CancellationReason.USER, Result(texts.INPUT_CANCELLED))
-        asked = await self._still_asked(call, question, source, config.prompt_label)
+        closed = self.state.take_closed(call.id, question.id)
+        if closed is not None:
+            return Unanswered(closed.reason, _declined(call.name, question.id, closed))
+        asked = await self._still_asked(call, question, source, config)
+        waits_on = asked is not None and self.state.patient
         if asked is None:
-            asked = await self._record_request(call, question, source, config.prompt_label)
+            asked = await self._record_request(call, question, source, config)
         way = route(
             question,
             config,
             self.state.remembered_tool_answers.get(_key(asked)),
-            reachable=await self.prompter.reachable(),
+            reachable=waits_on or await self.prompter.reachable(),
             detached=tool.detached.get("tool", self.detached),
         )
         return await self._follow(call, asked, config, way)
 
     async def _still_asked(
-        self, call: ToolCallRequest, question: Question, source: InquirySource, label: str | None
+        self,
+        call: ToolCallRequest,
+        question: Question,
+        source: InquirySource,
+        config: QuestionConfig,
     ) -> Asked | None:
         """Return the question that waits since before the process ended, where it is this one.
 
@@ -87,28 +98,38 @@ class Inquirer:
         request = self.state.take_waiting(call.id, question.id)
         if request is None:
             return None
-        asked = Asked(request.id, question, source, call.name, label)
+        asked = _asked(request.id, call, question, source, config)
         if request.question == question.persisted() and request.source == source:
             return asked
         await self.prompter.withdraw(asked, CancellationReason.LOST)
         return None
 
     async def _record_request(
-        self, call: ToolCallRequest, question: Question, source: InquirySource, label: str | None
+        self,
+        call: ToolCallRequest,
+        question: Question,
+        source: InquirySource,
+        config: QuestionConfig,
     ) -> Asked:
         attempt = self.state.next_attempt(call.id, question.id)
         inquiry_id = f"{call.id}.{question.id}.{attempt}"
-        note = {
+        note: dict[str, Any] = {
             "tool_call_id": call.id,
             "tool": call.name,
             "question_id": question.id,
             "attempt": attempt,
         }
+        if config.prompt_label is not None:
+            note["label"] = config.prompt_label
+        if self.in_call:
+            note["in_call"] = True
+        if call.id in self.state.permitted:
+            edited = self.state.permitted[call.id]
+            note |= {"permitted": True} | ({} if edited is None else {"arguments": dict(edited)})
         await self.scribe.record(
-            InquiryRequest(inquiry_id, source, question.persisted()),
-            note=note if label is None else note | {"label": label},
+            InquiryRequest(inquiry_id, source, question.persisted()), note=note
         )
-        return Asked(inquiry_id, question, source, call.name, label)
+        return _asked(inquiry_id, call, question, source, config)
 
     async def _follow(
         self, call: ToolCallRequest, asked: Asked, config: QuestionConfig, way: Route
@@ -153,13 +174,16 @@ class Inquirer:
 
     async def _ask(self, asked: Asked) -> Given | Unanswered:
         """Let a person answer. The response is on record once the prompter returns."""
-        match await unless_stopped(self.prompter.ask(asked), self.interrupts):
+        resting = Resting() if self.in_call else self.state.resting
+        waiting = resting.until_decided(lambda: self.prompter.ask(asked))
+        match await unless_stopped(waiting, self.interrupts):
             case Answer(value, remember):
                 if remember and reusable(asked.question):
                     self.state.remembered_tool_answers[_key(asked)] = Remembered(value)
                 return Given(value)
-            case Declined(reason):
-                return Unanswered(reason, _declined(asked, reason))
+            case Declined() as declined:
+                told = _declined(asked.tool_name, asked.question.id, declined)
+                return Unanswered(declined.reason, told)
             case Stopped():
                 return await self._withdraw(asked)
 
@@ -183,7 +207,18 @@ def _recordable(question: Question, value: Any) -> Outcome:
     return Answered(value) if question.answer_type.KEEP else Redacted()
 
 
-def _declined(asked: Asked, reason: CancellationReason) -> Result:
-    if reason is CancellationReason.USER:
-        return Result(texts.INPUT_CANCELLED)
-    return Result(texts.unanswered(asked.tool_name, asked.question.id, reason), is_error=True)
+def _asked(
+    inquiry_id: str,
+    call: ToolCallRequest,
+    question: Question,
+    source: InquirySource,
+    config: QuestionConfig,
+) -> Asked:
+    label, expires_after = config.prompt_label, config.expires_after
+    return Asked(inquiry_id, question, source, call.name, label, expires_after)
+
+
+def _declined(tool: str, question_id: str, declined: Declined) -> Result:
+    if declined.reason is CancellationReason.USER:
+        return Result(texts.input_cancelled(declined.note))
+    return Result(texts.unanswered(tool, question_id, declined.reason), is_error=True)

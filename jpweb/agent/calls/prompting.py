@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any, TypeAlias
 
 from jpweb.agent.calls import texts
 from jpweb.agent.calls.permission import Delivery, Permission, delivery, permission
@@ -24,6 +24,9 @@ from jpweb.agent.ports import (
 from jpweb.agent.stopping import Interrupts, Stopped, unless_stopped
 from jpweb.stream.events import ToolCallRequest
 
+#: Holds a tool's own result, until a person has let the model see it.
+Hold: TypeAlias = Callable[[Result], Awaitable[None]]
+
 
 class Prompting:
     """The permission and result prompts of a turn; permissions one at a time, in calling order."""
@@ -34,9 +37,10 @@ class Prompting:
         state: TurnState,
         interrupts: Interrupts,
         detached: Detached,
-        formatters: Mapping[str, Format] | None = None,
+        formatters: Mapping[str, Format],
     ) -> None:
-        self._formatters = formatters or {}
+        self._formatters = formatters
+        self._resting = state.resting
         self._prompter = prompter
         self._state = state
         self._interrupts = interrupts
@@ -44,29 +48,43 @@ class Prompting:
         self._one_at_a_time = asyncio.Lock()
 
     async def permit(
+        self, call: ToolCallRequest, tool: ToolConfig, *, asked: bool = False
+    ) -> Mapping[str, Any] | Result | Stopped:
+        """Return the arguments to run with, or what the call comes to without having run.
+
+        ``asked``: a person has been asked about it before its process let go; they decide.
+        """
+        if tool.run is Mode.UNATTENDED and not asked:
+            return call.arguments
+        with self._resting.queued():
+            await self._one_at_a_time.acquire()
+        try:
+            if asked:
+                return await self._ask(call, tool, edit=tool.run is Mode.EDIT)
+            return await self._by_policy(call, tool)
+        finally:
+            self._one_at_a_time.release()
+
+    async def _by_policy(
         self, call: ToolCallRequest, tool: ToolConfig
     ) -> Mapping[str, Any] | Result | Stopped:
-        """Return the arguments to run with, or what the call comes to without having run."""
-        if tool.run is Mode.UNATTENDED:
-            return call.arguments
-        async with self._one_at_a_time:
-            way = permission(
-                tool.run,
-                self._state.remembered_permission_decisions.get(PermissionKey(call.name)),
-                reachable=await self._prompter.reachable(),
-                detached=tool.detached.get("run", self._detached),
-            )
-            match way:
-                case Permission.RUN:
-                    return call.arguments
-                case Permission.SKIP:
-                    return Result(texts.SKIPPED)
-                case Permission.SKIP_REMEMBERED:
-                    return Result(texts.SKIPPED_REMEMBERED)
-                case Permission.DENY:
-                    return Result(texts.not_permitted(call.name), is_error=True)
-                case Permission.ASK | Permission.EDIT:
-                    return await self._ask(call, tool, edit=way is Permission.EDIT)
+        way = permission(
+            tool.run,
+            self._state.remembered_permission_decisions.get(PermissionKey(call.name)),
+            reachable=await self._prompter.reachable(),
+            detached=tool.detached.get("run", self._detached),
+        )
+        match way:
+            case Permission.RUN:
+                return call.arguments
+            case Permission.SKIP:
+                return Result(texts.SKIPPED)
+            case Permission.SKIP_REMEMBERED:
+                return Result(texts.SKIPPED_REMEMBERED)
+            case Permission.DENY:
+                return Result(texts.not_permitted(call.name), is_error=True)
+            case Permission.ASK | Permission.EDIT:
+                return await self._ask(call, tool, edit=way is Permission.EDIT)
 
     async def _ask(
         self, call: ToolCallRequest, tool: ToolConfig, *, edit: bool
@@ -75,7 +93,8 @@ class Prompting:
         shown = None if form is None else await form(call.arguments)
         prompt = RunPrompt(call.id, call.name, described(tool), call.arguments, edit, shown)
         key = PermissionKey(call.name)
-        match await unless_stopped(self._prompter.permit(prompt), self._interrupts):
+        waiting = self._resting.until_decided(lambda: self._prompter.permit(prompt), gate=True)
+        match await unless_stopped(waiting, self._interrupts):
             case Permitted(arguments, remember):
                 if remember:
                     self._state.remembered_permission_decisions[key] = True
@@ -89,9 +108,9 @@ class Prompting:
                 return stopped
 
     async def deliver(
-        self, call: ToolCallRequest, tool: ToolConfig, result: Result
+        self, call: ToolCallRequest, tool: ToolConfig, result: Result, hold: Hold
     ) -> Result | Stopped:
-        """Return what the model gets of a result."""
+        """Return what the model gets of a result, held while a person is asked about it."""
         if tool.result is Mode.UNATTENDED:
             return result
         way = delivery(
@@ -107,17 +126,19 @@ class Prompting:
             case Delivery.DENY:
                 return Result(texts.not_delivered(call.name), is_error=True)
             case Delivery.ASK | Delivery.EDIT:
-                return await self._offer(call, result, edit=way is Delivery.EDIT)
+                await hold(result)
+                return await self.offer(call, result, edit=way is Delivery.EDIT)
 
-    async def _offer(
-        self, call: ToolCallRequest, result: Result, *, edit: bool
-    ) -> Result | Stopped:
+    async def offer(self, call: ToolCallRequest, result: Result, *, edit: bool) -> Result | Stopped:
+        """Return what a person lets the model see of a result, whatever the policy is."""
         prompt = DeliverPrompt(call.id, call.name, result.content, result.is_error, edit)
-        match await unless_stopped(self._prompter.deliver(prompt), self._interrupts):
+        waiting = self._resting.until_decided(lambda: self._prompter.deliver(prompt))
+        match await unless_stopped(waiting, self._interrupts):
             case Delivered(content):
-                return result if content is None else Result(content)
+                edited = result.edited
+                return result if content is None else Result(content, edited=edited)
             case Withheld():
-                return Result(texts.WITHHELD)
+                return Result(texts.WITHHELD, edited=result.edited)
             case Stopped() as stopped:
                 await self._prompter.put_away(prompt)
                 return stopped

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from jpweb.agent.outcome import Kept
 from jpweb.stream.inquiry import CancellationReason
 
 
@@ -16,6 +17,17 @@ class Result:
     content: str
     is_error: bool = False
     edited: Mapping[str, Any] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Left:
+    """What is known of calls that an earlier process left, besides what the journal says.
+
+    ``kept``: what they had come to. ``waiting``: those that waited for a prompt's decision.
+    """
+
+    kept: Mapping[str, Kept] = field(default_factory=dict)
+    waiting: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)

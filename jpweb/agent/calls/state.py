@@ -7,6 +7,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Self
 
+from jpweb.agent.ports import Declined
+from jpweb.agent.resting import Resting
 from jpweb.stream.events import ConversationEvent, Element, ToolCallResponse
 from jpweb.stream.inquiry import (
     Answered,
@@ -53,7 +55,10 @@ class TurnState:
     """What a turn remembers; each makes one of its own.
 
     Of a turn that goes on after its process ended also what its unfinished calls had come to:
-    questions that still wait, that were answered, that a person declined.
+    questions that still wait, that were answered, that a person declined or nobody answered in
+    time. ``permitted`` names the calls of the batch that were let through the gate, with their
+    arguments where somebody edited them. ``patient``: the questions that wait are with a person,
+    and wait on for one.
     """
 
     remembered_tool_answers: dict[AnswerKey, Remembered] = field(default_factory=dict)
@@ -61,16 +66,22 @@ class TurnState:
     _attempts: Counter[QuestionKey] = field(default_factory=Counter)
     _waiting: dict[QuestionKey, InquiryRequest] = field(default_factory=dict)
     _answered: dict[QuestionKey, Remembered] = field(default_factory=dict)
-    _declined: set[QuestionKey] = field(default_factory=set)
+    _closed: dict[QuestionKey, Declined] = field(default_factory=dict)
+    _paused: set[str] = field(default_factory=set)
+    _permitted: dict[str, Mapping[str, Any] | None] = field(default_factory=dict)
+    permitted: dict[str, Mapping[str, Any] | None] = field(default_factory=dict)
+    patient: bool = True
+    resting: Resting = field(default_factory=Resting, compare=False)
 
     @classmethod
-    def resumed(cls, elements: Iterable[Element]) -> Self:
+    def resumed(cls, elements: Iterable[Element], *, crashed: bool = False) -> Self:
         """Return the state of a turn that goes on; ``elements`` are those of this turn alone.
 
         It is built from what jpweb noted beside each request. Ids are never parsed. Permissions
-        are asked for anew.
+        are asked for anew, but for calls that wait at a question. ``crashed``: the turn was not put
+        down, so that its calls may have been running with the answers that are on record.
         """
-        state = cls()
+        state = cls(patient=not crashed)
         asked: dict[str, tuple[QuestionKey, str]] = {}
         for element in elements:
             body = element.body
@@ -103,12 +114,25 @@ class TurnState:
         """Return, once, the request on record that still waits for its response."""
         return self._waiting.pop(QuestionKey(tool_call_id, question_id), None)
 
-    def take_declined(self, tool_call_id: str, question_id: str) -> bool:
-        """Tell, once, whether a person declined the question before the process ended."""
-        key = QuestionKey(tool_call_id, question_id)
-        declined = key in self._declined
-        self._declined.discard(key)
-        return declined
+    def take_closed(self, tool_call_id: str, question_id: str) -> Declined | None:
+        """Return, once, how the question was closed for good before the process ended."""
+        return self._closed.pop(QuestionKey(tool_call_id, question_id), None)
+
+    def paused(self, tool_call_id: str) -> bool:
+        """Tell whether the call was not running when its process ended: it had asked instead.
+
+        A tool that asks is run again from its start by its protocol, so that is nothing to tell.
+        """
+        return tool_call_id in self._paused
+
+    def take_permitted(
+        self, tool_call_id: str, arguments: Mapping[str, Any]
+    ) -> Mapping[str, Any] | None:
+        """Return, once, what a paused call was permitted to run with; None where it was not."""
+        if tool_call_id not in self._permitted or not self.paused(tool_call_id):
+            return None
+        edited = self._permitted.pop(tool_call_id)
+        return arguments if edited is None else edited
 
     def _request(self, request: InquiryRequest, noted: Any) -> dict[str, tuple[QuestionKey, str]]:
         match noted:
@@ -118,6 +142,12 @@ class TurnState:
                 return {}
         self._attempts[key] += 1
         self._waiting[key] = request
+        self._closed.pop(key, None)  # it is asked anew: the call was restarted
+        if noted.get("in_call") is not True:
+            self._paused.add(tool_call_id)
+        if noted.get("permitted") is True:
+            edited = noted.get("arguments")
+            self._permitted[tool_call_id] = edited if isinstance(edited, Mapping) else None
         tool = noted.get("tool")
         return {request.id: (key, tool if isinstance(tool, str) else "")}
 
@@ -125,12 +155,18 @@ class TurnState:
         self._waiting.pop(key, None)
         note = noted if isinstance(noted, Mapping) else {}
         if isinstance(outcome, Answered):
+            if not self.patient or _from_here(note):
+                self._paused.discard(key.tool_call_id)  # it went on at once
             self._answered[key] = Remembered(outcome.answer)
             if tool and note.get("remember") is True:
                 kept = AnswerKey(tool, key.question_id)
                 self.remembered_tool_answers[kept] = Remembered(outcome.answer)
-        elif outcome == Cancelled(CancellationReason.USER) and note.get("withdrawn") is not True:
-            self._declined.add(key)
+            return
+        closed = _closed(outcome, note)
+        if closed is None:
+            self._paused.discard(key.tool_call_id)
+        else:
+            self._closed[key] = closed
 
     def _call_ended(self, tool_call_id: str) -> None:
         """Forget what a call had come to: another may have its id."""
@@ -138,4 +174,24 @@ class TurnState:
             del self._answered[key]
         for key in [key for key in self._waiting if key.tool_call_id == tool_call_id]:
             del self._waiting[key]
-        self._declined = {key for key in self._declined if key.tool_call_id != tool_call_id}
+        for key in [key for key in self._closed if key.tool_call_id == tool_call_id]:
+            del self._closed[key]
+        self._paused.discard(tool_call_id)
+        self._permitted.pop(tool_call_id, None)
+
+
+def _from_here(note: Mapping[str, Any]) -> bool:
+    """Tell whether the process itself answered, so that the call got the answer at once."""
+    by = note.get("by")
+    kind = by.get("kind") if isinstance(by, Mapping) else None
+    return kind in ("configuration", "memory", "assistant")
+
+
+def _closed(outcome: Outcome, note: Mapping[str, Any]) -> Declined | None:
+    """Return how a question was closed for good; what an interrupt withdrew is asked again."""
+    if outcome == Cancelled(CancellationReason.EXPIRED):
+        return Declined(CancellationReason.EXPIRED)
+    if outcome == Cancelled(CancellationReason.USER) and note.get("withdrawn") is not True:
+        said = note.get("note")
+        return Declined(CancellationReason.USER, said if isinstance(said, str) else "")
+    return None

@@ -38,6 +38,11 @@ def skipped(reason: str) -> str:
     return f"{SKIPPED.removesuffix('.')}: {reason}" if reason else SKIPPED
 
 
+def input_cancelled(note: str) -> str:
+    """Return the text for a question that a person declined, with what they said of it."""
+    return f"{INPUT_CANCELLED.removesuffix('.')}: {note}" if note else INPUT_CANCELLED
+
+
 def responded(text: str) -> str:
     """Return the text for a call that a person ended with something to say."""
     return f"The user ended this tool call before it had a result, and says:\n\n{text}"
@@ -117,7 +122,17 @@ def refused(tool: str, question_id: str, reason: RefusalReason) -> str:
 
 
 def unanswered(tool: str, question_id: str, reason: CancellationReason) -> str:
-    """Return the text for a question that waited for a person and was closed by something else."""
+    """Return the text for a question that waited for a person and was closed by something else.
+
+    Where time ran out it says neither yes nor no, so that nobody's silence counts as a word.
+    """
+    if reason is CancellationReason.EXPIRED:
+        return (
+            f"Nobody answered the question “{question_id}” of {tool} in time. Nothing has been "
+            "decided: nobody agreed, nobody refused, and the call did not go on. Do not act as if "
+            "somebody had agreed, and do not retry this tool call in this turn; continue without "
+            "what it was to do, and say that the question is still open."
+        )
     return (
         f"The question “{question_id}” of {tool} was closed without an answer ({reason}). Do not "
         "retry this tool call in this turn; continue without user input or explain what "

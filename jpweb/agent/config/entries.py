@@ -155,11 +155,13 @@ def _question(
     if "answer" in table:
         made = replace(made, answer=StaticAnswer(table.get("answer")))
     label, exclusive = table.text("prompt_label"), table.flag("exclusive")
+    expires_after = table.seconds("expires_after")
     table.close()
     return replace(
         made,
         prompt_label=_or(label, made.prompt_label),
         exclusive=made.exclusive if exclusive is None else exclusive,
+        expires_after=made.expires_after if expires_after is None else expires_after,
     )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -16,6 +17,9 @@ E = TypeVar("E", bound=StrEnum)
 #: Keys whose values may be secrets, or hold some where they are written wrongly.
 _SECRETS = frozenset({"answer", "api_key_env", "arguments", "headers", "options", "variables"})
 _ADDRESSES = frozenset({"base_url", "url"})
+_SPAN = re.compile(r"(?P<number>[0-9]{1,9})(?P<unit>[smhd])", re.ASCII)
+_UNITS = {"s": 1, "m": 60, "h": 3_600, "d": 86_400}
+_LONGEST = 366 * 86_400
 
 
 @dataclass
@@ -66,6 +70,20 @@ class Table:
         if isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= high:
             return value
         raise self.refuse(key, f"a whole number from 0 to {high}")
+
+    def seconds(self, key: str) -> float | None:
+        """Return a time span: whole seconds, or a number with its unit."""
+        value = self.get(key)
+        if value is None:
+            return None
+        span = _SPAN.fullmatch(value) if isinstance(value, str) else None
+        if span is not None:
+            value = int(span["number"]) * _UNITS[span["unit"]]
+        if isinstance(value, int) and not isinstance(value, bool) and 1 <= value <= _LONGEST:
+            return float(value)
+        raise self.refuse(
+            key, "seconds as a whole number, or like 90s, 15m, 2h or 3d; at most 366d"
+        )
 
     def texts(self, key: str) -> tuple[str, ...] | None:
         """Return a list of strings."""

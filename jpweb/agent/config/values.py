@@ -54,7 +54,7 @@ class QuestionConfig:
     """``conversation.tools.<tool>.questions.<id>``; ``prompt_label`` is display only.
 
     ``exclusive`` overrides the author's flag (RFD 049); ``inquiry`` is what the map form of
-    ``target`` says.
+    ``target`` says. After ``expires_after`` seconds (jpweb's own) nobody waits for a person.
     """
 
     target: QuestionTarget = QuestionTarget.USER
@@ -62,6 +62,7 @@ class QuestionConfig:
     prompt_label: str | None = None
     exclusive: bool | None = None
     inquiry: InquiryConfig = InquiryConfig()
+    expires_after: float | None = None
 
 
 class Mode(StrEnum):

@@ -9,7 +9,7 @@ from jpweb.store.disk import workspace
 from jpweb.store.disk.workspace import FoundConversation
 from jpweb.store.errors import StoreError
 from jpweb.store.models import Conversation, Run
-from jpweb.store.terms import RunState
+from jpweb.store.terms import UNFINISHED
 from jpweb.stream import identity, wire
 from jpweb.stream.errors import NotAStream
 from jpweb.stream.events import Element
@@ -31,7 +31,7 @@ def take_in(conversation: Conversation, folder: FoundConversation) -> int:
         raise _diverged(conversation, folder, f"its file cannot be read: {error}") from error
     with transaction.atomic():
         held = journal.held(conversation.pk)
-        if Run.objects.filter(conversation=held, state=RunState.RUNNING).exists():
+        if Run.objects.filter(conversation=held, state__in=UNFINISHED).exists():
             return 0  # the run writes; whoever comes after it looks again
         ours = journal.elements(held.pk)
         here, there = identity.anchors(ours), identity.anchors(read)

@@ -83,7 +83,9 @@ class Prompt(models.Model):
     tool_name = models.CharField(max_length=200)
     shown = models.JSONField()
     state = models.CharField(max_length=10, choices=PromptState.choices, default=PromptState.OPEN)
+    digest = models.CharField(max_length=64, blank=True, help_text="of what is shown")
     decision = models.JSONField(null=True)
+    spent = models.BooleanField(default=False, help_text="the call has gone on with the decision")
     decider = models.ForeignKey(Person, models.SET_NULL, null=True, related_name="prompts")
     decider_name = models.CharField(max_length=200, blank=True)
     asked_at = models.DateTimeField(default=timezone.now)
@@ -114,15 +116,17 @@ class Interruption(models.Model):
 class KeptResult(models.Model):
     """What a tool call has come to, until its response is in the journal.
 
-    ``delivered`` is false while a person has yet to let the model see it.
+    ``content`` is null where there is nothing yet; ``delivered`` is false while a person has yet to
+    let the model see it; ``again``: it was running when an earlier process ended.
     """
 
     run = models.ForeignKey(Run, models.CASCADE, related_name="kept")
     tool_call_id = models.TextField()
-    content = models.TextField()
+    content = models.TextField(null=True)  # noqa: DJ001  an empty result is one
     is_error = models.BooleanField()
     edited = models.JSONField(null=True)
     delivered = models.BooleanField()
+    again = models.BooleanField()
 
     class Meta:
         constraints: ClassVar = [

@@ -1,38 +1,70 @@
-"""Questions: everything that waits, and the two things a person can do about it."""
+"""Questions: everything that waits, one alone, and the two things a person can do about it."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from datetime import datetime
+from typing import TYPE_CHECKING, Any
 
 from django.http import HttpResponse
 from django.shortcuts import redirect, render
 from django.views.decorators.debug import sensitive_post_parameters, sensitive_variables
 from django.views.decorators.http import require_POST
 
-from jpweb.runtime import desk
+from jpweb.runtime import desk, showing
 from jpweb.runtime.crossing import in_store
 from jpweb.runtime.secrets import NobodyWaits
 from jpweb.store import inquiries, prompts
 from jpweb.store.errors import AlreadySettled, ReadOnly
 from jpweb.store.inquiries import Decider
-from jpweb.store.terms import Role
+from jpweb.store.telling import earlier, showings
+from jpweb.store.terms import UNFINISHED, Role
 from jpweb.stream.errors import Unfit
-from jpweb.web import access
+from jpweb.web import access, words
 
 if TYPE_CHECKING:
     from jpweb.store.models import Inquiry
+    from jpweb.store.telling.showings import Proof
     from jpweb.web.http import Request
 
 
 @access.somewhere(Role.RESPONDER)
 def index(request: Request) -> HttpResponse:
     me = request.user.pk
+    waiting = prompts.queue(me)
+    earlier.attach(waiting)
+    showing.delivered(me, [row.pk for row in waiting if not prompts.is_one(row)])
     context = {
-        "waiting_here": prompts.queue(me),
+        "waiting_here": waiting,
         "unasked": inquiries.closed_unasked(me),
         "mine": inquiries.decided_by(me),
     }
     return render(request, "questions/index.html", context)
+
+
+@access.inquiry(Role.READER)
+def detail(request: Request, inquiry: Inquiry) -> HttpResponse:
+    """Show one question: its card where it waits for this person, how it ended, its course.
+
+    To htmx only what may have changed on the page since.
+    """
+    me, home = request.user.pk, inquiry.conversation.workspace_id
+    run = inquiry.run
+    waits = inquiry.state == inquiries.OPEN and run is not None and run.state in UNFINISHED
+    card = waits and access.may(me, home, Role.RESPONDER)
+    if card:
+        showing.delivered(me, [inquiry.pk])
+    reviews = access.may(me, home, Role.AUDITOR)
+    proof = showings.proof(inquiry.pk) if reviews else None
+    context = {
+        "row": inquiry,
+        "waits": waits,
+        "card": card,
+        "elsewhere": True,
+        "proof": proof,
+        "course": _course(inquiry, proof),
+    }
+    name = "questions/_changes.html" if request.htmx else "questions/detail.html"
+    return render(request, name, context)
 
 
 @require_POST
@@ -64,15 +96,39 @@ async def answer(request: Request, inquiry: Inquiry) -> HttpResponse:
 
 @require_POST
 @access.inquiry(Role.RESPONDER)
+@sensitive_post_parameters("answer", "note")
 async def decline(request: Request, inquiry: Inquiry) -> HttpResponse:
-    """Close a question without an answer."""
+    """Close a question without an answer; a note may say why."""
+    note = request.POST.get("note", "")
     try:
-        row = await desk.decline(inquiry.pk, _me(request))
+        row = await desk.decline(inquiry.pk, _me(request), note)
     except AlreadySettled:
-        return await _late(request, inquiry, "")
+        return await _late(request, inquiry, note)
     except ReadOnly as problem:
         return await _card(request, inquiry, "", str(problem))
     return await _settled(request, row)
+
+
+def _course(row: Inquiry, proof: Proof | None) -> list[dict[str, Any]]:
+    """Return what happened to a question, in order; with the proof, what people saw of it."""
+
+    def step(what: str, at: datetime, who: str = "", **more: Any) -> dict[str, Any]:
+        after = words.duration(max((at - row.asked_at).total_seconds(), 0))
+        return {"what": what, "at": at, "who": who, "after": after} | more
+
+    steps = [step("asked", row.asked_at, row.label or row.asker)]
+    for column in words.SHOWN if proof else ():
+        seen = showings.first(proof.showings, column) if proof else None
+        if seen is not None:
+            at = getattr(seen, column)
+            steps.append(step(column, at, seen.person.display_name))
+    for notice in proof.notices if proof else ():
+        who = notice.address.person.display_name
+        steps.append(step("told", notice.sent_at, who, problem=notice.problem))
+    if row.settled_at is not None:
+        steps.append(step("settled", row.settled_at))
+    # An answer may be on record before what was seen of its card.
+    return sorted(steps, key=lambda each: each["at"])
 
 
 def _me(request: Request) -> Decider:
@@ -90,13 +146,14 @@ async def _settled(request: Request, row: Inquiry) -> HttpResponse:
 async def _late(request: Request, inquiry: Inquiry, typed: str) -> HttpResponse:
     """Tell the second person who was first, and give them their text back."""
     row = await in_store(inquiries.get, inquiry.pk)
-    context = {"row": row, "late": True, "typed": typed}
+    # Whoever was first may be who sends again, since no reply had come.
+    context = {"row": row, "late": True, "typed": typed, "own": row.decider_id == request.user.pk}
     return await _fragment(request, "questions/_settled.html", context, 409)
 
 
 async def _card(request: Request, inquiry: Inquiry, typed: str, problem: str) -> HttpResponse:
     context = {"row": inquiry, "typed": typed, "problem": problem, "elsewhere": True}
-    context["remember"] = "remember" in request.POST
+    context |= {"remember": "remember" in request.POST, "note": request.POST.get("note", "")}
     return await _fragment(request, "questions/_card.html", context, 422)
 
 

@@ -8,14 +8,18 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from django import template
 from django.template.loader import render_to_string
+from django.urls import reverse
 from django.utils import timezone
+from django.utils.html import format_html
 from django.utils.safestring import SafeString
 from django.utils.timesince import timesince
 
 from jpweb.runtime import prompts as running
 from jpweb.runtime import prose
 from jpweb.store import inquiries, prompts
+from jpweb.store.telling import earlier
 from jpweb.stream import timestamps
+from jpweb.stream.answers import Secret
 from jpweb.stream.events import BrokenEvent, ConversationEvent
 from jpweb.stream.inquiry import Cancelled
 from jpweb.stream.outline import Entry, Inquiry, Item, Placed, StrayInquiry, ToolCall
@@ -92,6 +96,7 @@ def outcome(inquiry: Inquiry) -> SafeString:
         "by": words.decided_by(str(by.get("kind") or ""), str(by.get("name") or "")),
         "known": bool(by),
         "remembered": isinstance(note, dict) and note.get("remember") is True,
+        "note": inquiries.note(str(note.get("note") or "")) if isinstance(note, dict) else "",
         "at": timestamps.parse(body.timestamp) if isinstance(body, ConversationEvent) else None,
     }
     return render_to_string(f"outcomes/{inquiry.state}.html", context)
@@ -114,6 +119,61 @@ def answer_fields(row: Row, typed: str = "", remember: bool = False) -> SafeStri
         ],
     }
     return render_to_string([f"answers/{row.answer_type}.html", "answers/unknown.html"], context)
+
+
+@register.inclusion_tag("questions/_earlier.html", takes_context=True)
+def earlier_answers(context: template.Context, row: Row) -> dict[str, Any]:
+    """Render how the same question was settled before.
+
+    Where nobody has looked yet, it is looked up for every card of the page at once.
+    """
+    if not hasattr(row, "earlier"):
+        here = context.get("waiting_here") or []
+        earlier.attach(here if row in here else [row])
+    return {"earlier": getattr(row, "earlier", [])}
+
+
+@register.inclusion_tag("questions/_waits.html")
+def waiting(row: Row) -> dict[str, Any]:
+    """Render for how long a question waits, and when it expires; the page's script counts on."""
+    now = timezone.now()
+    left = (row.expires_at - now).total_seconds() if row.expires_at else None
+    return {
+        "row": row,
+        "since": max(int((now - row.asked_at).total_seconds()), 0),
+        "left": None if left is None else max(int(left), 0),
+    }
+
+
+@register.simple_tag
+def told(newest: Row | Prompt) -> SafeString:
+    """Render the attributes by which a page can tell what came to wait; of no secret its text."""
+    if prompts.is_one(newest):
+        who, ask = newest.tool_name, words.PROMPTS[newest.kind]
+        key, there = f"prompt-{newest.pk}", reverse("prompt", args=[newest.pk])
+    else:
+        who = newest.label or newest.asker
+        secret = newest.answer_type == Secret.TAG
+        ask = "A secret is asked for" if secret else first_line(newest.question["text"])
+        key, there = f"question-{newest.pk}", reverse("question", args=[newest.pk])
+    return format_html(
+        ' data-newest="{}" data-asked="{}" data-who="{}" data-ask="{}" data-href="{}"',
+        key,
+        newest.asked_at.timestamp(),
+        who,
+        ask,
+        there,
+    )
+
+
+@register.simple_tag
+def question_page(conversation: Conversation, anchor: str) -> str:
+    """Return the address of a question's own page; one query for all of a conversation."""
+    keys = getattr(conversation, "question_keys", None)
+    if keys is None:
+        keys = inquiries.keys(conversation.pk)
+        conversation.question_keys = keys  # type: ignore[attr-defined]  # kept as long as the row
+    return reverse("question", args=[keys[anchor]]) if anchor in keys else ""
 
 
 @register.inclusion_tag("_state.html", name="inquiry_badge")
@@ -267,6 +327,24 @@ def reason_of(inquiry: Inquiry) -> str:
 def decided(row: Row) -> str:
     """Say who or what settled a question."""
     return words.decided_by(row.decided_by, row.decider_name) if row.settled_at else ""
+
+
+@register.filter
+def span(seconds: int) -> str:
+    """Say how long something goes on that goes on still."""
+    return words.span(seconds)
+
+
+@register.filter
+def after(at: datetime | None, row: Row) -> str:
+    """Say how long after a question was asked something happened."""
+    return words.duration(max((at - row.asked_at).total_seconds(), 0)) if at else ""
+
+
+@register.filter
+def shown_words(column: str) -> str:
+    """Say what is on record of the showing of a question."""
+    return words.SHOWN[column]
 
 
 @register.filter

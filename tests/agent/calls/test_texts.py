@@ -80,7 +80,28 @@ def test_a_failed_backend_may_be_tried_again():
     )
 
 
-def test_a_question_closed_by_time_says_so():
-    text = texts.unanswered("vault", "key", CancellationReason.EXPIRED)
+def test_a_question_closed_by_anything_else_says_by_what():
+    text = texts.unanswered("vault", "key", CancellationReason.LOST)
     assert "“key”" in text
-    assert "(expired)" in text
+    assert "(lost)" in text
+
+
+def test_time_that_ran_out_is_neither_a_yes_nor_a_no():
+    assert texts.unanswered("vault", "key", CancellationReason.EXPIRED) == (
+        "Nobody answered the question “key” of vault in time. Nothing has been decided: nobody "
+        "agreed, nobody refused, and the call did not go on. Do not act as if somebody had agreed, "
+        "and do not retry this tool call in this turn; continue without what it was to do, and say "
+        "that the question is still open."
+    )
+
+
+@pytest.mark.parametrize("word", ["cancelled", "declined", "skipped", "by user", "stopped"])
+def test_time_that_ran_out_has_no_word_in_common_with_a_decline(word):
+    decline = (texts.INPUT_CANCELLED, texts.STOPPED, texts.SKIPPED, "declined")
+    assert any(word in text.lower() for text in decline)
+    assert word not in texts.unanswered("vault", "key", CancellationReason.EXPIRED).lower()
+
+
+def test_what_a_person_says_beside_a_decline_stands_after_it():
+    assert texts.input_cancelled("") == "Tool input cancelled by user."
+    assert texts.input_cancelled("Ask Ann.") == "Tool input cancelled by user: Ask Ann."

@@ -1,8 +1,10 @@
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
-from tests.agent.config.making import refused
+from tests.agent.config.making import LOCAL, reading, refused, tool
 
 
 @pytest.mark.parametrize(
@@ -29,3 +31,50 @@ def test_what_may_hold_a_secret_is_in_no_message(written: str, key: str):
     assert "s3cret" not in said
     assert said.startswith("1.toml: ")
     assert f"{key} " in said
+
+
+# how long a question waits (jpweb's own)
+
+
+@pytest.mark.parametrize(
+    ("written", "seconds"),
+    [
+        ("1", 1.0),
+        ("900", 900.0),
+        ('"90s"', 90.0),
+        ('"15m"', 900.0),
+        ('"2h"', 7_200.0),
+        ('"3d"', 259_200.0),
+        ('"366d"', 31_622_400.0),
+    ],
+)
+def test_a_questions_expiry_is_read_as_seconds(written: str, seconds: float):
+    found = tool(f"{LOCAL}questions.q.expires_after = {written}")
+    assert found.question("q").expires_after == seconds
+    assert found.question("other").expires_after is None
+
+
+@pytest.mark.parametrize(
+    "written",
+    [
+        *("0", "-1", "1.5", "true", "31622401", "[90]", '"90"', '"90 s"', '"0s"', '"1w"', '"1.5h"'),
+        *('"-1s"', '"367d"', '""', '"٣d"', '"9999999999s"', '"1h30m"'),
+    ],
+)
+def test_an_expiry_that_is_no_span_of_time_is_refused_where_it_stands(written: str):
+    said = refused("", f"conversation.tools.ask_user.questions.answer.expires_after = {written}")
+    assert said.startswith("1.toml: conversation.tools.ask_user.questions.answer.expires_after ")
+    assert said.endswith(
+        "It must be seconds as a whole number, or like 90s, 15m, 2h or 3d; at most 366d."
+    )
+
+
+def test_an_owner_lays_an_expiry_over_what_a_file_says_of_its_question():
+    below = f'{LOCAL}questions.q = {{target = "assistant", expires_after = 60}}'
+    found: Any = tool(below, 'questions.q.expires_after = "1h"').question("q")
+    assert (found.expires_after, found.target) == (3_600.0, "assistant")
+    assert tool(below, 'questions.q.prompt_label = "L"').question("q").expires_after == 60.0
+
+
+def test_an_expiry_is_no_key_that_nobody_knows():
+    assert reading(f"[conversation.tools.t]\n{LOCAL}questions.q.expires_after = 60").notes == ()

@@ -6,6 +6,8 @@ import re
 import secrets
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, ClassVar, NamedTuple, Self
 
 import psycopg
 import pytest
@@ -28,10 +30,12 @@ from tests.browser.pages import (
     decline,
     inquiries,
     last_words,
+    number_of,
     path_of,
     staying,
 )
 from tests.machine.fixtures import Live
+from tests.machine.ports import wait_until
 from tests.machine.servers import Cluster
 from tests.machine.serving import Server
 
@@ -62,6 +66,8 @@ def every_page(visit: Visit, place: str) -> Iterator[str]:
     paths = {place, "/", "/questions", "/audit", "/audit.csv"}
     anchors = re.findall(r'id="(e-\w+)" data-kind', transcript)
     paths |= {f"{place}/events/{anchor}" for anchor in anchors}
+    paths |= {f"{place}/export/{name}" for name in ("jp", "jsonl", "markdown", "html")}
+    paths |= set(re.findall(r"/questions/\d+(?=\")", owner.get("/questions").text))
     assert len(anchors) > 5
     for path in sorted(paths):
         reply = owner.get(path)
@@ -115,7 +121,7 @@ def test_a_secret_that_came_too_late_is_nowhere(talkative: Visit, canary: str, j
     card(late, SECRET).get_by_label("The secret").fill(canary)
     decline(page, SECRET)
     late.get_by_role("button", name="Answer").click()
-    expect(late.get_by_role("alert")).to_contain_text("Your answer was not used.")
+    expect(late.get_by_role("alert")).to_contain_text("You had settled this")
     expect(late.get_by_text("What you typed")).to_have_count(0)
     nowhere(talkative, canary, page, late)
 
@@ -136,16 +142,17 @@ def test_a_secret_sent_without_the_right_to_is_nowhere(
     nowhere(talkative, canary, page, other)
 
 
-def rows(url: str) -> str:
-    """Return every row of every table of a PostgreSQL database as text."""
+def rows(url: str) -> dict[str, str]:
+    """Return every table of a PostgreSQL database, its rows as text."""
     named = "SELECT tablename FROM pg_tables WHERE schemaname = 'public'"
     with psycopg.connect(url) as connection:
         tables = [name for (name,) in connection.execute(named)]
         each = sql.SQL("SELECT {0}::text FROM {0}")
-        found = [
-            connection.execute(each.format(sql.Identifier(name))).fetchall() for name in tables
-        ]
-    return "\n".join(text for table in found for (text,) in table)
+        found = {
+            name: connection.execute(each.format(sql.Identifier(name))).fetchall()
+            for name in tables
+        }
+    return {name: "\n".join(text for (text,) in table) for name, table in found.items()}
 
 
 @contextmanager
@@ -187,8 +194,142 @@ def test_on_the_database_of_a_team_the_journey_is_the_same(
         told = heard()
     outcomes = [each.get_attribute("data-outcome") for each in inquiries(page).all()]
     assert outcomes == [*["answered"] * 3, "redacted"]
-    stored, shown = rows(url), list(every_page(visit, path_of(page)))
+    stored, shown = "\n".join(rows(url).values()), list(every_page(visit, path_of(page)))
     assert "without a backup" in stored
-    assert "conversation.changed" in told
+    assert "jpweb.conversation" in told
     texts = [stored, told, server.log_text(), *shown, evidence.kept_by(page)]
     assert evidence.traces(canary, server.data, *texts) == []
+
+
+class Worker(Server):
+    """``manage.py work``: executes the runs of a server that has the same database and Redis."""
+
+    COMMAND: ClassVar = "work"
+
+    def start(self, seconds: float = 60) -> Self:
+        self._process = self._spawn()
+        wait_until(lambda: "Executing up to" in self.log_text(), "the worker works", seconds)
+        return self
+
+
+class Team(NamedTuple):
+    """A web server that executes nothing, a worker, and what they share."""
+
+    visit: Visit
+    worker: Worker
+    settings: dict[str, str]
+
+    def ask(self, query: str, *values: Any) -> list[tuple[Any, ...]]:
+        """Ask the database."""
+        with psycopg.connect(self.settings["DATABASE_URL"], autocommit=True) as connection:
+            cursor = connection.execute(query, values)
+            return cursor.fetchall() if cursor.description else []
+
+    def of_run(self, page: Page, column: str) -> str:
+        """Return the state of the run on a page, or the waiter of its open question."""
+        query = (
+            "SELECT r.state, coalesce(max(q.waiter), '') FROM store_run r "
+            "LEFT JOIN store_inquiry q ON q.run_id = r.id AND q.state = 'open' "
+            "WHERE r.conversation_id = %s GROUP BY r.id"
+        )
+        ((state, waiter),) = self.ask(query, number_of(page))
+        return str({"state": state, "waiter": waiter}[column])
+
+    def logged(self) -> str:
+        """Return what both have logged."""
+        return self.visit.server.log_text() + self.worker.log_text()
+
+
+@pytest.fixture
+def team(
+    live: Live,
+    visiting: Callable[[Server], Visit],
+    postgres: Cluster,
+    redis_url: str,
+    tmp_path: Path,
+) -> Iterator[Team]:
+    """Start a team whose processes log all they can, and put a run down after a second."""
+    settings = {
+        "DATABASE_URL": postgres(),
+        "REDIS_URL": redis_url,
+        "JPWEB_RUNS": "workers",
+        "JPWEB_LOG_LEVEL": "DEBUG",
+        "JPWEB_SCRIPT_PACE": "0",
+        "JPWEB_HOLD": "1",
+    }
+    server = live(start=False)
+    server.settings.update(settings)
+    worker = Worker(tmp_path / "worker", settings=settings)
+    try:
+        yield Team(visiting(server.start()), worker.start(), settings)
+    finally:
+        worker.close()
+
+
+def nowhere_in(team: Team, canary: str, told: str, *pages: Page) -> None:
+    """Check every place that a team has; each holds what it should, so it was searched."""
+    tables = rows(team.settings["DATABASE_URL"])
+    assert "without a backup" in tables["store_journalentry"]
+    assert {name.partition("_")[0] for name in tables} >= {"store", "procrastinate", "django"}
+    team.ask("CHECKPOINT")
+    ((files,),) = team.ask("SHOW data_directory")
+    for part in ("base", "pg_wal"):
+        assert evidence.traces("without a backup", Path(files) / part), f"{part} is searched"
+    assert "jpweb.conversation" in told
+    assert all("DEBUG" in each.log_text() for each in (team.visit.server, team.worker))
+    shown = [*every_page(team.visit, path_of(pages[0])), *map(evidence.kept_by, pages)]
+    texts = [*tables.values(), told, team.logged(), *shown]
+    assert evidence.traces(canary, Path(files), *texts) == []
+    for each in (team.visit.server, team.worker):
+        assert evidence.traces(canary, each.data) == []
+
+
+def up_to_the_secret_with_answers(page: Page) -> None:
+    answer(page, BOOLEAN, "Yes")
+    answer(page, SELECT, "without a backup")
+    answer(page, TEXT, "a.md")
+    card(page, SECRET)
+
+
+@pytest.mark.parametrize("how", ["waiting", "parked"])
+def test_a_secret_that_a_worker_takes_is_nowhere(team: Team, canary: str, how: str):
+    page = team.visit.begin("Canary of a team")
+    with tapped(team.settings["REDIS_URL"]) as heard:
+        up_to_the_secret_with_answers(page)
+        if how == "parked":
+            wait_until(lambda: team.of_run(page, "state") == "parked", "the run is put down")
+            assert team.of_run(page, "waiter") == ""
+        else:
+            wait_until(lambda: team.of_run(page, "waiter") != "", "the worker waits")
+        answer(page, SECRET, canary)
+        expect(last_words(page)).to_contain_text("secret: received, not shown")
+        expect(composer(page)).to_be_visible()
+        told = heard()
+    assert "sealed" in told, "it went through Redis"
+    expect(inquiries(page).last).to_have_attribute("data-outcome", "redacted")
+    nowhere_in(team, canary, told, page)
+
+
+def test_a_secret_for_a_worker_that_was_killed_is_nowhere(team: Team, canary: str):
+    """Nobody comes in time; whoever typed it is told that it was dropped."""
+    team.visit.pages.forgive("status of 422")
+    page = team.visit.begin("Canary of the dead")
+    with tapped(team.settings["REDIS_URL"]) as heard:
+        up_to_the_secret_with_answers(page)
+        wait_until(lambda: team.of_run(page, "waiter") != "", "the worker waits")
+        team.worker.kill()
+        asked = card(page, SECRET)
+        asked.get_by_label("The secret").fill(canary)
+        asked.get_by_role("button", name="Answer").click()
+        alert = page.get_by_role("alert")
+        expect(alert).to_contain_text("What you typed was dropped", timeout=25_000)
+        told = heard()
+    assert "sealed" in told
+    assert page.get_by_label("The secret").input_value() == ""
+    nowhere_in(team, canary, told, page)
+    dead = team.of_run(page, "waiter")
+    team.worker.start()
+    wait_until(lambda: team.of_run(page, "waiter") not in ("", dead), "the next one waits")
+    answer(page, SECRET, canary)
+    expect(last_words(page)).to_contain_text("secret: received, not shown")
+    nowhere_in(team, canary, told, page)

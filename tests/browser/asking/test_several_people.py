@@ -102,7 +102,7 @@ def test_who_is_still_typing_gets_their_text_back(visit: Visit, name: str):
     up_to_the_text(page)
     ada = visit.open(path_of(page), who=visit.home.invite(name, "responder"))
     connected(ada)
-    card(ada, TEXT).get_by_role("textbox").fill("not sent yet")
+    card(ada, TEXT).get_by_label("Your answer").fill("not sent yet")
     answer(page, TEXT, "first.md")
     expect(ada.get_by_label("What you typed, to copy")).to_have_value("not sent yet")
     expect(ada.locator(".card.settled").filter(has_text="first.md")).to_be_visible()

@@ -19,6 +19,7 @@ def test_the_pages_to_read_bar_nobody(visit: Visit):
         "/conversations/new",
         "/audit",
         f"/workspaces/{people}/people",
+        f"/workspaces/{people}/waiting",
         f"/workspaces/{people}/tools",
     ):
         page.goto(visit.server.url + path)

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from jpweb.runtime import presence
+from jpweb.store.telling import presence
 from tests.agent.providers.conversing import KEY
 from tests.runtime import playing
 from tests.runtime.scenarios.workshop import VARIABLE, Workshop
@@ -31,8 +30,7 @@ def alone(
 
 
 @pytest.fixture
-def shop(alone: Workshop) -> Iterator[Workshop]:
+def shop(alone: Workshop) -> Workshop:
     """Return a workshop where somebody who may answer has a page open."""
-    presence.arrive("a page", [alone.home.pk])
-    yield alone
-    presence.leave("a page")
+    presence.arrive("another process", {(alone.ada.pk, alone.home.pk)})
+    return alone

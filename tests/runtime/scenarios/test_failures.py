@@ -17,6 +17,7 @@ import pytest
 from jpweb.agent.providers.library.opening import TITLES
 from jpweb.runtime import runs
 from jpweb.runtime.crossing import in_store
+from jpweb.runtime.executing import holding
 from jpweb.store.errors import BadFile, NothingToRetry
 from jpweb.store.models import Run
 from tests.agent.providers.conversing import KEY, MODELS
@@ -122,7 +123,7 @@ async def begun(shop: Workshop, standin: Standin) -> Run:
 async def retried(shop: Workshop) -> Run:
     """Try again to the end, the same question answered once more; return the row."""
     run = await runs.retry(shop.talk, shop.ada)
-    task = runs._active[run.pk].task
+    task = holding._active[run.pk].task
     assert task is not None
     await shop.answer("confirm", "false")
     await done(task)

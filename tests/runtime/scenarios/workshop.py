@@ -12,6 +12,7 @@ from typing import Any
 
 from jpweb.runtime import configuration, desk, runs
 from jpweb.runtime.crossing import in_store
+from jpweb.runtime.executing import holding
 from jpweb.store.models import Inquiry, JournalEntry, Prompt, Run, Trust, Workspace
 from jpweb.store.owners import overrides
 from jpweb.store.terms import Role
@@ -107,7 +108,7 @@ class Workshop(Scene):
     async def retry(self) -> Run:
         """Go on with the turn that failed, to its end; return the row."""
         run = await runs.retry(self.talk, self.ada)
-        task = runs._active[run.pk].task
+        task = holding._active[run.pk].task
         assert task is not None
         await done(task)
         return await self.row(run)

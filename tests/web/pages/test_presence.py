@@ -11,9 +11,9 @@ async def test_a_person_is_reachable_where_they_may_answer_for_as_long_as_their_
     home, elsewhere = lasting.home.pk, lasting.elsewhere.pk
     async with page(lasting.people["responder"], desk=True) as socket:
         await socket.everything()
-        assert presence.reachable(home)
-        assert not presence.reachable(elsewhere)
-    assert not presence.reachable(home)
+        assert await presence.reachable(home)
+        assert not await presence.reachable(elsewhere)
+    assert not await presence.reachable(home)
     async with page(lasting.people["reader"], desk=True) as socket:
         await socket.everything()
-        assert not presence.reachable(home)
+        assert not await presence.reachable(home)

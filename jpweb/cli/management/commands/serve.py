@@ -13,12 +13,21 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from jpweb.cli import server
 from jpweb.cli.progress import bar
-from jpweb.runtime import runs as executing
-from jpweb.runtime import wiring
-from jpweb.runtime.duties import watching
+from jpweb.runtime import presence, runs, showing, wiring
+from jpweb.runtime.duties import keeping
+from jpweb.runtime.executing import holding
+from jpweb.runtime.signals import relay
 from jpweb.store import accounts, schema
 from jpweb.store.disk import mirror, workspace
 from jpweb.store.errors import NoDatabase, NoWorkspace
+
+
+async def _leave() -> None:
+    """Leave to others, and to the next start, what this process was at."""
+    await runs.let_go()
+    await keeping.leave()
+    await showing.flush()
+    await presence.leave_all()
 
 
 class Command(BaseCommand):
@@ -36,12 +45,11 @@ class Command(BaseCommand):
             self._prepare(options["workspace"])
         except (server.PortTaken, NoDatabase, NoWorkspace) as problem:
             raise CommandError(str(problem)) from problem
-        wiring.tidy()
-        following = [watching.follow(root) for root in mirror.roots()]
-        following.append(executing.resume_all())
-        server.serve(
-            get_default_application(), settings.PORT, self._greet, following, executing.let_go
-        )
+        beside = [relay.run(), presence.beat(), showing.keep()]
+        if settings.RUNS == "embedded":
+            wiring.tidy()
+            beside += [holding.tend(), keeping.keep()]
+        server.serve(get_default_application(), settings.PORT, self._greet, beside, _leave)
         self.stdout.write("Stopped.")
         lock.close()
         server.leave()

@@ -1,0 +1,217 @@
+"""Takes runs, keeps them while it executes them, and lets go of them."""
+
+from __future__ import annotations
+
+import asyncio
+import contextvars
+import logging
+import time
+from collections.abc import Coroutine, Iterable
+from typing import TYPE_CHECKING, Any
+
+from django.conf import settings
+
+from jpweb.runtime import process
+from jpweb.runtime.crossing import in_background, in_store
+from jpweb.runtime.executing import parking, turns
+from jpweb.runtime.executing.active import Active
+from jpweb.runtime.signals import announce, fanout
+from jpweb.store import runs
+from jpweb.store.disk import attached
+from jpweb.store.errors import DATABASE_GONE, StoreError
+from jpweb.store.running import leases
+from jpweb.store.terms import RunState
+from jpweb.stream.inquiry import CancellationReason
+
+if TYPE_CHECKING:
+    from jpweb.store.disk.attached import Attachment
+    from jpweb.store.models import Run
+
+logger = logging.getLogger(__name__)
+
+_active: dict[int, Active] = {}
+#: Runs on their way into this process's hands; the loop itself holds no task.
+_coming: set[asyncio.Task[None]] = set()
+
+
+async def see_through(run_id: int) -> None:
+    """Take a run and execute it until it ends, is put down, or is another process's.
+
+    Returns at once where there is nothing to take. Cancelled, it lets go of the run, which is
+    queued for others then.
+    """
+    active = await _take(run_id)
+    if active is None:
+        return
+    task = enter(active)
+    try:
+        await asyncio.shield(task)
+    except asyncio.CancelledError:
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
+        if not task.cancelled() or not active.gone:
+            raise
+
+
+async def take(run_id: int, attachment: Attachment | None) -> Active | None:
+    """Take a queued run whose files are attached already; None where somebody else has."""
+    run = await in_store(leases.take, run_id, process.name(), settings.LEASE)
+    return None if run is None else Active(run, run.conversation, attachment)
+
+
+def enter(active: Active) -> asyncio.Task[None]:
+    """Let this process execute a run that it has taken."""
+    _active[active.run.pk] = active
+    # A context of its own: what belongs to a request ends with the request.
+    task = asyncio.get_running_loop().create_task(_execute(active), context=contextvars.Context())
+    active.task = task
+    return task
+
+
+async def tend() -> None:
+    """Keep what this process holds and look for what nobody does, as long as it lives."""
+    if settings.RUNS == "embedded":
+        # The data folder is locked: no process of this installation lives but this one.
+        await in_store(leases.abandon, process.installation())
+    renewed, told = time.monotonic(), False
+    while True:
+        try:
+            await look()
+        except DATABASE_GONE as problem:
+            if not told:
+                logger.warning("the database cannot be reached: %s", problem)
+            told = True
+            if time.monotonic() - renewed > settings.LEASE:
+                give_up_all()
+        else:
+            renewed, told = time.monotonic(), False
+        await asyncio.sleep(settings.LEASE / 3)
+
+
+async def look() -> None:
+    """Renew the leases, hear what was said, and bring forth what nobody executes."""
+    mine = list(_active.values())  # what is taken meanwhile is not missed
+    keys = [active.run.pk for active in mine]
+    held = await in_store(leases.renew, keys, process.name(), settings.LEASE)
+    for active in mine:
+        if active.run.pk not in held and not active.over:
+            active.give_up()
+        elif active.run.pk in held:
+            await turns.hear(active)
+    for changed in await in_store(runs.recover):
+        await announce.conversation(changed.conversation_id)
+        await announce.questions(changed.conversation.workspace_id)
+    if settings.RUNS == "embedded":
+        for key in await in_store(leases.untaken):
+            _begin(key)
+    else:
+        await in_store(leases.remind, await in_store(leases.untaken, settings.LEASE))
+
+
+async def let_go() -> None:
+    """Leave every run of this process to others; returns once nothing of them runs here.
+
+    Their tools and servers are ended with them, since nobody would end them later.
+    """
+    for task in [*_coming]:
+        task.cancel()
+    await _ended(_coming)
+    await _ended(_cancelled(_active.values()))
+
+
+def give_up_all() -> None:
+    """Stop executing anything: what this process holds is taken for dead by now."""
+    for active in [*_active.values()]:
+        active.give_up()
+
+
+def _cancelled(actives: Iterable[Active]) -> list[asyncio.Task[None]]:
+    tasks = [active.task for active in actives if active.task is not None]
+    for task in tasks:
+        task.cancel()
+    return tasks
+
+
+async def _ended(tasks: Iterable[asyncio.Task[None]]) -> None:
+    await asyncio.gather(*tasks, return_exceptions=True)
+
+
+def _begin(run_id: int) -> None:
+    if run_id in _active:
+        return
+    _soon(see_through(run_id))
+
+
+async def _take(run_id: int) -> Active | None:
+    """Take a run and what it needs of the disk; one that cannot go on is ended, which it says."""
+    active = await take(run_id, None)
+    if active is None:
+        return None
+    try:
+        active.attachment = await in_background(attached.attach, active.conversation.pk)
+    except (StoreError, OSError) as problem:
+        await _cannot_go_on(active.run, str(problem))
+        return None
+    return active
+
+
+async def _cannot_go_on(run: Run, problem: str) -> None:
+    if run.fence > 1:
+        await in_store(runs.lose, run, f"It could not go on after the server ended: {problem}")
+    else:
+        await in_store(runs.fail, run, CancellationReason.LOST, RunState.FAILED, problem)
+    await announce.conversation(run.conversation_id)
+    await announce.questions(run.conversation.workspace_id)
+
+
+async def _execute(active: Active) -> None:
+    run = active.run
+    try:
+        await announce.conversation(run.conversation_id)
+        await _play(active)
+    except asyncio.CancelledError:
+        if not active.gone:
+            await in_store(leases.release, run)
+        raise
+    finally:
+        if _active.get(run.pk) is active:
+            del _active[run.pk]
+        if active.attachment is not None:
+            await in_store(active.attachment.release)
+    await announce.partial(run.conversation_id, "message", "")
+    await announce.conversation(run.conversation_id)
+    await announce.questions(active.conversation.workspace_id)
+
+
+async def _play(active: Active) -> None:
+    """Execute a run until it ends or is put down, whichever comes first."""
+    playing = asyncio.create_task(turns.play(active))
+    parking_it = asyncio.create_task(parking.parked(active))
+    try:
+        await asyncio.wait((playing, parking_it), return_when=asyncio.FIRST_COMPLETED)
+        if playing.done():
+            playing.result()
+        else:
+            active.gone = True
+    finally:
+        playing.cancel()
+        parking_it.cancel()
+        await asyncio.gather(playing, parking_it, return_exceptions=True)
+
+
+def _heard(signal: fanout.Signal) -> None:
+    """Look at a run of which something was said, or that waits to be taken."""
+    active = _active.get(signal["run"])
+    if active is not None:
+        _soon(turns.hear(active))
+    elif settings.RUNS == "embedded":
+        _begin(signal["run"])
+
+
+def _soon(work: Coroutine[Any, Any, None]) -> None:
+    task = asyncio.get_running_loop().create_task(work, context=contextvars.Context())
+    _coming.add(task)
+    task.add_done_callback(_coming.discard)
+
+
+fanout.subscribe("run", _heard)

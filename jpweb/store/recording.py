@@ -1,0 +1,41 @@
+"""What the holder of a run puts on record, and what that makes superfluous; one transaction."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from django.db import transaction
+from django.utils import timezone
+
+from jpweb.store import journal, plain
+from jpweb.store.models import Interruption, KeptResult, Run
+from jpweb.store.running import leases
+from jpweb.store.terms import RunPhase
+from jpweb.stream.events import ChatRequest, ConversationEvent, ToolCallResponse
+
+
+@transaction.atomic
+def record(
+    run: Run,
+    events: Sequence[ConversationEvent],
+    heard: Sequence[int] = (),
+    *,
+    last: bool = False,
+) -> None:
+    """Append events to the journal of a run's conversation; with the ``last`` its turn is over.
+
+    Raises NotHolder, AlreadySettled.
+
+    A result that was kept goes with its response. ``heard`` are the interruptions that the turn
+    was told of: once the turn acts on them they count as taken.
+    """
+    journal.append(run.conversation_id, events, run)
+    if last:
+        leases.guard(run, RunPhase.OVER)
+    ended = [e.kind.id for e in events if isinstance(e.kind, ToolCallResponse)]
+    if ended:
+        calls = [plain.text(call) for call in ended]
+        KeptResult.objects.filter(run=run, tool_call_id__in=calls).delete()
+    if heard and (ended or any(isinstance(e.kind, ChatRequest) for e in events)):
+        told = Interruption.objects.filter(pk__in=list(heard), taken_at=None)
+        told.update(taken_at=timezone.now())

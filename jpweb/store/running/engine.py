@@ -1,0 +1,93 @@
+"""procrastinate, which brings jobs to workers through PostgreSQL.
+
+Jobs have no ``lock``: who executes a run is decided by its lease and its fence, and the lock of a
+job whose worker was killed would hold up the run until that job is found.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+from procrastinate import App, BaseRetryStrategy, PsycopgConnector, RetryDecision
+from procrastinate.contrib.django.django_connector import DjangoConnector
+from procrastinate.contrib.django.utils import connector_params
+from procrastinate.exceptions import ConnectorException, JobAborted
+from procrastinate.jobs import Job, Status
+from procrastinate.manager import JobManager
+from procrastinate.tasks import configure_task
+from psycopg import OperationalError
+
+logger = logging.getLogger(__name__)
+
+#: What the database's absence looks like to those who work with jobs.
+ENGINE_GONE = (ConnectorException, OSError)
+
+TASK = "advance"
+QUEUE = "runs"
+#: Seconds between two tries to put the end of a job on record.
+AGAIN = 1.0
+
+
+def defer(run_id: int) -> None:
+    """Insert a job on Django's connection; workers are told once the transaction commits."""
+    manager = JobManager(DjangoConnector())
+    configure_task(name=TASK, job_manager=manager, queue=QUEUE).defer(run_id=run_id)
+
+
+def connected(advance: Callable[[int], Awaitable[None]]) -> App:
+    """Return procrastinate as a worker runs it: on connections of its own, with this one task."""
+    engine = App(connector=PsycopgConnector(kwargs=connector_params(), min_size=1, max_size=4))
+    engine.job_manager = _Persistent(engine.connector)
+
+    async def task(run_id: int) -> None:
+        await advance(run_id)
+
+    engine.task(name=TASK, queue=QUEUE, retry=_OfferedAgain())(task)
+    return engine
+
+
+async def revive(engine: App, seconds: float) -> int:
+    """Offer jobs again whose worker has been silent for so long; returns how many."""
+    await engine.job_manager.prune_stalled_workers(seconds)
+    stalled = list(await engine.job_manager.get_stalled_jobs(seconds_since_heartbeat=seconds))
+    for job in stalled:
+        await engine.job_manager.retry_job(job)
+    return len(stalled)
+
+
+class _OfferedAgain(BaseRetryStrategy):
+    """Offers a job again whose worker ended before it; any other end is one."""
+
+    def get_retry_decision(self, *, exception: BaseException, job: Job) -> RetryDecision | None:
+        aborted = isinstance(exception, JobAborted | asyncio.CancelledError)
+        return RetryDecision() if aborted else None
+
+
+class _Persistent(JobManager):
+    """Puts the end of a job on record, however long the database is away.
+
+    A job that stayed would never be offered again: its worker lives.
+    """
+
+    async def finish_job(self, job: Job, status: Status, delete_job: bool) -> None:
+        ending = super().finish_job
+        await _insist(lambda: ending(job, status, delete_job))
+
+    async def retry_job(self, job: Job, *more: Any, **named: Any) -> None:
+        again = super().retry_job
+        await _insist(lambda: again(job, *more, **named))
+
+
+async def _insist(act: Callable[[], Awaitable[None]]) -> None:
+    """Do it once the database is there. A job that is not this worker's any more is let be."""
+    while True:
+        try:
+            return await act()
+        except ConnectorException as problem:
+            if not isinstance(problem.__cause__, OperationalError):
+                logger.info("a job is another worker's now: %s", problem.__cause__)
+                return None
+        await asyncio.sleep(AGAIN)

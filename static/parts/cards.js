@@ -1,0 +1,185 @@
+// Cards: sending, not sent, settled; keys; where the focus goes.
+import { all, byId, land, on, openCards } from "./page.js";
+import { forget, restoreAll } from "./drafts.js";
+
+// Who was typing when somebody else answered gets their texts back, to copy.
+const LABELS = { answer: "What you typed, to copy", note: "The note you typed, to copy" };
+const texts = (card) =>
+  all("textarea, input[type=text]", card)
+    .filter((field) => !field.readOnly && field.value !== field.defaultValue)
+    .map((field) => [LABELS[field.name] || LABELS.answer, field.value]);
+
+function giveBack(settled, typed) {
+  const there = all("textarea", settled).map((field) => field.value);
+  for (const [words, text] of typed) {
+    if (there.includes(text)) continue;
+    const label = document.createElement("label");
+    label.className = "field";
+    label.textContent = words;
+    const field = document.createElement("textarea");
+    field.readOnly = true;
+    field.rows = 2;
+    field.value = text;
+    label.append(field);
+    settled.append(label);
+  }
+}
+
+const justSettled = (before, after) =>
+  before.dataset.outcome === "open" && after.dataset.outcome !== "open" &&
+  !before.contains(document.activeElement);
+
+on("htmx:oobBeforeSwap", (event) => {
+  // A card that is being sent waits for its reply, which alone knows what was typed; one that
+  // is settled stays as it is, since it may hold that text or the focus.
+  const card = event.target.closest(".card");
+  const shown = card && (card.dataset.outcome === "open" || "waits" in card.dataset);
+  if (card && (!shown || card.matches(".htmx-request") || card.querySelector(".htmx-request"))) {
+    event.preventDefault();
+    return;
+  }
+  const settled = card && event.detail.fragment.querySelector(".card");
+  if (settled) {
+    giveBack(settled, texts(card));
+    forget(card);
+  }
+  // What is unfolded stays unfolded when its fragment is replaced.
+  for (const fold of all("details[id]", event.detail.fragment)) {
+    const old = byId(fold.id);
+    if (old && !justSettled(old, fold)) fold.open = old.open;
+  }
+});
+
+// The reply to what was sent from a card.
+const LATE = 409;
+const unsent = new Map();
+on("htmx:beforeSwap", (event) => {
+  const card = event.target;
+  if (!card.matches(".card") || event.detail.xhr.status === 422) return;
+  if (event.detail.xhr.status === LATE) unsent.set(card.id, texts(card));
+  if (event.detail.shouldSwap) forget(card);
+});
+
+// After one's own answer the focus goes to the next question, else to what became of this one.
+on("htmx:afterSwap", (event) => {
+  const card = byId(event.target.id);
+  if (!card || !card.classList.contains("card")) return;
+  giveBack(card, unsent.get(card.id) || []);
+  unsent.delete(card.id);
+  if (document.activeElement && document.activeElement !== document.body) return;
+  number();
+  // To a decision as a whole: a key pressed once too often must not run anything.
+  const open = openCards()[0];
+  const asks = open && "question" in open.dataset;
+  const fields = "input:checked, input:not([type=hidden]), textarea, button";
+  const next = asks ? open.querySelector("input:checked") || open.querySelector(fields) : open || card;
+  if (!asks) next.tabIndex = -1;
+  next.focus({ preventScroll: true });
+});
+
+// What could not be sent stays in the card, which says so and can be sent again.
+const REFUSED = {
+  403: "the server refused it; reload the page and sign in again if it asks",
+  404: "this is no longer yours to answer",
+  413: "it is too long",
+};
+function why(event) {
+  if (event.type === "htmx:timeout") return "no reply came";
+  if (event.type === "htmx:sendError") {
+    return navigator.onLine ? "the server cannot be reached" : "this device has no network";
+  }
+  const status = event.detail.xhr.status;
+  return REFUSED[status] || `the server could not take it (${status})`;
+}
+
+function problem(card) {
+  const there = card.querySelector("[data-problem]");
+  if (there) return there;
+  const made = document.createElement("p");
+  made.className = "problem";
+  made.setAttribute("role", "alert");
+  made.dataset.problem = "";
+  card.querySelector("form").before(made);
+  return made;
+}
+
+let held = null;
+on("htmx:beforeRequest", (event) => {
+  const card = event.target.closest(".card");
+  if (!card) return;
+  held = document.activeElement;
+  const told = card.querySelector("[data-problem]");
+  if (told) told.hidden = true;
+});
+for (const name of ["htmx:sendError", "htmx:timeout", "htmx:responseError"]) {
+  on(name, (event) => {
+    const card = event.target.closest(".card");
+    if (!card) return;
+    const told = problem(card);
+    told.textContent = `Not sent: ${why(event)}. What you entered is still here. Try again.`;
+    told.hidden = false;
+    // The button that was pressed could not keep the focus while it was disabled.
+    setTimeout(() => {
+      const free = !document.activeElement || document.activeElement === document.body;
+      if (free && held && card.contains(held)) held.focus();
+    });
+  });
+}
+
+// Where each card stands in the queue; it changes while the cards themselves stay as they are.
+export function number() {
+  const open = openCards();
+  open.forEach((card, at) => {
+    const place = card.querySelector("[data-position]");
+    if (place) place.textContent = open.length > 1 ? `${at + 1} of ${open.length}` : "";
+  });
+}
+
+const announced = new Set(openCards().map((card) => card.id));
+export function announce() {
+  for (const card of openCards()) {
+    if (announced.has(card.id)) continue;
+    announced.add(card.id);
+    const what = "prompt" in card.dataset ? "A decision" : "A question";
+    byId("announcer").textContent = `${what} waits: ${card.querySelector(".ask").textContent.trim()}`;
+  }
+}
+
+// Keys in a card: digits choose, Ctrl-Enter sends. Escape does nothing, on purpose.
+const WRITING = "textarea, select, input:not([type=radio], [type=checkbox])";
+on("keydown", (event) => {
+  const target = event.target;
+  if (!target.closest) return;
+  const form = target.closest("form");
+  if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) {
+    if (!form) return;
+    event.preventDefault();
+    form.requestSubmit();
+    return;
+  }
+  const card = target.closest(".card");
+  const plain = !event.ctrlKey && !event.metaKey && !event.altKey;
+  if (card && plain && /^[1-9]$/.test(event.key) && !target.matches(WRITING)) {
+    const choice = all("input[type=radio]", card)[Number(event.key) - 1];
+    if (!choice) return;
+    choice.checked = true;
+    choice.focus();
+    choice.dispatchEvent(new Event("change", { bubbles: true }));
+  }
+});
+
+// Fragments from the socket have no token of their own.
+const token = document.querySelector("meta[name=csrf-token]");
+on("htmx:load", (event) => {
+  for (const field of all("input[name=csrfmiddlewaretoken]", event.target)) {
+    if (!field.value && token) field.value = token.content;
+  }
+  restoreAll(event.target);
+});
+
+// A permalink into something folded unfolds it.
+export function reveal() {
+  const target = location.hash.length > 1 && byId(decodeURIComponent(location.hash.slice(1)));
+  if (target) land(target);
+}
+window.addEventListener("hashchange", reveal);

@@ -1,0 +1,48 @@
+// What somebody typed or chose and the server has not got yet: kept in this tab, through a reload
+// and a re-render. A secret never is: its forms have no data-draft, and no password is ever read.
+import { all, on } from "./page.js";
+
+const name = (holder) => `draft:${holder.dataset.draft}`;
+const UNKEPT = ["hidden", "password", "submit", "button"];
+const fields = (holder) =>
+  (holder.elements ? [...holder.elements] : [holder]).filter((field) => field.name && !UNKEPT.includes(field.type));
+const ticks = (field) => field.type === "checkbox" || field.type === "radio";
+
+function read(holder) {
+  const kept = {};
+  for (const field of fields(holder)) {
+    if (field.type === "checkbox") kept[field.name] = field.checked;
+    else if (!ticks(field) || field.checked) kept[field.name] = field.value;
+  }
+  return kept;
+}
+
+function restore(holder) {
+  const kept = JSON.parse(sessionStorage.getItem(name(holder)) || "{}");
+  for (const field of fields(holder)) {
+    if (!(field.name in kept)) continue;
+    const was = kept[field.name];
+    if (field.type === "checkbox") field.checked = was;
+    else if (field.type === "radio") field.checked = field.value === was;
+    else field.value = was;
+  }
+}
+
+export function restoreAll(root = document) {
+  for (const holder of all("[data-draft]", root)) restore(holder);
+}
+
+export function forget(root) {
+  for (const holder of all("[data-draft]", root)) sessionStorage.removeItem(name(holder));
+}
+
+const note = (event) => {
+  const holder = event.target.closest("[data-draft]");
+  if (holder) sessionStorage.setItem(name(holder), JSON.stringify(read(holder)));
+};
+on("input", note);
+on("change", note);
+// A form that leaves the page takes its draft along; a card's stays until the server has it.
+on("submit", (event) => {
+  if (!event.target.hasAttribute("hx-post")) forget(event.target);
+});

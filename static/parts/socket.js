@@ -1,0 +1,47 @@
+// The socket: say what the page shows; the server sends what it lacks.
+import { byId, on, openCards } from "./page.js";
+
+const keys = (name) => openCards().filter((card) => name in card.dataset).map((card) => Number(card.dataset[name]));
+
+function hello() {
+  const page = byId("page");
+  const says = { shown: keys("question"), prompts: keys("prompt") };
+  if (page && page.dataset.desk) says.desk = true;
+  if (page && page.dataset.conversation) {
+    says.conversation = Number(page.dataset.conversation);
+    says.length = Number(byId("counts").dataset.length);
+    says.revision = Number(byId("counts").dataset.revision);
+    says.run = byId("foot").dataset.run;
+    says.facts = byId("facts").dataset.facts;
+  }
+  return says;
+}
+
+// It comes back by itself, soon and not with everybody else at once, unless it was sent away.
+htmx.config.wsReconnectDelay = (tries) => Math.random() * Math.min(1000 * 2 ** tries, 5000);
+const OVER = {
+  4401: "You are signed out; reload the page to sign in.",
+  4404: "This is no longer yours to read; what you see is old.",
+};
+let late;
+let line = null;
+on("htmx:wsOpen", (event) => {
+  clearTimeout(late);
+  byId("connection").hidden = true;
+  line = event.detail.socketWrapper;
+  line.send(JSON.stringify(hello()));
+  document.dispatchEvent(new CustomEvent("jpweb:connected"));
+});
+on("htmx:wsClose", (event) => {
+  line = null;
+  const over = OVER[event.detail.event.code];
+  if (over) byId("connection").textContent = over;
+  clearTimeout(late);
+  late = setTimeout(() => { byId("connection").hidden = false; }, over ? 0 : 1500);
+});
+
+// Say something more; false where there is no connection.
+export function say(what) {
+  if (line) line.send(JSON.stringify(what));
+  return line !== null;
+}

@@ -1,0 +1,215 @@
+"""What a card shows, keeps and does."""
+
+from __future__ import annotations
+
+import json
+import secrets
+from typing import Any
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from tests.browser import evidence
+from tests.browser.looks import check
+from tests.browser.pages import (
+    BOOLEAN,
+    SELECT,
+    TEXT,
+    Visit,
+    answer,
+    card,
+    connected,
+    decline,
+    inquiries,
+    number_of,
+    path_of,
+    staying,
+)
+from tests.machine.browsing import PHONE
+
+pytestmark = pytest.mark.browser
+
+OPTIONS = [
+    {"value": "red", "description": "like a rose"},
+    {"value": "blue", "description": "like the sea"},
+    {"value": "green"},
+]
+
+
+@pytest.fixture
+def words() -> str:
+    """Return words that no other test has used."""
+    return f"Which colour, {secrets.token_hex(4)}?"
+
+
+def ask(visit: Visit, question: str, **more: Any) -> Page:
+    """Let the assistant ask something; returns the conversation's page."""
+    arguments = {"question": question, "answer_type": {"type": "text"}} | more
+    return visit.begin(f"/call ask_user {json.dumps(arguments)}")
+
+
+def note_of(page: Page, kind: str = "") -> Any:
+    return page.locator(".card[data-outcome=open]").get_by_label("Why not?")
+
+
+def test_a_decline_says_why_to_everybody(visit: Visit):
+    page = visit.begin("Why")
+    beside = visit.open("/questions")
+    connected(beside)
+    note_of(page).fill("Not before the backup")
+    decline(page, BOOLEAN)
+    for each in (page, beside):
+        expect(each.locator(".card.settled [data-note]")).to_have_text("Not before the backup")
+    expect(inquiries(page).first.locator("[data-note]")).to_have_text("Not before the backup")
+    noted = [e["metadata"]["jpweb"].get("note") for e in responses(visit, page)]
+    assert noted == ["Not before the backup"]
+    beside.reload()
+    mine = beside.get_by_role("region", name="What you decided")
+    expect(mine.locator(".row").first).to_contain_text("Not before the backup")
+
+
+def responses(visit: Visit, page: Page) -> list[dict[str, Any]]:
+    events = evidence.journal(visit.server, number_of(page))
+    return [each for each in events if each["type"] == "inquiry_response"]
+
+
+def test_a_note_is_never_sent_as_an_answer(visit: Visit):
+    page = visit.begin()
+    decline(page, BOOLEAN)
+    decline(page, SELECT)
+    expect(card(page, TEXT).get_by_label("Your answer")).to_have_value("report.md")
+    note_of(page).press_sequentially("no file")
+    page.keyboard.press("Enter")
+    expect(page.locator(".card.settled").last).to_contain_text("no file")
+    assert [each["outcome"] for each in responses(visit, page)] == ["cancelled"] * 3
+
+
+@pytest.mark.parametrize("how", ["a reload", "the Questions page"])
+def test_what_was_chosen_and_typed_survives(visit: Visit, how: str):
+    page = visit.begin()
+    answer(page, BOOLEAN, "Yes")
+    asked = card(page, SELECT)
+    asked.get_by_label("without a backup").check()
+    note_of(page).fill("half a reason")
+    page.reload() if how == "a reload" else page.goto(f"{visit.server.url}/questions")
+    expect(asked.get_by_label("without a backup")).to_be_checked()
+    expect(note_of(page)).to_have_value("half a reason")
+    asked.get_by_role("button", name="Answer").click()
+    card(page, TEXT)
+    assert "half a reason" not in page.evaluate(evidence.STORAGE)
+
+
+def test_a_draft_goes_when_somebody_else_answers_and_its_text_stays_to_copy(visit: Visit):
+    page = visit.begin()
+    answer(page, BOOLEAN, "Yes")
+    card(page, SELECT).get_by_label("not at all").check()
+    ada = visit.open(path_of(page), who=visit.home.invite(secrets.token_hex(4), "responder"))
+    connected(ada)
+    card(ada, SELECT).get_by_label("with a backup", exact=True).check()
+    note_of(ada).fill("a long and careful reason")
+    answer(page, SELECT, "not at all")
+    expect(ada.get_by_label("The note you typed, to copy")).to_have_value(
+        "a long and careful reason"
+    )
+    kept = ada.evaluate("JSON.stringify({...sessionStorage})")
+    assert "reason" not in kept
+    assert "backup" not in kept
+
+
+def test_by_keyboard_alone(visit: Visit):
+    page = visit.begin("Keys")
+    card(page, BOOLEAN)
+    page.locator("#desk").evaluate("desk => { desk.tabIndex = -1; desk.focus(); }")
+    page.keyboard.press("Tab")  # the conversation has no link of its own in its card
+    expect(card(page, BOOLEAN).get_by_label("Yes")).to_be_focused()
+    page.keyboard.press("ArrowDown")
+    expect(card(page, BOOLEAN).get_by_label("No", exact=True)).to_be_checked()
+    page.keyboard.press("Enter")
+    asked = card(page, SELECT)
+    expect(asked.get_by_role("radio").first).to_be_focused()
+    page.keyboard.press("3")
+    expect(asked.get_by_label("not at all")).to_be_checked()
+    page.keyboard.press("Control+Enter")
+    expect(card(page, TEXT).get_by_label("Your answer")).to_be_focused()
+    page.keyboard.press("Tab")
+    page.keyboard.press("Tab")
+    page.keyboard.type("3 is no file")
+    expect(note_of(page)).to_have_value("3 is no file")
+    page.keyboard.press("Escape")
+    expect(note_of(page)).to_have_value("3 is no file")
+    page.keyboard.press("Control+Enter")
+    expect(page.locator(".card.settled").last).to_contain_text("3 is no file")
+    outcomes = [each["outcome"] for each in responses(visit, page)]
+    assert outcomes == ["answered", "answered", "cancelled"]
+
+
+def test_the_time_that_it_waits_counts_up_without_a_server(visit: Visit):
+    page = visit.begin()
+    card(page, BOOLEAN)
+    page.clock.install()
+    page.reload()
+    waits = page.locator("time[data-since]")
+    begun = int(waits.get_attribute("data-since") or "")
+    page.clock.fast_forward(40_000)
+    expect(waits).to_have_text(f"{(begun + 40) // 10 * 10} s" if begun < 20 else "1 min")
+    page.clock.fast_forward("02:05:00")
+    expect(waits).to_have_text("2 h 5 min")
+    assert waits.evaluate("waits => waits.closest('[aria-live], [role=status], [role=alert]')") is None
+
+
+def test_everything_a_question_can_have(visit: Visit, words: str):
+    first = ask(visit, words, answer_type={"type": "select", "options": OPTIONS})
+    card(first, SELECT).get_by_label("blue").check()
+    card(first, SELECT).get_by_role("button", name="Answer").click()
+    expect(first.locator(".card.settled")).to_have_count(1)
+    page = ask(
+        visit,
+        words,
+        answer_type={"type": "select", "options": OPTIONS},
+        default="green",
+        context="The wall is *white* now.",
+    )
+    asked = card(page, SELECT)
+    expect(asked.locator("header")).to_contain_text("Assistant asks")
+    expect(asked).to_contain_text("The wall is white now.")
+    expect(asked).to_contain_text("like the sea")
+    expect(asked.get_by_label("green")).to_be_checked()
+    expect(asked.locator("[data-default]")).to_have_text("green")
+    check(page)
+    before = asked.locator(".earlier")
+    before.locator("summary").click()
+    expect(before.locator("li")).to_have_count(1)
+    expect(before).to_contain_text("blue by Owner")
+    check(page)
+    before.get_by_role("link").click()
+    expect(page.get_by_role("heading", name="What happened")).to_be_visible()
+    expect(page.locator("#asked")).to_contain_text("like a rose")
+    check(page)
+
+
+def test_the_page_of_a_question_follows_what_happens_to_it(visit: Visit):
+    page = visit.begin("Alone")
+    number = card(page, BOOLEAN).get_attribute("data-question")
+    alone = visit.open(f"/questions/{number}#question-{number}", size=PHONE)
+    connected(alone)
+    expect(card(alone, BOOLEAN)).to_be_focused()
+    expect(alone.locator("#asked")).to_be_hidden()
+    check(alone)
+    with staying(alone):
+        card(alone, BOOLEAN).get_by_label("Why not?").fill("not sent")
+        answer(page, BOOLEAN, "Yes")
+        expect(alone.locator(".card.settled")).to_contain_text("by Owner")
+        expect(alone.get_by_label("The note you typed, to copy")).to_have_value("not sent")
+        expect(alone.locator("#asked")).to_be_visible()
+        expect(alone.locator("[data-step=settled]")).to_contain_text("true by Owner")
+    expect(alone.locator(".card")).to_have_count(1)
+    check(alone)
+
+
+def test_a_question_can_be_answered_on_its_own_page_without_scripts(visit: Visit):
+    page = visit.begin("Plain")
+    number = card(page, BOOLEAN).get_attribute("data-question")
+    plain = visit.open(f"/questions/{number}", javascript=False)
+    plain.get_by_label("Why not?").fill("no scripts")
+    plain.get_by_role("button", name="Decline").click()
+    expect(plain.locator(":target [data-note]")).to_have_text("no scripts")

@@ -1,0 +1,139 @@
+"""What is sent over a network that is not always there."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from playwright.sync_api import Locator, Page, Request, Route, expect
+
+from tests.browser import evidence
+from tests.browser.pages import (
+    BOOLEAN,
+    SECRET,
+    SELECT,
+    TEXT,
+    Visit,
+    card,
+    composer,
+    decline,
+    inquiries,
+    number_of,
+)
+
+pytestmark = pytest.mark.browser
+
+SENT = re.compile("/(answer|decline)$")
+LOST = "ERR_INTERNET_DISCONNECTED|ERR_FAILED|status of (409|503)|^.object Event."
+
+
+@pytest.fixture
+def page(visit: Visit) -> Page:
+    """Return a conversation that asks for a text."""
+    visit.pages.forgive(LOST)
+    page = visit.begin("Network")
+    decline(page, BOOLEAN)
+    decline(page, SELECT)
+    card(page, TEXT).get_by_label("Your answer").fill("typed with care")
+    return page
+
+
+def problem(page: Page) -> Locator:
+    return page.locator(".card[data-outcome=open]").get_by_role("alert")
+
+
+def press(page: Page, name: str = "Answer") -> None:
+    page.locator(".card[data-outcome=open]").get_by_role("button", name=name).click()
+
+
+def answers(visit: Visit, page: Page) -> list[dict[str, object]]:
+    return [each.outcome for each in evidence.asked(evidence.journal(visit.server, number_of(page)))]
+
+
+def test_without_a_network_nothing_is_lost_and_it_can_be_sent_again(visit: Visit, page: Page):
+    page.context.set_offline(True)
+    press(page)
+    expect(problem(page)).to_contain_text("Not sent: this device has no network.")
+    expect(problem(page)).to_contain_text("Try again.")
+    expect(card(page, TEXT).get_by_label("Your answer")).to_have_value("typed with care")
+    expect(card(page, TEXT).get_by_role("button", name="Answer")).to_be_enabled()
+    expect(card(page, TEXT).get_by_role("button", name="Answer")).to_be_focused()
+    page.context.set_offline(False)
+    page.reload()
+    expect(card(page, TEXT).get_by_label("Your answer")).to_have_value("typed with care")
+    press(page)
+    card(page, SECRET)
+    assert answers(visit, page)[2] == {"outcome": "answered", "answer": "typed with care"}
+
+
+def test_a_server_that_cannot_take_it_is_tried_again(visit: Visit, page: Page):
+    page.route(SENT, lambda route: route.fulfill(status=503, body="busy"))
+    press(page)
+    expect(problem(page)).to_contain_text("Not sent: the server could not take it (503).")
+    page.unroute(SENT)
+    press(page)
+    card(page, SECRET)
+    expect(page.get_by_text("Not sent")).to_have_count(0)
+
+
+def test_a_note_that_could_not_be_sent_stays(visit: Visit, page: Page):
+    page.route(SENT, lambda route: route.abort())
+    page.get_by_label("Why not?").fill("because")
+    press(page, "Decline")
+    expect(problem(page)).to_contain_text("Not sent: the server cannot be reached.")
+    expect(page.get_by_label("Why not?")).to_have_value("because")
+    page.unroute(SENT)
+    press(page, "Decline")
+    card(page, SECRET)
+    expect(page.locator(".card.settled [data-note]").last).to_have_text("because")
+
+
+def test_an_answer_whose_reply_was_lost_counts_once(visit: Visit, page: Page):
+    page.route_web_socket(re.compile("/ws$"), lambda _: None)
+    page.reload()
+
+    def lose(route: Route) -> None:
+        assert route.fetch().status == 200
+        route.abort()
+
+    page.route(SENT, lose)
+    press(page)
+    expect(problem(page)).to_contain_text("Not sent")
+    page.unroute(SENT)
+    press(page)
+    late = page.locator(".card.settled").last
+    expect(late.get_by_role("alert")).to_contain_text("You had settled this")
+    given = [each for each in answers(visit, page) if each.get("outcome") == "answered"]
+    assert given == [{"outcome": "answered", "answer": "typed with care"}]
+
+
+def test_what_is_sent_twice_in_haste_is_sent_once(visit: Visit, page: Page):
+    held: list[Route] = []
+    requests: list[Request] = []
+    page.on("request", lambda made: requests.append(made) if SENT.search(made.url) else None)
+    page.route(SENT, lambda route: held.append(route))
+    field = card(page, TEXT).get_by_label("Your answer")
+    for _ in range(3):
+        field.press("Control+Enter")
+    card(page, TEXT).get_by_label("Why not?").press("Enter")
+    expect(page.get_by_text("Sending…")).to_be_visible()
+    for name in ("Answer", "Decline"):
+        expect(card(page, TEXT).get_by_role("button", name=name)).to_be_disabled()
+    held[0].continue_()
+    card(page, SECRET)
+    assert [made.url.rpartition("/")[2] for made in requests] == ["answer"]
+
+
+def test_a_secret_that_could_not_be_sent_stays_in_its_field_and_nowhere_else(visit: Visit, page: Page):
+    decline(page, TEXT)
+    field = card(page, SECRET).get_by_label("The secret")
+    field.fill("open sesame")
+    page.context.set_offline(True)
+    press(page)
+    expect(problem(page)).to_contain_text("Not sent")
+    expect(field).to_have_value("open sesame")
+    assert "sesame" not in evidence.kept_by(page)
+    page.context.set_offline(False)
+    press(page)
+    expect(composer(page)).to_be_visible()
+    expect(inquiries(page).last).to_have_attribute("data-outcome", "redacted")

@@ -1,0 +1,36 @@
+"""``python -m tests.chaos.cast N NAME``: sign-in links for N people; the tools are trusted.
+
+Runs in a process of its own, on the database of the team that is tested.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+
+import django
+
+os.environ.setdefault("DJANGO_SETTINGS_MODULE", "jpweb.settings")
+django.setup()
+
+from jpweb.runtime import configuration  # noqa: E402  needs Django set up
+from jpweb.store import accounts  # noqa: E402  needs Django set up
+from jpweb.store.terms import Role  # noqa: E402  needs Django set up
+
+
+def main() -> None:
+    owner = accounts.first_owner()
+    homes = accounts.workspaces(owner.pk, Role.OWNER)
+    (home,) = (each for each in homes if each.name != "Demo")
+    things = [thing.wanted for thing in configuration.current(home).things]
+    seen = [(each.kind.value, each.name, each.fingerprint) for each in things]
+    configuration.give(home, seen, owner)
+    size, name = int(sys.argv[1]), sys.argv[2]
+    people = [accounts.invite(home, f"{name}-{n}", Role.RESPONDER)[0] for n in range(size)]
+    tokens = {person.username: accounts.issue_link(person) for person in people}
+    print(json.dumps({"workspace": home.pk, "tokens": tokens}))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,23 @@
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.chaos import stage
+from tests.machine.household import Team, team
+
+
+@pytest.fixture(scope="session")
+def chaos_workspace(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return stage.workspace(tmp_path_factory.mktemp("workspace"))
+
+
+@pytest.fixture(scope="session")
+def household(tmp_path_factory: pytest.TempPathFactory, chaos_workspace: Path) -> Iterator[Team]:
+    """A team's jpweb with short waits, so that much happens in little time."""
+    data = tmp_path_factory.mktemp("chaos") / "data"
+    waits = {"JPWEB_LEASE": "6", "JPWEB_HOLD": "2", "JPWEB_SCRIPT_PACE": "0.005"}
+    with team(data, chaos_workspace, **waits) as running:
+        yield running

@@ -1,0 +1,108 @@
+"""People who begin turns and answer questions over HTTP, and try again when something breaks."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import re
+import secrets
+import subprocess
+import sys
+from dataclasses import dataclass, field
+from itertools import count
+
+import httpx2
+
+from tests.machine.household import Team
+from tests.machine.serving import ROOT
+
+#: What breaks while servers are killed. People try again.
+BROKEN = (httpx2.TransportError,)
+_CARD = re.compile(r'data-question="(\d+)"[^>]*data-answer-type="(\w+)"')
+_FIRST = re.compile(r"this question was settled by (\S+)")
+_TYPED = {"boolean": ("true", "false")}
+
+
+@dataclass(slots=True)
+class Person:
+    """Somebody who is signed in; every request may meet another server."""
+
+    client: httpx2.AsyncClient
+    name: str
+    numbers: count[int] = field(default_factory=count)
+    #: What was acknowledged: the text by the question's key.
+    settled: dict[int, str] = field(default_factory=dict)
+    #: Who was first, as the latest answer was told.
+    told: str = ""
+
+    async def get(self, path: str) -> httpx2.Response:
+        return await self.client.get(path)
+
+    async def post(self, path: str, **fields: str) -> httpx2.Response:
+        token = self.client.cookies.get("jpweb_csrf") or ""
+        headers = {"X-CSRFToken": token, "HX-Request": "true"}
+        return await self.client.post(path, data=fields, headers=headers)
+
+    async def questions(self) -> list[tuple[int, str]]:
+        """Return what waits, by key and type."""
+        page = await self.get("/questions")
+        return [(int(key), kind) for key, kind in _CARD.findall(page.text)]
+
+    async def answer(self, key: int, kind: str) -> int:
+        """Answer a question with something that nobody else says; returns the status."""
+        typed = secrets.choice(_TYPED.get(kind, (f"{self.name} says {next(self.numbers)}",)))
+        reply = await self.post(f"/questions/{key}/answer", answer=typed)
+        if reply.status_code == 200:
+            self.settled[key] = typed
+        first = _FIRST.search(reply.text)
+        self.told = first[1] if first else ""
+        return reply.status_code
+
+    async def begin(self, workspace: int, text: str) -> int:
+        """Begin a turn in a conversation of its own; returns the status."""
+        reply = await self.post("/conversations/new", workspace=str(workspace), text=text)
+        return reply.status_code
+
+
+def cast(team: Team, size: int, name: str) -> tuple[int, dict[str, str]]:
+    """Return the workspace, and sign-in links of so many people; their names begin so."""
+    ran = subprocess.run(
+        [sys.executable, "-m", "tests.chaos.cast", str(size), name],
+        cwd=ROOT,
+        env=team.environment(),
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert ran.returncode == 0, ran.stderr
+    made = json.loads(ran.stdout)
+    return made["workspace"], {
+        each: f"{team.url}/sign-in/{token}" for each, token in made["tokens"].items()
+    }
+
+
+async def signed_in(team: Team, link: str, name: str) -> Person:
+    """Return somebody who has used their link, and has a page's token for forms."""
+    # No connection is kept: the next one goes to the other server.
+    limits = httpx2.Limits(max_keepalive_connections=0)
+    client = httpx2.AsyncClient(
+        base_url=team.url, limits=limits, timeout=30, trust_env=False, follow_redirects=False
+    )
+    assert (await client.get(link)).status_code == 302
+    assert (await client.get("/conversations/new")).status_code == 200
+    assert client.cookies.get("jpweb_csrf")
+    return Person(client, name)
+
+
+async def all_signed_in(team: Team, links: dict[str, str]) -> list[Person]:
+    """Let everybody sign in, by their names and links."""
+    return list(await asyncio.gather(*(signed_in(team, links[name], name) for name in links)))
+
+
+async def first_question(who: Person) -> tuple[int, str]:
+    """Return the first thing that waits for somebody, once something does."""
+    async with asyncio.timeout(60):
+        while True:
+            if waiting := await who.questions():
+                return waiting[0]
+            await asyncio.sleep(0.1)

@@ -1,0 +1,121 @@
+"""What must be true of the record whatever was killed; read from the database alone."""
+
+from __future__ import annotations
+
+import json
+from base64 import b64decode
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from tests.machine.household import Team
+
+_JOURNAL = """
+SELECT e.conversation_id, e.position, e.kind, e.anchor, e.text
+FROM store_journalentry e JOIN store_conversation c ON c.id = e.conversation_id
+WHERE c.origin = 'native' ORDER BY e.conversation_id, e.position
+"""
+_INQUIRIES = """
+SELECT i.id, i.conversation_id, i.inquiry_id, i.state, i.position, i.response_position, i.answer
+FROM store_inquiry i JOIN store_conversation c ON c.id = i.conversation_id
+WHERE c.origin = 'native'
+"""
+
+
+@dataclass(slots=True)
+class Talk:
+    """The journal of one conversation, by what its events belong to."""
+
+    key: int
+    positions: list[int] = field(default_factory=list)
+    anchors: list[str] = field(default_factory=list)
+    kinds: list[str] = field(default_factory=list)
+    calls: dict[str, list[int]] = field(default_factory=lambda: defaultdict(list))
+    results: dict[str, list[tuple[int, dict[str, Any]]]] = field(
+        default_factory=lambda: defaultdict(list)
+    )
+    asked: dict[str, list[int]] = field(default_factory=lambda: defaultdict(list))
+    answered: dict[str, list[tuple[int, dict[str, Any]]]] = field(
+        default_factory=lambda: defaultdict(list)
+    )
+
+    def add(self, position: int, kind: str, anchor: str, event: dict[str, Any]) -> None:
+        self.positions.append(position)
+        self.anchors.append(anchor)
+        self.kinds.append(kind)
+        match kind:
+            case "tool_call_request":
+                self.calls[event["id"]].append(position)
+            case "tool_call_response":
+                self.results[event["id"]].append((position, event))
+            case "inquiry_request":
+                self.asked[event["id"]].append(position)
+            case "inquiry_response":
+                self.answered[event["id"]].append((position, event))
+            case _:
+                pass
+
+    def faults(self) -> Iterator[str]:
+        """Say what is wrong with it."""
+        if self.positions != list(range(len(self.positions))):
+            yield "its positions have gaps"
+        if len(set(self.anchors)) != len(self.anchors):
+            yield "two events have one name"
+        if self.kinds.count("turn_start") != 1 or self.kinds.count("chat_request") != 1:
+            yield "its turn was opened more than once"
+        yield from self._unpaired("call", self.calls, self.results)
+        yield from self._unpaired("question", self.asked, self.answered)
+
+    def _unpaired(
+        self,
+        what: str,
+        opened: Mapping[str, list[int]],
+        closed: Mapping[str, list[tuple[int, dict[str, Any]]]],
+    ) -> Iterator[str]:
+        for name in opened.keys() | closed.keys():
+            begins, ends = opened.get(name, []), closed.get(name, [])
+            if len(begins) != 1 or len(ends) != 1:
+                yield f"{what} {name} has {len(begins)} requests and {len(ends)} responses"
+            elif begins[0] >= ends[0][0]:
+                yield f"{what} {name} was answered before it was asked"
+
+
+def talks(team: Team) -> list[Talk]:
+    """Read the journals."""
+    found: dict[int, Talk] = {}
+    for key, position, kind, anchor, text in team.rows(_JOURNAL):
+        found.setdefault(key, Talk(key)).add(position, kind, anchor, json.loads(text))
+    return list(found.values())
+
+
+def faults(team: Team) -> list[str]:
+    """Return everything that is wrong with the record."""
+    wrong = [f"conversation {talk.key}: {fault}" for talk in talks(team) for fault in talk.faults()]
+    states = Counter(state for (state,) in team.rows("SELECT state FROM store_run"))
+    if set(states) - {"done"}:
+        wrong.append(f"not every run is done: {dict(states)}")
+    for key, _, name, state, position, response, _ in team.rows(_INQUIRIES):
+        if state != "answered" or response is None or response <= position:
+            wrong.append(f"question {key} ({name}) is {state}, {position} to {response}")
+    return wrong
+
+
+def repeated(team: Team, ran: Mapping[str, int]) -> list[str]:
+    """Return what the tool did more often than the record says; ``ran``: how often, by word.
+
+    Only the call that was under way when its process ended may run again, and its result says so.
+    """
+    wrong = []
+    for talk in talks(team):
+        for each in (each for ends in talk.results.values() for _, each in ends):
+            word = b64decode(each["content"]).decode().partition("counted ")[2].strip()
+            again = each.get("metadata", {}).get("jpweb", {}).get("again", False)
+            if word and (ran.get(word, 0) != 1 if not again else not ran.get(word)):
+                wrong.append(f"{word} ran {ran.get(word, 0)} times; told: {again}")
+    return wrong
+
+
+def answers(team: Team) -> dict[int, Any]:
+    """Return what each question was answered with."""
+    return {row[0]: row[6] for row in team.rows(_INQUIRIES)}

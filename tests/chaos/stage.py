@@ -1,0 +1,55 @@
+"""The workspace in which it happens, and how long and how much."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+SECONDS = float(os.environ.get("JPWEB_CHAOS_SECONDS", "75"))
+RUNS = int(os.environ.get("JPWEB_CHAOS_RUNS", "200"))
+SEED = int(os.environ.get("JPWEB_CHAOS_SEED") or int.from_bytes(os.urandom(3)))
+
+#: A tool that leaves a trace of each time it ran.
+_CONFIGURATION = """
+[conversation.tools."*"]
+run = "unattended"
+
+[conversation.tools.tally]
+source = "local"
+command = "sh tally.sh {{tool.arguments.word}}"
+
+[conversation.tools.tally.parameters.word]
+type = "string"
+required = true
+"""
+_TALLY = """echo "$1" >> tally
+sleep 0.3
+echo "counted $1"
+"""
+
+
+def workspace(folder: Path) -> Path:
+    """Make the workspace."""
+    (folder / ".jp" / "conversations").mkdir(parents=True)
+    (folder / ".jp" / ".id").write_text("chaos")
+    (folder / ".jp" / "config.toml").write_text(_CONFIGURATION)
+    (folder / "tally.sh").write_text(_TALLY)
+    (folder / "tally").touch()
+    return folder
+
+
+def tallied(folder: Path) -> list[str]:
+    """Return a word for each time the tool ran."""
+    return (folder / "tally").read_text().split()
+
+
+def turn(number: int) -> str:
+    """Return what makes the script ask two questions and run the tool, all at once."""
+    return "\n".join(
+        (
+            f"Turn {number}",
+            f'/call ask_user {{"question": "What is {number} called?"}}',
+            f'/call ask_user {{"question": "Is {number} it?", "answer_type": "boolean"}}',
+            f'/call tally {{"word": "word-{number}"}}',
+        )
+    )

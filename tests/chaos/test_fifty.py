@@ -1,0 +1,32 @@
+"""Fifty people answer one question at once, over two web servers."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+
+from tests.chaos import people
+from tests.machine.household import Team
+
+FIFTY = 50
+_QUESTION = "SELECT id, conversation_id, state, answer, decider_name FROM store_inquiry WHERE id=%s"
+_RESPONSES = """
+SELECT count(*) FROM store_journalentry WHERE conversation_id=%s AND kind='inquiry_response'
+"""
+
+
+async def test_of_fifty_who_answer_at_once_one_wins_and_the_others_are_told(household: Team):
+    workspace, links = people.cast(household, FIFTY, "fifty")
+    everybody = await people.all_signed_in(household, links)
+    first = everybody[0]
+    asked = '/call ask_user {"question": "Who is first?"}'
+    assert await first.begin(workspace, asked) == 302
+    key, kind = await people.first_question(first)
+    statuses = await asyncio.gather(*(person.answer(key, kind) for person in everybody))
+    assert Counter(statuses) == {200: 1, 409: FIFTY - 1}
+
+    (winner,) = (person for person in everybody if key in person.settled)
+    ((_, talk, state, answer, decider),) = household.rows(_QUESTION, key)
+    assert (state, answer, decider) == ("answered", winner.settled[key], winner.name)
+    assert household.rows(_RESPONSES, talk) == [(1,)]
+    assert {person.told for person in everybody if person is not winner} == {winner.name}

@@ -1,0 +1,90 @@
+"""A browser that stops reading, against a real server."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections.abc import Callable
+from http.cookiejar import CookieJar
+from pathlib import Path
+from typing import Any
+from urllib.request import HTTPCookieProcessor, build_opener
+
+from channels_redis.pubsub import RedisPubSubChannelLayer
+
+from jpweb.runtime.signals import announce, relay
+from tests.load.crowd import Crowd, Visitor, crowd
+from tests.machine.fixtures import Live
+from tests.machine.serving import Server
+
+#: Texts that are told, each of this size: without a limit they would fill a process.
+TEXTS, SIZE = 4_000, 20_000
+#: What a server may grow by for one browser that takes nothing: far less than it was told.
+ROOM = 16 * 1024 * 1024
+
+
+def resident(server: Server) -> int:
+    """Return the bytes of memory that a server has."""
+    status = Path(f"/proc/{server.pid}/status").read_text()
+    return int(re.findall(r"VmRSS:\s+(\d+) kB", status)[0]) * 1024
+
+
+def signed_in(server: Server) -> tuple[str, int]:
+    """Return the cookie of a sign-in, and a conversation that it may read."""
+    jar = CookieJar()
+    browser = build_opener(HTTPCookieProcessor(jar))
+    with browser.open(server.link) as reply:
+        found = re.search(r'href="/conversations/(\d+)', reply.read().decode())
+    assert found is not None
+    return "; ".join(f"{each.name}={each.value}" for each in jar), int(found[1])
+
+
+def told(url: str, *signals: dict[str, Any], each: Callable[[], None]) -> None:
+    """Say something as another process does, and do something after every hundred."""
+
+    async def say() -> None:
+        layer = RedisPubSubChannelLayer(hosts=[url])
+        for number, signal in enumerate(signals, 1):
+            await layer.group_send(relay.group(signal["kind"]), signal | {"origin": "another"})
+            if not number % 100:
+                await asyncio.to_thread(each)
+        await layer.flush()
+
+    asyncio.run(say())
+
+
+def test_a_browser_that_stops_reading_costs_little_and_ends_with_the_latest(
+    live: Live, redis_url: str
+):
+    server = live(REDIS_URL=redis_url)
+    cookie, talk = signed_in(server)
+    topic = announce.conversation_group(talk)
+    texts = [
+        {"kind": "partial", "to": topic, "variant": "message", "text": f"<{n}>".ljust(SIZE)}
+        for n in range(TEXTS)
+    ]
+    with crowd() as reading:
+        slow = Visitor(server.port, "/ws", cookie, room=4096)
+        slow.opened()
+        (quick,) = reading.enter(server.port, "/ws", [cookie], lambda _: None)
+        for visitor in (slow, quick):
+            visitor.say({"conversation": talk})
+        reading.watch(2)
+        before = resident(server)
+        told(server.settings["REDIS_URL"], *texts, each=lambda: reading.idle(0.02))
+        until(reading, quick, f"&lt;{TEXTS - 1}&gt;")
+        grown = resident(server) - before
+        assert quick.frames > 100, "who reads is told all the while"
+        assert grown < ROOM, f"{grown / 1e6:.1f} MB for {TEXTS * SIZE / 1e6:.0f} MB"
+        frames = slow.frames
+        with crowd() as late:
+            late.let_in(slow)
+            until(late, slow, f"&lt;{TEXTS - 1}&gt;")
+        assert slow.frames - frames < TEXTS / 20, "what was old by then was not sent"
+    slow.line.close()
+
+
+def until(people: Crowd, visitor: Visitor, text: str) -> None:
+    """Read until the newest frame of a visitor has a text."""
+    while text not in visitor.last:
+        people.watch(1, 20)

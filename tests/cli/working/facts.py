@@ -1,0 +1,228 @@
+"""Facts about jobs and workers: run by ``test_work``, in a process with PostgreSQL and workers."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+import pytest
+from django.db import connection, transaction
+from procrastinate.jobs import Status
+
+from jpweb.cli import worker
+from jpweb.cli.worker import Executor, Worker
+from jpweb.runtime.crossing import in_store
+from jpweb.store.running import engine, jobs
+
+pytestmark = pytest.mark.django_db(transaction=True)
+SOON = 20
+
+
+def rows(query: str, *values: Any) -> list[Any]:
+    with connection.cursor() as cursor:
+        cursor.execute(query, values)
+        return cursor.fetchall() if cursor.description else []
+
+
+def states() -> list[str]:
+    """Return the state of each job."""
+    return [state for (state,) in rows("SELECT status::text FROM procrastinate_jobs ORDER BY id")]
+
+
+@pytest.fixture(autouse=True)
+def empty(transactional_db: None):
+    rows("DELETE FROM procrastinate_jobs")
+    rows("DELETE FROM procrastinate_workers")
+    connection.close()
+
+
+@dataclass
+class Hands:
+    """Executes runs by waiting for a word; notes what happens to them."""
+
+    begun: list[int] = field(default_factory=list)
+    ended: list[str] = field(default_factory=list)
+    word: asyncio.Event = field(default_factory=asyncio.Event)
+    at_once: int = 0
+    most: int = 0
+
+    async def see_through(self, run_id: int) -> None:
+        self.begun.append(run_id)
+        self.at_once += 1
+        self.most = max(self.most, self.at_once)
+        try:
+            await self.word.wait()
+            self.ended.append(f"{run_id} done")
+        except asyncio.CancelledError:
+            self.ended.append(f"{run_id} let go")
+            raise
+        finally:
+            self.at_once -= 1
+
+    async def let_go(self) -> None:
+        self.ended.append("left")
+
+
+@asynccontextmanager
+async def working(hands: Hands, limit: int = 5, **beside: Any) -> AsyncIterator[Worker]:
+    """Let a worker work, and stop it."""
+    stop = asyncio.Event()
+    executor = Executor(hands.see_through, hands.let_go, beside)
+    made = Worker(executor, limit)
+    task = asyncio.create_task(made.work(stop))
+    try:
+        yield made
+    finally:
+        stop.set()
+        async with asyncio.timeout(SOON):
+            await task
+
+
+async def eventually(holds: Callable[[], Any]) -> None:
+    async with asyncio.timeout(SOON):
+        while not await in_store(holds):  # noqa: ASYNC110  the database cannot set an event
+            await asyncio.sleep(0.02)
+
+
+@pytest.fixture
+def told_only(monkeypatch: pytest.MonkeyPatch):
+    """Nobody looks by himself: what is heard was told."""
+    monkeypatch.setattr(worker, "LOOK", 3600.0)
+
+
+def test_a_job_comes_with_its_transaction_or_not_at_all():
+    with transaction.atomic():
+        jobs.enqueue(1)
+        assert states() == ["todo"]
+        transaction.set_rollback(True)
+    assert states() == []
+    jobs.enqueue(1)
+    assert rows("SELECT args, lock, queueing_lock FROM procrastinate_jobs") == [
+        ('{"run_id": 1}', None, None)
+    ]
+
+
+async def test_a_worker_is_told_of_a_run_and_no_job_stays_when_it_is_over(told_only: None):
+    hands = Hands()
+    async with working(hands):
+        await eventually(lambda: rows("SELECT id FROM procrastinate_workers"))
+        await in_store(jobs.enqueue, 7)
+        await eventually(lambda: hands.begun == [7])
+        assert await in_store(states) == ["doing"]
+        hands.word.set()
+        await eventually(lambda: hands.ended and not states())
+    assert await in_store(rows, "SELECT id FROM procrastinate_workers") == []
+
+
+async def test_no_more_runs_are_executed_at_once_than_allowed():
+    hands = Hands()
+    for key in range(6):
+        await in_store(jobs.enqueue, key)
+    async with working(hands, limit=2):
+        await eventually(lambda: len(hands.begun) == 2)
+        hands.word.set()
+        await eventually(lambda: len(hands.ended) == 6)
+    assert hands.most == 2
+
+
+async def test_a_worker_that_stops_lets_go_and_offers_its_jobs_again():
+    hands, others = Hands(), Hands()
+    await in_store(jobs.enqueue, 7)
+    async with working(hands) as made:
+        await eventually(lambda: hands.begun)
+    assert hands.ended == ["7 let go", "left"], "let go of before it leaves"
+    assert made.work is not None
+    assert await in_store(states) == ["todo"]
+    async with working(others):
+        await eventually(lambda: others.begun == [7])
+        others.word.set()
+        await eventually(lambda: not states())
+
+
+async def test_a_job_whose_worker_is_silent_is_offered_again():
+    async def never(_run_id: int) -> None:
+        raise AssertionError
+
+    await in_store(jobs.enqueue, 7)
+    async with engine.connected(never).open_async() as queue:
+        dead = await queue.job_manager.register_worker()
+        job = await queue.job_manager.fetch_job(queues=None, worker_id=dead)
+        assert job is not None
+        assert job.status == Status.DOING.value
+        assert await engine.revive(queue, 10) == 0, "it may live"
+        await in_store(
+            rows, "UPDATE procrastinate_workers SET last_heartbeat = now() - interval '11 s'"
+        )
+        assert await engine.revive(queue, 10) == 1
+        assert await in_store(states) == ["todo"]
+        assert await in_store(rows, "SELECT id FROM procrastinate_workers") == []
+        assert await engine.revive(queue, 10) == 0
+
+
+async def test_runs_go_on_when_every_connection_of_the_queue_dies():
+    hands = Hands()
+    async with working(hands):
+        await in_store(jobs.enqueue, 7)
+        await eventually(lambda: hands.begun == [7])
+        await in_store(
+            rows,
+            "SELECT pg_terminate_backend(pid) FROM pg_stat_activity "
+            "WHERE datname = current_database() AND pid <> pg_backend_pid()",
+        )
+        await in_store(jobs.enqueue, 8)
+        await eventually(lambda: 8 in hands.begun)
+        assert hands.ended == [], "the first goes on"
+        assert hands.begun.count(8) == 1
+        hands.word.set()
+        await eventually(lambda: not states())
+    assert sorted(hands.ended) == ["7 done", "8 done", "left"]
+
+
+async def test_a_run_that_breaks_is_logged_and_its_job_does_not_come_back(
+    caplog: pytest.LogCaptureFixture,
+):
+    class Broken(Hands):
+        async def see_through(self, run_id: int) -> None:
+            self.begun.append(run_id)
+            raise ValueError("broken")
+
+    hands = Broken()
+    async with working(hands):
+        await in_store(jobs.enqueue, 7)
+        await eventually(lambda: hands.begun and not states())
+    assert hands.begun == [7]
+    assert [r.getMessage() for r in caplog.records if r.name == worker.__name__] == [
+        "run 7 is left to others"
+    ]
+
+
+async def test_what_goes_on_beside_ends_with_the_worker():
+    seen: list[str] = []
+
+    async def beat() -> None:
+        seen.append("began")
+        try:
+            await asyncio.Event().wait()
+        finally:
+            seen.append("ended")
+
+    async with working(Hands(), beat=beat):
+        await eventually(lambda: seen)
+    assert seen == ["began", "ended"]
+
+
+async def test_what_does_not_end_is_not_waited_for(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+):
+    monkeypatch.setattr(worker, "PATIENCE", 0.05)
+
+    class Stubborn(Hands):
+        async def let_go(self) -> None:
+            await asyncio.Event().wait()
+
+    async with working(Stubborn()):
+        pass
+    assert "did not end in time" in caplog.text

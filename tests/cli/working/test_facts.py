@@ -1,0 +1,24 @@
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+from tests.machine.servers import Cluster
+from tests.machine.serving import ROOT
+
+
+def test_the_facts_about_jobs_and_workers_hold(postgres: Cluster, redis_url: str, tmp_path: Path):
+    env = os.environ | {
+        "DATABASE_URL": postgres(),
+        "REDIS_URL": redis_url,
+        "JPWEB_RUNS": "workers",
+        "JPWEB_DATA": str(tmp_path),
+    }
+    facts = Path(__file__).with_name("facts.py")
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", str(facts)]
+    done = subprocess.run(
+        command, check=False, cwd=ROOT, env=env, capture_output=True, text=True, timeout=300
+    )
+    assert done.returncode == 0, done.stdout[-8000:] + done.stderr[-2000:]

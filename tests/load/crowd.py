@@ -1,0 +1,167 @@
+"""Many browsers in one process: sockets that count what they are sent, and do little else."""
+
+from __future__ import annotations
+
+import json
+import select
+import socket
+import struct
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from time import perf_counter
+from typing import Any
+
+#: Sockets that are opened together.
+BATCH = 50
+#: Seconds in which something has to come.
+PATIENCE = 120.0
+_TEXT, _CLOSE, _PING, _PONG = 1, 8, 9, 10
+_MASK = bytes(4)
+
+
+class Visitor:
+    """One open socket."""
+
+    __slots__ = ("_last", "frames", "line", "waits")
+
+    def __init__(self, port: int, path: str, cookie: str = "", room: int = 0) -> None:
+        self.line = socket.socket()
+        if room:  # bytes that the machine keeps for who does not read
+            self.line.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, room)
+        self.line.connect(("127.0.0.1", port))
+        self.waits = bytearray()
+        self.frames, self._last = 0, b""
+        self.line.sendall(
+            f"GET {path} HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\nOrigin: http://127.0.0.1\r\n"
+            f"Cookie: {cookie}\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n"
+            "Sec-WebSocket-Version: 13\r\n"
+            "Sec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\n\r\n".encode()
+        )
+
+    def opened(self) -> None:
+        """Wait until the server has accepted. Raises ConnectionError."""
+        while b"\r\n\r\n" not in self.waits:
+            came = self.line.recv(65536)
+            if not came:
+                raise ConnectionError("the server hung up")
+            self.waits += came
+        head, _, rest = bytes(self.waits).partition(b"\r\n\r\n")
+        if b" 101 " not in head:
+            raise ConnectionError(head.decode())
+        self.waits = bytearray(rest)
+
+    @property
+    def last(self) -> str:
+        """The newest text."""
+        return self._last.decode()
+
+    def say(self, what: dict[str, Any]) -> None:
+        self._send(_TEXT, json.dumps(what).encode())
+
+    def take(self) -> int:
+        """Read what came; returns how many texts are whole by now. Raises ConnectionError."""
+        came = self.line.recv(1 << 20)
+        if not came:
+            raise ConnectionError("the server hung up")
+        if self.waits:
+            self.waits += came
+            came = bytes(self.waits)
+        texts, at = 0, 0
+        while (frame := _frame(came, at)) is not None:
+            code, begin, end = frame
+            if code == _TEXT:
+                texts, self._last = texts + 1, came[begin:end]
+            elif code == _PING:
+                self._send(_PONG, came[begin:end])
+            elif code == _CLOSE:
+                raise ConnectionError(f"the server closed: {came[begin:end]!r}")
+            at = end
+        self.waits = bytearray(came[at:])
+        self.frames += texts
+        return texts
+
+    def _send(self, code: int, payload: bytes) -> None:
+        size = len(payload)
+        length = bytes([128 | size]) if size < 126 else struct.pack("!BH", 254, size)
+        self.line.sendall(bytes([128 | code]) + length + _MASK + payload)
+
+
+def _frame(data: bytes, at: int) -> tuple[int, int, int] | None:
+    """Return the code of the frame that begins here, and where its payload does and ends."""
+    if len(data) < at + 2:
+        return None
+    size, begin = data[at + 1], at + 2
+    for short, form in ((126, "!H"), (127, "!Q")):
+        if size == short:
+            begin += struct.calcsize(form)
+            if len(data) < begin:
+                return None
+            (size,) = struct.unpack_from(form, data, at + 2)
+            break
+    return (data[at] & 15, begin, begin + size) if len(data) >= begin + size else None
+
+
+class Crowd:
+    """Open sockets, and an eye on all of them."""
+
+    def __init__(self) -> None:
+        self.visitors: dict[int, Visitor] = {}
+        self._eye = select.epoll()
+
+    def enter(
+        self, port: int, path: str, cookies: Sequence[str], told: Callable[[int], None]
+    ) -> list[Visitor]:
+        """Open a socket with each cookie."""
+        opened: list[Visitor] = []
+        for start in range(0, len(cookies), BATCH):
+            batch = [Visitor(port, path, cookie) for cookie in cookies[start : start + BATCH]]
+            for visitor in batch:
+                visitor.opened()
+                self.let_in(visitor)
+            opened += batch
+            self.idle(0.001)  # servers ask now and then whether one is still there
+            told(len(opened))
+        return opened
+
+    def let_in(self, visitor: Visitor) -> None:
+        """Keep an eye on a visitor whose socket is open."""
+        self.visitors[visitor.line.fileno()] = visitor
+        self._eye.register(visitor.line.fileno(), select.EPOLLIN)
+
+    def watch(self, texts: int, patience: float = PATIENCE) -> float:
+        """Read until so many texts have come; returns the moment of the last.
+
+        Raises TimeoutError, ConnectionError.
+        """
+        last = perf_counter()
+        while texts > 0:
+            found = self._eye.poll(patience)
+            if not found:
+                raise TimeoutError(f"{texts} texts have not come")
+            for number, _ in found:
+                texts -= self.visitors[number].take()
+            last = perf_counter()
+        return last
+
+    def idle(self, seconds: float) -> None:
+        """Take what comes for a while."""
+        end = perf_counter() + seconds
+        while (left := end - perf_counter()) > 0:
+            for number, _ in self._eye.poll(left):
+                self.visitors[number].take()
+
+    def go(self) -> None:
+        """Hang up."""
+        for visitor in self.visitors.values():
+            visitor.line.close()
+        self._eye.close()
+
+
+@contextmanager
+def crowd() -> Iterator[Crowd]:
+    """Return a crowd that goes at the end."""
+    made = Crowd()
+    try:
+        yield made
+    finally:
+        made.go()

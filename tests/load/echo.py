@@ -1,0 +1,127 @@
+"""``python -m tests.load.echo PORT``: jpweb on a real daphne, beside the barest consumers.
+
+Every way is told the same: ``/ws`` by jpweb, ``/bare`` by a loop over a list, ``/layer`` by a group
+send on Channels' own in-memory layer. ``GET /change/<way>`` makes it happen and says when it began.
+"""
+
+from __future__ import annotations
+
+import gc
+import json
+import sys
+from time import perf_counter
+from typing import Any
+
+import django
+
+django.setup()
+
+from channels.generic.websocket import AsyncWebsocketConsumer  # noqa: E402  needs Django set up
+from channels.layers import InMemoryChannelLayer, channel_layers  # noqa: E402  as above
+
+from jpweb.asgi import application as jpweb  # noqa: E402  as above
+from jpweb.cli.server import leave, serve  # noqa: E402  as above
+from jpweb.runtime.crossing import in_store  # noqa: E402  as above
+from jpweb.runtime.signals import announce  # noqa: E402  as above
+from jpweb.store import journal  # noqa: E402  as above
+from jpweb.store.models import Conversation  # noqa: E402  as above
+from jpweb.stream.events import ChatResponse  # noqa: E402  as above
+from jpweb.web import changes  # noqa: E402  as above
+from tests.store import making  # noqa: E402  as above
+
+GROUP = "everybody"
+
+
+class Bare(AsyncWebsocketConsumer):
+    """Stands in a list."""
+
+    channel_layer_alias = "none"
+    everybody: list[AsyncWebsocketConsumer] = []  # noqa: RUF012  there is one list
+
+    async def connect(self) -> None:
+        await self.accept()
+        self.everybody.append(self)
+
+    async def disconnect(self, code: int) -> None:
+        self.everybody.remove(self)
+
+
+class Grouped(AsyncWebsocketConsumer):
+    """Is in a group of the layer."""
+
+    channel_layer_alias = "stock"
+
+    async def connect(self) -> None:
+        await self.accept()
+        await self.channel_layer.group_add(GROUP, self.channel_name)
+
+    async def told(self, event: dict[str, Any]) -> None:
+        await self.send(event["text"])
+
+
+class _Record:
+    """The frame that jpweb sent last."""
+
+    text = "x" * 1000
+
+    def __init__(self) -> None:
+        self._made = changes.conversation
+
+    def __call__(self, *about: Any) -> Any:
+        told = self._made(*about)
+        self.text = (
+            max((new.html for new in told.values() if new), key=len, default="") or self.text
+        )
+        return told
+
+
+record = _Record()
+changes.conversation = record
+
+
+async def change(way: str) -> float:
+    """Tell everybody; returns when that began."""
+    if way == "ws":
+        talk = await in_store(Conversation.objects.latest, "pk")
+        word = making.event(ChatResponse("message", "A word, as models say them."))
+        await in_store(journal.append, talk.pk, [word])
+        began = perf_counter()
+        await announce.conversation(talk.pk)
+        return began
+    began = perf_counter()
+    if way == "bare":
+        for each in Bare.everybody:
+            await each.send(record.text)
+    else:
+        event = {"type": "told", "text": record.text}
+        await channel_layers["stock"].group_send(GROUP, event)
+    return began
+
+
+async def application(scope: Any, receive: Any, send: Any) -> None:
+    """Choose by path."""
+    path = scope["path"]
+    if path == "/bare":
+        await Bare.as_asgi()(scope, receive, send)
+    elif path == "/layer":
+        await Grouped.as_asgi()(scope, receive, send)
+    elif scope["type"] == "websocket":
+        await jpweb(scope, receive, send)
+    else:
+        began = 0.0
+        if path.startswith("/change/"):
+            began = await change(path.rpartition("/")[2])
+        gc.collect()
+        await send({"type": "http.response.start", "status": 200, "headers": []})
+        body = json.dumps({"began": began, "size": len(record.text.encode())}).encode()
+        await send({"type": "http.response.body", "body": body})
+
+
+async def _nothing() -> None:
+    """End nothing."""
+
+
+if __name__ == "__main__":
+    channel_layers.set("stock", InMemoryChannelLayer())
+    serve(application, int(sys.argv[1]), lambda: print("ready", flush=True), [], _nothing)
+    leave()

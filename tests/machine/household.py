@@ -1,0 +1,99 @@
+"""A team's jpweb as people try it: ``manage.py team`` in a process of its own."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import signal
+import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any
+
+import psycopg
+
+from tests.machine.ports import free_port
+from tests.machine.serving import Server, inherited
+
+NAMES = ("postgres", "redis", "web1", "web2", "worker1", "worker2")
+
+
+class Team(Server):
+    """Everything at once, behind one port; the kernel of a Server is that port and its log."""
+
+    COMMAND = "team"
+
+    @property
+    def database(self) -> str:
+        """The address of its database."""
+        return f"postgres://postgres@/jpweb?host={self.data}/team/sockets/postgres"
+
+    def environment(self) -> dict[str, str]:
+        """Return the environment of its processes, for others that work on the same data."""
+        return (
+            inherited()
+            | self.settings
+            | {
+                "JPWEB_DATA": str(self.data),
+                "JPWEB_RUNS": "workers",
+                "DATABASE_URL": self.database,
+                "REDIS_URL": f"unix://{self.data}/team/sockets/redis/socket",
+            }
+        )
+
+    def process(self, name: str) -> int:
+        """Return the process that has this name now."""
+        found = re.findall(rf"^{name} +\| Process (\d+)\.$", self.log_text(), re.MULTILINE)
+        assert found, f"{name} was never started"
+        return int(found[-1])
+
+    def strike(self, name: str) -> bool:
+        """Kill one of its processes, and all that it has started, as a power cut would.
+
+        Tells whether it ran: it may be about to be started again.
+        """
+        pid = self.process(name)
+        if pid not in _children(self.pid):
+            return False
+        for each in (pid, *_descendants(pid)):
+            with suppress(ProcessLookupError):
+                os.kill(each, signal.SIGKILL)
+        return True
+
+    def rows(self, query: str, *values: Any) -> list[tuple[Any, ...]]:
+        """Ask the database."""
+        with psycopg.connect(self.database, connect_timeout=5) as connection:
+            return connection.execute(query, values).fetchall()
+
+    def rows_later(self, query: str, *values: Any) -> list[tuple[Any, ...]] | None:
+        """Ask the database, unless it is away."""
+        with suppress(psycopg.OperationalError):
+            return self.rows(query, *values)
+        return None
+
+
+@contextmanager
+def team(data: Path, workspace: Path | None = None, **settings: str) -> Iterator[Team]:
+    """Run a team's jpweb; what it kept outside its folder is gone afterwards."""
+    running = Team(data, free_port(), workspace, settings)
+    try:
+        yield running.start(seconds=180)
+    finally:
+        with suppress(subprocess.TimeoutExpired, AssertionError):
+            running.stop(seconds=60)
+        running.close()
+        cluster = data / "team" / "postgres"
+        shutil.rmtree(cluster.resolve(), ignore_errors=True)
+
+
+def _children(pid: int) -> list[int]:
+    try:
+        return [int(each) for each in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
+    except OSError:
+        return []
+
+
+def _descendants(pid: int) -> list[int]:
+    return [each for child in _children(pid) for each in (child, *_descendants(child))]

@@ -1,0 +1,328 @@
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from jpweb.runtime import process
+from jpweb.runtime.crossing import in_store
+from jpweb.runtime.duties import keeping, watching
+from jpweb.runtime.duties.keeping import Duty, Keeper
+from jpweb.store.disk import mirror
+from jpweb.store.errors import DATABASE_GONE
+from jpweb.store.models import Duty as Row
+from jpweb.store.running import duties
+from tests.runtime.playing import done, eventually
+
+pytestmark = pytest.mark.django_db(transaction=True)
+LEASE = 0.6
+
+
+class Work:
+    """What a duty does: counts how often it began, and which processes are at it now."""
+
+    def __init__(self) -> None:
+        self.at_it: list[str] = []
+        self.most = 0
+        self.began: list[str] = []
+
+    def of(self, process: str) -> Duty:
+        async def work() -> None:
+            self.began.append(process)
+            self.at_it.append(process)
+            self.most = max(self.most, len(self.at_it))
+            try:
+                await asyncio.Event().wait()
+            finally:
+                self.at_it.remove(process)
+
+        return Duty("works", work, every=0)
+
+    async def by(self, process: str) -> None:
+        """Return once this process is at it."""
+
+        async def works() -> bool:
+            return self.at_it == [process]
+
+        await eventually(works)
+
+
+@asynccontextmanager
+async def kept(
+    name: str, *tasks: Duty, lease: float = LEASE
+) -> AsyncIterator[tuple[Keeper, asyncio.Task[None]]]:
+    """Run a process that keeps these duties until the block ends, where it is cut off."""
+    keeper = Keeper(name, tasks, lease)
+    task = asyncio.create_task(keeper.keep())
+    try:
+        yield keeper, task
+    finally:
+        await cut_off(task)
+
+
+async def cut_off(task: asyncio.Task[None]) -> None:
+    """End a process as a kill does: it tells nobody."""
+    task.cancel()
+    await asyncio.gather(task, return_exceptions=True)
+
+
+async def holder() -> str:
+    return (await in_store(Row.objects.get)).holder
+
+
+async def test_one_process_works_at_a_time():
+    work = Work()
+    async with kept("one", work.of("one")):
+        await work.by("one")
+        async with kept("two", work.of("two")):
+            await asyncio.sleep(2 * LEASE)
+            assert work.at_it == ["one"]
+    assert (work.began, work.most, work.at_it) == (["one"], 1, [])
+
+
+async def test_the_second_takes_over_when_the_first_is_killed():
+    work = Work()
+    async with kept("one", work.of("one")) as (_, first):
+        await work.by("one")
+        async with kept("two", work.of("two")):
+            await cut_off(first)
+            assert await holder() == "one"
+            await work.by("two")
+    assert work.began == ["one", "two"]
+
+
+async def test_the_second_takes_over_at_once_when_the_first_leaves():
+    work = Work()
+    async with kept("one", work.of("one"), lease=3600) as (keeper, task):
+        await work.by("one")
+        async with kept("two", work.of("two")):
+            await keeper.leave()
+            assert "one" not in work.at_it
+            await done(task)
+            await work.by("two")
+    assert work.most == 1
+
+
+async def test_leaving_without_a_duty_or_a_database_is_no_problem(
+    monkeypatch: pytest.MonkeyPatch,
+):
+    await Keeper("nobody", ()).leave()
+    monkeypatch.setattr(duties, "leave", gone)
+    await Keeper("nobody", ()).leave()
+
+
+async def test_work_ends_when_another_holds_the_duty():
+    work = Work()
+    async with kept("one", work.of("one")):
+        await work.by("one")
+        await in_store(Row.objects.update, holder="two")  # its lease was over, and it did not know
+        await eventually(lambda: nobody(work))
+
+
+async def nobody(work: Work) -> bool:
+    return not work.at_it
+
+
+def gone(*_args: Any) -> bool:
+    raise DATABASE_GONE[0]("the server closed the connection")
+
+
+async def test_work_ends_with_its_lease_while_the_database_is_gone(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+):
+    caplog.set_level(logging.WARNING)
+    work = Work()
+    async with kept("one", work.of("one")):
+        await work.by("one")
+        with monkeypatch.context() as patch:
+            patch.setattr(duties, "hold", gone)
+            asked = asyncio.get_running_loop().time()
+            await eventually(lambda: nobody(work))
+            assert asyncio.get_running_loop().time() - asked <= 2 * LEASE
+        await work.by("one")
+    assert work.began == ["one", "one"]
+    said = [record.getMessage() for record in caplog.records]
+    assert len([line for line in said if "the database is gone" in line]) == 1
+    assert any("its lease is over" in line for line in said)
+
+
+async def test_work_ends_with_its_lease_while_the_database_does_not_answer(
+    monkeypatch: pytest.MonkeyPatch,
+):
+    work = Work()
+
+    async def silent(*_args: Any) -> bool:
+        await asyncio.Event().wait()
+        return True
+
+    async with kept("one", work.of("one")):
+        await work.by("one")
+        monkeypatch.setattr(keeping, "in_background", silent)
+        await eventually(lambda: nobody(work))
+
+
+async def test_work_goes_on_while_the_database_is_gone_for_a_moment(
+    monkeypatch: pytest.MonkeyPatch,
+):
+    work, hold, calls = Work(), duties.hold, 0
+
+    def sometimes(*args: Any) -> bool:
+        nonlocal calls
+        calls += 1
+        return gone() if calls % 2 else hold(*args)
+
+    async with kept("one", work.of("one")):
+        await work.by("one")
+        monkeypatch.setattr(duties, "hold", sometimes)
+        await asyncio.sleep(3 * LEASE)
+        assert work.at_it == ["one"]
+    assert calls > 4
+    assert work.began == ["one"]
+
+
+async def test_a_duty_that_raises_is_tried_again_and_ends_no_other(
+    caplog: pytest.LogCaptureFixture,
+):
+    work, tries = Work(), 0
+
+    async def breaks() -> None:
+        nonlocal tries
+        tries += 1
+        raise ZeroDivisionError("broken")
+
+    async def several() -> bool:
+        return tries > 2
+
+    async with kept("one", Duty("breaks", breaks, every=0.01), work.of("one")):
+        await eventually(several)
+        await work.by("one")
+    assert work.began == ["one"]
+    assert "breaks failed" in caplog.text
+    assert "ZeroDivisionError: broken" in caplog.text
+
+
+async def test_what_cannot_be_held_for_another_reason_is_tried_again(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+):
+    work, tries = Work(), 0
+
+    def broken(*_args: Any) -> bool:
+        nonlocal tries
+        tries += 1
+        raise ZeroDivisionError("broken")
+
+    async def several() -> bool:
+        return tries > 1
+
+    async with kept("one", work.of("one")):
+        with monkeypatch.context() as patch:
+            patch.setattr(duties, "hold", broken)
+            await eventually(several)
+        await work.by("one")
+    assert "keeping works failed" in caplog.text
+
+
+async def test_work_that_is_done_in_passes_begins_again():
+    passes = 0
+
+    async def work() -> int:
+        nonlocal passes
+        passes += 1
+        if passes == 2:
+            gone()
+        return passes
+
+    async def several() -> bool:
+        return passes > 3
+
+    async with kept("one", Duty("works", work, every=0.01)):
+        await eventually(several)
+
+
+async def test_the_files_of_each_workspace_are_followed_once(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+):
+    roots, followed, ends = [Path("/a"), Path("/b")], [], asyncio.Event()
+    began: list[Path] = []
+
+    async def follow(root: Path) -> None:
+        began.append(root)
+        followed.append(root)
+        try:
+            await ends.wait()
+            raise ZeroDivisionError("broken")
+        finally:
+            followed.remove(root)
+
+    def both(*expected: str) -> Any:
+        async def now() -> bool:
+            return {str(root) for root in followed} == set(expected)
+
+        return now
+
+    monkeypatch.setattr(keeping, "LOOK", 0.01)
+    monkeypatch.setattr(mirror, "roots", lambda: list(roots))
+    monkeypatch.setattr(watching, "follow", follow)
+    task = asyncio.create_task(keeping.follow_all())
+    await eventually(both("/a", "/b"))
+    roots[:] = [Path("/b"), Path("/c")]
+    await eventually(both("/b", "/c"))
+    await asyncio.sleep(0.1)
+    assert sorted(map(str, began)) == ["/a", "/b", "/c"]
+    ends.set()
+    await eventually(both())
+    ends.clear()
+    await eventually(both("/b", "/c"))
+    assert "following /b failed" in caplog.text
+    await cut_off(task)
+    assert followed == []
+
+
+@pytest.mark.parametrize(("way", "left"), [("embedded", set()), ("workers", {"tidy"})])
+async def test_a_server_takes_over_at_once_from_its_own_that_was_killed(
+    monkeypatch: pytest.MonkeyPatch, settings: Any, way: str, left: set[str]
+):
+    """Where others may live beside it, it waits for the end of their leases."""
+    settings.RUNS = way
+    monkeypatch.setattr(keeping, "_keeper", Keeper("here", [Work().of("here")]))
+    await in_store(duties.hold, "tidy", f"{process.installation()}#killed", 60)
+    task = asyncio.create_task(keeping.keep())
+
+    async def works() -> bool:
+        return await in_store(Row.objects.filter(name="works").exists)
+
+    await eventually(works)
+    names = await in_store(list, Row.objects.values_list("name", flat=True))
+    assert set(names) == {"works"} | left
+    await cut_off(task)
+
+
+async def test_beginning_without_a_database_is_no_problem(
+    monkeypatch: pytest.MonkeyPatch, settings: Any
+):
+    settings.RUNS = "embedded"
+    work = Work()
+    monkeypatch.setattr(keeping, "_keeper", Keeper("one", [work.of("one")]))
+    monkeypatch.setattr(duties, "abandon", gone)
+    task = asyncio.create_task(keeping.keep())
+    await work.by("one")
+    await cut_off(task)
+
+
+async def test_the_duties_of_a_process_are_done_and_left(monkeypatch: pytest.MonkeyPatch):
+    async def look() -> bool:
+        rows = await in_store(list, Row.objects.values_list("name", flat=True))
+        return set(rows) == {"expiry", "notify", "follow", "tidy"}
+
+    keeper = Keeper("here", keeping.DUTIES)
+    monkeypatch.setattr(keeping, "_keeper", keeper)
+    task = asyncio.create_task(keeping.keep())
+    await eventually(look)
+    await keeping.leave()
+    await done(task)
+    assert await in_store(Row.objects.count) == 0

@@ -1,0 +1,212 @@
+"""A run in a process's hands, and what becomes of it when another has it or the database is gone."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import pytest
+from django.conf import settings
+from django.db import OperationalError
+
+from jpweb.agent.ports import Delta, Finished
+from jpweb.runtime import desk, process, runs
+from jpweb.runtime.crossing import in_store
+from jpweb.runtime.executing import holding
+from jpweb.store import recording
+from jpweb.store import runs as rows
+from jpweb.store.models import Run
+from jpweb.store.running import leases
+from jpweb.stream.events import ChatResponse
+from tests.runtime import providers
+from tests.runtime.playing import Scene, done, eventually
+from tests.store.making import decider
+
+
+async def fresh(run: Run) -> Run:
+    return await in_store(Run.objects.get, pk=run.pk)
+
+
+async def over(run: Run) -> Run:
+    async def ended() -> Run | None:
+        now = await fresh(run)
+        return now if now.ended_at and run.pk not in holding._active else None
+
+    found: Run = await eventually(ended)
+    return found
+
+
+def said(elements: Any) -> list[str]:
+    return [e.kind.content.strip() for e in elements if isinstance(e.kind, ChatResponse)]
+
+
+class Twice:
+    """Says one thing, then waits; said again, it says it again and ends."""
+
+    NAME = "twice"
+
+    def __init__(self) -> None:
+        self.times = 0
+        self.begun = asyncio.Event()
+
+    async def stream(self, request: object) -> Any:
+        self.times += 1
+        yield Delta("message", f"Take {self.times}.\n")
+        self.begun.set()
+        if self.times == 1:
+            await asyncio.Event().wait()
+        yield Finished()
+
+
+async def test_who_is_taken_for_dead_writes_nothing_more_and_lets_go(
+    scene: Scene, monkeypatch: pytest.MonkeyPatch
+):
+    provider = Twice()
+    providers.use(monkeypatch, provider)
+    run, task = await scene.start()
+    await provider.begun.wait()
+    await in_store(leases.abandon, process.installation())
+    await in_store(rows.recover)
+    assert await in_store(leases.take, run.pk, "another", 60) is not None
+    await holding.look()
+    await asyncio.wait([task], timeout=5)
+    assert task.cancelled()
+    now = await fresh(run)
+    assert (now.state, now.holder, now.fence) == ("running", "another", 3)
+    assert said(await scene.elements()) == [], "what was being received is the other's now"
+    await in_store(rows.lose, now, "The test is over.")
+
+
+async def test_a_process_that_cannot_renew_in_time_lets_go_of_everything(
+    scene: Scene, monkeypatch: pytest.MonkeyPatch
+):
+    provider = Twice()
+    providers.use(monkeypatch, provider)
+    monkeypatch.setattr(settings, "LEASE", 0.05)
+    run, task = await scene.start()
+    await provider.begun.wait()
+    gone = [True]
+    real = leases.renew
+
+    def renew(*given: Any) -> set[int]:
+        if gone:
+            raise OperationalError("the server closed the connection")
+        return real(*given)
+
+    monkeypatch.setattr(leases, "renew", renew)
+    tending = asyncio.create_task(holding.tend())
+    await asyncio.wait([task], timeout=5)
+    assert task.cancelled()
+    assert (await fresh(run)).state == "running", "nothing was put on record"
+    monkeypatch.setattr(settings, "LEASE", 5)
+    gone.clear()
+    assert (await over(run)).state == "done"
+    assert said(await scene.elements()) == ["Take 2."]
+    tending.cancel()
+
+
+async def test_a_database_that_goes_fails_no_run(scene: Scene, monkeypatch: pytest.MonkeyPatch):
+    provider = Twice()
+    provider.times = 1
+    providers.use(monkeypatch, provider)
+    real = recording.record
+
+    def record(*_: Any, **__: Any) -> None:
+        monkeypatch.setattr(recording, "record", real)
+        raise OperationalError("the server closed the connection")
+
+    monkeypatch.setattr(recording, "record", record)
+    run, task = await scene.start()
+    await done(task)
+    assert (await fresh(run)).state == "running"
+    await in_store(leases.abandon, process.installation())
+    await holding.look()
+    ended = await over(run)
+    assert (ended.state, ended.resumed) == ("done", 1)
+    assert said(await scene.elements()) == ["Take 3."]
+
+
+async def test_a_turn_that_was_complete_when_its_process_died_is_not_played_on(
+    scene: Scene, monkeypatch: pytest.MonkeyPatch
+):
+    provider = Twice()
+    provider.times = 1
+    providers.use(monkeypatch, provider)
+    real = rows.end
+
+    def end(*_: Any, **__: Any) -> bool:
+        monkeypatch.setattr(rows, "end", real)
+        raise OperationalError("the server closed the connection")
+
+    monkeypatch.setattr(rows, "end", end)
+    run, task = await scene.start()
+    await done(task)
+    await in_store(leases.abandon, process.installation())
+    await holding.look()
+    assert (await over(run)).state == "done"
+    assert said(await scene.elements()) == ["Take 2."], "the model is not asked again"
+
+
+async def test_what_another_process_settled_is_heard(scene: Scene, monkeypatch: pytest.MonkeyPatch):
+    """Its signal was lost; the call looks at its row by itself."""
+    monkeypatch.setattr(desk, "LOOK_AGAIN", 0.01)
+    providers.use(monkeypatch)
+    _, task = await scene.start()
+    row = await scene.opened()
+    monkeypatch.setattr(desk.bell, "ring", lambda _key: None)
+    await desk.answer(row.pk, "true", decider(scene.ada))
+    second = await scene.opened()
+    assert second != row
+    monkeypatch.undo()
+    assert await runs.stop(scene.talk.pk, decider(scene.ada))
+    await done(task)
+
+
+async def test_a_stop_that_nobody_heard_is_found(scene: Scene, monkeypatch: pytest.MonkeyPatch):
+    provider = Twice()
+    providers.use(monkeypatch, provider)
+    run, task = await scene.start()
+    await provider.begun.wait()
+    monkeypatch.setattr(holding, "_heard", lambda _signal: None)
+    await in_store(rows.interrupt, scene.talk.pk, rows.InterruptKind.STOP, decider(scene.eve))
+    assert not task.done()
+    await holding.look()
+    await done(task)
+    assert (await fresh(run)).state == "stopped"
+
+
+async def test_a_run_begun_for_workers_waits_for_one(scene: Scene, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(settings, "RUNS", "workers")
+    from jpweb.store.running import jobs  # noqa: PLC0415  told here of no engine
+
+    told: list[int] = []
+    monkeypatch.setattr(jobs, "enqueue", told.append)
+    providers.use(monkeypatch, providers.Says())
+    run = await runs.start(scene.talk, scene.ada, "Begin")
+    assert ((await fresh(run)).state, told) == ("queued", [run.pk])
+    assert holding._active == {}
+    await holding.see_through(run.pk)
+    assert (await fresh(run)).state == "done"
+    await holding.see_through(run.pk)
+    assert said(await scene.elements()) == ["A word."]
+
+
+async def test_a_job_that_is_cancelled_leaves_its_run_to_others(
+    scene: Scene, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(settings, "RUNS", "workers")
+    from jpweb.store.running import jobs  # noqa: PLC0415  told here of no engine
+
+    told: list[int] = []
+    monkeypatch.setattr(jobs, "enqueue", told.append)
+    provider = Twice()
+    providers.use(monkeypatch, provider)
+    run = await runs.start(scene.talk, scene.ada, "Begin")
+    job = asyncio.create_task(holding.see_through(run.pk))
+    await provider.begun.wait()
+    job.cancel()
+    await asyncio.wait([job], timeout=5)
+    assert job.cancelled()
+    assert ((await fresh(run)).state, told) == ("queued", [run.pk, run.pk])
+    await holding.see_through(run.pk)
+    assert (await fresh(run)).state == "done"

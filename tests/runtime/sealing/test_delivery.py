@@ -1,0 +1,176 @@
+from __future__ import annotations
+
+import asyncio
+import base64
+import logging
+from typing import Any
+
+import pytest
+from django.views.debug import ExceptionReporter
+
+from jpweb.runtime import desk
+from jpweb.runtime.sealing import Courier
+from jpweb.store.errors import AlreadySettled
+from jpweb.store.models import Inquiry
+from jpweb.stream.answers import Secret
+from jpweb.stream.inquiry import InquiryResponse, Redacted
+from tests.runtime.playing import Scene, done, eventually, waiting
+from tests.runtime.sealing.wire import CANARY, WEB, WORKER, Wire, expecting, found, named
+from tests.store.making import decider
+
+
+async def test_a_secret_reaches_the_call_in_another_process(
+    scene: Scene, wire: Wire, web: Courier, worker: Courier, caplog: pytest.LogCaptureFixture
+):
+    caplog.set_level(logging.DEBUG)
+    row = await scene.question(Secret())
+    call = await waiting(row, desk.wait_for_secret)
+    named = await scene.reload(row)
+    assert (named.waiter, len(base64.b64decode(named.seal_key))) == (WORKER, 32)
+    await web.deliver(row.pk, CANARY, decider(scene.ada))
+    assert await done(call) == CANARY
+    settled = await scene.reload(row)
+    assert (settled.state, settled.decider_name) == ("redacted", "Ada")
+    assert (settled.waiter, settled.seal_key) == ("", "")
+    assert (await scene.elements())[-1].kind == InquiryResponse(row.inquiry_id, Redacted())
+    assert [name for name, _ in wire.sent] == [WORKER, WEB]
+    told = repr(wire.sent) + await scene.texts() + "".join(str(r.__dict__) for r in caplog.records)
+    for spelling in (CANARY, base64.b64encode(CANARY.encode()).decode(), CANARY.encode().hex()):
+        assert spelling not in told
+    assert web._replies == {}
+    assert worker._locks == {}
+
+
+async def test_the_desk_sends_it(
+    scene: Scene, wire: Wire, web: Courier, worker: Courier, monkeypatch
+):
+    row = await scene.question(Secret())
+    call = await waiting(row, desk.wait_for_secret)
+    monkeypatch.setattr(desk, "courier", web)
+    settled = await desk.answer(row.pk, CANARY, decider(scene.ada))
+    assert (settled.state, settled.decider_name) == ("redacted", "Ada")
+    assert await done(call) == CANARY
+
+
+async def test_who_answers_is_told_after_the_record(
+    scene: Scene, web: Courier, worker: Courier, monkeypatch: pytest.MonkeyPatch
+):
+    row = await scene.question(Secret())
+    held, real = asyncio.Event(), desk.settle
+
+    async def slow(*args: Any) -> Inquiry:
+        await held.wait()
+        return await real(*args)
+
+    monkeypatch.setattr(desk, "settle", slow)
+    call = await waiting(row, desk.wait_for_secret)
+    answer = asyncio.create_task(web.deliver(row.pk, CANARY, decider(scene.ada)))
+    await asyncio.sleep(0.1)
+    assert (await scene.reload(row)).state == "open"
+    assert not answer.done()
+    held.set()
+    await done(answer)
+    assert await done(call) == CANARY
+
+
+async def test_a_decline_that_comes_first_is_told(
+    scene: Scene, wire: Wire, web: Courier, worker: Courier, monkeypatch: pytest.MonkeyPatch
+):
+    row = await scene.question(Secret())
+    real = desk.settle
+
+    async def late(*args: Any) -> Inquiry:
+        monkeypatch.setattr(desk, "settle", real)
+        await desk.decline(row.pk, decider(scene.eve))
+        return await real(*args)
+
+    call = await waiting(row, desk.wait_for_secret)
+    monkeypatch.setattr(desk, "settle", late)
+    with pytest.raises(AlreadySettled) as told:
+        await web.deliver(row.pk, CANARY, decider(scene.ada))
+    assert told.value.inquiry.decider_name == "Eve"
+    assert (await done(call)).state == "cancelled"
+    assert wire.became() == ["settled"]
+
+
+async def test_of_two_at_once_one_wins_and_the_other_is_told(
+    scene: Scene, wire: Wire, web: Courier, worker: Courier
+):
+    row = await scene.question(Secret())
+    second = wire.process("web#2")
+    call = await waiting(row, desk.wait_for_secret)
+    both = await asyncio.gather(
+        web.deliver(row.pk, "first", decider(scene.ada)),
+        second.deliver(row.pk, "second", decider(scene.eve)),
+        return_exceptions=True,
+    )
+    assert sorted(map(type, both), key=str) == sorted([type(None), AlreadySettled], key=str)
+    won = "Ada" if both[0] is None else "Eve"
+    assert await done(call) == {"Ada": "first", "Eve": "second"}[won]
+    assert (await scene.reload(row)).decider_name == won
+
+
+async def test_the_same_person_who_answers_twice_is_told_which_counted(
+    scene: Scene, wire: Wire, web: Courier, worker: Courier
+):
+    row = await scene.question(Secret())
+    call = await waiting(row, desk.wait_for_secret)
+    both = await asyncio.gather(
+        *(web.deliver(row.pk, value, decider(scene.ada)) for value in ("first", "second")),
+        return_exceptions=True,
+    )
+    assert sorted(map(type, both), key=str) == sorted([type(None), AlreadySettled], key=str)
+    assert await done(call) == ("first" if both[0] is None else "second")
+
+
+async def test_a_call_of_this_process_is_passed_by_where_another_process_waits(
+    scene: Scene, wire: Wire, web: Courier, worker: Courier
+):
+    row = await scene.question(Secret())
+    here = asyncio.create_task(expecting(web, row))
+    await eventually(lambda: found(web._locks))
+    call = await waiting(row, desk.wait_for_secret)
+    await eventually(lambda: named(scene, row, WORKER))
+    await web.deliver(row.pk, CANARY, decider(scene.ada))
+    assert await done(call) == CANARY
+    here.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await here
+
+
+async def test_of_two_waits_in_a_process_the_later_has_the_key(
+    scene: Scene, wire: Wire, web: Courier, worker: Courier
+):
+    """A run that was put down and taken up again waits twice for a moment."""
+    row = await scene.question(Secret())
+    first = asyncio.create_task(expecting(worker, row))
+    await eventually(lambda: found(worker._locks))
+    call = await waiting(row, desk.wait_for_secret)
+    first.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await first
+    await web.deliver(row.pk, CANARY, decider(scene.ada))
+    assert await done(call) == CANARY
+    assert worker._locks == {}
+
+
+async def test_a_report_of_a_crash_holds_no_secret(
+    scene: Scene, wire: Wire, web: Courier, worker: Courier, monkeypatch: pytest.MonkeyPatch
+):
+    row = await scene.question(Secret())
+    call = await waiting(row, desk.wait_for_secret)
+    monkeypatch.setattr(desk, "courier", web)
+
+    def breaks(data: dict[str, Any]) -> list[dict[str, Any]]:
+        raise RuntimeError("boom")
+
+    wire.does = breaks
+    with pytest.raises(RuntimeError) as broken:
+        await desk.answer(row.pk, CANARY, decider(scene.ada))
+    report = ExceptionReporter(None, broken.type, broken.value, broken.tb)
+    told = report.get_traceback_text() + report.get_traceback_html()
+    assert "boom" in told
+    assert "errand" in told
+    assert CANARY not in told
+    await desk.decline(row.pk, decider(scene.eve))
+    await done(call)

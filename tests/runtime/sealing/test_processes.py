@@ -1,0 +1,126 @@
+"""Two real processes and a real Redis."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+import pytest
+from channels.layers import get_channel_layer
+
+from jpweb.runtime import desk, sealing
+from jpweb.runtime.crossing import in_store
+from jpweb.runtime.secrets import NobodyWaits
+from jpweb.runtime.signals import announce, fanout, relay
+from jpweb.store.models import Inquiry, Run
+from jpweb.store.running import leases
+from jpweb.stream.answers import Secret
+from tests.browser.asking.test_canary import tapped
+from tests.browser.evidence import traces
+from tests.runtime.playing import Scene, done, eventually
+from tests.runtime.sealing.child import child
+from tests.runtime.sealing.wire import CANARY, parked, run_of
+from tests.store.making import decider
+
+
+@pytest.fixture
+async def team(
+    redis_url: str, settings: Any, monkeypatch: pytest.MonkeyPatch
+) -> AsyncIterator[str]:
+    """Let this process hear others over a Redis, as the web process of a team does."""
+    backend = "channels_redis.pubsub.RedisPubSubChannelLayer"
+    settings.CHANNEL_LAYERS = {"default": {"BACKEND": backend, "CONFIG": {"hosts": [redis_url]}}}
+    monkeypatch.setattr(sealing, "WAITS_WITHIN", 20)
+    monkeypatch.setattr(sealing, "ACKNOWLEDGED_WITHIN", 15)
+    ready = asyncio.Event()
+    undo = fanout.subscribe(fanout.LOOK, lambda _: ready.set())
+    reader = asyncio.create_task(relay.run())
+    await asyncio.wait_for(ready.wait(), 10)
+    yield redis_url
+    undo()
+    reader.cancel()
+    await asyncio.wait([reader])
+    layer = get_channel_layer()
+    assert layer is not None
+    await layer.flush()
+
+
+async def test_a_secret_goes_to_another_process_over_redis(scene: Scene, team: str, tmp_path: Path):
+    row = await scene.question(Secret())
+    with tapped(team) as heard:
+        async with child(row, team, tmp_path) as other:
+            await other.wait()
+            await eventually(lambda: waits(scene, row))
+            settled = await desk.answer(row.pk, CANARY, decider(scene.ada))
+            assert (settled.state, settled.decider_name) == ("redacted", "Ada")
+            assert await other.says() == sha256(CANARY.encode()).hexdigest()
+            logged = await other.logged()
+            assert await asyncio.wait_for(other.process.wait(), 10) == 0
+        told = heard()
+    assert "sealed" in told
+    assert "secret_ack" in told
+    assert "DEBUG" in logged
+    assert traces(CANARY, tmp_path, told, logged, await scene.texts()) == []
+    assert (await scene.reload(row)).waiter == ""
+
+
+async def test_a_secret_waits_for_the_call_of_another_process(
+    scene: Scene, team: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(announce, "run", nobody)
+    row = await scene.question(Secret())
+    await parked(row)
+    async with child(row, team, tmp_path) as other:
+        answer = asyncio.create_task(desk.answer(row.pk, CANARY, decider(scene.ada)))
+        await eventually(lambda: _taken(row))
+        await other.wait()
+        assert (await done(answer)).state == "redacted"
+        assert await other.says() == sha256(CANARY.encode()).hexdigest()
+
+
+async def test_a_process_that_is_killed_takes_nothing_with_it(
+    scene: Scene, team: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    """The one that goes on with the run has the secret instead."""
+    row = await scene.question(Secret())
+    async with child(row, team, tmp_path) as dies, child(row, team, tmp_path) as lives:
+        await dies.wait()
+        await eventually(lambda: waits(scene, row))
+        dies.process.kill()
+        await dies.process.wait()
+        answer = asyncio.create_task(desk.answer(row.pk, CANARY, decider(scene.ada)))
+        await asyncio.sleep(0.3)
+        assert not answer.done()
+        await lives.wait()
+        assert (await done(answer)).state == "redacted"
+        assert await lives.says() == sha256(CANARY.encode()).hexdigest()
+
+
+async def test_where_the_process_was_killed_the_secret_is_dropped(
+    scene: Scene, team: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(sealing, "WAITS_WITHIN", 1)
+    monkeypatch.setattr(sealing, "ACKNOWLEDGED_WITHIN", 1)
+    row = await scene.question(Secret())
+    async with child(row, team, tmp_path) as dies:
+        await dies.wait()
+        await eventually(lambda: waits(scene, row))
+        dies.process.kill()
+        with pytest.raises(NobodyWaits):
+            await desk.answer(row.pk, CANARY, decider(scene.ada))
+    assert (await scene.reload(row)).state == "open"
+
+
+async def nobody(_run_id: int) -> None:
+    """Execute nothing in this process."""
+
+
+async def waits(scene: Scene, row: Inquiry) -> bool:
+    return (await scene.reload(row)).waiter != ""
+
+
+async def _taken(row: Inquiry) -> Run | None:
+    return await in_store(leases.take, run_of(row), "worker", 60)

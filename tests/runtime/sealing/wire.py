@@ -1,0 +1,77 @@
+"""Processes on a wire that does as it is told, instead of a Redis."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from typing import Any
+
+from jpweb.runtime.crossing import in_store
+from jpweb.runtime.sealing import Courier
+from jpweb.runtime.secrets import Handover
+from jpweb.store.models import Inquiry, Run
+from jpweb.store.terms import RunState
+from tests.runtime.playing import Scene
+
+CANARY = "canary-7f3a-Zürich"
+WEB, WORKER = "web#1", "worker#1"
+
+
+class Wire:
+    """Carries what processes send one another; notes it, and does as it is told.
+
+    ``does``: called with each message, returns those that arrive in its place.
+    """
+
+    def __init__(self) -> None:
+        self.couriers: dict[str, Courier] = {}
+        self.sent: list[tuple[str, dict[str, Any]]] = []
+        self.woken: list[int] = []
+        self.does: Callable[[dict[str, Any]], list[dict[str, Any]]] = lambda data: [data]
+        self.wakes: Callable[[int], None] = lambda _: None
+
+    def process(self, name: str) -> Courier:
+        self.couriers[name] = Courier(Handover(), self, lambda: name)
+        return self.couriers[name]
+
+    async def to_process(self, name: str, kind: str, **data: Any) -> None:
+        self.sent.append((name, data))
+        for each in self.does({"kind": kind, **data}):
+            if name in self.couriers:
+                self.hand(name, each)
+
+    def hand(self, name: str, data: dict[str, Any]) -> None:
+        courier = self.couriers[name]
+        {"secret": courier.hear, "secret_ack": courier.hear_back}[data["kind"]](data)
+
+    async def run(self, run_id: int) -> None:
+        self.woken.append(run_id)
+        self.wakes(run_id)
+
+    def secrets(self) -> list[dict[str, Any]]:
+        return [data for _, data in self.sent if "sealed" in data]
+
+    def became(self) -> list[str]:
+        return [data["became"] for _, data in self.sent if "became" in data]
+
+
+def run_of(row: Inquiry) -> int:
+    assert row.run_id is not None
+    return row.run_id
+
+
+async def parked(row: Inquiry) -> None:
+    await in_store(Run.objects.filter(pk=run_of(row)).update, state=RunState.PARKED)
+
+
+async def expecting(courier: Courier, row: Inquiry) -> None:
+    async with courier.expected(row):
+        await asyncio.Event().wait()
+
+
+async def named(scene: Scene, row: Inquiry, process: str) -> bool:
+    return (await scene.reload(row)).waiter == process
+
+
+async def found(found: Any) -> bool:
+    return bool(found)

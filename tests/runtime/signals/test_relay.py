@@ -1,0 +1,225 @@
+"""Between processes, over a real Redis."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager, suppress
+from typing import Any
+
+import pytest
+from channels.layers import get_channel_layer
+from pytest_django import Settings
+
+from jpweb.runtime import process
+from jpweb.runtime.crossing import in_store
+from jpweb.runtime.signals import announce, fanout, relay
+from jpweb.store.models import Conversation, Run
+from jpweb.store.terms import RunState
+from tests.machine import servers
+from tests.machine.ports import free_port
+from tests.machine.serving import ROOT
+from tests.runtime.playing import Scene, ear, eventually
+from tests.store import making
+
+OTHER = "another#process"
+
+
+@pytest.fixture(autouse=True)
+def hurried(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let everything that is done now and then be done often."""
+    for name in ("PULSE", "PAUSE", "SILENCE", "TICK"):
+        monkeypatch.setattr(relay, name, 0.2)
+
+
+@pytest.fixture
+def over(settings: Settings) -> Callable[[str], None]:
+    def use(url: str) -> None:
+        settings.CHANNEL_LAYERS = {
+            "default": {
+                "BACKEND": "channels_redis.pubsub.RedisPubSubChannelLayer",
+                "CONFIG": {"hosts": [url]},
+            }
+        }
+
+    return use
+
+
+@asynccontextmanager
+async def reading() -> AsyncIterator[list[Any]]:
+    """Run the reader; yields the looks that it had people take."""
+    looks: list[Any] = []
+    undo = fanout.subscribe(fanout.LOOK, looks.append)
+    task = asyncio.create_task(relay.run())
+
+    async def looked() -> bool:
+        return bool(looks)
+
+    try:
+        await eventually(looked)
+        yield looks
+    finally:
+        task.cancel()
+        with suppress(asyncio.CancelledError):
+            await task
+        undo()
+        layer = get_channel_layer()
+        if layer is not None:
+            with suppress(OSError, *relay.DOWN):
+                await layer.flush()
+
+
+async def say(kind: str, origin: str = OTHER, **more: Any) -> None:
+    """Say something as another process does."""
+    layer: Any = get_channel_layer()
+    await layer.group_send(relay.group(kind), {"kind": kind, "origin": origin, **more})
+
+
+async def test_another_process_is_heard(redis_url: str, over: Callable[[str], None]):
+    over(redis_url)
+    program = (
+        "import asyncio, sys, django; django.setup(); from jpweb.runtime.signals import announce\n"
+        "async def all():\n"
+        " await announce.conversation(7); await announce.questions(8)\n"
+        " await announce.partial(7, 'message', 'Te'); await announce.signed_out('key')\n"
+        " await announce.run(3); await announce.settled(4); await announce.decided(5)\n"
+        " await announce.to_process(sys.argv[1], 'secret', sealed=b'x')\n"
+        " await announce.to_process('nobody', 'secret', sealed=b'y')\n"
+        "asyncio.run(all())"
+    )
+    heard: list[Any] = []
+    kinds = ("conversation", "questions", "partial", "session", "run", "settled", "decided")
+    for kind in (*kinds, "secret"):
+        fanout.subscribe(kind, heard.append)
+    environment = os.environ | {
+        "REDIS_URL": redis_url,
+        "DJANGO_SETTINGS_MODULE": "jpweb.settings",
+        "DATABASE_URL": "sqlite://:memory:",
+    }
+    async with reading():
+        command = [sys.executable, "-c", program, process.name()]
+        await asyncio.to_thread(subprocess.run, command, cwd=ROOT, env=environment, check=True)
+
+        async def secret() -> bool:
+            return any(each["kind"] == "secret" for each in heard)
+
+        await eventually(secret)
+    assert [each["kind"] for each in heard] == [*kinds, "secret"]
+    assert heard[-1] == {"kind": "secret", "sealed": b"x"}
+    assert heard[2]["to"] == announce.conversation_group(7)
+
+
+async def test_what_this_process_says_comes_back_to_nobody(
+    redis_url: str, over: Callable[[str], None]
+):
+    over(redis_url)
+    async with reading(), ear(announce.conversation_group(7)) as seven:
+        await announce.conversation(7)
+        assert await seven() == {"kind": "conversation"}
+        await say("conversation", to=announce.conversation_group(7))
+        assert await seven() == {"kind": "conversation"}
+        assert await seven() is None
+
+
+async def test_a_layer_that_is_down_is_told_once_and_holds_nobody_up(
+    over: Callable[[str], None], caplog: pytest.LogCaptureFixture
+):
+    over(f"redis://127.0.0.1:{free_port()}/0")
+    async with ear(announce.conversation_group(7)) as seven:
+        began = time.monotonic()
+        for _ in range(20):
+            await announce.conversation(7)
+        assert time.monotonic() - began < 5
+        heard = [await seven() for _ in range(20)]
+    assert heard == [{"kind": "conversation"}] * 20, "in this process all is as ever"
+    assert caplog.text.count("cannot be reached") == 1
+
+
+async def test_a_layer_that_hangs_holds_nobody_up_for_long(
+    over: Callable[[str], None], monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(relay, "SILENCE", 60)
+    with servers.redis() as running:
+        over(running.url)
+        await announce.conversation(7)
+        assert running._process is not None
+        running._process.send_signal(signal.SIGSTOP)
+        try:
+            began = time.monotonic()
+            for _ in range(20):
+                await announce.conversation(7)
+            assert time.monotonic() - began < 2 * relay.PATIENCE
+        finally:
+            running._process.send_signal(signal.SIGCONT)
+
+
+async def test_after_an_outage_everybody_looks_again_and_hears_again(
+    over: Callable[[str], None],
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+):
+    monkeypatch.setattr(relay, "TICK", 60)
+    topic = announce.conversation_group(7)
+    with servers.redis() as running:
+        over(running.url)
+        async with ear(topic) as seven, reading() as looks:
+            while await seven():
+                pass
+            for outage in (1, 2):
+                await asyncio.to_thread(running.kill)
+                await until(lambda: relay._outage.since is not None)
+                assert await seven() is None
+                await asyncio.to_thread(running.start)
+                await until(lambda: len(looks) > outage)  # noqa: B023  it is waited for here
+                assert await seven() == {"kind": "conversation"}
+                await until(lambda: relay._outage.since is None)
+                await say("conversation", to=topic)
+                assert await eventually(seven) == {"kind": "conversation"}
+                while await seven():
+                    pass
+                assert caplog.text.count("cannot be reached") == outage
+                assert caplog.text.count("reached again") == outage
+
+
+async def until(holds: Callable[[], bool]) -> None:
+    """Wait until something holds."""
+
+    async def look() -> bool:
+        return holds()
+
+    await eventually(look)
+
+
+async def test_what_changed_without_a_signal_is_told_at_the_next_look(
+    redis_url: str, over: Callable[[str], None], scene: Scene
+):
+    over(redis_url)
+    run = await in_store(making.running, scene.talk, scene.ada)
+    async with (
+        ear(announce.conversation_group(scene.talk.pk)) as talk,
+        ear(announce.workspace_group(scene.home.pk)) as home,
+        reading(),
+    ):
+
+        async def quiet() -> bool:
+            return await talk() is None and await home() is None
+
+        await eventually(quiet)
+        await asyncio.sleep(3 * relay.TICK)
+        assert await quiet(), "nothing changed"
+        await in_store(making.question, run)
+        assert await eventually(talk) == {"kind": "conversation"}
+        assert await eventually(home) == {"kind": "questions"}
+        await in_store(Run.objects.filter(pk=run.pk).update, state=RunState.FAILED)
+        assert await eventually(talk) == {"kind": "conversation"}
+        await in_store(Conversation.objects.filter(pk=scene.talk.pk).update, revision=9)
+        assert await eventually(talk) == {"kind": "conversation"}
+
+
+async def test_where_there_is_no_layer_nothing_is_read():
+    await asyncio.wait_for(relay.run(), 1)

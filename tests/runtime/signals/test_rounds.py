@@ -1,0 +1,62 @@
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from jpweb.runtime.signals.rounds import Rounds
+
+
+class Hall:
+    """Notes each round; it lasts until the hall is opened."""
+
+    def __init__(self) -> None:
+        self.rounds: list[tuple[str, list[int]]] = []
+        self.failed: list[int] = []
+        self.open = asyncio.Event()
+        self.of = Rounds(self.deal, self.failed.append)
+
+    async def deal(self, key: str, members: list[int]) -> None:
+        self.rounds.append((key, members))
+        await self.open.wait()
+        if 13 in members:
+            raise OSError("unlucky")
+
+    async def empty(self) -> None:
+        self.open.set()
+        while self.of.busy:  # noqa: ASYNC110  its rounds take turns of the loop
+            await asyncio.sleep(0)
+
+
+async def test_who_comes_while_a_round_is_under_way_is_in_the_next_one_once():
+    hall = Hall()
+    for number in (1, 2, 1):
+        hall.of.due("a", number)
+    await asyncio.sleep(0)
+    for number in (2, 3, 2, 3):
+        hall.of.due("a", number)
+    await hall.empty()
+    assert hall.rounds == [("a", [1, 2]), ("a", [2, 3])]
+
+
+async def test_rounds_of_several_keys_do_not_wait_for_each_other():
+    hall = Hall()
+    hall.of.due("a", 1)
+    hall.of.due("b", 1)
+    await asyncio.sleep(0)
+    assert hall.rounds == [("a", [1]), ("b", [1])]
+    await hall.empty()
+
+
+async def test_the_members_of_a_round_that_fails_are_told_and_the_next_one_takes_place(
+    caplog: pytest.LogCaptureFixture,
+):
+    hall = Hall()
+    hall.of.due("a", 13)
+    hall.of.due("a", 1)
+    await asyncio.sleep(0)
+    hall.of.due("a", 2)
+    await hall.empty()
+    assert hall.failed == [13, 1]
+    assert hall.rounds == [("a", [13, 1]), ("a", [2])]
+    assert "unlucky" in caplog.text

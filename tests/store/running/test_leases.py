@@ -1,0 +1,288 @@
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from jpweb.store import journal, prompts, recording, runs
+from jpweb.store.errors import NotHolder
+from jpweb.store.inquiries import Decider
+from jpweb.store.models import Conversation, Person, Run, Workspace
+from jpweb.store.running import interruptions, kept, leases
+from jpweb.store.terms import InterruptKind, Role, RunPhase, RunState
+from jpweb.stream.events import ChatRequest, ChatResponse, ToolCallResponse
+from jpweb.stream.inquiry import Answered, CancellationReason, Cancelled
+from jpweb.stream.repair import INTERRUPTED
+from tests.store import making
+
+pytestmark = pytest.mark.django_db
+OVER = -1
+ANSWER = {"content": "Done.", "is_error": False, "edited": None, "delivered": True, "again": False}
+
+
+@pytest.fixture
+def home() -> Workspace:
+    return making.workspace()
+
+
+@pytest.fixture
+def ada(home: Workspace) -> Person:
+    return making.person("ada", Role.RESPONDER, home)
+
+
+@pytest.fixture
+def talk(home: Workspace, ada: Person) -> Conversation:
+    made: Conversation = making.conversation(home, "A talk", ada)
+    return made
+
+
+@pytest.fixture
+def run(talk: Conversation, ada: Person) -> Run:
+    return making.running(talk, ada)
+
+
+def fresh(run: Run) -> Run:
+    return Run.objects.get(pk=run.pk)
+
+
+def dies(run: Run) -> None:
+    """Let the lease of a run be over."""
+    leases.renew([run.pk], fresh(run).holder, OVER)
+
+
+def say(run: Run) -> None:
+    word = making.event(ChatResponse("message", "A word"))
+    journal.append(run.conversation_id, [word], run)
+
+
+def test_a_queued_run_is_taken_once(talk: Conversation, ada: Person):
+    queued = runs.begin(talk.pk, ada.pk, "scripted")
+    assert (queued.state, queued.holder) == ("queued", "")
+    mine = leases.take(queued.pk, "one", 60)
+    assert mine is not None
+    assert (mine.state, mine.holder, mine.fence) == ("running", "one", 1)
+    assert leases.take(queued.pk, "two", 60) is None
+    assert fresh(queued).holder == "one"
+
+
+def test_nobody_is_taken_for_dead_whose_lease_lasts(run: Run):
+    assert runs.recover() == []
+    assert leases.renew([run.pk], making.HOLDER, 60) == {run.pk}
+    assert leases.renew([run.pk], "another", OVER) == set()
+    assert fresh(run).state == "running"
+
+
+def test_the_run_of_a_dead_process_is_queued_and_what_it_still_writes_is_refused(
+    talk: Conversation, run: Run
+):
+    row, length = making.question(run), making.length(talk.pk)
+    dies(run)
+    assert runs.recover() == [run]
+    queued = fresh(run)
+    assert (queued.state, queued.holder, queued.resumed, queued.deaths) == ("queued", "", 1, 1)
+    with pytest.raises(NotHolder):
+        say(run)
+    other = making.taken(run, "other")
+    for refused in (
+        lambda: say(run),
+        lambda: kept.keep(run, "call_1", ANSWER),
+        lambda: runs.end(run, RunState.DONE),
+        lambda: runs.fail(run, CancellationReason.LOST, RunState.FAILED),
+    ):
+        with pytest.raises(NotHolder):
+            refused()
+    assert leases.release(run) is False
+    assert runs.park(run, [row.pk], []) is False
+    assert making.length(talk.pk) == length
+    say(other)
+    assert fresh(run).deaths == 0, "it has got somewhere"
+
+
+def test_of_two_who_find_a_dead_one_one_queues_it(run: Run):
+    dies(run)
+    (found,), (same,) = leases.over(), leases.over()
+    assert [leases.bury(found), leases.bury(same)] == [True, False]
+    assert fresh(run).resumed == 1
+
+
+def test_what_ends_its_processes_and_gets_nowhere_is_lost_truthfully(talk: Conversation, run: Run):
+    settled = making.settle(making.question(run), Answered(True))
+    Run.objects.update(deaths=runs.DEATHS)
+    dies(run)
+    assert runs.recover() == [run]
+    lost = fresh(run)
+    assert (lost.state, lost.problem) == ("lost", "The server ended 6 times while this turn ran.")
+    assert lost.ended_at is not None
+    settled.refresh_from_db()
+    assert settled.state == "answered"
+    kind = journal.elements(talk.pk)[-1].kind
+    assert kind == ToolCallResponse("call_1", INTERRUPTED, is_error=True)
+    length = making.length(talk.pk)
+    assert runs.recover() == []
+    assert making.length(talk.pk) == length
+
+
+@pytest.mark.parametrize("ask", [making.question, making.prompt])
+def test_what_waits_for_somebody_outlives_any_number_of_deaths(run: Run, ask: Callable[..., Any]):
+    row = ask(run)
+    Run.objects.update(deaths=1000)
+    dies(run)
+    assert runs.recover() == [run]
+    row.refresh_from_db()
+    assert (row.state, fresh(run).state) == ("open", "queued")
+
+
+def test_a_data_folder_that_is_locked_anew_has_no_living_holder(run: Run):
+    Run.objects.update(holder="here#1")
+    leases.abandon("he")
+    assert runs.recover() == []
+    leases.abandon("here")
+    assert runs.recover() == [run]
+
+
+def test_what_is_let_go_of_is_queued_at_once_and_not_taken_for_dead(run: Run):
+    assert leases.release(run) is True
+    assert leases.untaken() == [run.pk]
+    assert leases.untaken(3600) == []
+    assert (fresh(run).deaths, fresh(run).resumed) == (0, 1)
+
+
+def test_a_run_that_waits_is_put_down_and_the_answer_wakes_it(run: Run):
+    row = making.question(run)
+    assert runs.park(run, [row.pk], []) is True
+    parked = fresh(run)
+    assert (parked.state, parked.phase, parked.holder) == ("parked", "waiting", "")
+    assert leases.untaken() == []
+    assert runs.recover() == []
+    making.settle(row, Answered(True))
+    assert fresh(run).state == "queued"
+    taken = making.taken(run)
+    assert taken.phase == RunPhase.WAITING, "nothing of it was in flight"
+    assert fresh(run).phase == RunPhase.CALLING, "what is in flight from now on may be cut off"
+
+
+@pytest.mark.parametrize("outcome", [Answered(False), Cancelled(CancellationReason.EXPIRED)])
+def test_whatever_settles_a_question_wakes_its_run(run: Run, outcome: Any):
+    row = making.question(run)
+    assert runs.park(run, [row.pk], [])
+    making.settle(row, outcome)
+    assert fresh(run).state == "queued"
+
+
+def test_a_decision_wakes_the_run_as_an_answer_does(run: Run):
+    row = making.prompt(run)
+    assert runs.park(run, [], [row.pk])
+    decided = prompts.decide(row.pk, {"allow": True}, Decider("person", "Ada"))
+    assert (decided.state, decided.run.state) == ("decided", "queued")
+
+
+def test_what_was_decided_while_nobody_executed_the_run_stands(run: Run):
+    row = making.prompt(run)
+    shown = dict(row.shown)
+    runs.park(run, [], [row.pk])
+    prompts.decide(row.pk, {"allow": True}, Decider("person", "Ada"))
+    held = making.taken(run)
+    assert prompts.calls_not_run(held) == {row.tool_call_id}
+    ask = (run.conversation_id, row.kind, row.tool_call_id, row.tool_name, shown)
+    again = prompts.ask(*ask)
+    assert (again.pk, again.state) == (row.pk, "decided")
+    prompts.spend(row.pk)
+    assert prompts.calls_not_run(held) == frozenset()
+    assert prompts.ask(*ask).pk != row.pk, "a call that runs again is asked about anew"
+
+
+def test_a_decision_about_something_else_does_not_stand(run: Run):
+    row = making.prompt(run, arguments={"path": "a.md"})
+    prompts.decide(row.pk, {"allow": True}, Decider("person", "Ada"))
+    shown = dict(row.shown) | {"arguments": {"path": "b.md"}}
+    other = prompts.ask(run.conversation_id, row.kind, row.tool_call_id, row.tool_name, shown)
+    assert (other.state, other.pk == row.pk) == ("open", False)
+
+
+def test_a_run_is_not_put_down_over_what_is_settled_by_now(run: Run):
+    row, waits = making.question(run), making.prompt(run)
+    making.settle(row, Answered(True))
+    assert runs.park(run, [row.pk], [waits.pk]) is False
+    assert fresh(run).state == "running"
+
+
+def test_a_run_is_not_put_down_while_somebody_speaks_to_it(talk: Conversation, run: Run):
+    row = making.question(run)
+    runs.interrupt(talk.pk, InterruptKind.RESPOND, Decider("person", "Ada"), "Wait")
+    assert runs.park(run, [row.pk], []) is False
+
+
+def test_a_stop_ends_a_run_that_nobody_executes(talk: Conversation, run: Run, ada: Person):
+    row, waits = making.question(run), making.prompt(run)
+    runs.park(run, [row.pk], [waits.pk])
+    stopped = runs.interrupt(talk.pk, InterruptKind.STOP, making.decider(ada))
+    assert stopped == run
+    assert fresh(run).state == "stopped"
+    row.refresh_from_db()
+    assert (row.state, row.reason, row.decider) == ("cancelled", "user", ada)
+    assert prompts.get(waits.pk).state == "withdrawn"
+    assert leases.untaken() == []
+    assert runs.interrupt(talk.pk, InterruptKind.STOP, making.decider(ada)) is None
+
+
+def test_what_is_said_to_a_run_that_is_parked_wakes_it_to_hear_it(talk: Conversation, run: Run):
+    row = making.question(run)
+    runs.park(run, [row.pk], [])
+    runs.interrupt(talk.pk, InterruptKind.RESPOND, Decider("person", "Ada"), "Do without")
+    assert fresh(run).state == "queued"
+    making.taken(run)
+    (said,) = interruptions.waiting([run.pk])
+    assert (said.text, said.person_name) == ("Do without", "Ada")
+
+
+def test_words_stand_until_the_turn_acts_on_them(talk: Conversation, run: Run):
+    runs.interrupt(talk.pk, InterruptKind.RESPOND, Decider("person", "Ada"), "Do without")
+    (said,) = interruptions.waiting([run.pk])
+    recording.record(run, [making.event(ChatResponse("message", "Half"))], [said.pk])
+    assert interruptions.waiting([run.pk]) == [said], "a process that ends now has told nobody"
+    assert runs.end(run, RunState.DONE) is False, "the turn is not done before it has acted on them"
+    recording.record(run, [making.event(ChatRequest("Do without", author="Ada"))], [said.pk])
+    assert interruptions.waiting([run.pk]) == []
+    assert runs.end(run, RunState.DONE) is True
+
+
+def test_a_result_is_kept_until_its_response_is_on_record(run: Run):
+    kept.keep(run, "call_1", ANSWER | {"delivered": False})
+    kept.keep(run, "call_1", ANSWER)
+    kept.keep(run, "call_2", ANSWER)
+    assert {call: row.delivered for call, row in kept.of(run).items()} == {
+        "call_1": True,
+        "call_2": True,
+    }
+    recording.record(run, [making.event(ToolCallResponse("call_1", "Done.", is_error=False))])
+    assert set(kept.of(run)) == {"call_2"}
+    kept.forget(run)
+    assert kept.of(run) == {}
+
+
+def test_what_cannot_be_recorded_leaves_the_kept_result(run: Run):
+    kept.keep(run, "call_1", ANSWER)
+    dies(run)
+    runs.recover()
+    with pytest.raises(NotHolder):
+        recording.record(run, [making.event(ToolCallResponse("call_1", "Done.", is_error=False))])
+    assert set(kept.of(run)) == {"call_1"}
+
+
+def test_a_lost_run_leaves_nothing_open_and_is_not_woken_by_it(run: Run):
+    row = making.question(run)
+    runs.park(run, [row.pk], [])
+    runs.lose(fresh(run), "It could not go on.")
+    row.refresh_from_db()
+    assert (fresh(run).state, row.reason) == ("lost", "lost")
+    assert leases.untaken() == []
+
+
+def test_who_goes_on_meanwhile_is_not_called_lost(run: Run):
+    row = making.question(run)
+    runs.park(run, [row.pk], [])
+    parked = fresh(run)
+    making.settle(row, Answered(True))
+    runs.lose(parked, "Too late.")
+    assert fresh(run).state == "queued"

@@ -1,0 +1,63 @@
+from __future__ import annotations
+
+import pytest
+
+from jpweb.store import inquiries
+from jpweb.store.models import Inquiry, Run
+from jpweb.store.running import waiters
+from jpweb.stream.answers import Secret
+from jpweb.stream.inquiry import Redacted
+from tests.store import making
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def run() -> Run:
+    return making.running(making.conversation(making.workspace()))
+
+
+@pytest.fixture
+def row(run: Run) -> Inquiry:
+    return making.question(run, Secret())
+
+
+def named(row: Inquiry) -> tuple[str, str]:
+    now = inquiries.get(row.pk)
+    return now.waiter, now.seal_key
+
+
+def test_the_row_says_who_waits_until_they_leave(run: Run, row: Inquiry):
+    assert named(row) == ("", "")
+    held = waiters.wait(row.pk, "one", "key 1")
+    assert held is not None
+    assert (held.pk, held.fence) == (run.pk, run.fence)
+    assert named(row) == ("one", "key 1")
+    assert waiters.leave(row.pk, "one", "key 1")
+    assert named(row) == ("", "")
+
+
+@pytest.mark.parametrize("later", [("two", "key 2"), ("one", "key 2")])
+def test_who_leaves_late_takes_nobody_elses_place(row: Inquiry, later: tuple[str, str]):
+    waiters.wait(row.pk, "one", "key 1")
+    waiters.wait(row.pk, *later)
+    assert not waiters.leave(row.pk, "one", "key 1")
+    assert named(row) == later
+
+
+def test_nobody_waits_for_a_question_that_is_settled(row: Inquiry):
+    making.settle(row, Redacted())
+    waiters.wait(row.pk, "one", "key 1")
+    assert named(row) == ("", "")
+
+
+def test_a_place_is_left_also_once_the_question_is_settled(row: Inquiry):
+    waiters.wait(row.pk, "one", "key 1")
+    making.settle(row, Redacted())
+    assert waiters.leave(row.pk, "one", "key 1")
+    assert named(row) == ("", "")
+
+
+def test_nobody_waits_for_what_is_not_there():
+    assert waiters.wait(10**9, "one", "key 1") is None
+    assert not waiters.leave(10**9, "one", "key 1")

@@ -1,0 +1,110 @@
+"""``JPWEB_URL`` and what follows from it; ``JPWEB_NOTIFY_SCHEMAS``."""
+
+from __future__ import annotations
+
+import runpy
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.core.exceptions import ImproperlyConfigured
+from django.test import Client
+
+from jpweb import settings as file
+
+HTTPS = "https://jp.example.org"
+FOLLOWS = {"CSRF_TRUSTED_ORIGINS", "CSRF_COOKIE_SECURE", "SESSION_COOKIE_SECURE"}
+PROXY = "SECURE_PROXY_SSL_HEADER"
+
+
+@pytest.fixture
+def read(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Any:
+    """Return a way to read the settings in an environment."""
+
+    def read_in(**env: str) -> dict[str, Any]:
+        for name in ("JPWEB_URL", "JPWEB_HOSTS", "JPWEB_PORT", "JPWEB_NOTIFY_SCHEMAS"):
+            monkeypatch.delenv(name, raising=False)
+        monkeypatch.setenv("JPWEB_DATA", str(tmp_path))
+        for name, value in env.items():
+            monkeypatch.setenv(name, value)
+        assert file.__file__
+        return runpy.run_path(file.__file__)
+
+    return read_in
+
+
+def test_without_an_address_links_lead_to_this_machine(read: Any):
+    found = read(JPWEB_PORT="8123")
+    assert found["PUBLIC_URL"] == "http://127.0.0.1:8123"
+    assert found["ALLOWED_HOSTS"] == ["127.0.0.1", "localhost", "[::1]"]
+    assert not (FOLLOWS | {PROXY}) & set(found)
+
+
+@pytest.mark.parametrize(
+    ("typed", "url", "host"),
+    [
+        (HTTPS, HTTPS, "jp.example.org"),
+        (" HTTPS://JP.Example.org/ ", HTTPS, "jp.example.org"),
+        ("https://jp.example.org:8443", "https://jp.example.org:8443", "jp.example.org"),
+        ("https://[::2]:8443", "https://[::2]:8443", "[::2]"),
+    ],
+)
+def test_behind_https_the_host_is_known_and_cookies_are_secure(
+    read: Any, typed: str, url: str, host: str
+):
+    found = read(JPWEB_URL=typed)
+    assert found["PUBLIC_URL"] == url
+    assert found["ALLOWED_HOSTS"][-1] == host
+    assert found["CSRF_TRUSTED_ORIGINS"] == [url]
+    assert found["CSRF_COOKIE_SECURE"] is found["SESSION_COOKIE_SECURE"] is True
+    assert found[PROXY] == ("HTTP_X_FORWARDED_PROTO", "https")
+
+
+def test_without_https_no_cookie_is_bound_to_it_and_no_header_believed(read: Any):
+    found = read(JPWEB_URL="http://10.0.0.5:8000", JPWEB_HOSTS="other")
+    assert found["ALLOWED_HOSTS"] == ["other", "10.0.0.5"]
+    assert not (FOLLOWS | {PROXY}) & set(found)
+
+
+@pytest.mark.parametrize(
+    "typed",
+    ["jp.example.org", "ftp://x", "https://", "https://x/y", "https://x?q", "https://x#f"]
+    + ["https://u:p@x", "https://x:99999", "https://x:y", "https://[x", "https:/x"],
+)
+def test_what_is_no_address_is_told_in_one_line(read: Any, typed: str):
+    with pytest.raises(ImproperlyConfigured) as refused:
+        read(JPWEB_URL=typed)
+    assert str(refused.value).startswith("JPWEB_URL must be an address such as https://")
+    assert "\n" not in str(refused.value)
+
+
+def test_the_services_that_may_be_used_can_be_chosen(read: Any):
+    usual = read()["NOTIFY_SCHEMAS"]
+    assert {"mailto", "mailtos", "slack", "ntfy", "ntfys"} < set(usual)
+    assert not {"json", "xml", "form", "file", "dbus", "syslog", "windows", "macosx"} & set(usual)
+    assert read(JPWEB_NOTIFY_SCHEMAS="Slack, ntfys")["NOTIFY_SCHEMAS"] == ("slack", "ntfys")
+
+
+@pytest.mark.django_db
+def test_a_form_sent_through_the_proxy_is_taken_and_its_cookies_are_secure(
+    read: Any, settings: Any
+):
+    found = read(JPWEB_URL=HTTPS)
+    for name in (*FOLLOWS, PROXY, "ALLOWED_HOSTS"):
+        setattr(settings, name, found[name])
+    client = Client(
+        enforce_csrf_checks=True,
+        headers={"host": "jp.example.org", "x-forwarded-proto": "https", "origin": HTTPS},
+    )
+    page = client.get("/sign-in")
+    assert page.status_code == 200
+    token = str(page.context["csrf_token"])
+    cookie = page.cookies["jpweb_csrf"]
+    assert cookie["secure"] is True
+    reply = client.post("/sign-out", {"csrfmiddlewaretoken": token})
+    assert (reply.status_code, reply["Location"]) == (302, "/sign-in")
+    elsewhere = {"origin": "https://evil.example"}
+    assert (
+        client.post("/sign-out", {"csrfmiddlewaretoken": token}, headers=elsewhere).status_code
+        == 403
+    )

@@ -1,0 +1,264 @@
+"""What a socket costs, and what it is spared."""
+
+from __future__ import annotations
+
+from contextlib import AsyncExitStack
+from typing import Any
+
+import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
+
+from jpweb.runtime import showing
+from jpweb.runtime.crossing import in_store
+from jpweb.runtime.signals import announce, fanout
+from jpweb.runtime.signals.line import Line
+from jpweb.store import journal
+from jpweb.store.models import Inquiry, Membership, Person
+from jpweb.store.terms import Role
+from jpweb.stream.events import ChatResponse
+from jpweb.web import changes
+from tests.store import making
+from tests.web.reading import read
+from tests.web.sockets import Socket, page
+from tests.web.test_consumers import append, shows
+from tests.web.world import World
+
+
+async def test_the_same_change_for_fifty_pages_takes_as_many_queries_as_for_two(lasting: World):
+    people = await in_store(crew, lasting)
+    counted: list[list[int]] = []
+    for many in (2, 50):
+        says = await in_store(shows, lasting)
+        async with AsyncExitStack() as opened:
+            pages = [
+                await opened.enter_async_context(page(people[n % len(people)], **says))
+                for n in range(many)
+            ]
+            for each in pages:
+                await each.everything()
+            counted.append(
+                [
+                    await queries(
+                        lambda: append(lasting, ChatResponse("message", "A word")), pages
+                    ),
+                    await queries(lambda: asked(lasting), pages),
+                    await queries(lambda: announce.partial(lasting.talk.pk, "message", "T"), pages),
+                ]
+            )
+        await in_store(Inquiry.objects.exclude(pk=lasting.question.pk).delete)
+    assert counted[0] == counted[1]
+    assert max(counted[0]) < 20
+
+
+def crew(world: World) -> list[Person]:
+    """Return people of whom each may answer in the workspace and in one of their own."""
+    made = [making.person(f"crew{n}", Role.RESPONDER, world.home) for n in range(9)]
+    for each in made:
+        home = making.workspace(each.username)
+        Membership.objects.create(person=each, workspace=home, role=Role.OWNER)
+    return made
+
+
+async def asked(world: World) -> None:
+    await in_store(making.question, world.run)
+    await announce.questions(world.home.pk)
+
+
+async def queries(change: Any, pages: list[Socket]) -> int:
+    """Return how many queries a change takes until every page has heard something of it."""
+    captured = await in_store(lambda: CaptureQueriesContext(connection).__enter__())
+    await change()
+    for each in pages:
+        assert await each.everything()
+    await in_store(lambda: captured.__exit__(None, None, None))
+    return len(captured)
+
+
+async def test_changes_that_come_at_once_are_told_together(lasting: World):
+    says = await in_store(shows, lasting)
+    async with page(lasting.people["reader"], **says) as socket:
+        await socket.everything()
+        for word in ("One", "Two", "Three"):
+            await in_store(journal.append, lasting.talk.pk, [making.event(response(word))])
+        for _ in range(30):
+            await announce.conversation(lasting.talk.pk)
+        assert read(await socket.hears()).all(**{"data-kind": "chat_response"})
+        assert await socket.hears_nothing()
+
+
+def response(text: str) -> ChatResponse:
+    return ChatResponse("message", text)
+
+
+async def test_a_browser_that_takes_nothing_is_sent_the_latest_once_it_does(lasting: World):
+    says, line = await in_store(shows, lasting), Line()
+    async with (
+        page(lasting.people["responder"], line, **says) as slow,
+        page(lasting.people["responder"], **says) as other,
+    ):
+        await slow.everything()
+        await other.everything()
+        line.pauseProducing()
+        for word in ("One", "Two"):
+            await announce.partial(lasting.talk.pk, "message", word + " is being received")
+            await append(lasting, response(word))
+            assert word in await other.everything()
+        await asked(lasting)
+        await announce.partial(lasting.talk.pk, "message", "An old glance")
+        await announce.partial(lasting.talk.pk, "message", "A last glance")
+        assert await other.everything()
+        assert await slow.hears_nothing()
+        line.resumeProducing()
+        heard = [await slow.hears(), await slow.hears()]
+        assert await slow.hears_nothing()
+    talk, desk = sorted(heard, key=lambda said: "data-outcome" in said and "_waiting" in said)
+    both = talk + desk
+    assert "One" in both
+    assert "Two" in both
+    assert "is being received" not in both, "that is on record by now"
+    assert "An old glance" not in both
+    assert both.index("A last glance") > both.index("Two")
+    assert read(both).one(id="waiting")["data-count"] == "2"
+
+
+async def test_a_browser_that_takes_nothing_is_still_signed_out(lasting: World):
+    line = Line()
+    async with page(lasting.people["reader"], line, **await in_store(shows, lasting)) as socket:
+        await socket.everything()
+        line.pauseProducing()
+        fanout.join("session-x", socket.consumers[0])
+        fanout.take({"kind": "session", "to": "session-x"})
+        assert await socket.closes() == 4401
+        fanout.leave("session-x", socket.consumers[0])
+
+
+async def test_a_page_that_goes_leaves_nobody_listening(lasting: World):
+    async with page(lasting.people["owner"], **await in_store(shows, lasting)) as socket:
+        await socket.everything()
+        assert fanout.watched("conversation") == {lasting.talk.pk}
+        assert fanout.watched("workspace") == {lasting.home.pk}
+    assert fanout._listeners == {}
+
+
+async def test_a_page_that_goes_to_another_conversation_hears_of_that_alone(lasting: World):
+    other = await in_store(making.conversation, lasting.home)
+    async with page(lasting.people["owner"], conversation=lasting.talk.pk) as socket:
+        await socket.everything()
+        await socket.hello(conversation=other.pk)
+        await socket.everything()
+        assert fanout.watched("conversation") == {other.pk}
+        await socket.hello(desk=True)
+        await socket.everything()
+        assert fanout.watched("conversation") == set()
+
+
+async def test_who_became_a_reader_is_told_of_no_card_any_more(lasting: World):
+    says = await in_store(shows, lasting)
+    async with page(lasting.people["responder"], desk=True, shown=says["shown"]) as socket:
+        await socket.everything()
+        member = Membership.objects.filter(person=lasting.people["responder"])
+        await in_store(member.update, role=Role.READER)
+        await asked(lasting)
+        heard = read(await socket.everything())
+        assert "no longer here" in heard.text
+        assert heard.one(id="waiting")["data-count"] == "0"
+        await asked(lasting)
+        assert await socket.hears_nothing()
+
+
+async def test_a_change_that_cannot_be_rendered_lets_the_browser_come_back(
+    lasting: World, monkeypatch: pytest.MonkeyPatch
+):
+    def broken(*_: object) -> None:
+        raise OSError("broken")
+
+    says = await in_store(shows, lasting)
+    async with page(lasting.people["reader"], **says) as socket:
+        await socket.everything()
+        monkeypatch.setattr(changes, "conversation", broken)
+        await append(lasting, response("A word"))
+        assert await socket.closes() == 1011
+
+
+@pytest.fixture
+def shown(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, int, Any]]:
+    """Return what is noted of cards, as it comes."""
+    noted: list[tuple[str, int, Any]] = []
+    for name in ("delivered", "noted"):
+        monkeypatch.setattr(
+            showing, name, lambda who, what, name=name: noted.append((name, who, sorted(what)))
+        )
+    return noted
+
+
+async def test_a_card_counts_as_delivered_once_it_is_sent(
+    lasting: World, shown: list[tuple[str, int, Any]]
+):
+    who = lasting.people["responder"].pk
+    async with page(lasting.people["responder"], desk=True, shown=[]) as socket:
+        await socket.everything()
+        assert shown == [("delivered", who, [lasting.question.pk])]
+        new = await in_store(making.question, lasting.run)
+        await announce.questions(lasting.home.pk)
+        await socket.everything()
+        assert shown[1:] == [("delivered", who, [new.pk])]
+        await announce.questions(lasting.home.pk)
+        await socket.everything()
+        assert len(shown) == 2
+
+
+async def test_a_card_that_came_with_the_page_counts_too_and_a_made_up_one_does_not(
+    lasting: World, shown: list[tuple[str, int, Any]]
+):
+    theirs = await in_store(elsewhere, lasting)
+    says = {"desk": True, "shown": [lasting.question.pk, theirs.pk, 10**9]}
+    async with page(lasting.people["responder"], **says) as socket:
+        await socket.everything()
+    assert shown == [("delivered", lasting.people["responder"].pk, [lasting.question.pk])]
+    async with page(lasting.people["reader"], **says) as socket:
+        await socket.everything()
+    assert len(shown) == 1, "who may not answer is given no card"
+
+
+def elsewhere(world: World) -> Inquiry:
+    return making.question(making.running(making.conversation(world.elsewhere)))
+
+
+async def test_what_a_page_saw_of_its_cards_is_noted(
+    lasting: World, shown: list[tuple[str, int, Any]]
+):
+    async with page(lasting.people["responder"]) as socket:
+        await socket.hello(seen=[[7, "visible"], [7, "draft"], [8, "focused"]])
+        assert await socket.hears_nothing()
+    who = lasting.people["responder"].pk
+    assert shown == [("noted", who, [(7, "draft"), (7, "visible"), (8, "focused")])]
+
+
+@pytest.mark.parametrize(
+    "seen",
+    [
+        1,
+        "x",
+        {"a": 1},
+        None,
+        [7],
+        [[7]],
+        [[7, "eaten"]],
+        [["x", "draft"]],
+        [[-1, "draft"]],
+        [[7, ["draft"]]],
+        [[7, "draft", 1]],
+        [[7, "draft"]] * 10_001,
+    ],
+)
+async def test_what_cannot_have_been_seen_closes(lasting: World, seen: Any):
+    async with page(lasting.people["responder"]) as socket:
+        await socket.hello(seen=seen)
+        assert await socket.closes() == 4400
+
+
+async def test_more_cards_than_a_page_can_show_close(lasting: World):
+    async with page(lasting.people["responder"]) as socket:
+        await socket.hello(shown=list(range(10_001)))
+        assert await socket.closes() == 4400
