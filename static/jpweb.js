@@ -55,6 +55,7 @@ on("DOMContentLoaded", () => {
   }
   look(false);
   offer();
+  tick();
   watch();
   reveal();
 });

@@ -68,8 +68,10 @@ def test_without_https_no_cookie_is_bound_to_it_and_no_header_believed(read: Any
 
 @pytest.mark.parametrize(
     "typed",
-    ["jp.example.org", "ftp://x", "https://", "https://x/y", "https://x?q", "https://x#f"]
-    + ["https://u:p@x", "https://x:99999", "https://x:y", "https://[x", "https:/x"],
+    [
+        *("jp.example.org", "ftp://x", "https://", "https://x/y", "https://x?q", "https://x#f"),
+        *("https://u:p@x", "https://x:99999", "https://x:y", "https://[x", "https:/x"),
+    ],
 )
 def test_what_is_no_address_is_told_in_one_line(read: Any, typed: str):
     with pytest.raises(ImproperlyConfigured) as refused:
@@ -87,8 +89,9 @@ def test_the_services_that_may_be_used_can_be_chosen(read: Any):
 
 @pytest.mark.django_db
 def test_a_form_sent_through_the_proxy_is_taken_and_its_cookies_are_secure(
-    read: Any, settings: Any
+    read: Any, settings: Any, monkeypatch: pytest.MonkeyPatch
 ):
+    monkeypatch.setattr("channels.db.close_old_connections", lambda: None)
     found = read(JPWEB_URL=HTTPS)
     for name in (*FOLLOWS, PROXY, "ALLOWED_HOSTS"):
         setattr(settings, name, found[name])

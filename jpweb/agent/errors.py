@@ -3,6 +3,7 @@
 * AgentError
   + ProviderFailed   the provider did not give a usable reply; the message says why
   + InquiryFailed    a secondary assistant could not answer a question
+  + Settled          somebody or something settled a question first
   + BadConfiguration a value of a configuration is not allowed; names file, key and what is
   + ToolUnavailable  a tool or its server cannot be used now; the message says why
 """
@@ -49,6 +50,10 @@ class ProviderFailed(AgentError):
 
 class InquiryFailed(AgentError):
     """A secondary assistant could not answer a question; the message says why."""
+
+
+class Settled(AgentError):
+    """Somebody or something settled a question first; the prompter knows its outcome."""
 
 
 class BadConfiguration(AgentError):

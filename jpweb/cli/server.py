@@ -15,13 +15,18 @@ from collections.abc import Awaitable, Callable, Coroutine, Iterable
 from contextlib import suppress
 from typing import Any
 
-from autobahn.exception import Disconnected
+from autobahn.exception import Disconnected, PayloadExceededError
 from daphne.server import Server
 from twisted.internet import defer, reactor
 
 from jpweb.runtime.signals.line import SCOPE, Line
 
 HOST = "127.0.0.1"
+#: The largest message of a socket: a whole transcript has to fit. What comes is in frames of a
+#: mebibyte, which is all that a page ever says.
+LARGEST = 16 * 1024 * 1024
+#: The close code of a message that is larger.
+TOO_BIG = 3009
 #: Seconds that requests in flight get to finish.
 DRAIN = 0.3
 #: Seconds that what the server has started gets to end.
@@ -67,7 +72,11 @@ class QuietServer(Server):  # type: ignore[misc]  # daphne is untyped
     async def handle_reply(self, protocol: Any, message: dict[str, Any]) -> None:
         # A browser may leave between a change and its telling; that it did arrives next.
         with suppress(Disconnected):
-            await super().handle_reply(protocol, message)
+            try:
+                await super().handle_reply(protocol, message)
+            except PayloadExceededError:
+                # Who lacks so much has to load the page anew; others are told all the same.
+                protocol.sendClose(TOO_BIG)
 
     def kill_all_applications(self) -> defer.Deferred[None]:
         for protocol in list(self.connections):
@@ -110,6 +119,7 @@ def serve(
         endpoints=[f"tcp:port={port}:interface={HOST}"],
         ready_callable=ready,
         server_name="jpweb",
+        websocket_max_message_size=LARGEST,
         verbosity=0,
     ).run()
 

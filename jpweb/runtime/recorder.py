@@ -7,10 +7,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
 
+from jpweb.agent.errors import Settled
 from jpweb.agent.outcome import Kept
 from jpweb.runtime.crossing import in_store
 from jpweb.runtime.signals import announce
 from jpweb.store import journal, recording
+from jpweb.store.errors import AlreadySettled
 from jpweb.store.running import kept as rows
 from jpweb.stream.inquiry import InquiryRequest, InquiryResponse
 
@@ -37,7 +39,10 @@ class JournalRecorder:
     words: list[int] = field(default_factory=list)
 
     async def record(self, *events: ConversationEvent, last: bool = False) -> None:
-        await in_store(recording.record, self.run, events, tuple(self.words), last=last)
+        try:
+            await in_store(recording.record, self.run, events, tuple(self.words), last=last)
+        except AlreadySettled as first:
+            raise Settled(str(first)) from first
         await announce.conversation(self.run.conversation_id)
         if any(isinstance(event.kind, InquiryRequest | InquiryResponse) for event in events):
             await announce.questions(self.workspace_id)

@@ -17,7 +17,7 @@ from jpweb.runtime import wiring
 from jpweb.store import conversations, journal, runs
 from jpweb.store.errors import UnknownConversation
 from jpweb.store.telling import standing
-from jpweb.store.terms import Origin, Role
+from jpweb.store.terms import Origin, Role, RunState
 from jpweb.stream.outline import (
     Entry,
     Item,
@@ -169,10 +169,15 @@ def _player(found: Conversation) -> Player | None:
 
 
 def _run_key(run: Run | None) -> str:
-    """Return what changes with what the foot says of a run."""
+    """Return what changes with what the foot says of a run.
+
+    Not with being put down and taken up again: somebody may be writing in the foot.
+    """
     if run is None:
         return ""
-    return f"{run.pk}-{run.state}" + (f"-{run.resumed}" if run.resumed else "")
+    begun = run.ended_at is None and (run.fence or run.state != RunState.QUEUED)
+    state = RunState.RUNNING if begun else run.state
+    return f"{run.pk}-{state}" + (f"-{run.resumed}" if run.resumed else "")
 
 
 def _whole(shown: Outline, found: Conversation) -> str:

@@ -32,6 +32,8 @@ SIGNED_OUT, FORBIDDEN, MALFORMED = 4401, 4404, 4400
 FAULT = 1011
 #: The largest key that a database has, and how many of them a page may name.
 LARGEST, KEYS = 2**63 - 1, 10_000
+#: Characters that a page says at once.
+LONGEST = 1024 * 1024
 #: Sockets that are sent to in one go, before others have their turn.
 BREATH = 100
 
@@ -91,7 +93,7 @@ class PageConsumer(AsyncWebsocketConsumer):
         if self.person is None:
             return
         try:
-            says = json.loads(text_data or "")
+            says = _read(text_data or "")
             if "seen" in says:
                 showing.noted(self.person, _seen(says["seen"]))
                 return
@@ -329,6 +331,14 @@ def _places(roles: Mapping[int, Role]) -> tuple[frozenset[int], frozenset[int]]:
 #: cards of many workspaces.
 talks: Rounds[int, PageConsumer] = Rounds(_tell_talk, _fail)
 desks: Rounds[None, PageConsumer] = Rounds(_tell_desks, _fail)
+
+
+def _read(text: str) -> dict[str, Any]:
+    """Read what a page says. Raises ValueError, RecursionError; what it is shows later."""
+    if len(text) > LONGEST:
+        raise ValueError(len(text))
+    says: dict[str, Any] = json.loads(text)
+    return says
 
 
 def _page(says: dict[str, Any]) -> Shown:

@@ -32,8 +32,12 @@ export function restoreAll(root = document) {
   for (const holder of all("[data-draft]", root)) restore(holder);
 }
 
+// For good: a field that leaves the page with the focus still says that it changed.
 export function forget(root) {
-  for (const holder of all("[data-draft]", root)) sessionStorage.removeItem(name(holder));
+  for (const holder of all("[data-draft]", root)) {
+    sessionStorage.removeItem(name(holder));
+    delete holder.dataset.draft;
+  }
 }
 
 const note = (event) => {
@@ -44,5 +48,6 @@ on("input", note);
 on("change", note);
 // A form that leaves the page takes its draft along; a card's stays until the server has it.
 on("submit", (event) => {
-  if (!event.target.hasAttribute("hx-post")) forget(event.target);
+  if (event.target.hasAttribute("hx-post")) return;
+  for (const holder of all("[data-draft]", event.target)) sessionStorage.removeItem(name(holder));
 });

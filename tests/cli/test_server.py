@@ -4,7 +4,7 @@ import asyncio
 from typing import Any
 
 import pytest
-from autobahn.exception import Disconnected
+from autobahn.exception import Disconnected, PayloadExceededError
 
 from jpweb.cli import server
 from jpweb.cli.server import QuietServer
@@ -15,24 +15,33 @@ class Protocol:
 
     def __init__(self, error: Exception) -> None:
         self.error = error
+        self.closed = 0
 
     def handle_reply(self, _message: dict[str, Any]) -> None:
         raise self.error
+
+    def sendClose(self, code: int) -> None:  # noqa: N802  autobahn's name
+        self.closed = code
 
 
 async def nothing() -> None:
     """End what was never begun."""
 
 
-async def replied(error: Exception) -> None:
+async def replied(error: Exception) -> int:
     protocol = Protocol(error)
     quiet = QuietServer(nothing, application=None, endpoints=["tcp:port=0"])
     quiet.connections = {protocol: {}}
     await quiet.handle_reply(protocol, {"type": "websocket.send", "text": "news"})
+    return protocol.closed
 
 
 async def test_news_for_a_browser_that_has_just_left_are_dropped():
     await replied(Disconnected("gone"))
+
+
+async def test_a_browser_that_would_be_sent_too_much_at_once_is_hung_up_on_alone():
+    assert await replied(PayloadExceededError("large")) == server.TOO_BIG
 
 
 async def test_any_other_failure_to_send_is_told():

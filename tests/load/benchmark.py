@@ -41,6 +41,9 @@ BENCHMARKS = {
         Benchmark("import.largest", "ms", 2.0, "tests.load.importing.largest"),
         Benchmark("import.million", "s", 2.0, "tests.load.million.time"),
         Benchmark("import.memory", "MB", 1.1, "tests.load.million.memory"),
+        Benchmark("fanout.5000", "ms", 1.3, "tests.load.fanout.loop"),
+        Benchmark("fanout.5000.layer", "ms", 0.2, "tests.load.fanout.layer"),
+        Benchmark("socket.idle", "KB", 1.5, "tests.load.sockets.idle"),
     ]
 }
 

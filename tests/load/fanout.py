@@ -76,7 +76,7 @@ def _told(people: Crowd, port: int, way: str) -> float:
 class Daphne:
     """A server, a conversation on it, and sign-ins that may read it."""
 
-    process: subprocess.Popen[str]
+    process: subprocess.Popen[bytes]
     port: int
     talk: int
     cookies: list[str]
@@ -124,12 +124,10 @@ def daphne() -> Iterator[Daphne]:
         port = free_port()
         own = {"JPWEB_DATA": scratch, "DATABASE_URL": f"sqlite:///{path}", "REDIS_URL": ""}
         command = [sys.executable, "-m", "tests.load.echo", str(port)]
-        process = subprocess.Popen(
-            command, cwd=ROOT, env=os.environ | own, stdout=subprocess.PIPE, text=True
-        )
+        process = subprocess.Popen(command, cwd=ROOT, env=os.environ | own, stdout=subprocess.PIPE)
         try:
             assert process.stdout is not None
-            assert process.stdout.readline() == "ready\n"
+            assert process.stdout.readline() == b"ready\n"
             yield Daphne(process, port, talk, cookies)
         finally:
             end(process)

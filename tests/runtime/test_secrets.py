@@ -14,7 +14,7 @@ from jpweb.store.inquiries import Decider
 from jpweb.store.models import Inquiry
 from jpweb.stream.answers import Secret
 from jpweb.stream.inquiry import InquiryResponse, Redacted
-from tests.runtime.playing import Scene, done, waiting
+from tests.runtime.playing import Scene, done, eventually, waiting
 from tests.store import making
 from tests.store.making import decider
 
@@ -27,6 +27,15 @@ def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let a secret wait for its call no longer than a test should."""
     monkeypatch.setattr(sealing, "WAITS_WITHIN", 0.3)
     monkeypatch.setattr(sealing, "LOOK_AGAIN", 0.02)
+
+
+async def arrived(row: Inquiry) -> None:
+    """Return once the call has the secret in its hands."""
+
+    async def has() -> bool:
+        return desk.handover._waiting[row.pk].done()
+
+    await eventually(has)
 
 
 async def test_the_call_that_waits_has_the_secret_and_the_record_says_redacted(scene: Scene):
@@ -60,7 +69,7 @@ async def test_redacted_is_recorded_only_once_the_call_has_it(
     monkeypatch.setattr(desk, "settle", slow)
     call = await waiting(row, desk.wait_for_secret)
     answer = asyncio.create_task(desk.answer(row.pk, CANARY, decider(scene.ada)))
-    await asyncio.sleep(0.05)
+    await arrived(row)
     assert (await scene.reload(row)).state == "open"
     assert not answer.done(), "who answers is told after the record"
     held.set()
@@ -128,7 +137,7 @@ async def test_who_hangs_up_meanwhile_does_not_hurt_the_call(
     monkeypatch.setattr(desk, "settle", slow)
     call = await waiting(row, desk.wait_for_secret)
     answer = asyncio.create_task(desk.answer(row.pk, CANARY, decider(scene.ada)))
-    await asyncio.sleep(0.05)
+    await arrived(row)
     answer.cancel()
     with pytest.raises(asyncio.CancelledError):
         await answer
@@ -150,7 +159,7 @@ async def test_a_call_that_ends_with_the_secret_in_its_hands_tells_who_sent_it(
     monkeypatch.setattr(desk, "settle", breaks)
     call = await waiting(row, desk.wait_for_secret)
     answer = asyncio.create_task(desk.answer(row.pk, CANARY, decider(scene.ada)))
-    await asyncio.sleep(0.05)
+    await arrived(row)
     if how == "stopped":
         call.cancel()
     held.set()

@@ -27,10 +27,10 @@ class Socket:
         self.consumers: list[PageConsumer] = []
         self.busy = 0
         self._line = WebsocketCommunicator(watched(self), "/ws")
-        self._line.scope["user"] = person  # type: ignore[typeddict-unknown-key]  # by middleware
-
+        scope: Any = self._line.scope
+        scope["user"] = person  # as the middleware does
         if line is not None:
-            self._line.scope[SCOPE] = line  # type: ignore[typeddict-unknown-key]  # as the server
+            scope[SCOPE] = line  # as the server does
 
     async def hello(self, **says: Any) -> None:
         await self._line.send_to(text_data=json.dumps(says))

@@ -25,7 +25,7 @@ from jpweb.agent.calls.routing import (
 )
 from jpweb.agent.calls.state import AnswerKey, Remembered, TurnState
 from jpweb.agent.config import Detached, QuestionConfig, ToolConfig
-from jpweb.agent.errors import InquiryFailed
+from jpweb.agent.errors import InquiryFailed, Settled
 from jpweb.agent.outcome import Question
 from jpweb.agent.ports import Answer, Asked, Declined, InquiryBackend, Prompter
 from jpweb.agent.resting import Resting
@@ -121,6 +121,8 @@ class Inquirer:
         }
         if config.prompt_label is not None:
             note["label"] = config.prompt_label
+        if config.expires_after is not None:
+            note["expires_after"] = config.expires_after
         if self.in_call:
             note["in_call"] = True
         if call.id in self.state.permitted:
@@ -163,14 +165,23 @@ class Inquirer:
         work = self.backend.inquire(elements, call, asked.question, config)
         try:
             answer = await unless_stopped(work, self.interrupts)
+            if isinstance(answer, Stopped):
+                return await self._withdraw(asked)
+            await self._respond(asked, Answered(answer), "assistant")
         except InquiryFailed as failure:
-            await self._respond(asked, Cancelled(CancellationReason.BACKEND_ERROR), "system")
-            text = texts.backend_failed(asked.tool_name, asked.question.id, str(failure))
-            return Unanswered(CancellationReason.BACKEND_ERROR, Result(text, is_error=True))
-        if isinstance(answer, Stopped):
-            return await self._withdraw(asked)
-        await self._respond(asked, Answered(answer), "assistant")
+            return await self._backend_failed(asked, failure)
+        except Settled:
+            return await self._ask(asked)  # a person was first, or it expired: their outcome
         return Given(answer)
+
+    async def _backend_failed(self, asked: Asked, failure: InquiryFailed) -> Given | Unanswered:
+        reason = CancellationReason.BACKEND_ERROR
+        try:
+            await self._respond(asked, Cancelled(reason), "system")
+        except Settled:
+            return await self._ask(asked)
+        text = texts.backend_failed(asked.tool_name, asked.question.id, str(failure))
+        return Unanswered(reason, Result(text, is_error=True))
 
     async def _ask(self, asked: Asked) -> Given | Unanswered:
         """Let a person answer. The response is on record once the prompter returns."""

@@ -138,9 +138,9 @@ _keeper = Keeper(process.name(), DUTIES)
 async def keep() -> None:
     """Do the duties that fall to this process, for as long as it runs."""
     if settings.RUNS == "embedded":
-        with suppress(
-            *DATABASE_GONE
-        ):  # nobody else lives here; else their leases end by themselves
+        # The data folder is locked: no process of this installation lives but this one. Where that
+        # cannot be said now, the leases of those that died end by themselves.
+        with suppress(*DATABASE_GONE):
             await in_background(duties.abandon, process.installation())
     await _keeper.keep()
 

@@ -70,12 +70,14 @@ def enter(active: Active) -> asyncio.Task[None]:
 
 async def tend() -> None:
     """Keep what this process holds and look for what nobody does, as long as it lives."""
-    if settings.RUNS == "embedded":
-        # The data folder is locked: no process of this installation lives but this one.
-        await in_store(leases.abandon, process.installation())
+    # Where the data folder is locked no process of this installation lives but this one.
+    alone = settings.RUNS == "embedded"
     renewed, told = time.monotonic(), False
     while True:
         try:
+            if alone:
+                await in_store(leases.abandon, process.installation(), process.name())
+            alone = False
             await look()
         except DATABASE_GONE as problem:
             if not told:

@@ -80,10 +80,11 @@ def wake(run_id: int) -> bool:
     return _queue(Run.objects.filter(pk=run_id, state=RunState.PARKED), run_id)
 
 
-def abandon(installation: str) -> None:
-    """Say that no process of an installation is alive: what they held may be taken at once."""
+def abandon(installation: str, besides: str = "") -> None:
+    """Say that no process of an installation is alive, besides this one: what they held is free."""
     own = Q(holder=installation) | Q(holder__startswith=f"{installation}#")
-    Run.objects.filter(own, state=RunState.RUNNING).update(lease_until=None)
+    held = Run.objects.filter(own, state=RunState.RUNNING).exclude(holder=besides)
+    held.update(lease_until=None)
 
 
 def over() -> list[Run]:

@@ -13,9 +13,9 @@ import pytest
 from jpweb.agent.calls import texts
 from jpweb.agent.calls.inquire import LlmInquiryBackend, inquiry_schema
 from jpweb.agent.config import ModelConfig, QuestionConfig, QuestionTarget
-from jpweb.agent.errors import FailureKind, InquiryFailed, ProviderFailed
+from jpweb.agent.errors import FailureKind, InquiryFailed, ProviderFailed, Settled
 from jpweb.agent.outcome import Question
-from jpweb.agent.ports import CallTool, Data, Delta, Finished
+from jpweb.agent.ports import Answer, CallTool, Data, Delta, Finished
 from jpweb.agent.turn import TurnEnd
 from jpweb.stream.answers import AnswerType, Boolean, Option, Select, Text
 from jpweb.stream.events import (
@@ -163,6 +163,25 @@ async def test_coordinator_integration_with_a_failing_inquiry():
     assert bench.recorder.outcomes == [Cancelled(CancellationReason.BACKEND_ERROR)]
     text = texts.backend_failed("tool", "confirm", "the reply holds no structured data")
     assert bench.recorder.results == [("c1", text, True)]
+
+
+@pytest.mark.parametrize("reply", [answer(value=True), [Delta("message", "no"), Finished()]])
+async def test_who_settles_the_question_before_the_assistant_counts(monkeypatch, reply):
+    asking, _ = backend(reply)
+    bench = Bench((asks(CONFIRM, config=TO_ASSISTANT),), backend=asking)
+    bench.prompter.replies = [Answer(False)]
+    real = bench.recorder.record
+
+    async def record(*events, last=False) -> None:
+        if any(isinstance(event.kind, InquiryResponse) for event in events):
+            monkeypatch.setattr(bench.recorder, "record", real)
+            raise Settled("This question is settled already.")
+        await real(*events, last=last)
+
+    monkeypatch.setattr(bench.recorder, "record", record)
+    await bench.run([called("c1", "tool")])
+    assert bench.tools[0].runs[-1] == {"confirm": False}
+    assert bench.recorder.outcomes == [Answered(False)]
 
 
 async def test_an_answer_of_the_assistant_is_not_remembered():

@@ -24,7 +24,7 @@ from tests.browser.pages import (
 pytestmark = pytest.mark.browser
 
 SENT = re.compile("/(answer|decline)$")
-LOST = "ERR_INTERNET_DISCONNECTED|ERR_FAILED|status of (409|503)|^.object Event."
+LOST = "ERR_INTERNET_DISCONNECTED|ERR_FAILED|status of (409|503)|^.object Event.|htmx:|Response Status"
 
 
 @pytest.fixture

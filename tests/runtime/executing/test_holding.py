@@ -16,7 +16,8 @@ from jpweb.runtime.executing import holding
 from jpweb.store import recording
 from jpweb.store import runs as rows
 from jpweb.store.models import Run
-from jpweb.store.running import leases
+from jpweb.store.running import jobs, leases
+from jpweb.store.terms import InterruptKind
 from jpweb.stream.events import ChatResponse
 from tests.runtime import providers
 from tests.runtime.playing import Scene, done, eventually
@@ -168,7 +169,7 @@ async def test_a_stop_that_nobody_heard_is_found(scene: Scene, monkeypatch: pyte
     run, task = await scene.start()
     await provider.begun.wait()
     monkeypatch.setattr(holding, "_heard", lambda _signal: None)
-    await in_store(rows.interrupt, scene.talk.pk, rows.InterruptKind.STOP, decider(scene.eve))
+    await in_store(rows.interrupt, scene.talk.pk, InterruptKind.STOP, decider(scene.eve))
     assert not task.done()
     await holding.look()
     await done(task)
@@ -177,8 +178,6 @@ async def test_a_stop_that_nobody_heard_is_found(scene: Scene, monkeypatch: pyte
 
 async def test_a_run_begun_for_workers_waits_for_one(scene: Scene, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(settings, "RUNS", "workers")
-    from jpweb.store.running import jobs  # noqa: PLC0415  told here of no engine
-
     told: list[int] = []
     monkeypatch.setattr(jobs, "enqueue", told.append)
     providers.use(monkeypatch, providers.Says())
@@ -195,8 +194,6 @@ async def test_a_job_that_is_cancelled_leaves_its_run_to_others(
     scene: Scene, monkeypatch: pytest.MonkeyPatch
 ):
     monkeypatch.setattr(settings, "RUNS", "workers")
-    from jpweb.store.running import jobs  # noqa: PLC0415  told here of no engine
-
     told: list[int] = []
     monkeypatch.setattr(jobs, "enqueue", told.append)
     provider = Twice()

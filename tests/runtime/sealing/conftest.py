@@ -10,11 +10,16 @@ from tests.runtime.sealing.wire import WEB, WORKER, Wire
 
 
 @pytest.fixture(autouse=True)
-def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let nothing wait longer than a test should."""
-    monkeypatch.setattr(sealing, "WAITS_WITHIN", 0.6)
-    monkeypatch.setattr(sealing, "ACKNOWLEDGED_WITHIN", 0.3)
+def often(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Look at rows more often than usual."""
     monkeypatch.setattr(sealing, "LOOK_AGAIN", 0.02)
+
+
+@pytest.fixture
+def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let a secret wait no longer than a test should, where nobody comes."""
+    monkeypatch.setattr(sealing, "WAITS_WITHIN", 0.8)
+    monkeypatch.setattr(sealing, "ACKNOWLEDGED_WITHIN", 0.4)
 
 
 @pytest.fixture

@@ -20,6 +20,8 @@ from tests.runtime.playing import Scene, done, eventually, waiting
 from tests.runtime.sealing.wire import CANARY, WEB, WORKER, Wire, found
 from tests.store.making import decider
 
+pytestmark = pytest.mark.usefixtures("impatient")
+
 
 async def test_a_lost_message_drops_the_secret(
     scene: Scene, wire: Wire, web: Courier, worker: Courier

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from channels.layers import get_channel_layer
 
-from jpweb.runtime import desk, sealing
+from jpweb.runtime import desk
 from jpweb.runtime.crossing import in_store
 from jpweb.runtime.secrets import NobodyWaits
 from jpweb.runtime.signals import announce, fanout, relay
@@ -27,14 +27,10 @@ from tests.store.making import decider
 
 
 @pytest.fixture
-async def team(
-    redis_url: str, settings: Any, monkeypatch: pytest.MonkeyPatch
-) -> AsyncIterator[str]:
+async def team(redis_url: str, settings: Any) -> AsyncIterator[str]:
     """Let this process hear others over a Redis, as the web process of a team does."""
     backend = "channels_redis.pubsub.RedisPubSubChannelLayer"
     settings.CHANNEL_LAYERS = {"default": {"BACKEND": backend, "CONFIG": {"hosts": [redis_url]}}}
-    monkeypatch.setattr(sealing, "WAITS_WITHIN", 20)
-    monkeypatch.setattr(sealing, "ACKNOWLEDGED_WITHIN", 15)
     ready = asyncio.Event()
     undo = fanout.subscribe(fanout.LOOK, lambda _: ready.set())
     reader = asyncio.create_task(relay.run())
@@ -82,7 +78,7 @@ async def test_a_secret_waits_for_the_call_of_another_process(
 
 
 async def test_a_process_that_is_killed_takes_nothing_with_it(
-    scene: Scene, team: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    scene: Scene, team: str, tmp_path: Path
 ):
     """The one that goes on with the run has the secret instead."""
     row = await scene.question(Secret())
@@ -99,11 +95,10 @@ async def test_a_process_that_is_killed_takes_nothing_with_it(
         assert await lives.says() == sha256(CANARY.encode()).hexdigest()
 
 
+@pytest.mark.usefixtures("impatient")
 async def test_where_the_process_was_killed_the_secret_is_dropped(
-    scene: Scene, team: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    scene: Scene, team: str, tmp_path: Path
 ):
-    monkeypatch.setattr(sealing, "WAITS_WITHIN", 1)
-    monkeypatch.setattr(sealing, "ACKNOWLEDGED_WITHIN", 1)
     row = await scene.question(Secret())
     async with child(row, team, tmp_path) as dies:
         await dies.wait()

@@ -35,6 +35,8 @@ async def test_a_run_that_nobody_executes_comes_to_take_its_secret(
     row = await scene.question(Secret())
     await in_store(Run.objects.filter(pk=run_of(row)).update, state=state, lease_until=None)
     answer = asyncio.create_task(web.deliver(row.pk, CANARY, decider(scene.ada)))
+    if state == RunState.PARKED:
+        await eventually(lambda: found(wire.woken))
     await asyncio.sleep(0.1)
     assert wire.woken == ([run_of(row)] if state == RunState.PARKED else [])
     assert wire.secrets() == []
@@ -45,6 +47,7 @@ async def test_a_run_that_nobody_executes_comes_to_take_its_secret(
     assert await done(call) == CANARY
 
 
+@pytest.mark.usefixtures("impatient")
 async def test_a_run_that_does_not_come_in_time_drops_the_secret(
     scene: Scene, wire: Wire, web: Courier
 ):
@@ -107,6 +110,7 @@ async def test_a_run_put_down_while_the_secret_comes_is_woken_and_has_it(
         await done(call)
 
 
+@pytest.mark.usefixtures("impatient")
 async def test_a_process_that_has_lost_the_run_takes_no_secret(
     scene: Scene, wire: Wire, web: Courier, worker: Courier
 ):

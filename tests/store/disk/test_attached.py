@@ -18,6 +18,7 @@ from channels.layers import channel_layers
 
 from jpweb.runtime import desk, runs
 from jpweb.runtime.crossing import in_store
+from jpweb.runtime.executing import holding
 from jpweb.store import exports
 from jpweb.store.disk import attached, locks, mirror, upstream, writer
 from jpweb.store.errors import AlreadyRunning, NoWorkspace, StoreError
@@ -100,7 +101,7 @@ def stage(transactional_db: None, tmp_path: Path, no_silo: Path) -> Iterator[Att
     channel_layers.backends.clear()
     yield Attached(tmp_path / "garden", no_silo)
     channel_layers.backends.clear()
-    assert runs._active == {}
+    assert holding._active == {}
 
 
 def second_process(lock: Path) -> str:
@@ -225,7 +226,7 @@ async def test_a_request_that_is_cancelled_meanwhile_leaves_no_lock_and_no_row(
     go_on.set()
 
     async def over() -> bool:
-        return not stage.lock.exists() and await in_store(Run.objects.exists) and not runs._active
+        return not stage.lock.exists() and await in_store(Run.objects.exists) and not holding._active
 
     await runs_eventually(over)
     assert (await in_store(Run.objects.get)).state == "done"

@@ -72,7 +72,7 @@ def test_rows_that_are_gone_are_left_out():
 
 
 CHANGES: dict[str, Callable[[Run], object]] = {
-    "length": lambda run: making.question(run),
+    "length": making.question,
     "state": lambda run: Run.objects.update(state=RunState.FAILED),
     "resumed": lambda run: Run.objects.update(resumed=1),
     "gone": lambda run: type(run.conversation).objects.update(gone_at=timezone.now()),

@@ -1,0 +1,123 @@
+"""Told elsewhere, answered by the link alone: with a real server, receiver and browser."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+
+import pytest
+from playwright.sync_api import Locator, Page, expect
+
+from tests.browser.looks import check
+from tests.browser.pages import BOOLEAN, SECRET, SELECT, TYPES, Visit, card
+from tests.machine.fixtures import Live
+from tests.machine.ports import wait_until
+from tests.machine.serving import ROOT, Server
+from tests.runtime.duties.receiver import Receiver, receiver
+
+pytestmark = pytest.mark.browser
+
+CANARY = "canary-3b6e"
+TELL = "import asyncio; from jpweb.runtime.duties import notify; asyncio.run(notify.tell_due())"
+_LINK = re.compile(r"http://\S+/answer/[\w-]+")
+
+
+@pytest.fixture
+def there() -> Iterator[Receiver]:
+    with receiver() as running:
+        yield running
+
+
+def told(server: Server, there: Receiver, number: int) -> str:
+    """Return the link of the message of this number, told by the duty or by ourselves."""
+
+    def arrived() -> bool:
+        env = {**os.environ, "JPWEB_DATA": str(server.data), "JPWEB_PORT": str(server.port)}
+        command = [sys.executable, "manage.py", "shell", "--no-imports", "-c", TELL]
+        subprocess.run(command, cwd=ROOT, env=env, check=True, capture_output=True)
+        return len(there.bodies) > number
+
+    wait_until(arrived, f"message {number}", 60)
+    found = _LINK.search(there.bodies[number])
+    assert found, there.bodies[number]
+    return found[0]
+
+
+def add(page: Page, url: str) -> None:
+    page.get_by_role("textbox", name="Address").fill(url)
+    page.get_by_label("Seconds to wait before").fill("0")
+    page.get_by_label("Workspace").select_option(label="Demo")
+    page.get_by_role("button", name="Add").click()
+
+
+def answer(page: Page, link: str, kind: str) -> None:
+    """Answer the one question on the page behind a link."""
+    page.goto(link)
+    expect(heading(page)).to_contain_text("A question for")
+    expect(page.locator(".card")).to_have_attribute("data-answer-type", kind)
+    check(page)
+    if kind in (BOOLEAN, SELECT):
+        page.get_by_role("radio").first.check()
+    else:
+        field = "The secret" if kind == SECRET else "Your answer"
+        page.get_by_label(field).fill(CANARY if kind == SECRET else "Seven “roses”")
+    page.get_by_role("button", name="Answer").click()
+    expect(heading(page)).to_have_text("Thank you")
+    check(page)
+
+
+def heading(page: Page) -> Locator:
+    return page.get_by_role("heading", level=1)
+
+
+def test_an_address_is_added_and_tried(visit: Visit, there: Receiver):
+    visit.pages.forgive("status of 422")
+    page = visit.open("/notifications")
+    check(page)
+    add(page, "json://127.0.0.1/x")
+    expect(page.get_by_role("alert")).to_contain_text("“json” cannot be used here.")
+    expect(page.get_by_role("textbox", name="Address")).to_have_value("json://127.0.0.1/x")
+    check(page)
+    add(page, there.url())
+    page.get_by_role("button", name="Send a test").click()
+    expect(page.get_by_text("A test is on its way")).to_be_visible()
+    check(page)
+    there.manner = "fails"
+    page.get_by_role("button", name="Send a test").click()
+    expect(page.get_by_text("The last message failed.")).to_be_visible()
+    check(page)
+    page.get_by_role("button", name="Remove").click()
+    expect(page.get_by_text("Removed.")).to_be_visible()
+
+
+def test_a_person_answers_four_questions_by_links_alone(
+    live: Live, visiting: Callable[[Server], Visit], there: Receiver
+):
+    visit = visiting(live(JPWEB_SCRIPT_PACE="0"))
+    add(visit.open("/notifications"), there.url())
+    page, stranger = visit.begin("Show me"), visit.pages()
+    asked = ""
+    for number, kind in enumerate(TYPES):
+        asked = card(page, kind).locator(".ask").inner_text()
+        answer(stranger, told(visit.server, there, number), kind)
+    expect(page.get_by_text("secret: received, not shown")).to_be_visible()
+    stranger.goto(_LINK.findall(there.all)[0])
+    expect(heading(stranger)).to_have_text("This question is settled")
+    check(stranger)
+    assert "A secret is asked for." in there.bodies[-1]
+    assert asked
+    assert asked not in there.all
+    stored = b"".join(each.read_bytes() for each in visit.server.data.iterdir() if each.is_file())
+    for text in (there.all, stranger.content(), visit.server.log_text(), stored.decode("latin-1")):
+        assert CANARY not in text
+
+
+def test_a_link_that_is_none_says_so_and_no_more(visit: Visit):
+    visit.pages.forgive("status of 404")
+    page = visit.pages()
+    page.goto(f"{visit.server.url}/answer/none")
+    expect(page.get_by_role("heading", level=1)).to_have_text("No such link")
+    check(page)

@@ -1,0 +1,216 @@
+"""That something waits, told on pages that show no card and while nobody looks."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+from urllib.parse import unquote
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from tests.browser.pages import (
+    BOOLEAN,
+    SECRET,
+    SELECT,
+    TEXT,
+    Visit,
+    answer,
+    card,
+    connected,
+    decline,
+    waiting,
+)
+from tests.machine.ports import wait_until
+
+pytestmark = pytest.mark.browser
+
+#: A browser's notifications, noted; its permission is kept as a browser would.
+NOTED = """
+  window.told = [];
+  window.Notification = class {
+    static get permission() { return localStorage.getItem("stand-in") || "default"; }
+    static async requestPermission() {
+      localStorage.setItem("stand-in", PERMITS);
+      return PERMITS;
+    }
+    constructor(title, options) {
+      if (REFUSES) throw new TypeError("Illegal constructor.");
+      window.told.push({ title, ...options });
+      window.latest = this;
+      this.open = true;
+    }
+    close() { this.open = false; }
+  };
+  window.away = false;
+  Object.defineProperty(document, "hidden", { get: () => window.away });
+  window.look = (away) => {
+    window.away = away;
+    document.dispatchEvent(new Event("visibilitychange"));
+  };
+"""
+BUTTON = "Tell me on this device when something waits"
+
+
+def told(page: Page) -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = page.evaluate("window.told")
+    return found
+
+
+def offered(visit: Visit, permits: str = "granted", refuses: str = "false") -> Page:
+    """Open the Questions page in a browser whose notifications are noted."""
+    page = visit.open("/questions")
+    script = NOTED.replace("PERMITS", repr(permits)).replace("REFUSES", refuses)
+    page.context.add_init_script(f"(() => {{ {script} }})()")
+    page.reload()
+    return page
+
+
+def asked_for(visit: Visit) -> Page:
+    """Open it where somebody asked to be told."""
+    page = offered(visit)
+    page.get_by_role("button", name=BUTTON).click()
+    expect(page.locator("#tell")).to_contain_text("This device tells you")
+    return page
+
+
+def beside(visit: Visit, page: Page, path: str, *, away: bool) -> Page:
+    """Open another page in the same browser, looked at or not."""
+    other = visit.pages(visit.server.url + path, beside=page)
+    connected(other)
+    expect(waiting(other)).to_have_attribute("data-count", "0")
+    other.evaluate(f"window.look({str(away).lower()})")
+    return other
+
+
+def test_who_asks_for_it_is_told_and_can_take_it_back(visit: Visit):
+    page = asked_for(visit)
+    page.reload()
+    page.get_by_role("button", name="Do not tell me any more").click()
+    expect(page.get_by_role("button", name=BUTTON)).to_be_visible()
+    page.evaluate("window.look(true)")
+    visit.begin()
+    card(page, BOOLEAN)
+    page.wait_for_timeout(500)
+    assert told(page) == []
+
+
+@pytest.mark.parametrize(
+    ("permits", "says"), [("denied", "This browser blocks"), ("default", "")]
+)
+def test_a_browser_that_does_not_permit_it_is_explained(visit: Visit, permits: str, says: str):
+    page = offered(visit, permits)
+    page.get_by_role("button", name=BUTTON).click()
+    expect(page.locator("#tell [role=status]")).to_contain_text(says)
+    expect(page.get_by_role("button", name=BUTTON)).to_have_count(0 if says else 1)
+
+
+def test_a_browser_that_cannot_is_explained(visit: Visit):
+    page = visit.open("/questions")
+    page.context.add_init_script("delete window.Notification")
+    page.reload()
+    expect(page.locator("#tell")).to_contain_text("This browser shows no notifications")
+    expect(page.get_by_role("button", name=BUTTON)).to_have_count(0)
+
+
+def test_a_browser_that_refuses_at_last_is_explained(visit: Visit):
+    page = offered(visit, refuses="true")
+    page.get_by_role("button", name=BUTTON).click()
+    connected(page)
+    page.evaluate("window.look(true)")
+    visit.begin()
+    expect(page.locator("#tell")).to_contain_text("This browser shows no notifications")
+
+
+def test_hidden_pages_tell_once_and_lead_to_the_card(visit: Visit):
+    page = asked_for(visit)
+    away = [beside(visit, page, path, away=True) for path in ("/", "/audit")]
+    connected(page)
+    page.evaluate("window.look(true)")
+    begun = visit.begin()
+    wait_until(lambda: sum(len(told(each)) for each in (page, *away)) == 1, "somebody is told")
+    page.wait_for_timeout(500)
+    (teller,) = [each for each in (page, *away) if told(each)]
+    (notice,) = told(teller)
+    assert notice["title"] == "Assistant"
+    assert notice["body"] == "Shall I show you how questions work?"
+    teller.evaluate("window.latest.onclick()")
+    expect(card(teller, BOOLEAN)).to_be_focused()
+    answer(begun, BOOLEAN, "Yes")
+    card(begun, SELECT)
+
+
+def test_a_page_without_a_desk_leads_to_the_page_of_the_question(visit: Visit):
+    page = asked_for(visit)
+    page.goto(f"{visit.server.url}/audit")
+    connected(page)
+    expect(waiting(page)).to_have_attribute("data-count", "0")
+    page.evaluate("window.look(true)")
+    visit.begin()
+    wait_until(lambda: len(told(page)) == 1, "the page tells")
+    page.evaluate("window.latest.onclick()")
+    page.wait_for_url(re.compile(r"/questions/\d+#question-\d+$"))
+    expect(card(page, BOOLEAN)).to_be_focused()
+
+
+def test_what_is_settled_elsewhere_is_told_no_more(visit: Visit):
+    page = asked_for(visit)
+    connected(page)
+    page.evaluate("window.look(true)")
+    begun = visit.begin()
+    wait_until(lambda: len(told(page)) == 1, "the page tells")
+    assert page.evaluate("window.latest.open") is True
+    begun.get_by_role("button", name="Stop the turn").click()
+    page.wait_for_function("window.latest.open === false")
+
+
+def test_nobody_is_told_of_what_they_look_at(visit: Visit):
+    page = asked_for(visit)
+    away = beside(visit, page, "/", away=True)
+    connected(page)
+    visit.begin()
+    card(page, BOOLEAN)
+    page.wait_for_timeout(800)
+    assert (told(page), told(away)) == ([], [])
+
+
+def test_of_a_secret_only_that_it_is_asked_for(visit: Visit):
+    page = asked_for(visit)
+    begun = visit.begin()
+    for kind in (BOOLEAN, SELECT):
+        decline(begun, kind)
+    card(begun, TEXT)
+    connected(page)
+    expect(waiting(page)).to_have_attribute("data-count", "1")
+    page.evaluate("window.look(true)")
+    decline(begun, TEXT)
+    card(begun, SECRET)
+    wait_until(lambda: len(told(page)) == 1, "the page tells")
+    assert [each["body"] for each in told(page)] == ["A secret is asked for"]
+
+
+def test_the_count_is_in_the_title_and_in_the_icon(visit: Visit):
+    page = visit.open("/audit")
+    connected(page)
+    icon = page.locator("link[rel=icon]")
+    plain = icon.get_attribute("href") or ""
+    assert plain.endswith("icon.svg")
+    begun = visit.begin()
+    card(begun, BOOLEAN)
+    expect(page).to_have_title("(1) Audit · jpweb")
+    assert ">1</text>" in unquote(icon.get_attribute("href") or "")
+    page.reload()
+    assert ">1</text>" in unquote(icon.get_attribute("href") or "")
+    begun.get_by_role("button", name="Stop the turn").click()
+    expect(page).to_have_title("Audit · jpweb")
+    expect(icon).to_have_attribute("href", re.compile(re.escape(plain)))
+
+
+def test_a_page_without_a_desk_announces_what_came(visit: Visit):
+    page = visit.open("/audit")
+    connected(page)
+    expect(page.locator("#announcer")).to_be_empty()
+    visit.begin()
+    expect(page.locator("#announcer")).to_have_text(
+        "Assistant: Shall I show you how questions work?"
+    )
