@@ -119,6 +119,7 @@ MIDDLEWARE = [
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
     "django_htmx.middleware.HtmxMiddleware",
     "jpweb.web.access.PrivatePages",
+    "jpweb.web.absence.Absence",
 ]
 
 ROOT_URLCONF = "jpweb.urls"

@@ -11,10 +11,20 @@ import pytest
 from jpweb.agent.calls import texts
 from jpweb.agent.config import Detached, Mode
 from jpweb.agent.outcome import Failed, Kept, Success
-from jpweb.agent.ports import Answer, Delivered, Delta, Finished, Permitted, Skipped, Withheld
+from jpweb.agent.ports import (
+    Answer,
+    Declined,
+    Delivered,
+    Delta,
+    Finished,
+    Permitted,
+    Skipped,
+    Withheld,
+)
 from jpweb.agent.stopping import Respond, Restart, Stop
 from jpweb.agent.turn import TurnEnd, resume_turn
 from jpweb.stream.events import ChatRequest, ConversationEvent, ToolCallResponse, TurnStart
+from jpweb.stream.inquiry import CancellationReason
 from tests.agent.doubles import (
     AT,
     CONFIRM,
@@ -279,3 +289,20 @@ async def test_a_call_with_a_kept_result_that_waits_for_a_person_says_again_too(
     made.prompter.decisions = [Delivered()]
     await resume(made)
     assert made.recorder.notes(ToolCallResponse) == [{"again": True}]
+
+
+async def test_a_result_that_a_person_was_asked_about_held_up_no_permission():
+    """Its call had passed the gate, and the next one may have been running."""
+    calls = [called("c1", "quick"), QUICK]
+    made = stage(*calls, tools=(quick(),), held={"c1": Kept("kept")}, quick={"run": Mode.ASK})
+    made.prompter.decisions = [Delivered(), Permitted({})]
+    await resume(made, waiting=frozenset({"c1"}))
+    assert made.recorder.notes(ToolCallResponse) == [None, {"again": True}]
+
+
+async def test_a_call_that_was_edited_and_then_declined_tells_with_what_it_ran():
+    declined = Declined(CancellationReason.USER)
+    bench = Bench((asks(CONFIRM),), [declined], changes={"tool": {"run": Mode.EDIT}})
+    bench.prompter.decisions = [Permitted({"n": 2})]
+    await bench.run([CALL])
+    assert bench.recorder.notes(ToolCallResponse) == [{"arguments": {"n": 2}}]

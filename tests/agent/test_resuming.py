@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from jpweb.agent.calls import texts
-from jpweb.agent.outcome import Success
+from jpweb.agent.outcome import NeedsInput, Success
 from jpweb.agent.ports import Answer, CallTool, Data, Delta, Finished
 from jpweb.agent.stopping import Respond, Stop
 from jpweb.agent.turn import TurnEnd, resume_turn
@@ -37,6 +37,7 @@ from tests.agent.doubles import (
     OutsideStub,
     QueueProvider,
     Stage,
+    StubTool,
     asks,
     never,
     until,
@@ -281,3 +282,41 @@ async def test_a_call_that_is_run_again_says_so_and_later_ones_do_not():
     made = stage(START, SAYS, CALL, turns=[again, DONE], replies=replies)
     assert await resume(made) is TurnEnd.COMPLETE
     assert made.recorder.notes(ToolCallResponse) == [{"again": True}, None]
+
+
+# other calls of the same id
+
+
+async def test_a_later_call_of_the_same_id_was_not_run_again():
+    later = (CallTool("c1", "tool", {}), Finished())
+    made = stage(START, SAYS, CALL, turns=[later, DONE], tools=(asks(),))
+    assert await resume(made) is TurnEnd.COMPLETE
+    assert made.recorder.notes(ToolCallResponse) == [{"again": True}, None]
+
+
+@pytest.mark.parametrize("reason", [CancellationReason.USER, CancellationReason.EXPIRED])
+async def test_what_closed_a_question_is_nothing_to_another_call_of_its_id(reason):
+    no = event(InquiryResponse("c1.confirm.1", Cancelled(reason)))
+    before = [START, SAYS, CALL, event(WAITS, **NOTE), no, returned("c1")]
+    made = stage(*before, CALL, replies=[Answer(value=True)])
+    assert await resume(made) is TurnEnd.COMPLETE
+    assert made.recorder.results[-1] == ("c1", "done", False)
+    assert made.recorder.notes(ToolCallResponse)[-1] == {"again": True}
+
+
+async def test_what_a_call_was_permitted_to_run_with_is_nothing_to_another_of_its_id():
+    note = NOTE | {"permitted": True, "arguments": {"n": 2}}
+    answer = event(answered("c1.confirm.1"), by={"kind": "person"})
+    free = event(replace(WAITS, id="c1.confirm.2", source=InquirySource.tool("free")), **NOTE)
+    seen: list[Any] = []
+
+    def run(arguments, answers) -> Any:
+        seen.append(dict(arguments))
+        return Success("done") if answers else NeedsInput(CONFIRM)
+
+    before = [START, SAYS, CALL, event(WAITS, **note), answer, returned("c1")]
+    made = stage(
+        *before, called("c1", "free"), free, tools=(StubTool("free", run),), replies=[Answer(1)]
+    )
+    assert await resume(made) is TurnEnd.COMPLETE
+    assert seen == [{}, {}]

@@ -177,7 +177,8 @@ async def test_a_run_that_ends_changes_the_foot(lasting: World):
     says = await in_store(shows, lasting)
     async with page(lasting.people["responder"], **says) as socket:
         await socket.everything()
-        await in_store(Run.objects.filter(pk=lasting.run.pk).update, state=RunState.FAILED)
+        ended = {"state": RunState.FAILED, "ended_at": datetime.now(UTC)}
+        await in_store(Run.objects.filter(pk=lasting.run.pk).update, **ended)
         await announce.conversation(lasting.talk.pk)
         heard = read(await socket.everything())
     assert heard.one(id="foot")["data-run"] == f"{lasting.run.pk}-failed"

@@ -124,6 +124,20 @@ async def test_a_browser_that_takes_nothing_is_sent_the_latest_once_it_does(last
     assert read(both).one(id="waiting")["data-count"] == "2"
 
 
+async def test_for_browsers_that_take_nothing_nothing_is_read(lasting: World):
+    line = Line()
+    async with page(lasting.people["owner"], line, **await in_store(shows, lasting)) as socket:
+        await socket.everything()
+        line.pauseProducing()
+        captured = await in_store(lambda: CaptureQueriesContext(connection).__enter__())
+        for _ in range(10):
+            await announce.conversation(lasting.talk.pk)
+            await announce.questions(lasting.home.pk)
+        assert await socket.hears_nothing()
+        await in_store(lambda: captured.__exit__(None, None, None))
+    assert len(captured) == 0
+
+
 async def test_a_browser_that_takes_nothing_is_still_signed_out(lasting: World):
     line = Line()
     async with page(lasting.people["reader"], line, **await in_store(shows, lasting)) as socket:

@@ -4,7 +4,9 @@ from typing import Any
 
 import pytest
 
-from tests.agent.config.making import LOCAL, reading, refused, tool
+from jpweb.agent.config import QuestionConfig, ToolConfig
+from jpweb.agent.config.reading import read
+from tests.agent.config.making import LOCAL, layers, reading, refused, tool
 
 
 @pytest.mark.parametrize(
@@ -78,3 +80,10 @@ def test_an_owner_lays_an_expiry_over_what_a_file_says_of_its_question():
 
 def test_an_expiry_is_no_key_that_nobody_knows():
     assert reading(f"[conversation.tools.t]\n{LOCAL}questions.q.expires_after = 60").notes == ()
+
+
+def test_the_expiry_that_a_built_in_brings_holds_where_nobody_says_another():
+    own = ToolConfig("t", "", {}, {"q": QuestionConfig(expires_after=60.0)})
+    for said, expected in (('prompt_label = "L"', 60.0), ("expires_after = 90", 90.0)):
+        written = layers(f"[conversation.tools.t.questions.q]\n{said}")
+        assert read(written, [own]).tools["t"].question("q").expires_after == expected

@@ -48,7 +48,7 @@ def told(server: Server, there: Receiver, number: int) -> str:
 
 def add(page: Page, url: str) -> None:
     page.get_by_role("textbox", name="Address").fill(url)
-    page.get_by_label("Seconds to wait before").fill("0")
+    page.get_by_label("Seconds to wait").fill("0")
     page.get_by_label("Workspace").select_option(label="Demo")
     page.get_by_role("button", name="Add").click()
 

@@ -90,7 +90,7 @@ def test_a_card_below_the_screen_is_shown_once_somebody_scrolls_there(visit: Vis
     decline(first, BOOLEAN)
     above, key = key_of(first, SELECT), key_of(last, BOOLEAN)
     who = visit.home.invite(name, "responder")
-    ada = visit.open("/questions", who=who, size=(PHONE[0], 300))
+    ada = visit.open("/questions", who=who, size=(PHONE[0], 640))
     connected(ada)
     auditor = visit.open("/questions", javascript=False)
     soon(auditor, key, **{name: [True, True, False, False]})

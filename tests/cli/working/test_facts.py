@@ -19,6 +19,6 @@ def test_the_facts_about_jobs_and_workers_hold(postgres: Cluster, redis_url: str
     facts = Path(__file__).with_name("facts.py")
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", str(facts)]
     done = subprocess.run(
-        command, check=False, cwd=ROOT, env=env, capture_output=True, text=True, timeout=300
+        command, check=False, cwd=ROOT, env=env, capture_output=True, text=True, timeout=200
     )
     assert done.returncode == 0, done.stdout[-8000:] + done.stderr[-2000:]

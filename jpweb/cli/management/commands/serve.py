@@ -39,10 +39,12 @@ class Command(BaseCommand):
         parser.add_argument("--workspace", type=Path, help="a repository in which jp was used")
 
     def handle(self, *args: Any, **options: Any) -> None:
-        lock = self._lock()
+        # Servers beside workers execute nothing, so any number may share a data folder.
+        lock = self._lock() if settings.RUNS == "embedded" else None
         try:
             server.check_port(settings.PORT)
-            self._prepare(options["workspace"])
+            with schema.alone():
+                self._prepare(options["workspace"])
         except (server.PortTaken, NoDatabase, NoWorkspace) as problem:
             raise CommandError(str(problem)) from problem
         beside = [relay.run(), presence.beat(), showing.keep()]
@@ -51,7 +53,8 @@ class Command(BaseCommand):
             beside += [holding.tend(), keeping.keep()]
         server.serve(get_default_application(), settings.PORT, self._greet, beside, _leave)
         self.stdout.write("Stopped.")
-        lock.close()
+        if lock is not None:
+            lock.close()
         server.leave()
 
     def _prepare(self, path: Path | None) -> None:
