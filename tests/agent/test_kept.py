@@ -122,10 +122,10 @@ async def test_what_a_person_skipped_is_kept_so_that_nobody_is_asked_twice():
     await running
 
 
-async def test_a_call_that_was_interrupted_has_nothing_to_keep():
-    bench = Bench((asks(CONFIRM), asks(name="other")), [never()])
-    running = asyncio.create_task(bench.run([CALL]))
-    await until(lambda: bench.prompter.asked)
+async def test_calls_that_were_interrupted_have_nothing_to_keep():
+    bench = Bench((asks(CONFIRM),), [never(), never()])
+    running = asyncio.create_task(bench.run([CALL, called("c2", "tool")]))
+    await until(lambda: len(bench.prompter.asked) == 2)
     bench.stop.say(Respond("Leave it."))
     await running
     assert bench.recorder.keeps == []

@@ -88,7 +88,7 @@ async def send(key: int, url: str, title: str, body: str) -> str:
         try:
             problem = _deliver(url, title, body)
         finally:
-            pass
+            _sending.discard(key)
             with suppress(RuntimeError):  # the loop has ended meanwhile
                 loop.call_soon_threadsafe(tell, problem)
 

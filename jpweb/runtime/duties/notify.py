@@ -86,7 +86,7 @@ async def _tell(queue: Sequence[Due], gate: asyncio.Semaphore) -> int:
             await in_store(addresses.note, what.address_id, problem)
             if problem:
                 await in_store(notices.failed, notice_id, problem)
-                return told
+                continue
             told += 1
         return told
 

@@ -15,6 +15,6 @@ def enqueue(run_id: int) -> None:
     if settings.RUNS != "workers":
         return
     # Loaded where it is used: it takes a tenth of a second, and one machine alone needs none of it.
-    from jpweb.store.running import engine  # noqa: PLC0415
+    from jpweb.store.running import engine  # noqa: PLC0415  as it says
 
     engine.defer(run_id)

@@ -158,7 +158,9 @@ def test_the_time_that_it_waits_counts_up_without_a_server(visit: Visit):
     expect(waits).to_have_text(f"{(begun + 40) // 10 * 10} s" if begun < 20 else "1 min")
     page.clock.fast_forward("02:05:00")
     expect(waits).to_have_text("2 h 5 min")
-    assert waits.evaluate("waits => waits.closest('[aria-live], [role=status], [role=alert]')") is None
+    assert (
+        waits.evaluate("waits => waits.closest('[aria-live], [role=status], [role=alert]')") is None
+    )
 
 
 def test_everything_a_question_can_have(visit: Visit, words: str):

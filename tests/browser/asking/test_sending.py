@@ -24,7 +24,9 @@ from tests.browser.pages import (
 pytestmark = pytest.mark.browser
 
 SENT = re.compile("/(answer|decline)$")
-LOST = "ERR_INTERNET_DISCONNECTED|ERR_FAILED|status of (409|503)|^.object Event.|htmx:|Response Status"
+LOST = (
+    "ERR_INTERNET_DISCONNECTED|ERR_FAILED|status of (409|503)|^.object Event.|htmx:|Response Status"
+)
 
 
 @pytest.fixture
@@ -47,7 +49,9 @@ def press(page: Page, name: str = "Answer") -> None:
 
 
 def answers(visit: Visit, page: Page) -> list[dict[str, object]]:
-    return [each.outcome for each in evidence.asked(evidence.journal(visit.server, number_of(page)))]
+    return [
+        each.outcome for each in evidence.asked(evidence.journal(visit.server, number_of(page)))
+    ]
 
 
 def test_without_a_network_nothing_is_lost_and_it_can_be_sent_again(visit: Visit, page: Page):
@@ -124,7 +128,9 @@ def test_what_is_sent_twice_in_haste_is_sent_once(visit: Visit, page: Page):
     assert [made.url.rpartition("/")[2] for made in requests] == ["answer"]
 
 
-def test_a_secret_that_could_not_be_sent_stays_in_its_field_and_nowhere_else(visit: Visit, page: Page):
+def test_a_secret_that_could_not_be_sent_stays_in_its_field_and_nowhere_else(
+    visit: Visit, page: Page
+):
     decline(page, TEXT)
     field = card(page, SECRET).get_by_label("The secret")
     field.fill("open sesame")

@@ -95,9 +95,7 @@ def test_who_asks_for_it_is_told_and_can_take_it_back(visit: Visit):
     assert told(page) == []
 
 
-@pytest.mark.parametrize(
-    ("permits", "says"), [("denied", "This browser blocks"), ("default", "")]
-)
+@pytest.mark.parametrize(("permits", "says"), [("denied", "This browser blocks"), ("default", "")])
 def test_a_browser_that_does_not_permit_it_is_explained(visit: Visit, permits: str, says: str):
     page = offered(visit, permits)
     page.get_by_role("button", name=BUTTON).click()
