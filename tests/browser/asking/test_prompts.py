@@ -28,12 +28,14 @@ ERROR = ("deliver", {"content": "It broke.", "is_error": True})
 SEED = """
 import json, sys, django
 django.setup()
+from django.db import transaction
 from jpweb.store import accounts, conversations, prompts, runs
 from jpweb.store.models import Workspace
-from jpweb.store.terms import RunState
+from jpweb.store.running import leases
 me, home = accounts.first_owner(), Workspace.objects.get(name="Demo")
 talk = conversations.begin(home, "Seeded", me.pk)
-run = runs.begin(talk.pk, me.pk, "scripted", "elsewhere")
+with transaction.atomic():
+    run = leases.take(runs.begin(talk.pk, me.pk, "scripted").pk, "elsewhere", 3600)
 for number, (kind, shown) in enumerate(json.loads(sys.argv[1])):
     prompts.ask(talk.pk, kind, f"call_{number}", "vault", {"edit": False} | shown)
 print(run.pk, talk.pk)
@@ -45,8 +47,7 @@ from jpweb.store import runs
 from jpweb.store.models import Run
 from jpweb.stream.inquiry import CancellationReason
 run = Run.objects.get(pk=sys.argv[1])
-runs.close(run, CancellationReason.LOST)
-runs.end(run.pk, "stopped")
+runs.fail(run, CancellationReason.LOST, "stopped")
 """
 
 

@@ -78,7 +78,7 @@ def answer_all(page: Page, secret: str, *, remember: bool = False) -> None:
     deploy.get_by_role("button", name="Answer").click()
     book = question(page, "A table at the window?")
     expect(book).to_contain_text("There is one table left for 3.")
-    book.get_by_label("No").check()
+    book.get_by_label("No", exact=True).check()
     book.get_by_role("button", name="Answer").click()
     vault = question(page, "The passphrase?")
     vault.get_by_label("The secret").fill(secret)
