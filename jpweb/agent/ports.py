@@ -257,8 +257,9 @@ class Recorder(Protocol):
     async def record(self, *events: ConversationEvent, last: bool = False) -> None:
         """Commit the events in order, all or none; returns after the commit.
 
-        Raises Settled, and commits nothing, where a response among them comes second. With the ``last`` ones, of which there may be none, it is committed that the turn is
-        complete: the journal alone does not tell a whole reply from a part of one.
+        Raises Settled, and commits nothing, where a response among them comes second. With the
+        ``last`` ones, of which there may be none, it is committed that the turn is complete: the
+        journal alone does not tell a whole reply from a part of one.
         """
         ...
 

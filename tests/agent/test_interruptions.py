@@ -98,9 +98,9 @@ async def test_a_question_that_is_being_recorded_at_the_stop_is_closed_too(monke
     bench = Bench((asks(CONFIRM),))
     record = bench.recorder.record
 
-    async def record_and_stop(*events) -> Any:
+    async def record_and_stop(*events, **more) -> Any:
         bench.stop.say(Stop())
-        await record(*events)
+        await record(*events, **more)
 
     monkeypatch.setattr(bench.recorder, "record", record_and_stop)
     await bench.run([called("c1", "tool")])
@@ -187,8 +187,8 @@ async def test_a_reply_that_was_complete_when_the_stop_came_completes_the_turn(m
     stage = Stage(QueueProvider([[Delta("message", "Done."), Finished()]]))
     record = stage.recorder.record
 
-    async def record_and_stop(*events) -> Any:
-        await record(*events)
+    async def record_and_stop(*events, **more) -> Any:
+        await record(*events, **more)
         if isinstance(events[0].kind, ChatResponse):
             stage.stop.say(Stop())
 

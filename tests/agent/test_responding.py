@@ -134,8 +134,8 @@ def saying(stage, kind, *said) -> None:
     """Say that each time an event of the kind has just been recorded, once for each."""
     left, record = list(said), stage.recorder.record
 
-    async def record_and_say(*events) -> None:
-        await record(*events)
+    async def record_and_say(*events, **more) -> None:
+        await record(*events, **more)
         if isinstance(events[0].kind, kind) and left:
             stage.stop.say(left.pop(0))
 

@@ -41,7 +41,7 @@ async def test_the_query_is_committed_at_once_with_the_turns_start(monkeypatch):
     batches = []
     stage = Stage(QueueProvider([DONE]))
 
-    async def record(*events) -> Any:
+    async def record(*events, **_more) -> Any:
         batches.append([event.kind.TAG for event in events])
 
     monkeypatch.setattr(stage.recorder, "record", record)
