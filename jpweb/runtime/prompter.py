@@ -17,6 +17,7 @@ from jpweb.agent.ports import (
     Skipped,
     Withheld,
 )
+from jpweb.agent.resting import Resting
 from jpweb.runtime import desk, presence, prompts
 from jpweb.runtime.crossing import in_store
 from jpweb.store import inquiries
@@ -74,6 +75,7 @@ class BrowserPrompter:
     workspace_id: int
     withdrawn_by: Callable[[], Decider]
     waits: Waits = field(default_factory=Waits)
+    resting: Resting = field(default_factory=Resting)
 
     async def reachable(self) -> bool:
         """Tell whether somebody who may answer has a page open."""
@@ -130,10 +132,10 @@ class BrowserPrompter:
         self, kind: PromptKind, prompt: RunPrompt | DeliverPrompt, shown: dict[str, Any]
     ) -> Prompt | None:
         """Put a prompt before people; None where its run is over."""
+        asking = (self.conversation_id, kind, prompt.tool_call_id, prompt.tool_name, shown)
         try:
-            row = await in_store(
-                rows.ask, self.conversation_id, kind, prompt.tool_call_id, prompt.tool_name, shown
-            )
+            with self.resting.holding():  # put down now, nobody would see it
+                row = await in_store(rows.ask, *asking)
         except UnknownPrompt:
             return None
         await prompts.tell(row)

@@ -69,6 +69,17 @@ def calls_not_run(run: Run) -> frozenset[str]:
     return frozenset(found.values_list("tool_call_id", flat=True))
 
 
+def permissions(run: Run) -> dict[str, bool]:
+    """Return what people let count for the rest of the turn: may this tool run; the last word."""
+    settled = Prompt.objects.filter(run=run, kind=PromptKind.RUN, state=PromptState.DECIDED)
+    words = settled.order_by("settled_at", "pk").values_list("tool_name", "decision")
+    return {
+        tool: decision.get("allow") is True
+        for tool, decision in words
+        if decision and decision.get("remember") is True
+    }
+
+
 def get(prompt_id: int) -> Prompt:
     """Return a row with its conversation. Raises UnknownPrompt."""
     row = _whole(Prompt.objects.filter(pk=prompt_id)).first()

@@ -164,7 +164,7 @@ def park(run: Run, questions: Iterable[int], decisions: Iterable[int]) -> bool:
     asked, prompted = set(questions), set(decisions)
     still = Inquiry.objects.filter(pk__in=asked, state=OPEN).count()
     still += Prompt.objects.filter(pk__in=prompted, state=PromptState.OPEN).count()
-    if still != len(asked) + len(prompted) or interruptions.waiting([run.pk]):
+    if not still or still != len(asked) + len(prompted) or interruptions.waiting([run.pk]):
         return False
     held = Run.objects.filter(pk=run.pk, fence=run.fence, state=RunState.RUNNING)
     parked = {"state": RunState.PARKED, "phase": RunPhase.WAITING}

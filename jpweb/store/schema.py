@@ -22,16 +22,12 @@ def prepare() -> None:
 
     Raises NoDatabase where it cannot be reached or changed.
     """
-    try:
-        with alone():
+    with alone():
+        try:
             call_command("migrate", verbosity=0, interactive=False)
+        except Error as error:
+            raise _no_database(error) from error
         connection.close_if_unusable_or_obsolete()  # one less is open while the process runs
-    except Error as error:
-        name = settings.DATABASES["default"]["NAME"]
-        reason = str(error).strip().partition("\n")[0]
-        raise NoDatabase(
-            f"The database {name} cannot be used: {reason}. Check DATABASE_URL or JPWEB_DATA."
-        ) from error
 
 
 @contextmanager
@@ -39,6 +35,7 @@ def alone() -> Iterator[None]:
     """Let one process at a time prepare what many share; others wait here until it is done.
 
     SQLite has one server, which holds the data folder. The lock goes with the process.
+    Raises NoDatabase where it cannot be reached.
     """
     global _alone  # noqa: PLW0603  one process, one lock
     if _alone or connection.vendor != "postgresql":
@@ -47,10 +44,22 @@ def alone() -> Iterator[None]:
     # A connection of its own, with which the lock ends whatever happens to the others.
     holder = connection.copy()
     holder.settings_dict["OPTIONS"]["pool"] = None
-    with closing(holder), holder.cursor() as cursor:
-        cursor.execute("SELECT pg_advisory_lock(%s)", [_PREPARING])
+    with closing(holder):
+        try:
+            with holder.cursor() as cursor:
+                cursor.execute("SELECT pg_advisory_lock(%s)", [_PREPARING])
+        except Error as error:
+            raise _no_database(error) from error
         _alone = True
         try:
             yield
         finally:
             _alone = False
+
+
+def _no_database(error: Error) -> NoDatabase:
+    name = settings.DATABASES["default"]["NAME"]
+    reason = str(error).strip().partition("\n")[0]
+    return NoDatabase(
+        f"The database {name} cannot be used: {reason}. Check DATABASE_URL or JPWEB_DATA."
+    )

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from django.conf import settings
 from django.urls import reverse
 
-from jpweb.runtime.crossing import in_store
+from jpweb.runtime.crossing import in_background, in_store
 from jpweb.runtime.duties import carrier
 from jpweb.store.telling import addresses, notices
 from jpweb.store.terms import PromptKind
@@ -48,7 +48,7 @@ async def tell_due() -> int:
     nothing more in that round once one has failed, so a round ends even where nobody takes a
     message.
     """
-    due = await in_store(notices.due, ROUND)
+    due = await in_background(notices.due, ROUND)
     queues: dict[int, list[Due]] = defaultdict(list)
     for what in due:
         queues[what.address_id].append(what)
@@ -86,7 +86,7 @@ async def _tell(queue: Sequence[Due], gate: asyncio.Semaphore) -> int:
             await in_store(addresses.note, what.address_id, problem)
             if problem:
                 await in_store(notices.failed, notice_id, problem)
-                continue
+                return told
             told += 1
         return told
 

@@ -102,6 +102,7 @@ async def _played(active: Active) -> TurnEnd:
             equipment.setup,
             waiting=await in_store(prompts.calls_not_run, active.run),
             crashed=active.run.phase != RunPhase.WAITING,
+            permissions=await in_store(prompts.permissions, active.run),
         )
         active.over = True  # its servers take a while to end, and nobody listens any more
     return ending
@@ -153,6 +154,7 @@ def _ports(active: Active, equipment: Equipment, recorder: JournalRecorder) -> T
             conversation.workspace_id,
             lambda: active.stopped_by,
             active.waits,
+            active.resting,
         ),
         recorder=recorder,
         display=SocketDisplay(conversation.pk),

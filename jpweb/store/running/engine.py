@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
 from typing import Any
 
 from procrastinate import App, BaseRetryStrategy, PsycopgConnector, RetryDecision
@@ -37,8 +38,9 @@ def defer(run_id: int) -> None:
     configure_task(name=TASK, job_manager=manager, queue=QUEUE).defer(run_id=run_id)
 
 
-def connected(advance: Callable[[int], Awaitable[None]]) -> App:
-    """Return procrastinate as a worker runs it: on connections of its own, with this one task."""
+@asynccontextmanager
+async def connected(advance: Callable[[int], Awaitable[None]]) -> AsyncIterator[App]:
+    """Run procrastinate's connections, which are its own; its one task takes a run's key."""
     engine = App(connector=PsycopgConnector(kwargs=connector_params(), min_size=1, max_size=4))
     engine.job_manager = _Persistent(engine.connector)
 
@@ -46,7 +48,11 @@ def connected(advance: Callable[[int], Awaitable[None]]) -> App:
         await advance(run_id)
 
     engine.task(name=TASK, queue=QUEUE, retry=_OfferedAgain())(task)
-    return engine
+    try:
+        await engine.open_async()
+        yield engine
+    finally:  # whatever came of the attempt: what looks for a server would go on looking
+        await engine.close_async()
 
 
 async def revive(engine: App, seconds: float) -> int:

@@ -64,7 +64,8 @@ def due(limit: int) -> list[Due]:
     """Return what addresses have to be told now, the oldest first; at most EACH of an address.
 
     That is what an unfinished run holds open for longer than the address's delay, where its person
-    may answer now, and what it was not told of before. The cost does not grow with what waits.
+    may answer now, and what it was not told of before. However much waits, the queries are four at
+    most.
     """
     if not Address.objects.exists():
         return []

@@ -207,6 +207,18 @@ def test_a_run_is_not_put_down_over_what_is_settled_by_now(run: Run):
     assert fresh(run).state == "running"
 
 
+def test_a_run_that_shows_nobody_anything_is_not_put_down(run: Run):
+    assert runs.park(run, [], []) is False
+
+
+def test_what_counts_for_the_rest_of_the_turn_outlives_the_process(run: Run):
+    for allow, remember in ((True, True), (False, True), (True, False)):
+        row = making.prompt(run)
+        prompts.decide(row.pk, {"allow": allow, "remember": remember}, Decider("person", "Ada"))
+        prompts.spend(row.pk)
+    assert prompts.permissions(run) == {"vault": False}, "the last word"
+
+
 def test_a_run_is_not_put_down_while_somebody_speaks_to_it(talk: Conversation, run: Run):
     row = making.question(run)
     runs.interrupt(talk.pk, InterruptKind.RESPOND, Decider("person", "Ada"), "Wait")
