@@ -1,0 +1,80 @@
+"""Real tools whose run is put down at every wait: nothing runs twice, and nobody is asked twice."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from django.conf import settings
+
+from jpweb.runtime import desk, prompts
+from jpweb.runtime.crossing import in_store
+from jpweb.runtime.executing import holding
+from jpweb.runtime.prompts import Verdict
+from jpweb.store.models import Inquiry, KeptResult, Run
+from tests.machine.vendors import Call, Reply, vendor
+from tests.runtime.playing import eventually
+from tests.runtime.scenarios.talking import DONE
+from tests.runtime.scenarios.workshop import Workshop
+from tests.store.making import decider
+
+BOTH = Reply(Call("wild", {}, "call_1"), Call("deploy", {"service": "blog"}, "call_2"))
+
+
+async def put_down(shop: Workshop) -> None:
+    async def parked() -> bool:
+        there = Run.objects.filter(conversation=shop.talk, state="parked")
+        return await in_store(there.exists) and not holding._active
+
+    await eventually(parked)
+
+
+async def waits(shop: Workshop, question_id: str) -> Inquiry:
+    rows = Inquiry.objects.filter(conversation=shop.talk, state="open")
+    (row,) = [each for each in await in_store(list, rows) if question_id in each.inquiry_id]
+    return row
+
+
+def runs_of(tally: Path) -> int:
+    return len(tally.read_text().splitlines()) if tally.exists() else 0
+
+
+async def test_a_turn_that_is_put_down_at_every_wait_ends_as_if_it_never_was(
+    shop: Workshop, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(settings, "HOLD", 0.01)
+    tally = shop.root / "tally"
+    (shop.root / "tools" / "wild.sh").write_text(f"echo x >> {tally}; echo 'Wild as can be.'\n")
+    with vendor("openai", [BOTH, DONE]) as standin:
+        await in_store(shop.play, standin)
+        await shop.start()
+        await put_down(shop)
+        permission = await shop.prompted()
+        await prompts.decide(permission.pk, Verdict(allow=True), decider(shop.eve))
+        await put_down(shop)
+        assert runs_of(tally) == 1
+        offered = await shop.prompted()
+        assert (offered.kind, offered.shown["content"]) == ("deliver", "Wild as can be.\n")
+        confirm = await waits(shop, ".confirm.")
+        await desk.answer(confirm.pk, "false", decider(shop.ada))
+        await put_down(shop)
+        assert await in_store(KeptResult.objects.filter(delivered=True).count) == 1
+        await prompts.decide(offered.pk, Verdict(allow=True), decider(shop.eve))
+
+        async def ended() -> Run | None:
+            found = Run.objects.filter(conversation=shop.talk, ended_at__isnull=False)
+            return await in_store(found.first) if not holding._active else None
+
+        run: Run = await eventually(ended)
+    assert (run.state, run.resumed) == ("done", 0)
+    assert run.fence > 2, "it was put down and taken again"
+    assert runs_of(tally) == 1
+    assert [(r.id, r.content) for r in await shop.results()] == [
+        ("call_1", "Wild as can be.\n"),
+        ("call_2", "Not deployed."),
+    ]
+    notes = [event.note for event in await shop.events() if event.kind.TAG == "tool_call_response"]
+    assert not any("again" in note for note in notes)
+    assert not await in_store(KeptResult.objects.exists)
+    told = await shop.told()
+    assert len([line for line in told if line.startswith("ask ")]) == 1
