@@ -82,7 +82,8 @@ class BrowserPrompter:
         return await presence.reachable(self.workspace_id)
 
     async def ask(self, asked: Asked) -> Answer | Declined:
-        row = await self._row(asked)
+        with self.resting.holding():  # put down now, an answer to it would bring nothing back
+            row = await self._row(asked)
         with self.waits.question(row.pk):
             if asked.question.answer_type.KEEP:
                 return await _reply(await desk.wait(row))

@@ -69,6 +69,11 @@ def calls_not_run(run: Run) -> frozenset[str]:
     return frozenset(found.values_list("tool_call_id", flat=True))
 
 
+def undone(run: Run) -> bool:
+    """Tell whether something is decided that its call has yet to go on with."""
+    return _standing(run).filter(state=PromptState.DECIDED).exists()
+
+
 def permissions(run: Run) -> dict[str, bool]:
     """Return what people let count for the rest of the turn: may this tool run; the last word."""
     settled = Prompt.objects.filter(run=run, kind=PromptKind.RUN, state=PromptState.DECIDED)

@@ -158,13 +158,16 @@ def interrupt(conversation_id: int, kind: InterruptKind, by: Decider, text: str 
 def park(run: Run, questions: Iterable[int], decisions: Iterable[int]) -> bool:
     """Put down a run whose calls wait for these inquiries and prompts; tells whether it was.
 
-    Not where one of them is settled by now, or somebody said something to the run.
+    Not where one of them is settled by now, where a call has yet to go on with a decision, or
+    where somebody said something to the run.
     """
     journal.held(run.conversation_id)
     asked, prompted = set(questions), set(decisions)
     still = Inquiry.objects.filter(pk__in=asked, state=OPEN).count()
     still += Prompt.objects.filter(pk__in=prompted, state=PromptState.OPEN).count()
-    if not still or still != len(asked) + len(prompted) or interruptions.waiting([run.pk]):
+    if not still or still != len(asked) + len(prompted):
+        return False
+    if prompts.undone(run) or interruptions.waiting([run.pk]):
         return False
     held = Run.objects.filter(pk=run.pk, fence=run.fence, state=RunState.RUNNING)
     parked = {"state": RunState.PARKED, "phase": RunPhase.WAITING}

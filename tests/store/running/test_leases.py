@@ -207,6 +207,14 @@ def test_a_run_is_not_put_down_over_what_is_settled_by_now(run: Run):
     assert fresh(run).state == "running"
 
 
+def test_a_run_with_a_decision_to_go_on_with_is_not_put_down_over_something_else(run: Run):
+    row, waits = making.prompt(run), making.question(run)
+    prompts.decide(row.pk, {"allow": True}, Decider("person", "Ada"))
+    assert runs.park(run, [waits.pk], []) is False
+    prompts.spend(row.pk)
+    assert runs.park(run, [waits.pk], []) is True
+
+
 def test_a_run_that_shows_nobody_anything_is_not_put_down(run: Run):
     assert runs.park(run, [], []) is False
 
