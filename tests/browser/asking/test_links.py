@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import os
 import re
-import subprocess
-import sys
 from collections.abc import Callable, Iterator
 
 import pytest
@@ -15,13 +12,12 @@ from tests.browser.looks import check
 from tests.browser.pages import BOOLEAN, SECRET, SELECT, TYPES, Visit, card
 from tests.machine.fixtures import Live
 from tests.machine.ports import wait_until
-from tests.machine.serving import ROOT, Server
+from tests.machine.serving import Server
 from tests.runtime.duties.receiver import Receiver, receiver
 
 pytestmark = pytest.mark.browser
 
 CANARY = "canary-3b6e"
-TELL = "import asyncio; from jpweb.runtime.duties import notify; asyncio.run(notify.tell_due())"
 _LINK = re.compile(r"http://\S+/answer/[\w-]+")
 
 
@@ -31,16 +27,9 @@ def there() -> Iterator[Receiver]:
         yield running
 
 
-def told(server: Server, there: Receiver, number: int) -> str:
-    """Return the link of the message of this number, told by the duty or by ourselves."""
-
-    def arrived() -> bool:
-        env = {**os.environ, "JPWEB_DATA": str(server.data), "JPWEB_PORT": str(server.port)}
-        command = [sys.executable, "manage.py", "shell", "--no-imports", "-c", TELL]
-        subprocess.run(command, cwd=ROOT, env=env, check=True, capture_output=True)
-        return len(there.bodies) > number
-
-    wait_until(arrived, f"message {number}", 60)
+def told(there: Receiver, number: int) -> str:
+    """Return the link in the message of this number, once the server has sent it."""
+    wait_until(lambda: len(there.bodies) > number, f"message {number}", 60)
     found = _LINK.search(there.bodies[number])
     assert found, there.bodies[number]
     return found[0]
@@ -102,7 +91,7 @@ def test_a_person_answers_four_questions_by_links_alone(
     asked = ""
     for number, kind in enumerate(TYPES):
         asked = card(page, kind).locator(".ask").inner_text()
-        answer(stranger, told(visit.server, there, number), kind)
+        answer(stranger, told(there, number), kind)
     expect(page.get_by_text("secret: received, not shown")).to_be_visible()
     stranger.goto(_LINK.findall(there.all)[0])
     expect(heading(stranger)).to_have_text("This question is settled")

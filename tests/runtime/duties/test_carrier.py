@@ -108,6 +108,7 @@ def test_what_an_address_says_of_time_and_redirects_does_not_count():
 )
 def test_of_an_address_no_key_is_shown(url: str, shown: str):
     assert carrier.shown(url).startswith(shown)
+    assert "?" not in carrier.shown(url)
     assert not any(key in carrier.shown(url) for key in (KEY, "pa55word", "TIiajkdnlazk"))
 
 

@@ -134,6 +134,7 @@ async def test_only_who_may_answer_is_told_and_only_of_what_waits(
     due = await in_store(notices.due, 10)
     assert len(due) == 1
     await in_store(changes[change])
+    assert await in_store(notices.due, 10) == []
     assert await in_store(notices.claim, due[0]) is None
     assert await notify.tell_due() == 0
     assert there.bodies == []
@@ -177,6 +178,18 @@ async def test_a_failure_is_noted_in_words_and_not_tried_again(stage: Stage, the
     assert [each.problem for each in await rows(Notice)] == [told]
     assert [each.problem for each in await rows(Address)] == [told]
     assert len(there.bodies) == 1
+
+
+async def test_an_address_that_fails_is_left_alone_for_the_rest_of_the_round(
+    stage: Stage, there: Receiver
+):
+    there.manner = "fails"
+    for _ in range(3):
+        await in_store(making.question, stage.run)
+    assert await notify.tell_due() == 0
+    assert len(there.bodies) == 1
+    there.manner = "takes"
+    assert await notify.tell_due() == 2
 
 
 async def test_a_message_that_arrives_takes_the_problem_away(stage: Stage, there: Receiver):

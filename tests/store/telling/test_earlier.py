@@ -79,12 +79,12 @@ def test_many_questions_cost_one_query(run: Any, many: int):
     kinds: list[AnswerType] = [Boolean(), Secret()]
     for n in range(many):
         settled(run, Answered(True), text=f"Question {n}?")
-    rows = [
+    rows: list[Any] = [
         *(making.question(run, kinds[n % 2], f"Question {n}?") for n in range(many)),
         making.prompt(run),
     ]
     with CaptureQueriesContext(connection) as captured:
         earlier.attach(rows)
         for row in rows[:-1]:
-            assert all(each.conversation.title for each in row.earlier)  # type: ignore[union-attr]
+            assert all(each.conversation.title for each in row.earlier)
     assert len(captured) == 1

@@ -114,6 +114,18 @@ def test_an_address_with_much_to_be_told_leaves_room_for_others(run: Run):
     assert len(notices.due(3)) == 3
 
 
+def test_an_address_with_much_that_is_older_leaves_room_too(run: Run):
+    address(run)
+    for _ in range(3 * notices.EACH):
+        making.question(run)
+    home = making.workspace()
+    other = making.running(making.conversation(home))
+    latest = address(other)
+    making.question(other)
+    Inquiry.objects.filter(run=other).update(asked_at=timezone.now() - timedelta(minutes=1))
+    assert notices.due(2 * notices.EACH)[-1].address_id == latest.pk
+
+
 def test_a_claim_is_made_once_and_makes_one_link(run: Run):
     address(run)
     making.question(run)

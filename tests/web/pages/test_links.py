@@ -19,6 +19,7 @@ from jpweb.store.models import AnswerLink, Inquiry, JournalEntry, Membership, Ru
 from jpweb.store.telling import links
 from jpweb.store.terms import Role, RunState
 from jpweb.stream.answers import Secret, Text
+from jpweb.stream.errors import Unfit
 from tests.store import making
 from tests.web.reading import Page, read
 from tests.web.world import World, signed_in
@@ -231,6 +232,18 @@ async def test_a_secret_reaches_the_call_and_nothing_else(
     assert "Redacted" in after
     for text in (response.content.decode(), after, kept, caplog.text):
         assert CANARY not in text
+
+
+@pytest.mark.parametrize("refusal", [NobodyWaits(), Unfit("Not so.")])
+def test_a_secret_never_comes_back(
+    world: World, monkeypatch: pytest.MonkeyPatch, refusal: Exception
+):
+    monkeypatch.setattr(desk, "answer", AsyncMock(side_effect=refusal))
+    url = link(world, making.question(world.run, Secret(), "Passphrase?"))
+    response = Client().post(url, {"answer": CANARY})
+    assert response.status_code == 422
+    assert response.context["typed"] == ""
+    assert CANARY not in response.content.decode()
 
 
 def test_a_secret_that_nobody_waits_for_is_dropped_and_the_link_stays(
