@@ -67,7 +67,7 @@ class Worker:
 
     async def _fetch(self) -> None:
         """Take jobs from the queue, until a connection dies."""
-        async with engine.connected(self._advance).open_async() as queue:
+        async with engine.connected(self._advance) as queue:
             await queue.run_worker_async(
                 queues=[engine.QUEUE],
                 concurrency=self._limit,
@@ -81,7 +81,7 @@ class Worker:
 
     async def _care(self) -> None:
         """Offer the jobs of dead workers again."""
-        async with engine.connected(self._advance).open_async() as queue:
+        async with engine.connected(self._advance) as queue:
             while True:
                 await self._revive(queue)
                 await asyncio.sleep(BEAT)

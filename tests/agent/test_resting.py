@@ -184,14 +184,14 @@ async def test_beside_a_tool_that_runs_nothing_is_rest(waits):
     changes = {"permission": {"run": Mode.ASK}, "result": {"result": Mode.ASK}}.get(waits, {})
     work = busy()
     made = bench(tool, work, tool=changes)
-    ready = lambda: work.runs and (made.prompter.asked or made.prompter.prompts)  # noqa: E731
+    ready = lambda: work.runs and (made.prompter.asked or made.prompter.prompts)  # noqa: E731  named where it is used
     assert not await rests(made, [CALL, called("c2", "busy")], ready)
 
 
 async def test_a_call_that_was_let_through_the_gate_works_while_the_next_waits_there():
     work = busy("tool")
     made = bench(work, decisions=[Permitted({})], tool={"run": Mode.ASK})
-    ready = lambda: len(made.prompter.prompts) == 2 and work.runs  # noqa: E731
+    ready = lambda: len(made.prompter.prompts) == 2 and work.runs  # noqa: E731  named where it is used
     assert not await rests(made, [CALL, called("c2", "tool")], ready)
 
 

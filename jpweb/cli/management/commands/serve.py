@@ -77,7 +77,7 @@ class Command(BaseCommand):
         token = accounts.issue_link(accounts.first_owner())
         self.stdout.write(
             "jpweb is ready. Open this link to sign in; it works once:\n\n"
-            f"    http://{server.HOST}:{settings.PORT}/sign-in/{token}\n\n"
+            f"    {settings.PUBLIC_URL}/sign-in/{token}\n\n"
             "Ctrl-C ends it. Starting it again prints a new link and loses nothing."
         )
         self.stdout.flush()

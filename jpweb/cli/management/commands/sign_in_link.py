@@ -7,7 +7,6 @@ from typing import Any
 from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
-from jpweb.cli.server import HOST
 from jpweb.store import accounts
 
 
@@ -23,4 +22,4 @@ class Command(BaseCommand):
         person = accounts.by_name(options["name"])
         if person is None:
             raise CommandError(f"There is nobody called “{options['name']}”.")
-        self.stdout.write(f"http://{HOST}:{settings.PORT}/sign-in/{accounts.issue_link(person)}")
+        self.stdout.write(f"{settings.PUBLIC_URL}/sign-in/{accounts.issue_link(person)}")
