@@ -5,13 +5,16 @@ INSTALL = $(BIN)/python -m pip install -qq --disable-pip-version-check -c constr
 TEMPLATES = git ls-files -co --exclude-standard 'templates/*.html' | xargs -r
 FLOOR = $(BIN)/coverage report --include='jpweb/stream/*,jpweb/agent/*' --fail-under=100
 
-.PHONY: help run test check bench clean
+.PHONY: help run run-team test check bench clean
 
 help: ## list these commands
-	@sed -n 's/^\([a-z]*\):.*## /  make \1|/p' Makefile | awk -F'|' '{ printf "%-14s%s\n", $$1, $$2 }'
+	@sed -n 's/^\([a-z-]*\):.*## /  make \1|/p' Makefile | awk -F'|' '{ printf "%-16s%s\n", $$1, $$2 }'
 
 run: .venv/runtime ## serve on 127.0.0.1; WORKSPACE=/some/repo also shows that JP workspace
 	@exec $(BIN)/python manage.py serve $(if $(WORKSPACE),--workspace "$(WORKSPACE)")
+
+run-team: .venv/runtime ## as a team has it: PostgreSQL, Redis, two web servers, two workers
+	@exec $(BIN)/python manage.py team $(if $(WORKSPACE),--workspace "$(WORKSPACE)")
 
 test: .venv/dev ## run all tests and the coverage floors; ARGS=... runs pytest with these alone
 	@$(BIN)/python -m tests.machine

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Self
 from django.template.loader import render_to_string
 
 from jpweb.store import inquiries
-from jpweb.store.telling import standing
+from jpweb.store.telling import earlier, standing
 from jpweb.store.terms import PromptState
 
 if TYPE_CHECKING:
@@ -64,6 +64,7 @@ class _Plan:
     """What there is to be said to a desk."""
 
     waiting: int
+    newest: Waiting | None
     here: tuple[Waiting, ...]
     shown: Cards
     now: Cards
@@ -71,17 +72,36 @@ class _Plan:
     @classmethod
     def of(cls, desk: Desk, waiting: Iterable[Waiting]) -> Self:
         theirs = [each for each in waiting if each.workspace_id in desk.answers_in]
+        newest = theirs[-1] if theirs else None
         if desk.shown is None:
-            return cls(len(theirs), (), Cards(), Cards())
+            return cls(len(theirs), newest, (), Cards(), Cards())
         here = tuple(e for e in theirs if desk.conversation in (None, e.conversation_id))
-        return cls(len(theirs), here, desk.shown, Cards.of(here))
+        return cls(len(theirs), newest, here, desk.shown, Cards.of(here))
 
-    def rows(self) -> tuple[frozenset[int], frozenset[int]]:
-        """Return the keys of the questions and of the prompts whose rows are needed."""
-        return (
-            self.now.questions ^ self.shown.questions,
-            self.now.prompts ^ self.shown.prompts,
+    def needs(self) -> Cards:
+        """Return the keys of the rows that are needed."""
+        newest = Cards.of([self.newest] if self.newest else [])
+        return Cards(
+            (self.now.questions ^ self.shown.questions) | newest.questions,
+            (self.now.prompts ^ self.shown.prompts) | newest.prompts,
         )
+
+
+class _Rows:
+    """What is needed for all desks at once."""
+
+    def __init__(self, needed: Collection[Cards]) -> None:
+        self.questions = standing.questions(
+            frozenset().union(*(cards.questions for cards in needed))
+        )
+        self.prompts = standing.prompts(frozenset().union(*(cards.prompts for cards in needed)))
+        earlier.attach(row for row in self.questions.values() if row.state == inquiries.OPEN)
+
+    def of(self, each: Waiting | None) -> Inquiry | Prompt | None:
+        """Return the row of something that waits, if it is still there."""
+        if each is None:
+            return None
+        return self.prompts.get(each.key) if each.prompt else self.questions.get(each.key)
 
 
 def news(desks: Collection[Desk]) -> dict[Desk, News]:
@@ -89,35 +109,25 @@ def news(desks: Collection[Desk]) -> dict[Desk, News]:
     workspaces: frozenset[int] = frozenset().union(*(desk.answers_in for desk in desks))
     waiting = standing.waiting(workspaces)
     plans = {desk: _Plan.of(desk, waiting) for desk in desks}
-    needed = [plan.rows() for plan in plans.values()]
-    questions = standing.questions(frozenset().union(*(asked for asked, _ in needed)))
-    prompts = standing.prompts(frozenset().union(*(prompted for _, prompted in needed)))
-    found: dict[Desk, News] = {}
-    for desk, plan in plans.items():
-        parts: list[str] = [
-            render_to_string("_waiting.html", {"waiting_count": plan.waiting, "oob": True})
-        ]
-        parts += _came(desk, plan, questions, prompts)
-        for key in sorted(plan.shown.questions - plan.now.questions):
-            parts.append(_settled(desk, key, questions.get(key)))
-        for key in sorted(plan.shown.prompts - plan.now.prompts):
-            parts.append(_decided(desk, key, prompts.get(key)))
-        found[desk] = News("".join(parts), plan.now)
-    return found
+    rows = _Rows([plan.needs() for plan in plans.values()])
+    return {desk: News(_html(desk, plan, rows), plan.now) for desk, plan in plans.items()}
 
 
-def _came(
-    desk: Desk, plan: _Plan, questions: dict[int, Inquiry], prompts: dict[int, Prompt]
-) -> list[str]:
-    """Render the cards that a desk lacks, each with its place in the queue."""
-    parts: list[str] = []
+def _html(desk: Desk, plan: _Plan, rows: _Rows) -> str:
+    """Render what a desk lacks: the count, the cards that came, and what became of the others."""
+    count = {"waiting_count": plan.waiting, "newest": rows.of(plan.newest), "oob": True}
+    parts: list[str] = [render_to_string("_waiting.html", count)]
     for position, each in enumerate(plan.here, 1):
-        row = (prompts if each.prompt else questions).get(each.key)
-        if row is not None and not plan.shown.have(each):
+        row = None if plan.shown.have(each) else rows.of(each)
+        if row is not None:
             place = {"position": position, "waiting": len(plan.here)}
             context = {"row": row, "elsewhere": not desk.conversation} | place
             parts.append(render_to_string("questions/_append.html", context))
-    return parts
+    settled = sorted(plan.shown.questions - plan.now.questions)
+    decided = sorted(plan.shown.prompts - plan.now.prompts)
+    parts += [_settled(desk, key, rows.questions.get(key)) for key in settled]
+    parts += [_decided(desk, key, rows.prompts.get(key)) for key in decided]
+    return "".join(parts)
 
 
 def _settled(desk: Desk, key: int, row: Inquiry | None) -> str:

@@ -164,7 +164,7 @@ on("keydown", (event) => {
     if (!choice) return;
     choice.checked = true;
     choice.focus();
-    choice.dispatchEvent(new Event("change", { bubbles: true }));
+    choice.dispatchEvent(new Event("input", { bubbles: true }));
   }
 });
 

@@ -40,12 +40,10 @@ export function forget(root) {
   }
 }
 
-const note = (event) => {
+on("input", (event) => {
   const holder = event.target.closest("[data-draft]");
   if (holder) sessionStorage.setItem(name(holder), JSON.stringify(read(holder)));
-};
-on("input", note);
-on("change", note);
+});
 // A form that leaves the page takes its draft along; a card's stays until the server has it.
 on("submit", (event) => {
   if (event.target.hasAttribute("hx-post")) return;

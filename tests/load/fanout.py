@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import os
+import resource
 import subprocess
 import sys
 import tempfile
@@ -115,7 +116,9 @@ class Request:
 
 @contextmanager
 def daphne() -> Iterator[Daphne]:
-    """Run jpweb and the barest consumers."""
+    """Run jpweb and the barest consumers, with as many files as a process may have open."""
+    _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
     with tempfile.TemporaryDirectory(prefix="jpweb-bench-") as scratch:
         path = Path(scratch) / "bench.sqlite3"
         with database(path):

@@ -10,7 +10,7 @@ import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import psycopg
 
@@ -24,6 +24,21 @@ class Team(Server):
     """Everything at once, behind one port; the kernel of a Server is that port and its log."""
 
     COMMAND = "team"
+
+    def start(self, seconds: float = 180) -> Self:
+        """Start everything. Raises AssertionError with what it said where that does not come."""
+        try:
+            return super().start(seconds)
+        except AssertionError as problem:
+            raise AssertionError(f"{problem}\n{self.log_text()[-8000:]}") from None
+
+    def forget(self) -> None:
+        """End it, and remove what it kept outside its folder."""
+        with suppress(subprocess.TimeoutExpired, AssertionError):
+            self.stop(seconds=60)
+        self.close()
+        cluster = self.data / "team" / "postgres"
+        shutil.rmtree(cluster.resolve(), ignore_errors=True)
 
     @property
     def database(self) -> str:
@@ -79,13 +94,9 @@ def team(data: Path, workspace: Path | None = None, **settings: str) -> Iterator
     """Run a team's jpweb; what it kept outside its folder is gone afterwards."""
     running = Team(data, free_port(), workspace, settings)
     try:
-        yield running.start(seconds=180)
+        yield running.start()
     finally:
-        with suppress(subprocess.TimeoutExpired, AssertionError):
-            running.stop(seconds=60)
-        running.close()
-        cluster = data / "team" / "postgres"
-        shutil.rmtree(cluster.resolve(), ignore_errors=True)
+        running.forget()
 
 
 def _children(pid: int) -> list[int]:

@@ -54,7 +54,7 @@ class Server:
     def start(self, seconds: float = 60) -> Self:
         """Start, and wait for the sign-in link. Raises AssertionError with the log's end."""
         printed = len(self.log_text())
-        self._process = self._spawn()
+        self.begin()
 
         def linked() -> bool:
             found = _LINK.search(self.log_text(), printed)
@@ -64,6 +64,10 @@ class Server:
         wait_until(linked, "the server prints its link", seconds)
         assert self.link, f"the server did not start:\n{self.log_text()[-4000:]}"
         return self
+
+    def begin(self) -> None:
+        """Start, and wait for nothing."""
+        self._process = self._spawn()
 
     def run(self, seconds: float = 60) -> tuple[int, str]:
         """Run where it is expected to refuse; return the exit code and what it printed."""

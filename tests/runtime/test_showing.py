@@ -37,7 +37,9 @@ async def test_what_pages_say_is_written_at_the_next_turn(scene: Scene):
     await showing.flush()
     ada, eve = await in_store(kept)
     assert (ada.person_id, eve.person_id) == (scene.ada.pk, scene.eve.pk)
-    assert ada.delivered_at <= ada.visible_at <= ada.draft_at
+    times = [ada.delivered_at, ada.visible_at, ada.draft_at]
+    assert None not in times
+    assert times == sorted(filter(None, times))
     assert ada.focused_at is None
     assert eve.delivered_at == eve.focused_at
 

@@ -110,7 +110,8 @@ def test_the_loser_of_a_race_sees_who_was_first(world: World, how: str, htmx: bo
     row = making.question(world.run, Text(), "Name?")
     making.settle(row, Answered("Rose"), making.decider(world.people["owner"]))
     typed = {"answer": "answer", "decline": "note"}[how]
-    response = post(world, row, how, **{typed: "Lily <b>", "htmx": htmx})
+    sent: dict[str, Any] = {typed: "Lily <b>", "htmx": htmx}
+    response = post(world, row, how, **sent)
     page = read(response)
     assert response.status_code == 409
     assert "settled by Owner" in page.one(role="alert").text

@@ -7,6 +7,7 @@ import contextvars
 import logging
 import time
 from collections.abc import Coroutine, Iterable
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from django.conf import settings
@@ -216,4 +217,16 @@ def _soon(work: Coroutine[Any, Any, None]) -> None:
     task.add_done_callback(_coming.discard)
 
 
+def _missed(_signal: fanout.Signal) -> None:
+    """Look at everything: what was said to a run, or woke one, may have gone unheard."""
+    if _active or settings.RUNS == "embedded":
+        _soon(_looked())
+
+
+async def _looked() -> None:
+    with suppress(*DATABASE_GONE):  # tending tells of it
+        await look()
+
+
 fanout.subscribe("run", _heard)
+fanout.subscribe(fanout.LOOK, _missed)

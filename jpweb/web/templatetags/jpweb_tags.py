@@ -152,9 +152,9 @@ def told(newest: Row | Prompt) -> SafeString:
         who, ask = newest.tool_name, words.PROMPTS[newest.kind]
         key, there = f"prompt-{newest.pk}", reverse("prompt", args=[newest.pk])
     else:
-        who = newest.label or newest.asker
-        secret = newest.answer_type == Secret.TAG
-        ask = "A secret is asked for" if secret else first_line(newest.question["text"])
+        row: Any = newest
+        who, secret = row.label or row.asker, row.answer_type == Secret.TAG
+        ask = "A secret is asked for" if secret else first_line(row.question["text"])
         key, there = f"question-{newest.pk}", reverse("question", args=[newest.pk])
     return format_html(
         ' data-newest="{}" data-asked="{}" data-who="{}" data-ask="{}" data-href="{}"',

@@ -113,9 +113,13 @@ def test_an_answer_whose_reply_was_lost_counts_once(visit: Visit, page: Page):
 
 def test_what_is_sent_twice_in_haste_is_sent_once(visit: Visit, page: Page):
     held: list[Route] = []
+
+    def hold(route: Route) -> None:
+        held.append(route)
+
     requests: list[Request] = []
     page.on("request", lambda made: requests.append(made) if SENT.search(made.url) else None)
-    page.route(SENT, lambda route: held.append(route))
+    page.route(SENT, hold)
     field = card(page, TEXT).get_by_label("Your answer")
     for _ in range(3):
         field.press("Control+Enter")

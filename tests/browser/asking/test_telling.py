@@ -159,7 +159,7 @@ def test_what_is_settled_elsewhere_is_told_no_more(visit: Visit):
     wait_until(lambda: len(told(page)) == 1, "the page tells")
     assert page.evaluate("window.latest.open") is True
     begun.get_by_role("button", name="Stop the turn").click()
-    page.wait_for_function("window.latest.open === false")
+    wait_until(lambda: page.evaluate("window.latest.open") is False, "it is told no more")
 
 
 def test_nobody_is_told_of_what_they_look_at(visit: Visit):

@@ -87,6 +87,14 @@ async def eventually(holds: Callable[[], Any]) -> None:
             await asyncio.sleep(0.02)
 
 
+def listens() -> list[Any]:
+    """Tell whether somebody hears of new jobs."""
+    return rows(
+        "SELECT pid FROM pg_stat_activity "
+        "WHERE datname = current_database() AND strpos(query, 'LISTEN') = 1"
+    )
+
+
 @pytest.fixture
 def told_only(monkeypatch: pytest.MonkeyPatch):
     """Nobody looks by himself: what is heard was told."""
@@ -108,7 +116,7 @@ def test_a_job_comes_with_its_transaction_or_not_at_all():
 async def test_a_worker_is_told_of_a_run_and_no_job_stays_when_it_is_over(told_only: None):
     hands = Hands()
     async with working(hands):
-        await eventually(lambda: rows("SELECT id FROM procrastinate_workers"))
+        await eventually(listens)
         await in_store(jobs.enqueue, 7)
         await eventually(lambda: hands.begun == [7])
         assert await in_store(states) == ["doing"]
@@ -146,7 +154,7 @@ async def test_a_job_whose_worker_is_silent_is_offered_again():
         raise AssertionError
 
     await in_store(jobs.enqueue, 7)
-    async with engine.connected(never).open_async() as queue:
+    async with engine.connected(never) as queue:
         dead = await queue.job_manager.register_worker()
         job = await queue.job_manager.fetch_job(queues=None, worker_id=dead)
         assert job is not None

@@ -20,8 +20,6 @@ from tests.store import making
 from tests.web.reading import Page, read
 from tests.web.world import MEMBERS, World
 
-HTMX = {"HX-Request": "true"}
-
 
 @pytest.fixture(autouse=True)
 def nothing_held() -> Iterator[None]:
@@ -30,8 +28,9 @@ def nothing_held() -> Iterator[None]:
     showing._written.clear()
 
 
-def page_of(world: World, who: str, row: Inquiry | None = None, **headers: Any) -> Page:
+def page_of(world: World, who: str, row: Inquiry | None = None, *, htmx: bool = False) -> Page:
     row = row or world.question
+    headers = {"HX-Request": "true"} if htmx else {}
     return read(world.client(who).get(f"/questions/{row.pk}", headers=headers))
 
 
@@ -123,10 +122,10 @@ def test_a_page_that_shows_a_card_has_delivered_it(world: World):
 
 def test_to_htmx_an_open_card_is_never_sent_again(world: World):
     row = world.question
-    page = page_of(world, "responder", **HTMX)
+    page = page_of(world, "responder", htmx=True)
     assert [tag["id"] for tag in page if "hx-swap-oob" in tag] == ["course"]
     making.settle(row, Answered(True))
-    page = page_of(world, "responder", **HTMX)
+    page = page_of(world, "responder", htmx=True)
     assert [tag["id"] for tag in page if "hx-swap-oob" in tag] == [
         *(f"question-{row.pk}", "asked", "course")
     ]

@@ -1,0 +1,51 @@
+"""What is looked for after the killing would be found."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tests.chaos.record import Talk
+
+Entry = tuple[str, dict[str, Any]]
+OPENING: list[Entry] = [("turn_start", {}), ("chat_request", {})]
+CALL, ASKED = ("tool_call_request", {"id": "c"}), ("inquiry_request", {"id": "c.q.1"})
+ANSWER, RESULT = ("inquiry_response", {"id": "c.q.1"}), ("tool_call_response", {"id": "c"})
+WHOLE = [*OPENING, CALL, ASKED, ANSWER, RESULT]
+
+
+def faults(entries: list[Entry], first: int = 0, twins: int = 0) -> list[str]:
+    talk = Talk(1)
+    for position, (kind, event) in enumerate(entries, first):
+        talk.add(position, kind, f"name-{max(position, twins)}", event)
+    return list(talk.faults())
+
+
+def test_nothing_is_wrong_with_a_whole_turn():
+    assert faults(WHOLE) == []
+
+
+@pytest.mark.parametrize(
+    ("entries", "fault"),
+    [
+        ([*WHOLE, ANSWER], "question c.q.1 has 1 requests and 2 responses"),
+        ([*WHOLE, ASKED], "question c.q.1 has 2 requests and 1 responses"),
+        ([*WHOLE, RESULT], "call c has 1 requests and 2 responses"),
+        ([*WHOLE, CALL], "call c has 2 requests and 1 responses"),
+        ([*OPENING, CALL, ASKED, RESULT], "question c.q.1 has 1 requests and 0 responses"),
+        ([*OPENING, CALL, ASKED, ANSWER], "call c has 1 requests and 0 responses"),
+        (
+            [*OPENING, CALL, ANSWER, ASKED, RESULT],
+            "question c.q.1 was answered before it was asked",
+        ),
+        ([*OPENING, *WHOLE], "its turn was opened more than once"),
+    ],
+)
+def test_a_fault_is_named(entries: list[Entry], fault: str):
+    assert faults(entries) == [fault]
+
+
+def test_gaps_and_twins_are_named():
+    assert faults(WHOLE, first=1) == ["its positions have gaps"]
+    assert faults(WHOLE, twins=1) == ["two events have one name"]

@@ -1,0 +1,129 @@
+"""Everything at once, as ``make run-team`` starts it."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import socket
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.machine.household import NAMES, Team, team
+from tests.machine.ports import LOOPBACK, free_port, wait_until
+from tests.machine.serving import ROOT, inherited
+from tests.machine.visiting import Visitor
+
+_LINK = re.compile(r"https?://\S+/sign-in/\S+")
+
+
+@pytest.fixture(scope="module")
+def together(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Team]:
+    with team(tmp_path_factory.mktemp("team") / "data") as running:
+        yield running
+
+
+def test_one_link_is_printed_and_signs_in_on_both_servers(together: Team):
+    links = set(_LINK.findall(together.log_text()))
+    assert len(links) == 1
+    assert together.link.startswith(f"{together.url}/sign-in/")
+    visitor = Visitor(together.url)
+    assert "Demo" in visitor.get(together.link).text
+    # Connections alternate, so these meet both.
+    assert {visitor.get("/audit").status for _ in range(4)} == {200}
+    with visitor.socket() as one, visitor.socket() as other:
+        for each in (one, other):
+            each.send('{"desk": true, "shown": []}')
+            assert each.recv(timeout=20)
+
+
+def test_each_process_has_its_name_before_what_it_says(together: Team):
+    said = [line for line in together.log_text().splitlines() if "CommandError" not in line]
+    assert {line.partition("|")[0].strip() for line in said} == {"team", *NAMES}
+
+
+@pytest.mark.parametrize("name", ["worker1", "web2", "redis", "postgres"])
+def test_a_process_that_dies_is_told_of_and_started_again(together: Team, name: str):
+    before = together.process(name)
+    assert together.strike(name)
+    wait_until(lambda: together.process(name) != before, "it runs again", 30)
+    assert re.search(
+        rf"team +\| {name}: it was killed \(9\)\. It is begun again", together.log_text()
+    )
+
+
+def test_a_second_one_on_the_same_data_is_refused(together: Team):
+    second = Team(together.data, free_port())
+    code, printed = second.run()
+    assert code == 1
+    (line,) = [each for each in printed.splitlines() if "CommandError" in each]
+    assert str(together.data) in line
+
+
+def test_it_ends_in_order_and_a_second_start_has_everything(tmp_path: Path):
+    with team(tmp_path / "data") as first:
+        visitor = Visitor(first.url)
+        home = visitor.get(first.link).text
+        pids = [first.process(name) for name in NAMES]
+        assert first.stop(signal.SIGINT, seconds=60) == 0
+        assert [pid for pid in pids if Path(f"/proc/{pid}").exists()] == []
+        ended = first.log_text()
+        order = [ended.rindex(f"\n{name} ") for name in ("web1", "redis", "postgres", "team")]
+        assert order == sorted(order)
+        assert "Traceback" not in ended
+        first.start()
+        again = visitor.get("/")
+        assert again.url == f"{first.url}/", "the sign-in is kept"
+        assert again.text.count("/conversations/") == home.count("/conversations/")
+
+
+def test_it_may_be_ended_while_it_starts(tmp_path: Path):
+    starting = Team(tmp_path / "data", free_port())
+    starting.begin()
+    wait_until(lambda: "redis " in starting.log_text(), "it has begun", 60)
+    assert starting.stop(seconds=60) == 0
+    starting.forget()
+
+
+def test_a_taken_port_is_one_line(tmp_path: Path):
+    with socket.create_server((LOOPBACK, 0)) as other:
+        port = other.getsockname()[1]
+        code, printed = Team(tmp_path / "data", port).run()
+    assert code == 1
+    assert len(printed.splitlines()) == 1
+    assert f"Port {port}" in printed
+
+
+def test_what_is_missing_is_named_with_what_gets_it(tmp_path: Path):
+    """Nothing is on the PATH, and no versioned folder has it either."""
+    code = (
+        "import sys, jpweb.cli.team.programs as p\n"
+        "p.on_machine = lambda program: None\n"
+        "from django.core.management import execute_from_command_line\n"
+        "execute_from_command_line(['manage.py', 'team'])\n"
+    )
+    own = {"JPWEB_DATA": str(tmp_path), "JPWEB_PORT": str(free_port())}
+    ran = subprocess.run(
+        [sys.executable, "-c", code],
+        cwd=ROOT,
+        env=inherited() | own | {"DJANGO_SETTINGS_MODULE": "jpweb.settings"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert ran.returncode == 1
+    assert ran.stderr == (
+        "CommandError: PostgreSQL and Redis are missing: apt-get install postgresql redis-server\n"
+    )
+
+
+def test_nothing_of_it_is_open_to_others_on_the_machine(together: Team):
+    for name in ("postgres", "redis"):
+        place = (together.data / "team" / "sockets" / name).stat()
+        assert place.st_mode & 0o077 == 0
+    assert "JPWEB_SECRET_KEY" not in together.log_text()
+    assert (together.data / "secret-key").stat().st_uid == os.getuid()

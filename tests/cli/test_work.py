@@ -1,0 +1,213 @@
+"""Workers, as processes of their own."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import psycopg
+import pytest
+
+from tests.machine import servers
+from tests.machine.ports import end, wait_until
+from tests.machine.servers import Cluster
+from tests.machine.serving import ROOT, inherited
+
+#: A turn that waits for somebody, and one that ends by itself.
+ASKS = '/call ask_user {"question": "Go on?"}'
+ENDS = "/call describe_tools {}"
+_BEGIN = """
+import asyncio, sys
+from jpweb.runtime import runs
+from jpweb.store import accounts, conversations
+from jpweb.store.disk import mirror
+home, _ = mirror.mirror(mirror.DEMO, "Demo")
+owner = accounts.first_owner()
+talk = conversations.begin(home, "A talk", owner.pk)
+print(asyncio.run(runs.start(talk, owner, {text!r})).pk)
+"""
+
+
+@dataclass
+class Works:
+    """Workers on one database, and what they print."""
+
+    folder: Path
+    database: str
+    settings: dict[str, str]
+    processes: list[subprocess.Popen[bytes]] = field(default_factory=list)
+
+    @property
+    def env(self) -> dict[str, str]:
+        own = {"DATABASE_URL": self.database, "JPWEB_DATA": str(self.folder / "data")}
+        return inherited() | own | {"JPWEB_RUNS": "workers"} | self.settings
+
+    def start(self, *more: str) -> subprocess.Popen[bytes]:
+        """Start a worker, and wait until it takes jobs."""
+        before = self.queues()
+        with self.log(len(self.processes)).open("wb") as log:
+            process = subprocess.Popen(
+                [sys.executable, "manage.py", "work", *more],
+                cwd=ROOT,
+                env=self.env,
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+            )
+        self.processes.append(process)
+        wait_until(lambda: self.queues() > before, "the worker takes jobs", 60)
+        return process
+
+    def log(self, number: int) -> Path:
+        return self.folder / f"worker{number}.log"
+
+    def queues(self) -> int:
+        """Return how many workers take jobs."""
+        with suppress(psycopg.Error):
+            return len(self.rows("SELECT id FROM procrastinate_workers"))
+        return 0
+
+    def begin(self, text: str) -> int:
+        """Begin a turn; return the key of its run."""
+        code = _BEGIN.format(text=text)
+        ran = subprocess.run(
+            [sys.executable, "manage.py", "shell", "-v0", "-c", code],
+            cwd=ROOT,
+            env=self.env,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert ran.returncode == 0, ran.stderr
+        return int(ran.stdout.split()[-1])
+
+    def rows(self, query: str, *values: Any) -> list[Any]:
+        with psycopg.connect(self.database) as connection:
+            return connection.execute(query, values).fetchall()
+
+    def run(self, key: int) -> tuple[str, str]:
+        """Return a run's state and who holds it."""
+        ((state, holder),) = self.rows("SELECT state, holder FROM store_run WHERE id=%s", key)
+        return state, holder
+
+    def waits(self, key: int) -> bool:
+        """Tell whether a run is executed and waits for somebody."""
+        asked = self.rows("SELECT id FROM store_inquiry WHERE run_id=%s AND state='open'", key)
+        return bool(asked) and self.run(key)[0] == "running"
+
+
+@pytest.fixture
+def works(tmp_path: Path, postgres: Cluster, redis_url: str) -> Iterator[Callable[..., Works]]:
+    made: list[Works] = []
+
+    def make(database: str = "", **settings: str) -> Works:
+        settings = {"REDIS_URL": redis_url, "JPWEB_HOLD": "600"} | settings
+        made.append(Works(tmp_path, database or postgres(), settings))
+        return made[-1]
+
+    yield make
+    for each in (process for works in made for process in works.processes):
+        end(each)
+
+
+@pytest.mark.parametrize(
+    ("settings", "line"),
+    [
+        ({"JPWEB_RUNS": "embedded"}, "workers need JPWEB_RUNS=workers"),
+        ({"JPWEB_RUNS": "many"}, "JPWEB_RUNS must be embedded or workers, not “many”."),
+        ({"DATABASE_URL": ""}, "JPWEB_RUNS=workers needs PostgreSQL (DATABASE_URL=postgres:"),
+        ({"REDIS_URL": ""}, "JPWEB_RUNS=workers needs Redis (REDIS_URL=redis:"),
+        ({"DATABASE_URL": "postgres://x@127.0.0.1:1/x"}, "The database x cannot be used:"),
+    ],
+)
+def test_bad_settings_are_one_line(tmp_path: Path, settings: dict[str, str], line: str):
+    good = {"DATABASE_URL": "postgres://x@127.0.0.1:1/y", "REDIS_URL": "redis://127.0.0.1:1"}
+    env = inherited() | {"JPWEB_RUNS": "workers", "JPWEB_DATA": str(tmp_path)} | good | settings
+    env = {name: value for name, value in env.items() if value}
+    ran = subprocess.run(
+        [sys.executable, "manage.py", "work"],
+        cwd=ROOT, env=env, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert ran.returncode == 1
+    assert line in ran.stderr
+    assert len(ran.stderr.splitlines()) == 1
+
+
+def test_less_than_one_run_at_once_is_refused(works: Callable[..., Works]):
+    ran = subprocess.run(
+        [sys.executable, "manage.py", "work", "--runs", "0"],
+        cwd=ROOT, env=works().env, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert (ran.returncode, ran.stderr) == (1, "CommandError: --runs must be at least 1, not 0.\n")
+
+
+def test_four_that_start_at_once_on_an_empty_database_all_come_up(works: Callable[..., Works]):
+    here = works()
+    command = [sys.executable, "manage.py", "work"]
+    with (here.folder / "all.log").open("wb") as log:
+        started = [
+            subprocess.Popen(command, cwd=ROOT, env=here.env, stdout=log, stderr=log)
+            for _ in range(4)
+        ]
+    here.processes += started
+    wait_until(lambda: here.queues() == 4, "all take jobs", 120)
+    assert [process.poll() for process in started] == [None] * 4
+
+
+@pytest.mark.parametrize("by", [signal.SIGTERM, signal.SIGINT])
+def test_what_a_worker_lets_go_of_another_goes_on_with_at_once(
+    works: Callable[..., Works], by: signal.Signals
+):
+    here = works(JPWEB_LEASE="600")
+    first = here.start()
+    key = here.begin(ASKS)
+    wait_until(lambda: here.waits(key), "the question waits", 60)
+    before = here.run(key)[1]
+    here.start("--runs", "3")
+    first.send_signal(by)
+    assert first.wait(30) == 0
+    wait_until(lambda: here.waits(key) and here.run(key)[1] != before, "another has it", 30)
+    printed = here.log(0).read_text().splitlines()
+    assert printed == [
+        "Executing up to 50 runs at once. Ctrl-C ends it.",
+        "Stopped; 1 runs are left to others.",
+    ]
+
+
+def test_a_killed_worker_is_outlived_by_its_runs_and_leaves_no_job(works: Callable[..., Works]):
+    here = works(JPWEB_LEASE="3")
+    first = here.start()
+    key = here.begin(ASKS)
+    wait_until(lambda: here.waits(key), "the question waits", 60)
+    before = here.run(key)[1]
+    here.start()
+    os.kill(first.pid, signal.SIGKILL)
+    wait_until(lambda: here.waits(key) and here.run(key)[1] != before, "another has it", 60)
+    mine = "SELECT count(*) FROM procrastinate_jobs j LEFT JOIN procrastinate_workers w ON "
+    mine += "w.id = j.worker_id AND w.last_heartbeat > now() - interval '10 s' WHERE w.id IS NULL"
+    wait_until(lambda: here.rows(mine) == [(0,)], "no job is left to nobody", 60)
+    wait_until(lambda: here.queues() == 1, "the dead is forgotten", 60)
+
+
+@pytest.mark.parametrize("which", ["postgres", "redis"])
+def test_a_worker_goes_on_by_itself_once_what_it_stands_on_is_back(
+    works: Callable[..., Works], which: str
+):
+    with servers.postgres() as cluster, servers.redis() as signals:
+        here = works(cluster(), REDIS_URL=signals.url)
+        worker = here.start()
+        server = cluster if which == "postgres" else signals
+        server.kill()
+        server.start()
+        key = here.begin(ENDS)
+        wait_until(lambda: here.run(key)[0] == "done", "a run is executed", 90)
+        assert worker.poll() is None
+        worker.terminate()
+        assert worker.wait(30) == 0

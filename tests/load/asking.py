@@ -1,0 +1,138 @@
+"""``python -m tests.load.asking PORT``: jpweb as ``serve`` runs it, and a bare socket beside it.
+
+A built-in tool asks whenever it is told to. ``GET /ask`` has it ask once and says how long it took
+until the tool was resumed with the answer; ``GET /echo`` does the same with the socket ``/bare``.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import sys
+from collections.abc import Mapping
+from time import perf_counter
+from typing import Any
+
+import django
+
+django.setup()
+
+from channels.generic.websocket import AsyncWebsocketConsumer  # noqa: E402  needs Django set up
+
+from jpweb.agent import tools  # noqa: E402  as above
+from jpweb.agent.outcome import NeedsInput, Outcome, Question, Success  # noqa: E402  as above
+from jpweb.stream.answers import Boolean  # noqa: E402  as above
+from jpweb.stream.inquiry import InquirySource  # noqa: E402  as above
+
+#: Questions of one call.
+EACH = 20
+
+
+class _Round:
+    """A question, or an echo, under way."""
+
+    def __init__(self) -> None:
+        self.told = asyncio.Event()
+        self.began = 0.0
+        self.over: asyncio.Future[float] | None = None
+
+    def begin(self) -> asyncio.Future[float]:
+        """Return what will say when it is over."""
+        self.over = asyncio.get_running_loop().create_future()
+        return self.over
+
+    def end(self) -> None:
+        """Say that the answer is here."""
+        if self.over is not None and not self.over.done():
+            self.over.set_result(perf_counter())
+
+
+one = _Round()
+
+
+class AskAgain:
+    """Asks one question after the other, each when it is told to."""
+
+    NAME = "ask_again"
+    DESCRIPTION = "Ask the user whether to go on, time and again."
+    PARAMETERS: Mapping[str, Any] = {"type": "object", "properties": {}}
+    QUESTIONS: Mapping[str, Any] = {}
+
+    async def execute(self, arguments: Mapping[str, Any], answers: Mapping[str, Any]) -> Outcome:
+        one.end()
+        if len(answers) == EACH:
+            return Success("That was enough.")
+        await one.told.wait()
+        one.told.clear()
+        one.began = perf_counter()
+        return NeedsInput(Question(f"q{len(answers)}", "Go on?", Boolean()))
+
+    def inquiry_source(self, name: str) -> InquirySource:
+        return InquirySource.tool(name)
+
+
+# Before anything that offers the built-in tools.
+tools.BUILTINS = (*tools.BUILTINS, AskAgain())
+
+from jpweb.asgi import application as jpweb  # noqa: E402  as above
+from jpweb.cli.management.commands.serve import _leave  # noqa: E402  as above
+from jpweb.cli.server import leave, serve  # noqa: E402  as above
+from jpweb.runtime import presence, showing  # noqa: E402  as above
+from jpweb.runtime.duties import keeping  # noqa: E402  as above
+from jpweb.runtime.executing import holding  # noqa: E402  as above
+from jpweb.runtime.signals import relay  # noqa: E402  as above
+from jpweb.web import consumers  # noqa: E402  as above
+
+
+class Bare(AsyncWebsocketConsumer):
+    """Is sent something, and has it back."""
+
+    channel_layer_alias = "none"
+    here: list[AsyncWebsocketConsumer] = []  # noqa: RUF012  there is one list
+
+    async def connect(self) -> None:
+        await self.accept()
+        self.here.append(self)
+
+    async def receive(self, text_data: str | None = None, bytes_data: bytes | None = None) -> None:
+        one.end()
+
+
+async def _asked() -> float:
+    over = one.begin()
+    one.told.set()
+    return await over - one.began
+
+
+async def _echoed() -> float:
+    over = one.begin()
+    began = perf_counter()
+    await Bare.here[0].send("Go on?")
+    return await over - began
+
+
+async def _quiet() -> None:
+    """Return once everybody has been told what there was to tell."""
+    while consumers.talks.busy or consumers.desks.busy:
+        await asyncio.sleep(0.001)
+
+
+async def application(scope: Any, receive: Any, send: Any) -> None:
+    """Choose by path."""
+    path = scope["path"]
+    if path == "/bare":
+        await Bare.as_asgi()(scope, receive, send)
+    elif path not in ("/ask", "/echo"):
+        await jpweb(scope, receive, send)
+    else:
+        await _quiet()
+        seconds = await (_asked() if path == "/ask" else _echoed())
+        await send({"type": "http.response.start", "status": 200, "headers": []})
+        body = json.dumps({"seconds": seconds}).encode()
+        await send({"type": "http.response.body", "body": body})
+
+
+if __name__ == "__main__":
+    beside = [relay.run(), presence.beat(), showing.keep(), holding.tend(), keeping.keep()]
+    serve(application, int(sys.argv[1]), lambda: print("ready", flush=True), beside, _leave)
+    leave()

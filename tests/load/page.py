@@ -1,0 +1,142 @@
+"""A page in somebody's browser: its socket, and the forms that are sent from it."""
+
+from __future__ import annotations
+
+import re
+import socket
+from collections import deque
+from dataclasses import dataclass
+from http.client import HTTPConnection
+from json import dumps
+from types import TracebackType
+from typing import Any, Self
+from urllib.parse import urlencode
+
+from django.conf import settings
+from django.test import Client
+from websockets.client import ClientProtocol
+from websockets.frames import Frame, Opcode
+from websockets.http11 import Response
+from websockets.uri import parse_uri
+
+from jpweb.store.models import Person
+
+#: Where the newest card of a frame is answered.
+_CARD = re.compile(r'hx-post="(/questions/\d+/answer)"')
+_TOKEN = "bench" * 6 + "ok"
+PATIENCE = 60.0
+
+
+def cookie(person: Person) -> str:
+    """Sign a person in; return what their browser sends with each request."""
+    client = Client()
+    client.force_login(person)
+    session = client.cookies[settings.SESSION_COOKIE_NAME].value
+    return f"{settings.SESSION_COOKIE_NAME}={session}; {settings.CSRF_COOKIE_NAME}={_TOKEN}"
+
+
+@dataclass(frozen=True, slots=True)
+class Browser:
+    """Sends requests on one connection that is kept."""
+
+    line: HTTPConnection
+    cookie: str
+
+    @classmethod
+    def at(cls, port: int, cookie: str) -> Self:
+        return cls(HTTPConnection("127.0.0.1", port, timeout=PATIENCE), cookie)
+
+    def get(self, path: str) -> tuple[int, bytes]:
+        """Open a page."""
+        self.line.request("GET", path, headers={"Cookie": self.cookie})
+        came = self.line.getresponse()
+        return came.status, came.read()
+
+    def send(self, path: str, **fields: str) -> tuple[int, bytes]:
+        """Send a form as htmx does."""
+        form = urlencode({"csrfmiddlewaretoken": _TOKEN} | fields)
+        headers = {
+            "Cookie": self.cookie,
+            "Content-Type": "application/x-www-form-urlencoded",
+            "Origin": f"http://127.0.0.1:{self.line.port}",
+            "HX-Request": "true",
+        }
+        self.line.request("POST", path, form, headers)
+        came = self.line.getresponse()
+        return came.status, came.read()
+
+
+class Page:
+    """An open socket; raises ConnectionError where it is refused or closed."""
+
+    def __init__(self, port: int, cookie: str = "", path: str = "/ws") -> None:
+        self._line = socket.create_connection(("127.0.0.1", port), timeout=PATIENCE)
+        self._line.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        self._texts: deque[str] = deque()
+        self._talk = ClientProtocol(parse_uri(f"ws://127.0.0.1:{port}{path}"))
+        request = self._talk.connect()
+        request.headers["Cookie"] = cookie
+        request.headers["Origin"] = f"http://127.0.0.1:{port}"
+        self._talk.send_request(request)
+        self._send()
+        self._opened = False
+        while not self._opened:
+            self._hear()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._line.close()
+
+    def say(self, what: dict[str, Any]) -> None:
+        """Say what the page shows."""
+        self.reply(dumps(what))
+
+    def reply(self, text: str) -> None:
+        self._talk.send_text(text.encode())
+        self._send()
+
+    def text(self) -> str:
+        """Return the next text, once it is there."""
+        while not self._texts:
+            self._hear()
+        return self._texts.popleft()
+
+    def until(self, words: str) -> str:
+        """Return the first text that holds these words; what comes before it is read over."""
+        while words not in (text := self.text()):
+            pass
+        return text
+
+    def card(self) -> str:
+        """Return where the next card that comes is answered."""
+        while (found := _CARD.search(self.text())) is None:
+            pass
+        return found[1]
+
+    def _hear(self) -> None:
+        came = self._line.recv(1 << 20)
+        if not came:
+            raise ConnectionError("the server hung up")
+        self._talk.receive_data(came)
+        for event in self._talk.events_received():
+            if isinstance(event, Response):
+                self._opened = self._talk.handshake_exc is None
+                if not self._opened:
+                    raise ConnectionError(f"no socket: {event.status_code}")
+            elif isinstance(event, Frame) and event.opcode is Opcode.TEXT:
+                self._texts.append(bytes(event.data).decode())
+            elif isinstance(event, Frame) and event.opcode is Opcode.CLOSE:
+                raise ConnectionError(f"the server closed: {bytes(event.data)!r}")
+        self._send()
+
+    def _send(self) -> None:
+        said = b"".join(self._talk.data_to_send())
+        if said:
+            self._line.sendall(said)

@@ -1,0 +1,259 @@
+"""What a hundred thousand parked runs cost those who have nothing to do with them.
+
+The floor is the same server with a hundred.
+"""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Iterator, Sequence
+from contextlib import closing, contextmanager
+from dataclasses import dataclass
+from functools import cache
+from http.client import HTTPConnection
+from pathlib import Path
+from statistics import median
+from time import perf_counter
+from typing import Any
+
+from asgiref.sync import async_to_sync
+from django.conf import settings
+from django.core.management import call_command
+from django.db import connection
+from django.db.models import Model
+
+from jpweb.agent.outcome import NeedsInput
+from jpweb.agent.scribe import now
+from jpweb.agent.tools.ask_user import AskUser
+from jpweb.agent.turn import opening
+from jpweb.store import conversations, inquiries, journal, runs
+from jpweb.store.models import (
+    Conversation,
+    Inquiry,
+    JournalEntry,
+    Membership,
+    Person,
+    Run,
+    Workspace,
+)
+from jpweb.store.terms import Role
+from jpweb.stream import timestamps
+from jpweb.stream.events import ConversationEvent, EventKind, ToolCallRequest
+from jpweb.stream.inquiry import InquiryRequest
+from tests.load.benchmark import Progress, interleaved
+from tests.load.importing import database
+from tests.load.page import Browser, Page, cookie
+from tests.machine.serving import Server
+from tests.store import making
+
+#: Parked runs, what they are compared with, and the workspaces that they are in.
+MANY, FEW = int(os.environ.get("JPWEB_BENCH_PARKED", "100000")), 100
+HOMES = 1000
+#: Runs that one person may answer, and how often each thing is measured.
+OWN = 40
+STARTS, ANSWERS = 3, 15
+#: Whether the many are in the workspace of who answers, which is another thing to measure.
+TOGETHER = bool(os.environ.get("JPWEB_BENCH_TOGETHER"))
+
+#: What a page is sent once a turn has ended.
+DONE = '-done"'
+
+_ARGUMENTS = {"question": "Go on?", "answer_type": "boolean"}
+_CALL = "call_1"
+
+
+def start(progress: Progress) -> tuple[float, float]:
+    """Return the seconds from the command to the link, and one request answered."""
+    return interleaved(
+        lambda: _started(_many(progress)), lambda: _started(_few()), progress, STARTS
+    )
+
+
+def memory(progress: Progress) -> tuple[float, float]:
+    """Return the megabytes of a server that has started and shown a page of questions."""
+    sizes: tuple[list[float], list[float]] = ([], [])
+    for done in range(STARTS):
+        for place, own in zip((_many(progress), _few()), sizes, strict=True):
+            own.append(_resident(place))
+        progress(done + 1, STARTS)
+    return median(sizes[0]), median(sizes[1])
+
+
+def answer(progress: Progress) -> tuple[float, float]:
+    """Return the milliseconds from an answer to the result of its tool on the page."""
+    with _serving(_many(progress)) as many, _serving(_few()) as few:
+        value, floor = interleaved(many.answered, few.answered, progress, ANSWERS)
+    return value * 1000, floor * 1000
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A data folder, somebody's sign-in, and the conversations whose runs they may answer."""
+
+    server: Server
+    cookie: str
+    own: list[int]
+
+
+@dataclass(frozen=True, slots=True)
+class Desk:
+    """A running server, and the browser of somebody who answers."""
+
+    place: Place
+    browser: Browser
+
+    def answered(self) -> float:
+        """Answer a question; returns the seconds until its tool's result is on record and seen."""
+        talk = self.place.own.pop()
+        with Page(self.place.server.port, self.place.cookie) as page:
+            page.say({"conversation": talk, "length": 4, "desk": True, "shown": []})
+            path = page.card()
+            began = perf_counter()
+            status, _ = self.browser.send(path, answer="true")
+            assert status == 200, status
+            text = page.until('data-kind="tool_call_response"')
+            taken = perf_counter() - began
+            while DONE not in text:
+                text = page.text()
+        return taken
+
+
+def made(path: Path, many: int, homes: int) -> tuple[str, list[int]]:
+    """Make parked runs in a database that is empty; ``homes``: in so many workspaces, or in one.
+
+    Returns the sign-in of who may answer those of the first workspace, and its conversations.
+    """
+    with database(path):
+        call_command("migrate", verbosity=0)
+        home = making.workspace()
+        person = making.person("ada", Role.RESPONDER, home)
+        talk = parked(home, person)
+        copied(talk, range(1, OWN), [home.pk])
+        own = list(Conversation.objects.values_list("pk", flat=True))
+        places = [home.pk] if homes == 1 else [making.workspace().pk for _ in range(homes)]
+        copied(talk, range(OWN, OWN + many), places)
+        Membership.objects.bulk_create(
+            Membership(person=person, workspace_id=place, role=Role.RESPONDER)
+            for place, person in zip(places, _people(homes), strict=True)
+            if homes > 1
+        )
+        return cookie(person), own
+
+
+def parked(home: Workspace, person: Person) -> int:
+    """Make a run that is parked over one question of the assistant; return its conversation."""
+    asking = async_to_sync(AskUser().execute)(_ARGUMENTS, {})
+    assert isinstance(asking, NeedsInput)
+    question = asking.question
+    note = {"tool_call_id": _CALL, "tool": AskUser.NAME, "question_id": question.id, "attempt": 1}
+    said = InquiryRequest(
+        f"{_CALL}.{question.id}.1", AskUser().inquiry_source(""), question.persisted()
+    )
+    talk = conversations.begin(home, "A talk that waits", person.pk)
+    began = opening('/call ask_user {"question": "Go on?"}', person.display_name, now())
+    run = making.taken(runs.begin(talk.pk, person.pk, "scripted", "script", began))
+    journal.append(talk.pk, [_event(ToolCallRequest(_CALL, AskUser.NAME, _ARGUMENTS))], run)
+    journal.append(talk.pk, [_event(said, {"jpweb": note})], run)
+    row = inquiries.by_stream_id(talk.pk, said.id)
+    assert runs.park(run, [row.pk], [])
+    key: int = talk.pk
+    return key
+
+
+def copied(talk: int, numbers: range, places: Sequence[int]) -> None:
+    """Copy a conversation with its run, each copy by its number, into workspaces in turn."""
+    with connection.cursor() as cursor:
+        cursor.execute("CREATE TEMPORARY TABLE copy (n INTEGER PRIMARY KEY, home INTEGER)")
+        cursor.executemany(
+            "INSERT INTO copy VALUES (%s, %s)",
+            [(n, places[n % len(places)]) for n in numbers],
+        )
+        for model in (Conversation, Run, JournalEntry, Inquiry):
+            cursor.execute(*_copying(model, talk))
+        cursor.execute("DROP TABLE copy")
+
+
+def _copying(model: type[Model], talk: int) -> tuple[str, list[Any]]:
+    """Return the statement that copies the rows of a conversation in one table."""
+    own = "id" if model is Conversation else "conversation_id"
+    step = 4 if model is JournalEntry else 1
+    moved = {
+        "id": f"id + n * {step}",
+        "conversation_id": "conversation_id + n",
+        "run_id": "run_id + n",
+        "jp_id": "jp_id + n",
+        "workspace_id": "home",
+        "alike": "substr(alike, 1, 30) || '-' || home",
+    }
+    columns = [field.column for field in model._meta.concrete_fields]
+    values = ", ".join(moved.get(name, name) for name in columns)
+    names, table = ", ".join(columns), model._meta.db_table
+    return (
+        f"INSERT INTO {table} ({names}) SELECT {values} FROM {table}, copy WHERE {own} = %s",  # noqa: S608  Django's own names
+        [talk],
+    )
+
+
+def _people(many: int) -> list[Person]:
+    """Make people, each of whom is at home somewhere."""
+    return [making.person() for _ in range(many)]
+
+
+def _event(kind: EventKind, metadata: dict[str, Any] | None = None) -> ConversationEvent:
+    return ConversationEvent(timestamps.written(now()), kind, metadata or {})
+
+
+@cache
+def _folder() -> tempfile.TemporaryDirectory[str]:
+    """Return the folder of all that is made, which is made once for all benchmarks."""
+    return tempfile.TemporaryDirectory(prefix="jpweb-bench-")
+
+
+@cache
+def _place(many: int, homes: int) -> Place:
+    data = Path(_folder().name) / str(many)
+    data.mkdir()
+    own = made(data / "jpweb.sqlite3", many, homes)
+    chosen = {"JPWEB_SCRIPT_PACE": "0", "JPWEB_SECRET_KEY": settings.SECRET_KEY}
+    place = Place(Server(data, settings=chosen), *own)
+    _started(place)  # it reads the demo once
+    return place
+
+
+def _many(progress: Progress) -> Place:
+    progress(0, 1)
+    return _place(MANY, 1 if TOGETHER else HOMES)
+
+
+def _few() -> Place:
+    return _place(FEW, 1 if TOGETHER else HOMES)
+
+
+def _started(place: Place) -> float:
+    began = perf_counter()
+    try:
+        place.server.start()
+        with closing(HTTPConnection("127.0.0.1", place.server.port)) as line:
+            line.request("GET", "/sign-in")
+            assert line.getresponse().status == 200
+        return perf_counter() - began
+    finally:
+        place.server.stop()
+
+
+@contextmanager
+def _serving(place: Place) -> Iterator[Desk]:
+    place.server.start()
+    try:
+        yield Desk(place, Browser.at(place.server.port, place.cookie))
+    finally:
+        place.server.stop()
+
+
+def _resident(place: Place) -> float:
+    with _serving(place) as desk:
+        status, _ = desk.browser.get("/questions")
+        assert status == 200
+        told = Path(f"/proc/{place.server.pid}/status").read_text()
+        return int(told.partition("VmRSS:")[2].split()[0]) / 1024
