@@ -141,9 +141,9 @@ async def test_what_nobody_expected_fails_the_run_and_is_logged(
     await done(task)
     row = await ended(run)
     assert (row.state, row.problem) == ("failed", "jpweb failed inside: ZeroDivisionError")
-    assert [r.getMessage() for r in caplog.records if r.name == "jpweb.runtime.executing.turns"] == [
-        f"run {run.pk} failed"
-    ]
+    assert [
+        r.getMessage() for r in caplog.records if r.name == "jpweb.runtime.executing.turns"
+    ] == [f"run {run.pk} failed"]
 
 
 async def test_a_tool_that_breaks_ends_what_is_open(scene: Scene, monkeypatch: pytest.MonkeyPatch):

@@ -226,7 +226,9 @@ async def test_a_request_that_is_cancelled_meanwhile_leaves_no_lock_and_no_row(
     go_on.set()
 
     async def over() -> bool:
-        return not stage.lock.exists() and await in_store(Run.objects.exists) and not holding._active
+        return (
+            not stage.lock.exists() and await in_store(Run.objects.exists) and not holding._active
+        )
 
     await runs_eventually(over)
     assert (await in_store(Run.objects.get)).state == "done"

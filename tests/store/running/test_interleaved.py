@@ -71,7 +71,9 @@ class Lives(RuleBasedStateMachine):
     @rule(process=sampled_from(PROCESSES))
     def put_down(self, process: str) -> None:
         mine = self.memories.get(process)
-        waits = list(Inquiry.objects.filter(run=self.run, state="open").values_list("pk", flat=True))
+        waits = list(
+            Inquiry.objects.filter(run=self.run, state="open").values_list("pk", flat=True)
+        )
         if mine is not None and waits and runs.park(mine, waits, []):
             assert self.now().state == RunState.PARKED
 
