@@ -1,8 +1,5 @@
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
-
 import pytest
 
 from jpweb.store import inquiries, journal, runs
@@ -20,7 +17,7 @@ from jpweb.store.models import Conversation, Inquiry, JournalEntry, Person, Run,
 from jpweb.store.terms import Role, RunState
 from jpweb.stream import identity
 from jpweb.stream.answers import Secret
-from jpweb.stream.events import ChatRequest, ChatResponse, ToolCallResponse, TurnStart
+from jpweb.stream.events import ChatRequest, ChatResponse, TurnStart
 from jpweb.stream.inquiry import (
     Answered,
     CancellationReason,
@@ -29,7 +26,6 @@ from jpweb.stream.inquiry import (
     Outcome,
     Redacted,
 )
-from jpweb.stream.repair import INTERRUPTED
 from tests.builders import answered, asked
 from tests.store import making
 

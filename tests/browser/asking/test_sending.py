@@ -75,9 +75,17 @@ def test_a_server_that_cannot_take_it_is_tried_again(visit: Visit, page: Page):
     press(page)
     expect(problem(page)).to_contain_text("Not sent: the server could not take it (503).")
     page.unroute(SENT)
+    held: list[Route] = []
+
+    def hold(route: Route) -> None:
+        held.append(route)
+
+    page.route(SENT, hold)
     press(page)
+    expect(page.get_by_text("Sending…")).to_be_visible()
+    expect(page.get_by_text("Not sent")).to_be_hidden()
+    held[0].continue_()
     card(page, SECRET)
-    expect(page.get_by_text("Not sent")).to_have_count(0)
 
 
 def test_a_note_that_could_not_be_sent_stays(visit: Visit, page: Page):

@@ -19,6 +19,7 @@ from tests.browser.pages import (
     card,
     connected,
     decline,
+    staying,
     waiting,
 )
 from tests.machine.ports import wait_until
@@ -136,6 +137,17 @@ def test_hidden_pages_tell_once_and_lead_to_the_card(visit: Visit):
     expect(card(teller, BOOLEAN)).to_be_focused()
     answer(begun, BOOLEAN, "Yes")
     card(begun, SELECT)
+
+
+def test_a_page_with_the_card_leads_to_it_at_once(visit: Visit):
+    page = asked_for(visit)
+    connected(page)
+    with staying(page):
+        page.evaluate("window.look(true)")
+        visit.begin()
+        wait_until(lambda: len(told(page)) == 1, "the page tells")
+        page.evaluate("window.latest.onclick()")
+        expect(card(page, BOOLEAN)).to_be_focused()
 
 
 def test_a_page_without_a_desk_leads_to_the_page_of_the_question(visit: Visit):

@@ -10,7 +10,10 @@ from typing import Any
 
 import pytest
 from django.db import connection, transaction
+from procrastinate.exceptions import ConnectorException
 from procrastinate.jobs import Status
+from procrastinate.manager import JobManager
+from psycopg import OperationalError
 
 from jpweb.cli import worker
 from jpweb.cli.worker import Executor, Worker
@@ -186,6 +189,37 @@ async def test_runs_go_on_when_every_connection_of_the_queue_dies():
         hands.word.set()
         await eventually(lambda: not states())
     assert sorted(hands.ended) == ["7 done", "8 done", "left"]
+
+
+async def test_a_job_ends_on_record_however_long_the_database_is_away(
+    monkeypatch: pytest.MonkeyPatch,
+):
+    finish, failures = JobManager.finish_job, [OperationalError("away"), OperationalError("still")]
+
+    async def away_at_first(*args: Any) -> None:
+        if failures:
+            raise ConnectorException from failures.pop()
+        await finish(*args)
+
+    monkeypatch.setattr(JobManager, "finish_job", away_at_first)
+    monkeypatch.setattr(engine, "AGAIN", 0.01)
+    hands = Hands()
+    hands.word.set()
+    async with working(hands):
+        await in_store(jobs.enqueue, 7)
+        await eventually(lambda: hands.begun == [7] and not states())
+    assert failures == []
+
+
+async def test_a_job_that_was_given_to_another_worker_is_let_be():
+    hands = Hands()
+    async with working(hands):
+        await in_store(jobs.enqueue, 7)
+        await eventually(lambda: hands.begun == [7])
+        await in_store(rows, "UPDATE procrastinate_jobs SET status = 'failed'")
+        hands.word.set()
+        await in_store(jobs.enqueue, 8)
+        await eventually(lambda: hands.ended == ["7 done", "8 done"] and states() == ["failed"])
 
 
 async def test_a_run_that_breaks_is_logged_and_its_job_does_not_come_back(

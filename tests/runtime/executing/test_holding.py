@@ -1,4 +1,4 @@
-"""A run in a process's hands, and what becomes of it when another has it or the database is gone."""
+"""A run in a process's hands: what becomes of it when another has it, or the database is gone."""
 
 from __future__ import annotations
 
