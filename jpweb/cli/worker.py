@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from procrastinate import App
 
 from jpweb.cli.supervision import Work, kept_going
-from jpweb.store.errors import DATABASE_GONE
+from jpweb.store.outage import DATABASE_GONE
 from jpweb.store.running import engine
 from jpweb.store.running.engine import ENGINE_GONE
 

@@ -13,7 +13,7 @@ from collections.abc import Hashable, Iterable
 
 from jpweb.runtime import process
 from jpweb.runtime.crossing import in_store
-from jpweb.store.errors import DATABASE_GONE
+from jpweb.store.outage import DATABASE_GONE
 from jpweb.store.telling import presence as rows
 from jpweb.store.telling.presence import Pair
 

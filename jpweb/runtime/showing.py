@@ -13,7 +13,7 @@ from collections.abc import Iterable
 from datetime import UTC, datetime
 
 from jpweb.runtime.crossing import in_store
-from jpweb.store.errors import DATABASE_GONE
+from jpweb.store.outage import DATABASE_GONE
 from jpweb.store.telling import showings
 from jpweb.store.telling.showings import Pair, Seen
 

@@ -24,14 +24,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from django.db import InterfaceError, OperationalError
-
 if TYPE_CHECKING:
     from jpweb.store.models import Inquiry, Prompt
-
-#: What the database's absence looks like to those who may not import its errors.
-DATABASE_GONE = (OperationalError, InterfaceError)
-
 
 class StoreError(Exception):
     """Base of everything the store raises; the message is for people."""

@@ -8,7 +8,7 @@ from django.http import HttpRequest, HttpResponse
 from django.template.loader import render_to_string
 from django.utils.deprecation import MiddlewareMixin
 
-from jpweb.store.errors import DATABASE_GONE
+from jpweb.store.outage import DATABASE_GONE
 
 logger = logging.getLogger(__name__)
 

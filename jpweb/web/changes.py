@@ -175,7 +175,7 @@ def _run_key(run: Run | None) -> str:
     """
     if run is None:
         return ""
-    begun = run.ended_at is None and (run.fence or run.state != RunState.QUEUED)
+    begun = run.unfinished and (run.fence or run.state != RunState.QUEUED)
     state = RunState.RUNNING if begun else run.state
     return f"{run.pk}-{state}" + (f"-{run.resumed}" if run.resumed else "")
 

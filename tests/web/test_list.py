@@ -12,9 +12,10 @@ from django.utils import timezone
 
 from jpweb.runtime import runs
 from jpweb.store import conversations
+from jpweb.store import runs as runs_in_store
 from jpweb.store.disk import mirror
 from jpweb.store.models import Conversation, Membership, Run, Workspace
-from jpweb.store.terms import Role
+from jpweb.store.terms import Role, RunState
 from jpweb.stream.inquiry import Answered, Redacted
 from tests.store import making
 from tests.web.reading import Page, Tag, read
@@ -246,7 +247,8 @@ def test_what_a_bad_configuration_refuses_is_not_lost_and_names_the_file(
     assert not Run.objects.exists()
 
 
-def test_stopping_what_nobody_here_runs_is_told(world: World):
+def test_stopping_what_does_not_run_is_told(world: World):
+    runs_in_store.end(world.run, RunState.DONE)
     client = signed_in(world.people["responder"])
     page = client.post(f"/conversations/{world.talk.pk}/stop", follow=True)
     assert "Nothing was running" in read(page).text

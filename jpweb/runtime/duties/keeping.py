@@ -21,7 +21,7 @@ from jpweb.runtime import process
 from jpweb.runtime.crossing import in_background
 from jpweb.runtime.duties import expiry, notify, watching
 from jpweb.store.disk import mirror
-from jpweb.store.errors import DATABASE_GONE
+from jpweb.store.outage import DATABASE_GONE
 from jpweb.store.running import duties, tidying
 
 logger = logging.getLogger(__name__)

@@ -19,7 +19,8 @@ from jpweb.runtime.executing.active import Active
 from jpweb.runtime.signals import announce, fanout
 from jpweb.store import runs
 from jpweb.store.disk import attached
-from jpweb.store.errors import DATABASE_GONE, StoreError
+from jpweb.store.errors import StoreError
+from jpweb.store.outage import DATABASE_GONE
 from jpweb.store.running import leases
 from jpweb.store.terms import RunState
 from jpweb.stream.inquiry import CancellationReason

@@ -10,7 +10,7 @@ from django.conf import settings
 
 from jpweb.runtime.crossing import in_store
 from jpweb.store import runs
-from jpweb.store.errors import DATABASE_GONE
+from jpweb.store.outage import DATABASE_GONE
 
 if TYPE_CHECKING:
     from jpweb.runtime.executing.active import Active

@@ -15,7 +15,8 @@ from jpweb.runtime.crossing import in_store
 from jpweb.runtime.prompter import BrowserPrompter
 from jpweb.runtime.recorder import JournalRecorder, SocketDisplay
 from jpweb.store import prompts, runs
-from jpweb.store.errors import DATABASE_GONE, NotHolder
+from jpweb.store.errors import NotHolder
+from jpweb.store.outage import DATABASE_GONE
 from jpweb.store.running import interruptions
 from jpweb.store.terms import RunPhase, RunState
 from jpweb.stream.inquiry import CancellationReason

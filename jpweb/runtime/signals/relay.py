@@ -22,7 +22,7 @@ from jpweb.runtime import process
 from jpweb.runtime.crossing import in_store
 from jpweb.runtime.signals import fanout
 from jpweb.runtime.signals.fanout import Signal
-from jpweb.store.errors import DATABASE_GONE
+from jpweb.store.outage import DATABASE_GONE
 from jpweb.store.telling import standing
 
 logger = logging.getLogger(__name__)

@@ -14,8 +14,8 @@ from jpweb.runtime.crossing import in_store
 from jpweb.runtime.duties import keeping, watching
 from jpweb.runtime.duties.keeping import Duty, Keeper
 from jpweb.store.disk import mirror
-from jpweb.store.errors import DATABASE_GONE
 from jpweb.store.models import Duty as Row
+from jpweb.store.outage import DATABASE_GONE
 from jpweb.store.running import duties
 from tests.runtime.playing import done, eventually
 

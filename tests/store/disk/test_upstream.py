@@ -40,9 +40,9 @@ def home(tmp_path: Path) -> Workspace:
 def talk(home: Workspace) -> Any:
     """Return a native conversation whose files stand in the workspace as they were written."""
     made = conversations.begin(home, "Ours", making.person().pk)
-    run = stored.begin(made.pk, making.person().pk, "scripted", making.HOLDER)
+    run = making.taken(stored.begin(made.pk, making.person().pk, "scripted"))
     journal.append(made.pk, [making.event(kind) for kind in SAID], run)
-    stored.end(run.pk, RunState.DONE)
+    stored.end(run, RunState.DONE)
     on_disk(made, OURS)
     return fresh(made)
 
@@ -136,11 +136,11 @@ def test_a_file_that_is_gone_is_no_loss_here(talk: Conversation):
 
 
 def test_nothing_is_taken_in_while_a_run_writes(talk: Conversation):
-    run = stored.begin(talk.pk, making.person().pk, "scripted", making.HOLDER)
+    run = making.taken(stored.begin(talk.pk, making.person().pk, "scripted"))
     on_disk(talk, [*OURS, *ADDED])
     assert again(talk).changed == []
     assert fresh(talk).length == 2
-    stored.end(run.pk, RunState.DONE)
+    stored.end(run, RunState.DONE)
     assert again(talk).changed == [talk.pk]
 
 
