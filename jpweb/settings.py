@@ -265,6 +265,8 @@ LOGGING = {
         },
         # It reports every attempt to connect; the error that ends them says enough.
         "psycopg.pool": {"level": "ERROR"},
+        # It shows where each connection was lost; the worker says in one line that it was.
+        "procrastinate": {"level": "CRITICAL"},
         # It shows where it failed each second of an outage; the relay says once that there is one.
         "channels_redis.pubsub": {"level": "CRITICAL"},
         # A refusal is an answer; with its traceback it would look like a fault.

@@ -27,6 +27,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from jpweb.store.models import Inquiry, Prompt
 
+
 class StoreError(Exception):
     """Base of everything the store raises; the message is for people."""
 

@@ -26,7 +26,7 @@ from tests.load.crowd import Crowd, crowd
 from tests.load.fanout import Request
 from tests.load.importing import database
 from tests.load.page import Browser, Page, cookie
-from tests.load.parked import copied, parked
+from tests.load.parked import DONE, copied, parked
 from tests.machine.ports import end, free_port
 from tests.machine.serving import ROOT
 from tests.store import making
@@ -34,9 +34,9 @@ from tests.store import making
 #: Other pages that are open, each with a question of its own, and how many workspaces they are in.
 OTHERS = int(os.environ.get("JPWEB_BENCH_OTHERS", "1000"))
 HOMES = min(50, OTHERS)
-#: Questions that one call of the tool asks (``tests.load.asking``), and calls that are measured.
+#: Turns of a conversation, each of which asks once, and conversations that are measured.
 EACH = 20
-CALLS = int(os.environ.get("JPWEB_BENCH_CALLS", "15"))
+TALKS = int(os.environ.get("JPWEB_BENCH_TALKS", "15"))
 #: Whether the other pages are of the same workspace, which is another thing to measure.
 TOGETHER = bool(os.environ.get("JPWEB_BENCH_TOGETHER"))
 
@@ -53,7 +53,7 @@ def slowest(times: list[float], of: float = 0.99) -> float:
 
 
 def rounds(progress: Progress) -> tuple[list[float], list[float]]:
-    """Return the seconds of each round of jpweb and of the echo; the first call of each warms up."""
+    """Return the seconds of each round of jpweb and of the echo; the first ones warm up."""
     ours: list[float] = []
     floor: list[float] = []
     with _serving() as server, crowd() as others, Page(server.port, path="/bare") as bare:
@@ -68,20 +68,20 @@ def rounds(progress: Progress) -> tuple[list[float], list[float]]:
 
 
 def _asked(server: _Server, browser: Browser, talk: int, others: Crowd) -> list[float]:
-    """Let a turn ask time and again, and answer as the page of its conversation does."""
+    """Let turn after turn ask, and answer as the page of the conversation does."""
     times: list[float] = []
     with Page(server.port, server.cookie) as page:
         page.say({"conversation": talk, "facts": "there", "desk": True, "shown": []})
         page.text()
-        status, _ = browser.send(f"/conversations/{talk}/turns", text="/call ask_again")
-        assert status == 302, status
         for _ in range(EACH):
             others.idle(0.002)
+            status, _ = browser.send(f"/conversations/{talk}/turns", text="/call ask_once")
+            assert status == 302, status
             said = Request(server.port, "/ask")
             status, _ = browser.send(page.card(), answer="true")
             assert status == 200, status
             times.append(said.answer()["seconds"])
-        page.until('-done"')
+            page.until(DONE)
     return times
 
 
@@ -150,5 +150,5 @@ def _prepare() -> tuple[str, list[int], list[tuple[str, int, int]]]:
     rows = Inquiry.objects.values_list("conversation__workspace_id", "conversation_id", "pk")
     pages = [(cookies[place], talk, question) for place, talk, question in rows]
     ada = making.person("ada", Role.RESPONDER, home)
-    talks = [making.conversation(home, starter=ada).pk for _ in range(1 + CALLS)]
+    talks = [making.conversation(home, starter=ada).pk for _ in range(1 + TALKS)]
     return cookie(ada), talks, pages

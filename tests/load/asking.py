@@ -1,7 +1,7 @@
 """``python -m tests.load.asking PORT``: jpweb as ``serve`` runs it, and a bare socket beside it.
 
-A built-in tool asks whenever it is told to. ``GET /ask`` has it ask once and says how long it took
-until the tool was resumed with the answer; ``GET /echo`` does the same with the socket ``/bare``.
+A built-in tool asks when it is told to. ``GET /ask`` has it ask and says how long it took until the
+tool was resumed with the answer; ``GET /echo`` does the same with the socket ``/bare``.
 """
 
 from __future__ import annotations
@@ -15,17 +15,10 @@ from typing import Any
 
 import django
 
-django.setup()
-
-from channels.generic.websocket import AsyncWebsocketConsumer  # noqa: E402  needs Django set up
-
-from jpweb.agent import tools  # noqa: E402  as above
-from jpweb.agent.outcome import NeedsInput, Outcome, Question, Success  # noqa: E402  as above
-from jpweb.stream.answers import Boolean  # noqa: E402  as above
-from jpweb.stream.inquiry import InquirySource  # noqa: E402  as above
-
-#: Questions of one call.
-EACH = 20
+from jpweb.agent import tools
+from jpweb.agent.outcome import NeedsInput, Outcome, Question, Success
+from jpweb.stream.answers import Boolean
+from jpweb.stream.inquiry import InquirySource
 
 
 class _Round:
@@ -50,29 +43,32 @@ class _Round:
 one = _Round()
 
 
-class AskAgain:
-    """Asks one question after the other, each when it is told to."""
+class AskOnce:
+    """Asks one question, when it is told to."""
 
-    NAME = "ask_again"
-    DESCRIPTION = "Ask the user whether to go on, time and again."
+    NAME = "ask_once"
+    DESCRIPTION = "Ask the user whether to go on."
     PARAMETERS: Mapping[str, Any] = {"type": "object", "properties": {}}
     QUESTIONS: Mapping[str, Any] = {}
 
     async def execute(self, arguments: Mapping[str, Any], answers: Mapping[str, Any]) -> Outcome:
-        one.end()
-        if len(answers) == EACH:
-            return Success("That was enough.")
+        if answers:
+            one.end()
+            return Success("So be it.")
         await one.told.wait()
         one.told.clear()
         one.began = perf_counter()
-        return NeedsInput(Question(f"q{len(answers)}", "Go on?", Boolean()))
+        return NeedsInput(Question("go_on", "Go on?", Boolean()))
 
     def inquiry_source(self, name: str) -> InquirySource:
         return InquirySource.tool(name)
 
 
-# Before anything that offers the built-in tools.
-tools.BUILTINS = (*tools.BUILTINS, AskAgain())
+# Before anything that offers the built-in tools is loaded.
+tools.BUILTINS = (*tools.BUILTINS, AskOnce())
+django.setup()
+
+from channels.generic.websocket import AsyncWebsocketConsumer  # noqa: E402  needs Django set up
 
 from jpweb.asgi import application as jpweb  # noqa: E402  as above
 from jpweb.cli.management.commands.serve import _leave  # noqa: E402  as above
@@ -113,7 +109,7 @@ async def _echoed() -> float:
 
 async def _quiet() -> None:
     """Return once everybody has been told what there was to tell."""
-    while consumers.talks.busy or consumers.desks.busy:
+    while consumers.talks.busy or consumers.desks.busy:  # noqa: ASYNC110  they ring no bell
         await asyncio.sleep(0.001)
 
 

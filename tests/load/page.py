@@ -8,6 +8,7 @@ from collections import deque
 from dataclasses import dataclass
 from http.client import HTTPConnection
 from json import dumps
+from time import monotonic
 from types import TracebackType
 from typing import Any, Self
 from urllib.parse import urlencode
@@ -24,7 +25,8 @@ from jpweb.store.models import Person
 #: Where the newest card of a frame is answered.
 _CARD = re.compile(r'hx-post="(/questions/\d+/answer)"')
 _TOKEN = "bench" * 6 + "ok"
-PATIENCE = 60.0
+#: Seconds in which something has to come.
+PATIENCE = 30.0
 
 
 def cookie(person: Person) -> str:
@@ -103,8 +105,11 @@ class Page:
         self._send()
 
     def text(self) -> str:
-        """Return the next text, once it is there."""
+        """Return the next text, once it is there. Raises TimeoutError."""
+        until = monotonic() + PATIENCE
         while not self._texts:
+            if monotonic() > until:
+                raise TimeoutError("nothing more was said")
             self._hear()
         return self._texts.popleft()
 

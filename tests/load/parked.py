@@ -186,7 +186,7 @@ def _copying(model: type[Model], talk: int) -> tuple[str, list[Any]]:
         "workspace_id": "home",
         "alike": "substr(alike, 1, 30) || '-' || home",
     }
-    columns = [field.column for field in model._meta.concrete_fields]
+    columns = [str(field.column) for field in model._meta.concrete_fields]
     values = ", ".join(moved.get(name, name) for name in columns)
     names, table = ", ".join(columns), model._meta.db_table
     return (

@@ -66,13 +66,13 @@ class Run(models.Model):
             models.Index(fields=["conversation", "-id"]),
         ]
 
+    def __str__(self) -> str:
+        return f"run {self.pk} of {self.conversation_id}: {self.state}"
+
     @property
     def unfinished(self) -> bool:
         """Whether it has yet to end."""
         return self.state in UNFINISHED
-
-    def __str__(self) -> str:
-        return f"run {self.pk} of {self.conversation_id}: {self.state}"
 
 
 class Prompt(models.Model):

@@ -73,10 +73,20 @@ class _OfferedAgain(BaseRetryStrategy):
 
 
 class _Persistent(JobManager):
-    """Puts the end of a job on record, however long the database is away.
+    """Goes on however long the database is away.
 
-    A job that stayed would never be offered again: its worker lives.
+    procrastinate's worker does not notice when what hears of jobs, or what says that it lives,
+    has failed. And the job whose end is not on record would never be offered again.
     """
+
+    async def listen_for_jobs(self, *args: Any, **named: Any) -> None:
+        listening = super().listen_for_jobs
+        while True:
+            await _insist(lambda: listening(*args, **named))
+
+    async def update_heartbeat(self, worker_id: int) -> None:
+        beat = super().update_heartbeat
+        await _insist(lambda: beat(worker_id))
 
     async def finish_job(self, job: Job, status: Status, delete_job: bool) -> None:
         ending = super().finish_job

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
@@ -20,7 +21,6 @@ from jpweb.cli import worker
 from jpweb.cli.worker import Executor, Worker
 from jpweb.runtime.crossing import in_store
 from jpweb.store.running import engine, jobs
-from tests.machine.ports import wait_until
 
 pytestmark = pytest.mark.django_db(transaction=True)
 SOON = 20
@@ -174,31 +174,59 @@ async def test_a_job_whose_worker_is_silent_is_offered_again():
         assert await engine.revive(queue, 10) == 0
 
 
-def closed(caplog: pytest.LogCaptureFixture) -> None:
+@pytest.fixture
+def deaf(monkeypatch: pytest.MonkeyPatch) -> threading.Event:
+    """Tells that the queue has lost the connection on which it hears of jobs, for good."""
+    listen, lost = JobManager.listen_for_jobs, threading.Event()
+
+    async def watched(*args: Any, **named: Any) -> None:
+        try:
+            await listen(*args, **named)
+        except ConnectorException:
+            lost.set()
+            raise
+
+    monkeypatch.setattr(JobManager, "listen_for_jobs", watched)
+    return lost
+
+
+def closed(lost: threading.Event) -> None:
     """Let nobody into the database until its queue has noticed."""
-    there = connection.get_connection_params() | {"dbname": "postgres", "autocommit": True}
-    name = connection.settings_dict["NAME"]
-    there = {key: there[key] for key in ("host", "port", "user", "dbname", "autocommit")}
-    with psycopg.connect(**there) as other:
+    params, name = connection.get_connection_params(), connection.settings_dict["NAME"]
+    there = {key: params[key] for key in ("host", "port", "user")} | {"dbname": "postgres"}
+    with psycopg.connect(**there, autocommit=True) as other:
         allowed = "ALTER DATABASE {} ALLOW_CONNECTIONS {}"
         other.execute(allowed.format(name, "false"))
         try:
             other.execute(
                 "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = %s", [name]
             )
-            wait_until(lambda: "the queue: " in caplog.text, "the queue has noticed", SOON)
+            assert lost.wait(SOON)
         finally:
             other.execute(allowed.format(name, "true"))
 
 
-async def test_runs_go_on_when_every_connection_of_the_queue_dies(
-    caplog: pytest.LogCaptureFixture,
-):
+async def test_a_worker_hears_of_runs_again_after_an_outage(deaf: threading.Event, told_only: None):
+    hands = Hands()
+    async with working(hands):
+        await eventually(listens)
+        await in_store(jobs.enqueue, 7)
+        await eventually(lambda: hands.begun == [7])
+        await asyncio.to_thread(closed, deaf)
+        await eventually(listens)
+        await in_store(jobs.enqueue, 8)
+        await eventually(lambda: 8 in hands.begun)
+        assert hands.ended == [], "the first goes on"
+        hands.word.set()
+        await eventually(lambda: not states())
+
+
+async def test_runs_go_on_when_their_worker_is_taken_for_dead():
     hands = Hands()
     async with working(hands):
         await in_store(jobs.enqueue, 7)
         await eventually(lambda: hands.begun == [7])
-        await asyncio.to_thread(closed, caplog)
+        await in_store(rows, "DELETE FROM procrastinate_workers")
         await in_store(jobs.enqueue, 8)
         await eventually(lambda: 8 in hands.begun)
         assert hands.ended == [], "the first goes on"

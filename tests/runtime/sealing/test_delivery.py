@@ -3,20 +3,26 @@ from __future__ import annotations
 import asyncio
 import base64
 import logging
-from typing import Any
+from collections.abc import Awaitable, Callable
+from dataclasses import asdict
+from typing import Any, cast
 
 import pytest
 from django.views.debug import ExceptionReporter
 
 from jpweb.runtime import desk
-from jpweb.runtime.sealing import Courier
+from jpweb.runtime.sealing import Courier, Label, Lock, Unopenable, seal
+from jpweb.runtime.secrets import Handover
 from jpweb.store.errors import AlreadySettled
+from jpweb.store.inquiries import Decider
 from jpweb.store.models import Inquiry
 from jpweb.stream.answers import Secret
 from jpweb.stream.inquiry import InquiryResponse, Redacted
 from tests.runtime.playing import Scene, done, eventually, waiting
 from tests.runtime.sealing.wire import CANARY, WEB, WORKER, Wire, expecting, found, named
 from tests.store.making import decider
+
+BY = Decider("person", "Ada", 1)
 
 
 async def test_a_secret_reaches_the_call_in_another_process(
@@ -174,3 +180,33 @@ async def test_a_report_of_a_crash_holds_no_secret(
     assert CANARY not in told
     await desk.decline(row.pk, decider(scene.eve))
     await done(call)
+
+
+async def handed_over() -> None:
+    handover = Handover()
+    with handover.expected(1) as arrival:
+        sent = asyncio.create_task(handover.deliver(1, CANARY, BY))
+        (await arrival).received.set_exception(RuntimeError("boom"))
+        await sent
+
+
+async def sealed() -> None:
+    seal(CANARY, "no key", Label(1, "q", WORKER, "m", BY))
+
+
+async def taken() -> None:
+    courier, lock = Wire().process(WORKER), Lock("q")
+    courier._locks[1] = lock
+    courier._handover = cast("Handover", None)  # so that handing it over breaks
+    message = {"inquiry": 1, "by": asdict(BY)}
+    message["sealed"] = seal(CANARY, lock.public, Label(1, "q", WORKER, "m", BY))
+    await courier._became("m", message)
+
+
+@pytest.mark.parametrize("way", [handed_over, sealed, taken])
+async def test_no_step_of_its_way_shows_it_where_it_breaks(way: Callable[[], Awaitable[None]]):
+    with pytest.raises((RuntimeError, Unopenable, AttributeError)) as broken:
+        await way()
+    told = ExceptionReporter(None, broken.type, broken.value, broken.tb).get_traceback_html()
+    assert "CANARY" in told, "the lines are there"
+    assert CANARY not in told

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from channels.layers import get_channel_layer
 
-from jpweb.runtime import desk
+from jpweb.runtime import desk, sealing
 from jpweb.runtime.crossing import in_store
 from jpweb.runtime.secrets import NobodyWaits
 from jpweb.runtime.signals import announce, fanout, relay
@@ -44,13 +44,17 @@ async def team(redis_url: str, settings: Any) -> AsyncIterator[str]:
     await layer.flush()
 
 
-async def test_a_secret_goes_to_another_process_over_redis(scene: Scene, team: str, tmp_path: Path):
+async def test_a_secret_goes_to_another_process_over_redis(
+    scene: Scene, team: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(sealing, "LOOK_AGAIN", 60)  # the acknowledgement alone tells in time
     row = await scene.question(Secret())
     with tapped(team) as heard:
         async with child(row, team, tmp_path) as other:
             await other.wait()
             await eventually(lambda: waits(scene, row))
-            settled = await desk.answer(row.pk, CANARY, decider(scene.ada))
+            answer = asyncio.create_task(desk.answer(row.pk, CANARY, decider(scene.ada)))
+            settled = await done(answer)
             assert (settled.state, settled.decider_name) == ("redacted", "Ada")
             assert await other.says() == sha256(CANARY.encode()).hexdigest()
             logged = await other.logged()

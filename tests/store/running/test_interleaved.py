@@ -9,7 +9,7 @@ from hypothesis import settings
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule, run_state_machine_as_test
 from hypothesis.strategies import sampled_from
 
-from jpweb.store import inquiries, journal, recording, runs
+from jpweb.store import journal, recording, runs
 from jpweb.store.errors import AlreadySettled, NotHolder
 from jpweb.store.inquiries import Decider
 from jpweb.store.models import Inquiry, Run
@@ -107,7 +107,7 @@ class Lives(RuleBasedStateMachine):
     @rule(process=sampled_from(PROCESSES))
     def finish(self, process: str) -> None:
         mine = self.memories.get(process)
-        if mine is None or inquiries.Inquiry.objects.filter(run=mine, state="open").exists():
+        if mine is None or Inquiry.objects.filter(run=mine, state="open").exists():
             return
         try:
             runs.end(mine, RunState.DONE)

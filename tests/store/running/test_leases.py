@@ -10,7 +10,7 @@ from jpweb.store.errors import NotHolder
 from jpweb.store.inquiries import Decider
 from jpweb.store.models import Conversation, Person, Run, Workspace
 from jpweb.store.running import interruptions, kept, leases
-from jpweb.store.terms import InterruptKind, Role, RunPhase, RunState
+from jpweb.store.terms import InterruptKind, PromptKind, Role, RunPhase, RunState
 from jpweb.stream.events import ChatRequest, ChatResponse, ToolCallResponse
 from jpweb.stream.inquiry import Answered, CancellationReason, Cancelled
 from jpweb.stream.repair import INTERRUPTED
@@ -184,7 +184,7 @@ def test_what_was_decided_while_nobody_executed_the_run_stands(run: Run):
     prompts.decide(row.pk, {"allow": True}, Decider("person", "Ada"))
     held = making.taken(run)
     assert prompts.calls_not_run(held) == {row.tool_call_id}
-    ask = (run.conversation_id, row.kind, row.tool_call_id, row.tool_name, shown)
+    ask = (run.conversation_id, PromptKind.RUN, row.tool_call_id, row.tool_name, shown)
     again = prompts.ask(*ask)
     assert (again.pk, again.state) == (row.pk, "decided")
     prompts.spend(row.pk)
@@ -196,7 +196,7 @@ def test_a_decision_about_something_else_does_not_stand(run: Run):
     row = making.prompt(run, arguments={"path": "a.md"})
     prompts.decide(row.pk, {"allow": True}, Decider("person", "Ada"))
     shown = dict(row.shown) | {"arguments": {"path": "b.md"}}
-    other = prompts.ask(run.conversation_id, row.kind, row.tool_call_id, row.tool_name, shown)
+    other = prompts.ask(run.conversation_id, PromptKind.RUN, row.tool_call_id, row.tool_name, shown)
     assert (other.state, other.pk == row.pk) == ("open", False)
 
 

@@ -37,7 +37,7 @@ def test_the_row_says_who_waits_until_they_leave(run: Run, row: Inquiry):
     assert named(row) == ("", "")
 
 
-@pytest.mark.parametrize("later", [("two", "key 2"), ("one", "key 2")])
+@pytest.mark.parametrize("later", [("two", "key 2"), ("one", "key 2"), ("two", "key 1")])
 def test_who_leaves_late_takes_nobody_elses_place(row: Inquiry, later: tuple[str, str]):
     waiters.wait(row.pk, "one", "key 1")
     waiters.wait(row.pk, *later)
