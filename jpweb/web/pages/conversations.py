@@ -9,7 +9,7 @@ from django.http import Http404, HttpResponse
 from django.shortcuts import redirect, render
 from django.views.decorators.http import require_POST
 
-from jpweb.runtime import exports, runs, wiring
+from jpweb.runtime import exports, runs, showing, wiring
 from jpweb.runtime.crossing import in_store
 from jpweb.store import accounts, conversations, journal, prompts
 from jpweb.store.errors import StoreError, UnknownEvent
@@ -47,10 +47,12 @@ def _detail(request: Request, conversation: Conversation, said: str = "") -> Htt
     # The run first: a page that says it has ended then holds all that it said.
     context = changes.composer(request.user.pk, conversation)
     read = journal.elements(conversation.pk)
+    waiting = prompts.queue(request.user.pk, conversation.pk)
+    showing.delivered(request.user.pk, [row.pk for row in waiting if not prompts.is_one(row)])
     context |= {
         "outline": outline(read),
         "length": len(read),
-        "waiting_here": prompts.queue(request.user.pk, conversation.pk),
+        "waiting_here": waiting,
         "said": said,
         "formats": exports.FORMATS,
         "may_export": access.may(request.user.pk, conversation.workspace_id, Role.AUDITOR),

@@ -63,9 +63,8 @@ def test_after_a_kill_the_pages_come_back_by_themselves_and_the_question_still_w
         card(page, SELECT)
     asked = evidence.asked(evidence.journal(alone.server, number_of(page)))
     assert [each.outcome for each in asked] == [{"outcome": "answered", "answer": True}, {}]
-    expect(
-        page.get_by_text("The server ended while this call ran; it was run again.")
-    ).to_have_count(1)
+    # The call had asked, and waited: nothing of it was cut off.
+    expect(page.get_by_text("The server ended while this call ran")).to_have_count(0)
 
 
 @pytest.mark.parametrize("how", ["kill", "stop"])

@@ -109,7 +109,7 @@ def test_what_no_page_showed_is_said_to_be_shown_to_nobody(world: World):
 
 def test_a_page_that_shows_a_card_has_delivered_it(world: World):
     row, person = world.question, world.people["responder"]
-    for path in ("/questions", f"/questions/{row.pk}"):
+    for path in ("/questions", f"/questions/{row.pk}", f"/conversations/{world.talk.pk}"):
         showing._held.clear()
         world.client("responder").get(path)
         assert list(showing._held) == [(row.pk, person.pk)]
