@@ -39,8 +39,8 @@ if TYPE_CHECKING:
     from jpweb.store.models import Inquiry, Run
 
 #: Seconds in which a call has to come to wait for a secret that somebody typed; their page waits
-#: for 20 (``questions/_card.html``).
-WAITS_WITHIN = 18.0
+#: for 45 (``questions/_card.html``), and a dead process is found within its lease and a third.
+WAITS_WITHIN = 40.0
 #: Seconds in which the process of a call that waits has to acknowledge.
 ACKNOWLEDGED_WITHIN = 15.0
 #: Seconds between two looks at the row meanwhile.

@@ -25,6 +25,9 @@ SAME = (
     "tests/runtime/test_prompts.py",
     "tests/runtime/test_secrets.py",
     "tests/runtime/test_runs.py",
+    "tests/runtime/executing",
+    "tests/runtime/sealing",
+    "tests/store/telling",
 )
 
 
@@ -36,6 +39,6 @@ def test_the_same_holds_on_postgresql(postgres: Cluster, tmp_path: Path):
     }
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *SAME]
     done = subprocess.run(
-        command, check=False, cwd=ROOT, env=env, capture_output=True, text=True, timeout=300
+        command, check=False, cwd=ROOT, env=env, capture_output=True, text=True, timeout=600
     )
     assert done.returncode == 0, done.stdout[-8000:] + done.stderr[-2000:]

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from jpweb.runtime import desk
+from jpweb.runtime import desk, sealing
 from jpweb.store import inquiries, journal
 from jpweb.store.errors import AlreadySettled
 from jpweb.store.models import Conversation, Inquiry
@@ -121,8 +121,14 @@ def test_the_loser_of_a_race_sees_who_was_first(world: World, how: str, htmx: bo
 
 
 @pytest.mark.parametrize("htmx", [True, False])
-def test_a_secret_never_comes_back(world: World, htmx: bool, caplog: pytest.LogCaptureFixture):
+def test_a_secret_never_comes_back(
+    world: World,
+    htmx: bool,
+    caplog: pytest.LogCaptureFixture,
+    monkeypatch: pytest.MonkeyPatch,
+):
     caplog.set_level(logging.DEBUG)
+    monkeypatch.setattr(sealing, "WAITS_WITHIN", 0.1)
     unheard = making.question(world.run, Secret(), "Passphrase?")
     settled = making.settle(making.question(world.run, Secret()), Redacted())
     statuses = []

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 #: The status of a page that says why a link settles nothing.
 CLOSED = {Standing.SETTLED: 200, Standing.OVER: 410, Standing.BARRED: 403}
 NOBODY = (
-    "The call that asked is not waiting in this server. What you typed was dropped and kept "
+    "The call that asked is not waiting now. What you typed was dropped and kept "
     "nowhere; if the question is still needed it will be asked again."
 )
 

@@ -87,7 +87,7 @@ async def answer(request: Request, inquiry: Inquiry) -> HttpResponse:
         return await _card(request, inquiry, kept, str(problem))
     except NobodyWaits:
         problem_text = (
-            "The call that asked is not waiting in this server. What you typed was dropped and "
+            "The call that asked is not waiting now. What you typed was dropped and "
             "kept nowhere; if the question is still needed it will be asked again."
         )
         return await _card(request, inquiry, "", problem_text)
