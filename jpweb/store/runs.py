@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
 
 from django.db import IntegrityError, transaction
-from django.db.models import QuerySet
+from django.db.models import Exists, OuterRef, QuerySet
 from django.db.models.functions import Now
 from django.utils import timezone
 
@@ -32,6 +32,8 @@ from jpweb.stream.turns import pair, split
 #: Processes that may end, one after the other, while a run gets nowhere: it may be what ends them.
 DEATHS = 5
 
+#: Stranded runs that are brought back at once.
+_RECALLED = 500
 _SECOND = "A turn is running in this conversation."
 
 
@@ -132,6 +134,18 @@ def recover() -> list[Run]:
             continue
         changed.append(run)
     return changed
+
+
+def recall() -> list[int]:
+    """Wake the parked runs that have nothing open; returns their keys.
+
+    Whatever settles the last open thing of a run wakes it. This is for what nobody foresaw.
+    """
+    asked = Inquiry.objects.filter(run=OuterRef("pk"), state=OPEN)
+    prompted = Prompt.objects.filter(run=OuterRef("pk"), state=PromptState.OPEN)
+    parked = Run.objects.filter(~Exists(asked), ~Exists(prompted), state=RunState.PARKED)
+    keys = list(parked.order_by("id").values_list("pk", flat=True)[:_RECALLED])
+    return [key for key in keys if leases.wake(key)]
 
 
 @transaction.atomic

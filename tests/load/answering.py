@@ -56,13 +56,13 @@ def rounds(progress: Progress) -> tuple[list[float], list[float]]:
     """Return the seconds of each round of jpweb and of the echo; the first ones warm up."""
     ours: list[float] = []
     floor: list[float] = []
-    with _serving() as server, crowd() as others, Page(server.port, path="/bare") as bare:
+    with _serving() as server, crowd() as others:
         server.enter(others, progress)
         browser = Browser.at(server.port, server.cookie)
         for done, talk in enumerate(server.talks):
             progress(done, len(server.talks))
             ours += _asked(server, browser, talk, others)
-            floor += _echoed(server, bare, others)
+            floor += _echoed(server, others)
     progress(1, 1)
     return ours[EACH:], floor[EACH:]
 
@@ -85,13 +85,14 @@ def _asked(server: _Server, browser: Browser, talk: int, others: Crowd) -> list[
     return times
 
 
-def _echoed(server: _Server, bare: Page, others: Crowd) -> list[float]:
+def _echoed(server: _Server, others: Crowd) -> list[float]:
     times: list[float] = []
-    for _ in range(EACH):
-        others.idle(0.002)
-        said = Request(server.port, "/echo")
-        bare.reply(bare.text())
-        times.append(said.answer()["seconds"])
+    with Page(server.port, path="/bare") as bare:
+        for _ in range(EACH):
+            others.idle(0.002)
+            said = Request(server.port, "/echo")
+            bare.reply(bare.text())
+            times.append(said.answer()["seconds"])
     return times
 
 

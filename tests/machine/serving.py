@@ -23,6 +23,7 @@ class Server:
     """One installation: its data folder, its port, and the process while it runs."""
 
     COMMAND: ClassVar = "serve"
+    LINK: ClassVar = _LINK
 
     data: Path
     port: int = field(default_factory=free_port)
@@ -57,7 +58,7 @@ class Server:
         self.begin()
 
         def linked() -> bool:
-            found = _LINK.search(self.log_text(), printed)
+            found = self.LINK.search(self.log_text(), printed)
             self.link = found[0] if found else ""
             return bool(found) or self._process is None or self._process.poll() is not None
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
-from contextlib import suppress
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager, closing, suppress
 from itertools import count
 
 #: Bytes that are relayed at once.
@@ -23,24 +23,37 @@ class Balancer:
         self._host = host
         self._ports = ports
         self._turns = count()
+        self._relays: set[asyncio.Task[None]] = set()  # the loop itself holds no task
 
-    async def listen(self, port: int) -> asyncio.Server:
-        """Relay from a port, until the server that is returned is closed."""
-        return await asyncio.start_server(self._relay, self._host, port)
+    @asynccontextmanager
+    async def listening(self, port: int) -> AsyncIterator[None]:
+        """Relay from a port for as long as the block lasts; then all connections are cut."""
+        async with await asyncio.start_server(self._begin, self._host, port):
+            try:
+                yield
+            finally:
+                for relay in self._relays:
+                    relay.cancel()
+                await asyncio.gather(*self._relays, return_exceptions=True)
+
+    def _begin(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        relay = asyncio.get_running_loop().create_task(self._relay(reader, writer))
+        self._relays.add(relay)
+        relay.add_done_callback(self._relays.discard)
 
     async def _relay(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         """Relay both ways until the server has said all, or is gone."""
-        onward = await self._onward()
-        if onward is not None:
+        with closing(writer):
+            onward = await self._onward()
+            if onward is None:
+                return
             there, back = onward
             asking = asyncio.ensure_future(_pipe(reader, back))
             try:
                 await _pipe(there, writer)
             finally:
                 asking.cancel()
-                await asyncio.wait({asking})
-                await _closed(back)
-        await _closed(writer)
+                back.transport.abort()  # it has said all; what is still for it, nobody reads
 
     async def _onward(self) -> tuple[asyncio.StreamReader, asyncio.StreamWriter] | None:
         first = next(self._turns)
@@ -60,9 +73,3 @@ async def _pipe(source: asyncio.StreamReader, sink: asyncio.StreamWriter) -> Non
     with suppress(*_GONE):
         if sink.can_write_eof():
             sink.write_eof()
-
-
-async def _closed(writer: asyncio.StreamWriter) -> None:
-    writer.close()
-    with suppress(*_GONE):
-        await writer.wait_closed()

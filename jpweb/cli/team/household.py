@@ -64,8 +64,8 @@ class Household:
             await stack.enter_async_context(self._signals(sockets))
             ports = [_free_port() for _ in range(WEBS)]
             await stack.enter_async_context(self._jpweb(sockets, ports))
-            door = await Balancer(HOST, ports).listen(self._wanted.port)
-            stack.callback(door.close)
+            balancer = Balancer(HOST, ports)
+            await stack.enter_async_context(balancer.listening(self._wanted.port))
             yield await self._link(_settings(sockets))
 
     @asynccontextmanager

@@ -38,21 +38,21 @@ async def said(port: int, text: bytes = b"!") -> bytes:
 async def test_connections_go_to_the_servers_in_turn():
     async with upstream(b"one") as one, upstream(b"two") as two:
         port = free_port()
-        async with await Balancer(LOOPBACK, [one, two]).listen(port):
+        async with Balancer(LOOPBACK, [one, two]).listening(port):
             assert [await said(port) for _ in range(4)] == [b"one!", b"two!", b"one!", b"two!"]
 
 
 async def test_what_is_long_arrives_whole_and_the_end_is_passed_on():
     async with upstream(b"") as one:
         port = free_port()
-        async with await Balancer(LOOPBACK, [one]).listen(port):
+        async with Balancer(LOOPBACK, [one]).listening(port):
             assert await said(port, BIG) == BIG
 
 
 async def test_a_server_that_is_away_is_passed_over():
     async with upstream(b"two") as two:
         port = free_port()
-        async with await Balancer(LOOPBACK, [free_port(), two]).listen(port):
+        async with Balancer(LOOPBACK, [free_port(), two]).listening(port):
             assert [await said(port) for _ in range(3)] == [b"two!"] * 3
 
 
@@ -64,7 +64,7 @@ async def test_a_client_hears_at_once_that_its_server_is_gone():
     async with await asyncio.start_server(serve, LOOPBACK, 0) as server:
         port = free_port()
         one = server.sockets[0].getsockname()[1]
-        async with await Balancer(LOOPBACK, [one]).listen(port):
+        async with Balancer(LOOPBACK, [one]).listening(port):
             reader, writer = await asyncio.open_connection(LOOPBACK, port)
             async with asyncio.timeout(10):
                 assert await reader.read() == b"", "though it has said nothing itself"
@@ -72,7 +72,19 @@ async def test_a_client_hears_at_once_that_its_server_is_gone():
             await writer.wait_closed()
 
 
+async def test_connections_are_cut_when_it_ends():
+    async with upstream(b"one") as one:
+        port = free_port()
+        async with Balancer(LOOPBACK, [one]).listening(port):
+            reader, writer = await asyncio.open_connection(LOOPBACK, port)
+            assert await reader.readexactly(3) == b"one"
+        async with asyncio.timeout(10):
+            assert await reader.read() == b""
+        writer.close()
+        await writer.wait_closed()
+
+
 async def test_where_all_are_away_the_connection_is_closed():
     port = free_port()
-    async with await Balancer(LOOPBACK, [free_port()]).listen(port):
+    async with Balancer(LOOPBACK, [free_port()]).listening(port):
         assert await said(port) == b""

@@ -8,7 +8,7 @@ import pytest
 from jpweb.store import journal, prompts, recording, runs
 from jpweb.store.errors import NotHolder
 from jpweb.store.inquiries import Decider
-from jpweb.store.models import Conversation, Person, Run, Workspace
+from jpweb.store.models import Conversation, Inquiry, Person, Prompt, Run, Workspace
 from jpweb.store.running import interruptions, kept, leases
 from jpweb.store.terms import InterruptKind, PromptKind, Role, RunPhase, RunState
 from jpweb.stream.events import ChatRequest, ChatResponse, ToolCallResponse
@@ -306,3 +306,15 @@ def test_who_goes_on_meanwhile_is_not_called_lost(run: Run):
     making.settle(row, Answered(True))
     runs.lose(parked, "Too late.")
     assert fresh(run).state == "queued"
+
+
+def test_a_parked_run_that_nothing_would_wake_is_recalled(run: Run):
+    row, waits = making.question(run), making.prompt(run)
+    runs.park(run, [row.pk], [waits.pk])
+    assert runs.recall() == []
+    Inquiry.objects.filter(pk=row.pk).update(state="answered")
+    assert runs.recall() == [], "somebody is still asked"
+    Prompt.objects.filter(pk=waits.pk).update(state="withdrawn")
+    assert runs.recall() == [run.pk]
+    assert fresh(run).state == "queued"
+    assert runs.recall() == []

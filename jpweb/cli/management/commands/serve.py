@@ -74,6 +74,10 @@ class Command(BaseCommand):
                 self.stderr.write(f"  {problem}")
 
     def _greet(self) -> None:
+        if settings.RUNS == "workers":  # one of several: a link is made by a command
+            self.stdout.write(f"Serving on http://{server.HOST}:{settings.PORT}. Ctrl-C ends it.")
+            self.stdout.flush()
+            return
         token = accounts.issue_link(accounts.first_owner())
         self.stdout.write(
             "jpweb is ready. Open this link to sign in; it works once:\n\n"
