@@ -92,11 +92,11 @@ class Worker:
 
     async def _advance(self, run_id: int) -> None:
         """See a run through; a job that ends before its run leaves the run alone."""
-        task = self._runs.get(run_id)
-        if task is None:
-            task = asyncio.ensure_future(self._executor.see_through(run_id))
-            self._runs[run_id] = task
-            task.add_done_callback(lambda done: self._over(run_id, done))
+        while (before := self._runs.get(run_id)) is not None:
+            await asyncio.wait({before})  # it may be putting the run down just now
+        task = asyncio.ensure_future(self._executor.see_through(run_id))
+        self._runs[run_id] = task
+        task.add_done_callback(lambda done: self._over(run_id, done))
         await asyncio.shield(task)
 
     def _over(self, run_id: int, done: asyncio.Future[None]) -> None:

@@ -6,7 +6,8 @@ The row in the database decides who was first; what is in memory here only wakes
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
+import contextvars
+from collections.abc import Awaitable, Callable, Coroutine
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -70,6 +71,8 @@ class Bell:
                 del self.waiting[key]
 
 
+#: Tasks that nobody waits for.
+_later: set[asyncio.Task[None]] = set()
 bell = Bell()
 handover = Handover()
 courier = Courier(handover, announce, process.name)
@@ -125,14 +128,32 @@ async def settle(
         InquiryResponse(row.inquiry_id, outcome),
         by.note(**noted),
     )
-    await in_store(journal.append, row.conversation_id, [event], run)
-    settled = await in_store(inquiries.get, row.pk)
+    try:
+        await in_store(journal.append, row.conversation_id, [event], run)
+    except asyncio.CancelledError:
+        # Whoever sent it has left; it is committed all the same, and others are to know.
+        _soon(_tell(row, woken=True))
+        raise
     await announce.settled(row.pk)
-    if settled.run is not None and settled.run.state == RunState.QUEUED:
-        await announce.run(settled.run.pk)  # it was parked, and goes on now
-    await announce.conversation(row.conversation_id)
-    await announce.questions(row.conversation.workspace_id)
+    settled = await in_store(inquiries.get, row.pk)
+    await _tell(row, woken=settled.run is not None and settled.run.state == RunState.QUEUED)
     return settled
+
+
+async def _tell(row: Inquiry, *, woken: bool) -> None:
+    """Tell of a question that is settled; ``woken``: its run may have been parked over it."""
+    await announce.settled(row.pk)
+    if woken and row.run_id is not None:
+        await announce.run(row.run_id)
+    await announce.questions(row.conversation.workspace_id)
+    await announce.conversation(row.conversation_id)
+
+
+def _soon(work: Coroutine[Any, Any, None]) -> None:
+    """Do something that nobody waits for, with nothing of the request that it began in."""
+    task = asyncio.get_running_loop().create_task(work, context=contextvars.Context())
+    _later.add(task)
+    task.add_done_callback(_later.discard)
 
 
 async def wait(row: Inquiry) -> Inquiry:

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
     from jpweb.agent.ports import Asked
     from jpweb.store.inquiries import Decider
-    from jpweb.store.models import Inquiry, Prompt
+    from jpweb.store.models import Inquiry, Prompt, Run
 
 
 #: What colours a terminal; the page shows the words.
@@ -68,7 +68,8 @@ class Waits:
 class BrowserPrompter:
     """Puts the questions of one conversation on the desk.
 
-    ``withdrawn_by`` names who or what ends the questions of a run that is stopped.
+    ``withdrawn_by`` names who or what ends the questions of a run that is stopped. ``run`` is that
+    run as this process holds it. Raises NotHolder once another does.
     """
 
     conversation_id: int
@@ -76,6 +77,7 @@ class BrowserPrompter:
     withdrawn_by: Callable[[], Decider]
     waits: Waits = field(default_factory=Waits)
     resting: Resting = field(default_factory=Resting)
+    run: Run | None = None
 
     async def reachable(self) -> bool:
         """Tell whether somebody who may answer has a page open."""
@@ -93,7 +95,7 @@ class BrowserPrompter:
     async def withdraw(self, asked: Asked, reason: CancellationReason) -> None:
         row = await self._row(asked)
         try:
-            await desk.settle(row, Cancelled(reason), self.withdrawn_by(), withdrawn=True)
+            await desk.settle(row, Cancelled(reason), self.withdrawn_by(), self.run, withdrawn=True)
         except AlreadySettled:
             return  # it ended a moment earlier, and that stands
 
@@ -126,7 +128,7 @@ class BrowserPrompter:
     async def _decided(self, row: Prompt) -> Prompt:
         with self.waits.decision(row.pk):
             settled = await prompts.wait(row)
-        await in_store(rows.spend, row.pk)
+            await in_store(rows.spend, row.pk)
         return settled
 
     async def _prompt(
@@ -136,7 +138,7 @@ class BrowserPrompter:
         asking = (self.conversation_id, kind, prompt.tool_call_id, prompt.tool_name, shown)
         try:
             with self.resting.holding():  # put down now, nobody would see it
-                row = await in_store(rows.ask, *asking)
+                row = await in_store(rows.ask, *asking, held=self.run)
         except UnknownPrompt:
             return None
         await prompts.tell(row)

@@ -43,9 +43,10 @@ class JournalRecorder:
             await in_store(recording.record, self.run, events, tuple(self.words), last=last)
         except AlreadySettled as first:
             raise Settled(str(first)) from first
-        await announce.conversation(self.run.conversation_id)
+        # Those who are asked before those who look on.
         if any(isinstance(event.kind, InquiryRequest | InquiryResponse) for event in events):
             await announce.questions(self.workspace_id)
+        await announce.conversation(self.run.conversation_id)
         if self.attachment is not None:
             await in_store(self.attachment.write)
 

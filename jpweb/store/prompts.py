@@ -22,14 +22,18 @@ from jpweb.store.running import leases
 from jpweb.store.terms import UNFINISHED, PromptKind, PromptState, Role, RunState
 
 
+@transaction.atomic
 def ask(
     conversation_id: int,
     kind: PromptKind,
     tool_call_id: str,
     tool_name: str,
     shown: Mapping[str, Any],
+    held: Run | None = None,
 ) -> Prompt:
     """Insert a prompt of the run under way. Raises UnknownPrompt where there is none.
+
+    ``held`` is that run as its holder has it: raises NotHolder where another process does.
 
     One that is there since before the run was put down, or its process ended, stands, where it
     shows the same: open it goes on waiting, decided it is returned with its decision. Where it
@@ -38,6 +42,8 @@ def ask(
     run = Run.objects.filter(conversation_id=conversation_id, state=RunState.RUNNING).first()
     if run is None:
         raise UnknownPrompt("The run that asks is over.")
+    if held is not None:
+        leases.guard(held)
     shown = plain.deep(dict(shown))
     digest = _digest(shown)
     stands = _standing(run).filter(kind=kind, tool_call_id=plain.text(tool_call_id))

@@ -5,13 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from django.db import transaction
-from django.utils import timezone
 
 from jpweb.store import journal, plain
 from jpweb.store.models import Interruption, KeptResult, Run
-from jpweb.store.running import leases
+from jpweb.store.running import interruptions, leases
 from jpweb.store.terms import RunPhase
 from jpweb.stream.events import ChatRequest, ConversationEvent, ToolCallResponse
+
+#: What may hold a person's words: a request of its own, or the responses that they ended.
+_SAYS = (ChatRequest, ToolCallResponse)
 
 
 @transaction.atomic
@@ -27,7 +29,7 @@ def record(
     Raises NotHolder, AlreadySettled.
 
     A result that was kept goes with its response. ``heard`` are the interruptions that the turn
-    was told of: once the turn acts on them they count as taken.
+    was told of: one counts as taken once its words are on record.
     """
     journal.append(run.conversation_id, events, run)
     if last:
@@ -36,6 +38,7 @@ def record(
     if ended:
         calls = [plain.text(call) for call in ended]
         KeptResult.objects.filter(run=run, tool_call_id__in=calls).delete()
-    if heard and (ended or any(isinstance(e.kind, ChatRequest) for e in events)):
+    if heard:
+        texts = [plain.text(e.kind.content) for e in events if isinstance(e.kind, _SAYS)]
         told = Interruption.objects.filter(pk__in=list(heard), taken_at=None)
-        told.update(taken_at=timezone.now())
+        interruptions.taken([i.pk for i in told if any(i.text in text for text in texts)])

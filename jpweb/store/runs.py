@@ -24,7 +24,12 @@ from jpweb.store.terms import (
     RunState,
 )
 from jpweb.stream import timestamps
-from jpweb.stream.events import ConversationEvent, ToolCallRequest, ToolCallResponse
+from jpweb.stream.events import (
+    ChatRequest,
+    ConversationEvent,
+    ToolCallRequest,
+    ToolCallResponse,
+)
 from jpweb.stream.inquiry import CancellationReason, Cancelled, InquiryResponse
 from jpweb.stream.repair import INTERRUPTED
 from jpweb.stream.turns import pair, split
@@ -91,6 +96,8 @@ def end(run: Run, state: RunState, problem: str = "", told: Iterable[int] = ()) 
     leases.guard(run)
     if state == RunState.DONE and interruptions.words(run, told):
         return False
+    if _waits(run):
+        close(run, CancellationReason.LOST)  # its calls have ended, so nobody would hear an answer
     return _end(Run.objects.filter(pk=run.pk), state, problem)
 
 
@@ -181,7 +188,7 @@ def park(run: Run, questions: Iterable[int], decisions: Iterable[int]) -> bool:
     still += Prompt.objects.filter(pk__in=prompted, state=PromptState.OPEN).count()
     if not still or still != len(asked) + len(prompted):
         return False
-    if prompts.undone(run) or interruptions.waiting([run.pk]):
+    if prompts.undone(run) or interruptions.waiting([run]):
         return False
     held = Run.objects.filter(pk=run.pk, fence=run.fence, state=RunState.RUNNING)
     parked = {"state": RunState.PARKED, "phase": RunPhase.WAITING}
@@ -221,6 +228,11 @@ def close(run: Run, reason: CancellationReason, by: Decider | None = None) -> No
             for call_id in open_calls(run.conversation_id)
         ],
     )
+    # What somebody said and no turn acted on is what the next one begins with.
+    left = interruptions.words(run)
+    said = [ChatRequest(words.text, author=words.person_name or None) for words in left]
+    journal.append(run.conversation_id, [ConversationEvent(stamp, words) for words in said])
+    interruptions.taken(words.pk for words in left)
 
 
 def _stop(run: Run, by: Decider) -> None:

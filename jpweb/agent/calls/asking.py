@@ -1,7 +1,7 @@
 """Sees a question of a tool call through, from its request to its response (RFD 082, 083).
 
-Only an interrupt closes open questions. What is raised in here, and a cancellation from outside,
-leaves them open: who runs the turn knows whether it will go on.
+Only an interrupt, or the end of its call, closes an open question. What is raised in here, and a
+cancellation from outside, leaves it open: who runs the turn knows whether it will go on.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from jpweb.agent.calls.routing import (
     reusable,
     route,
 )
-from jpweb.agent.calls.state import AnswerKey, Remembered, TurnState
+from jpweb.agent.calls.state import AnswerKey, OpenQuestion, Remembered, TurnState
 from jpweb.agent.config import Detached, QuestionConfig, ToolConfig
 from jpweb.agent.errors import InquiryFailed, Settled
 from jpweb.agent.outcome import Question
@@ -36,6 +36,7 @@ from jpweb.stream.inquiry import (
     Answered,
     CancellationReason,
     Cancelled,
+    InquiryQuestion,
     InquiryRequest,
     InquiryResponse,
     InquirySource,
@@ -71,37 +72,46 @@ class Inquirer:
         closed = self.state.take_closed(call.id, question.id)
         if closed is not None:
             return Unanswered(closed.reason, _declined(call.name, question.id, closed))
-        asked = await self._still_asked(call, question, source, config)
-        waits_on = asked is not None and self.state.patient
-        if asked is None:
-            asked = await self._record_request(call, question, source, config)
+        waiting = await self._still_waiting(call, question, source)
+        waits_on = waiting is not None and (waiting.with_person or self.state.patient)
         way = route(
             question,
             config,
-            self.state.remembered_tool_answers.get(_key(asked)),
+            self.state.remembered_tool_answers.get(AnswerKey(call.name, question.id)),
             reachable=waits_on or await self.prompter.reachable(),
             detached=tool.detached.get("tool", self.detached),
         )
+        if waiting is None:
+            inquiry_id = await self._record_request(call, question, source, config, way)
+        else:
+            inquiry_id = waiting.request.id
+        label, expires_after = config.prompt_label, config.expires_after
+        asked = Asked(inquiry_id, question, source, call.name, label, expires_after)
         return await self._follow(call, asked, config, way)
 
-    async def _still_asked(
-        self,
-        call: ToolCallRequest,
-        question: Question,
-        source: InquirySource,
-        config: QuestionConfig,
-    ) -> Asked | None:
+    async def close(
+        self, waiting: OpenQuestion, call: ToolCallRequest, reason: CancellationReason
+    ) -> None:
+        """Close a question that its call does not wait for any more, if it is open still."""
+        request = waiting.request
+        question = _in_flight(waiting.key.question_id, request.question)
+        asked = Asked(request.id, question, request.source, call.name, label=None)
+        await self.prompter.withdraw(asked, reason)
+
+    async def _still_waiting(
+        self, call: ToolCallRequest, question: Question, source: InquirySource
+    ) -> OpenQuestion | None:
         """Return the question that waits since before the process ended, where it is this one.
 
         Another question of that id is closed: its call does not wait for it any more.
         """
-        request = self.state.take_waiting(call.id, question.id)
-        if request is None:
+        waiting = self.state.take_waiting(call.id, question.id)
+        if waiting is None:
             return None
-        asked = _asked(request.id, call, question, source, config)
+        request = waiting.request
         if request.question == question.persisted() and request.source == source:
-            return asked
-        await self.prompter.withdraw(asked, CancellationReason.LOST)
+            return waiting
+        await self.close(waiting, call, CancellationReason.LOST)
         return None
 
     async def _record_request(
@@ -110,7 +120,9 @@ class Inquirer:
         question: Question,
         source: InquirySource,
         config: QuestionConfig,
-    ) -> Asked:
+        way: Route,
+    ) -> str:
+        """Put the request on record, with what a later process is to know; return its id."""
         attempt = self.state.next_attempt(call.id, question.id)
         inquiry_id = f"{call.id}.{question.id}.{attempt}"
         note: dict[str, Any] = {
@@ -125,13 +137,15 @@ class Inquirer:
             note["expires_after"] = config.expires_after
         if self.in_call:
             note["in_call"] = True
+        if isinstance(way, AskPerson):
+            note["person"] = True
         if call.id in self.state.permitted:
             edited = self.state.permitted[call.id]
             note |= {"permitted": True} | ({} if edited is None else {"arguments": dict(edited)})
         await self.scribe.record(
             InquiryRequest(inquiry_id, source, question.persisted()), note=note
         )
-        return _asked(inquiry_id, call, question, source, config)
+        return inquiry_id
 
     async def _follow(
         self, call: ToolCallRequest, asked: Asked, config: QuestionConfig, way: Route
@@ -218,15 +232,16 @@ def _recordable(question: Question, value: Any) -> Outcome:
     return Answered(value) if question.answer_type.KEEP else Redacted()
 
 
-def _asked(
-    inquiry_id: str,
-    call: ToolCallRequest,
-    question: Question,
-    source: InquirySource,
-    config: QuestionConfig,
-) -> Asked:
-    label, expires_after = config.prompt_label, config.expires_after
-    return Asked(inquiry_id, question, source, call.name, label, expires_after)
+def _in_flight(question_id: str, on_record: InquiryQuestion) -> Question:
+    return Question(
+        question_id,
+        on_record.text,
+        on_record.answer_type,
+        on_record.default,
+        on_record.context,
+        on_record.exclusive,
+        on_record.persistence,
+    )
 
 
 def _declined(tool: str, question_id: str, declined: Declined) -> Result:

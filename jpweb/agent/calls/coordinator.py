@@ -1,7 +1,7 @@
 """Runs the tool calls of one cycle: permission, execution, questions, delivery (RFD 028, 082, 083).
 
-Only an interrupt closes what is open. What is raised in here, and a cancellation from outside,
-leaves questions open: who runs the turn knows whether it will go on.
+An interrupt closes what is open, and no question outlives its call. What is raised in here, and a
+cancellation from outside, leaves questions open: who runs the turn knows whether it will go on.
 """
 
 from __future__ import annotations
@@ -87,6 +87,7 @@ class ToolCoordinator:
         told = any(isinstance(result, Stopped) for result in results) and isinstance(said, Respond)
         if told:  # what is said from here on is something else
             self._interrupts.take()
+        await self._close_left(calls, results)
         ended = [
             self._given_up(call, said) if isinstance(result, Stopped) else result
             for call, result in zip(calls, results, strict=True)
@@ -100,6 +101,16 @@ class ToolCoordinator:
         )
         self._again.clear()
         self._state.permitted.clear()
+
+    async def _close_left(
+        self, calls: Sequence[ToolCallRequest], results: Sequence[Result | Stopped]
+    ) -> None:
+        """Close what an earlier process had asked and these calls ended without."""
+        for call, result in zip(calls, results, strict=True):
+            stopped = isinstance(result, Stopped)
+            reason = CancellationReason.USER if stopped else CancellationReason.LOST
+            for waiting in self._state.take_left(call.id):
+                await self._inquirer.close(waiting, call, reason)
 
     async def _taken_over(self, calls: Sequence[ToolCallRequest], left: Left | None) -> Left:
         """Find out which calls were running when their process ended, and keep that of each."""

@@ -50,6 +50,18 @@ class QuestionKey:
     question_id: str
 
 
+@dataclass(frozen=True, slots=True)
+class OpenQuestion:
+    """A request on record that waits for its response since before the process ended.
+
+    ``with_person``: it was put before people.
+    """
+
+    key: QuestionKey
+    request: InquiryRequest
+    with_person: bool
+
+
 @dataclass(slots=True)
 class TurnState:
     """What a turn remembers; each makes one of its own.
@@ -58,13 +70,13 @@ class TurnState:
     questions that still wait, that were answered, that a person declined or nobody answered in
     time. ``permitted`` names the calls of the batch that were let through the gate, with their
     arguments where somebody edited them. ``patient``: the questions that wait are with a person,
-    and wait on for one.
+    and wait on for one; where it is false, those of which that is noted still do.
     """
 
     remembered_tool_answers: dict[AnswerKey, Remembered] = field(default_factory=dict)
     remembered_permission_decisions: dict[PermissionKey, bool] = field(default_factory=dict)
     _attempts: Counter[QuestionKey] = field(default_factory=Counter)
-    _waiting: dict[QuestionKey, InquiryRequest] = field(default_factory=dict)
+    _waiting: dict[str, OpenQuestion] = field(default_factory=dict)
     _answered: dict[QuestionKey, Remembered] = field(default_factory=dict)
     _closed: dict[QuestionKey, Declined] = field(default_factory=dict)
     _paused: set[str] = field(default_factory=set)
@@ -92,6 +104,7 @@ class TurnState:
                 case InquiryRequest() as request:
                     asked |= state._request(request, note)
                 case InquiryResponse(inquiry_id, outcome) if inquiry_id in asked:
+                    state._waiting.pop(inquiry_id, None)
                     state._response(*asked[inquiry_id], outcome, note)
                 case ToolCallResponse(tool_call_id):
                     state._call_ended(tool_call_id)
@@ -110,9 +123,16 @@ class TurnState:
         keys = [key for key in self._answered if key.tool_call_id == tool_call_id]
         return {key.question_id: self._answered.pop(key).value for key in keys}
 
-    def take_waiting(self, tool_call_id: str, question_id: str) -> InquiryRequest | None:
-        """Return, once, the request on record that still waits for its response."""
-        return self._waiting.pop(QuestionKey(tool_call_id, question_id), None)
+    def take_waiting(self, tool_call_id: str, question_id: str) -> OpenQuestion | None:
+        """Return, once, the question on record that still waits for its response."""
+        key = QuestionKey(tool_call_id, question_id)
+        first = next((each for each in self._waiting.values() if each.key == key), None)
+        return None if first is None else self._waiting.pop(first.request.id)
+
+    def take_left(self, tool_call_id: str) -> list[OpenQuestion]:
+        """Return, once, the questions that still wait although their call has ended."""
+        left = [each for each in self._waiting.values() if each.key.tool_call_id == tool_call_id]
+        return [self._waiting.pop(each.request.id) for each in left]
 
     def take_closed(self, tool_call_id: str, question_id: str) -> Declined | None:
         """Return, once, how the question was closed for good before the process ended."""
@@ -141,7 +161,7 @@ class TurnState:
             case _:  # another program's request, which our ids cannot meet
                 return {}
         self._attempts[key] += 1
-        self._waiting[key] = request
+        self._waiting[request.id] = OpenQuestion(key, request, noted.get("person") is True)
         self._closed.pop(key, None)  # it is asked anew: the call was restarted
         if noted.get("in_call") is not True:
             self._paused.add(tool_call_id)
@@ -152,7 +172,6 @@ class TurnState:
         return {request.id: (key, tool if isinstance(tool, str) else "")}
 
     def _response(self, key: QuestionKey, tool: str, outcome: Outcome, noted: Any) -> None:
-        self._waiting.pop(key, None)
         note = noted if isinstance(noted, Mapping) else {}
         if isinstance(outcome, Answered):
             if not self.patient or _from_here(note):
@@ -172,8 +191,7 @@ class TurnState:
         """Forget what a call had come to: another may have its id."""
         for key in [key for key in self._answered if key.tool_call_id == tool_call_id]:
             del self._answered[key]
-        for key in [key for key in self._waiting if key.tool_call_id == tool_call_id]:
-            del self._waiting[key]
+        self.take_left(tool_call_id)
         for key in [key for key in self._closed if key.tool_call_id == tool_call_id]:
             del self._closed[key]
         self._paused.discard(tool_call_id)

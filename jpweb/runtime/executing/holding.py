@@ -31,6 +31,9 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
+#: Runs that a server without workers takes up at once; what people begin, begins.
+AT_ONCE = 50
+
 _active: dict[int, Active] = {}
 #: Runs on their way into this process's hands; the loop itself holds no task.
 _coming: set[asyncio.Task[None]] = set()
@@ -100,13 +103,12 @@ async def look() -> None:
     for active in mine:
         if active.run.pk not in held and not active.over:
             active.give_up()
-        elif active.run.pk in held:
-            await turns.hear(active)
+    await turns.hear(*(active for active in mine if active.run.pk in held))
     for changed in await in_store(runs.recover):
         await announce.conversation(changed.conversation_id)
         await announce.questions(changed.conversation.workspace_id)
     if settings.RUNS == "embedded":
-        for key in await in_store(leases.untaken):
+        for key in (await in_store(leases.untaken))[: _room()]:
             _begin(key)
     else:
         await in_store(leases.remind, await in_store(leases.untaken, settings.LEASE))
@@ -140,8 +142,14 @@ async def _ended(tasks: Iterable[asyncio.Task[None]]) -> None:
     await asyncio.gather(*tasks, return_exceptions=True)
 
 
+def _room() -> int:
+    """Return how many runs may be taken up here: those that only wait take no room."""
+    return max(AT_ONCE - sum(not active.resting.resting for active in _active.values()), 0)
+
+
 def _begin(run_id: int) -> None:
-    if run_id in _active:
+    """Take a run up; where there is no room for it, a later look does."""
+    if run_id in _active or not _room():
         return
     _soon(see_through(run_id))
 
@@ -182,6 +190,8 @@ async def _execute(active: Active) -> None:
             del _active[run.pk]
         if active.attachment is not None:
             await in_store(active.attachment.release)
+    if active.gone and settings.RUNS == "embedded":
+        _begin(run.pk)  # an answer may have come while it was being put down
     await announce.partial(run.conversation_id, "message", "")
     await announce.conversation(run.conversation_id)
     await announce.questions(active.conversation.workspace_id)

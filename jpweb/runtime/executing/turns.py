@@ -63,10 +63,12 @@ async def play(active: Active) -> None:
         logger.warning("run %s is let go of: %s", active.run.pk, problem)
 
 
-async def hear(active: Active) -> None:
-    """Tell a turn what was said to its run, once."""
-    for said in await in_store(interruptions.waiting, [active.run.pk]):
-        if active.tell(said):
+async def hear(*actives: Active) -> None:
+    """Tell turns what was said to their runs, once; one query for all."""
+    by_run = {active.run.pk: active for active in actives}
+    held = [active.run for active in actives]
+    for said in await in_store(interruptions.waiting, held):
+        if by_run[said.run_id].tell(said):
             await in_store(interruptions.told, said)
 
 
@@ -156,6 +158,7 @@ def _ports(active: Active, equipment: Equipment, recorder: JournalRecorder) -> T
             lambda: active.stopped_by,
             active.waits,
             active.resting,
+            active.run,
         ),
         recorder=recorder,
         display=SocketDisplay(conversation.pk),

@@ -65,8 +65,8 @@ class Inquiry(models.Model):
             models.Index(fields=["state", "conversation"]),
             models.Index(fields=["alike", "-settled_at"]),
             models.Index(
-                fields=["expires_at"],
-                condition=models.Q(state="open", expires_at__isnull=False),
+                fields=["state", "expires_at"],
+                condition=models.Q(expires_at__isnull=False),
                 name="questions_to_expire",
             ),
         ]

@@ -58,11 +58,7 @@ class Run(models.Model):
             )
         ]
         indexes: ClassVar = [
-            models.Index(
-                fields=["state", "lease_until"],
-                condition=models.Q(state__in=("queued", "running")),
-                name="runs_to_take",
-            ),
+            models.Index(fields=["state", "lease_until"]),
             models.Index(fields=["conversation", "-id"]),
         ]
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection
 from contextlib import asynccontextmanager
 from typing import Any
 
@@ -36,6 +36,15 @@ def defer(run_id: int) -> None:
     """Insert a job on Django's connection; workers are told once the transaction commits."""
     manager = JobManager(DjangoConnector())
     configure_task(name=TASK, job_manager=manager, queue=QUEUE).defer(run_id=run_id)
+
+
+def waiting(run_ids: Collection[int]) -> set[int]:
+    """Return which of these runs have a job that waits for a worker."""
+    from procrastinate.contrib.django.models import ProcrastinateJob  # noqa: PLC0415  needs the apps
+
+    jobs = ProcrastinateJob.objects.filter(status="todo", queue_name=QUEUE, task_name=TASK)
+    found = jobs.values_list("args", flat=True)
+    return {args["run_id"] for args in found if args.get("run_id") in run_ids}
 
 
 @asynccontextmanager

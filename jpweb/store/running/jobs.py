@@ -7,6 +7,8 @@ the run's own row speaks.
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 from django.conf import settings
 
 
@@ -18,3 +20,12 @@ def enqueue(run_id: int) -> None:
     from jpweb.store.running import engine  # noqa: PLC0415  as it says
 
     engine.defer(run_id)
+
+
+def waiting(run_ids: Collection[int]) -> set[int]:
+    """Return which of these runs have a job that no worker has taken; they need no other."""
+    if settings.RUNS != "workers":
+        return set()
+    from jpweb.store.running import engine  # noqa: PLC0415  as above
+
+    return engine.waiting(run_ids)

@@ -114,7 +114,8 @@ def untaken(seconds: float = 0) -> list[int]:
 @transaction.atomic
 def remind(run_ids: Iterable[int]) -> None:
     """Let the job engine know of queued runs again: a job may have gone with its worker."""
-    for key in run_ids:
+    keys = set(run_ids)
+    for key in sorted(keys - jobs.waiting(keys)):
         _queue(Run.objects.filter(pk=key, state=RunState.QUEUED), key)
 
 

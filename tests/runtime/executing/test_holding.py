@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import threading
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from typing import Any
 
 import pytest
@@ -10,17 +13,18 @@ from django.conf import settings
 from django.db import OperationalError
 
 from jpweb.agent.ports import Delta, Finished
-from jpweb.runtime import desk, process, runs
+from jpweb.runtime import desk, process, runs, wiring
 from jpweb.runtime.crossing import in_store
 from jpweb.runtime.executing import holding
-from jpweb.store import recording
+from jpweb.runtime.signals import announce
+from jpweb.store import journal, recording
 from jpweb.store import runs as rows
-from jpweb.store.models import Run
+from jpweb.store.models import Inquiry, Run
 from jpweb.store.running import jobs, leases
 from jpweb.store.terms import InterruptKind
 from jpweb.stream.events import ChatResponse
 from tests.runtime import providers
-from tests.runtime.playing import Scene, done, eventually
+from tests.runtime.playing import Scene, done, ear, eventually
 from tests.store.making import decider
 
 
@@ -207,3 +211,87 @@ async def test_a_job_that_is_cancelled_leaves_its_run_to_others(
     assert ((await fresh(run)).state, told) == ("queued", [run.pk, run.pk])
     await holding.see_through(run.pk)
     assert (await fresh(run)).state == "done"
+
+
+async def test_an_answer_while_a_run_is_being_put_down_is_gone_on_with_at_once(
+    scene: Scene, monkeypatch: pytest.MonkeyPatch
+):
+    """Its servers take a while to end, and until then this process seems to have it."""
+    monkeypatch.setattr(settings, "HOLD", 0.01)
+    providers.use(monkeypatch)
+    real, ending, go_on = wiring.equipped, asyncio.Event(), asyncio.Event()
+
+    @asynccontextmanager
+    async def equipped(conversation: Any) -> AsyncIterator[Any]:
+        async with real(conversation) as equipment:
+            try:
+                yield equipment
+            finally:
+                ending.set()
+                await go_on.wait()
+
+    monkeypatch.setattr(wiring, "equipped", equipped)
+    run, task = await scene.start()
+    row = await scene.opened()
+    await asyncio.wait_for(ending.wait(), 5)
+    await desk.answer(row.pk, "true", decider(scene.ada))
+    assert (await fresh(run)).state == "queued"
+    go_on.set()
+    await done(task)
+    second = await eventually(lambda: in_store(waiting_row, scene, row.pk))
+    assert second.pk != row.pk
+    assert await runs.stop(scene.talk.pk, decider(scene.ada))
+    await over(run)
+
+
+def waiting_row(scene: Scene, besides: int) -> Inquiry | None:
+    found = Inquiry.objects.filter(conversation=scene.talk, state="open")
+    return found.exclude(pk=besides).first()
+
+
+async def test_a_server_without_workers_takes_up_no_more_than_it_has_room_for(
+    scene: Scene, monkeypatch: pytest.MonkeyPatch
+):
+    provider = Twice()
+    providers.use(monkeypatch, provider)
+    run, _ = await scene.start()
+    await provider.begun.wait()
+    await runs.let_go()
+    monkeypatch.setattr(holding, "AT_ONCE", 0)
+    await holding.look()
+    await announce.run(run.pk)
+    assert holding._active == {}
+    assert (await fresh(run)).state == "queued"
+    monkeypatch.setattr(holding, "AT_ONCE", 1)
+    await holding.look()
+    assert (await over(run)).state == "done"
+
+
+async def test_who_leaves_while_an_answer_is_committed_keeps_nobody_from_hearing_of_it(
+    scene: Scene, monkeypatch: pytest.MonkeyPatch
+):
+    providers.use(monkeypatch)
+    _, task = await scene.start()
+    row = await scene.opened()
+    entered, go_on = threading.Event(), threading.Event()
+    real = journal.append
+
+    def append(*words: Any) -> int:
+        result = real(*words)
+        entered.set()
+        assert go_on.wait(5)
+        return result
+
+    monkeypatch.setattr(journal, "append", append)
+    request = asyncio.create_task(desk.answer(row.pk, "true", decider(scene.ada)))
+    async with ear(announce.workspace_group(scene.home.pk)) as hear:
+        await asyncio.to_thread(entered.wait, 5)
+        request.cancel()
+        go_on.set()
+        monkeypatch.setattr(journal, "append", real)
+        with pytest.raises(asyncio.CancelledError):
+            await request
+        assert await hear() is not None
+    await scene.opened()
+    assert await runs.stop(scene.talk.pk, decider(scene.ada))
+    await done(task)

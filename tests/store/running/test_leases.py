@@ -8,7 +8,15 @@ import pytest
 from jpweb.store import journal, prompts, recording, runs
 from jpweb.store.errors import NotHolder
 from jpweb.store.inquiries import Decider
-from jpweb.store.models import Conversation, Inquiry, Person, Prompt, Run, Workspace
+from jpweb.store.models import (
+    Conversation,
+    Inquiry,
+    Interruption,
+    Person,
+    Prompt,
+    Run,
+    Workspace,
+)
 from jpweb.store.running import interruptions, kept, leases
 from jpweb.store.terms import InterruptKind, PromptKind, Role, RunPhase, RunState
 from jpweb.stream.events import ChatRequest, ChatResponse, ToolCallResponse
@@ -251,19 +259,22 @@ def test_what_is_said_to_a_run_that_is_parked_wakes_it_to_hear_it(talk: Conversa
     runs.park(run, [row.pk], [])
     runs.interrupt(talk.pk, InterruptKind.RESPOND, Decider("person", "Ada"), "Do without")
     assert fresh(run).state == "queued"
-    making.taken(run)
-    (said,) = interruptions.waiting([run.pk])
+    held = making.taken(run)
+    assert interruptions.waiting([run]) == [], "who held it before hears nothing any more"
+    (said,) = interruptions.waiting([held])
     assert (said.text, said.person_name) == ("Do without", "Ada")
 
 
 def test_words_stand_until_the_turn_acts_on_them(talk: Conversation, run: Run):
     runs.interrupt(talk.pk, InterruptKind.RESPOND, Decider("person", "Ada"), "Do without")
-    (said,) = interruptions.waiting([run.pk])
-    recording.record(run, [making.event(ChatResponse("message", "Half"))], [said.pk])
-    assert interruptions.waiting([run.pk]) == [said], "a process that ends now has told nobody"
+    (said,) = interruptions.waiting([run])
+    result = ToolCallResponse("call_1", "Done.", is_error=False)
+    for other in (ChatResponse("message", "Half"), result):
+        recording.record(run, [making.event(other)], [said.pk])
+    assert interruptions.waiting([run]) == [said], "a process that ends now has told nobody"
     assert runs.end(run, RunState.DONE) is False, "the turn is not done before it has acted on them"
     recording.record(run, [making.event(ChatRequest("Do without", author="Ada"))], [said.pk])
-    assert interruptions.waiting([run.pk]) == []
+    assert interruptions.waiting([run]) == []
     assert runs.end(run, RunState.DONE) is True
 
 
@@ -318,3 +329,46 @@ def test_a_parked_run_that_nothing_would_wake_is_recalled(run: Run):
     assert runs.recall() == [run.pk]
     assert fresh(run).state == "queued"
     assert runs.recall() == []
+
+
+@pytest.mark.parametrize("end", ["fail", "stop", "lose"])
+def test_words_that_no_turn_acted_on_are_what_the_next_begins_with(
+    talk: Conversation, run: Run, end: str
+):
+    runs.interrupt(talk.pk, InterruptKind.RESPOND, Decider("person", "Ada"), "Do without")
+    match end:
+        case "fail":
+            runs.fail(run, CancellationReason.LOST, RunState.FAILED)
+        case "stop":
+            leases.release(run)
+            runs.interrupt(talk.pk, InterruptKind.STOP, Decider("person", "Ada"))
+        case _:
+            runs.lose(run, "It could not go on.")
+    last = journal.elements(talk.pk)[-1].kind
+    assert last == ChatRequest("Do without", author="Ada")
+    assert not Interruption.objects.filter(kind="respond", taken_at=None).exists()
+
+
+def test_a_run_that_is_done_leaves_nothing_open(run: Run):
+    row, waits = making.question(run), making.prompt(run)
+    assert runs.end(run, RunState.DONE)
+    row.refresh_from_db()
+    assert (row.state, row.reason) == ("cancelled", "lost")
+    assert prompts.get(waits.pk).state == "withdrawn"
+
+
+def test_an_empty_response_holds_up_nothing(talk: Conversation, run: Run):
+    row = making.question(run)
+    runs.interrupt(talk.pk, InterruptKind.RESPOND, Decider("person", "Ada"), "")
+    (said,) = interruptions.waiting([run])
+    assert runs.park(run, [row.pk], []) is False
+    interruptions.told(said)
+    assert runs.park(run, [row.pk], []) is True
+
+
+def test_who_lost_the_run_asks_nobody(run: Run):
+    dies(run)
+    runs.recover()
+    making.taken(run, "other")
+    with pytest.raises(NotHolder):
+        prompts.ask(run.conversation_id, PromptKind.RUN, "call_1", "vault", {}, held=run)

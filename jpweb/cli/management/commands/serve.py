@@ -13,6 +13,7 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from jpweb.cli import server
 from jpweb.cli.progress import bar
+from jpweb.cli.supervision import Work, kept_going
 from jpweb.runtime import presence, runs, showing, wiring
 from jpweb.runtime.duties import keeping
 from jpweb.runtime.executing import holding
@@ -20,6 +21,7 @@ from jpweb.runtime.signals import relay
 from jpweb.store import accounts, schema
 from jpweb.store.disk import mirror, workspace
 from jpweb.store.errors import NoDatabase, NoWorkspace
+from jpweb.store.outage import DATABASE_GONE
 
 
 async def _leave() -> None:
@@ -47,10 +49,13 @@ class Command(BaseCommand):
                 self._prepare(options["workspace"])
         except (server.PortTaken, NoDatabase, NoWorkspace) as problem:
             raise CommandError(str(problem)) from problem
-        beside = [relay.run(), presence.beat(), showing.keep()]
+        works: dict[str, Work] = {"presence": presence.beat, "what was shown": showing.keep}
+        if settings.REDIS_URL:
+            works["signals"] = relay.run
         if settings.RUNS == "embedded":
             wiring.tidy()
-            beside += [holding.tend(), keeping.keep()]
+            works |= {"leases": holding.tend, "duties": keeping.keep}
+        beside = [kept_going(name, work, DATABASE_GONE) for name, work in works.items()]
         server.serve(get_default_application(), settings.PORT, self._greet, beside, _leave)
         self.stdout.write("Stopped.")
         if lock is not None:
