@@ -19,13 +19,14 @@ from autobahn.exception import Disconnected, PayloadExceededError
 from daphne.server import Server
 from twisted.internet import defer, reactor
 
+from jpweb.runtime.signals.codes import FAULT
 from jpweb.runtime.signals.line import SCOPE, Line
 
 HOST = "127.0.0.1"
 #: The largest message of a socket: a whole transcript has to fit. What comes is in frames of a
 #: mebibyte, which is all that a page ever says.
 LARGEST = 16 * 1024 * 1024
-#: The close code of a message that is larger.
+#: The close code of a message that is larger; the page does not come back by itself.
 TOO_BIG = 3009
 #: Seconds that requests in flight get to finish.
 DRAIN = 0.3
@@ -70,12 +71,16 @@ class QuietServer(Server):  # type: ignore[misc]  # daphne is untyped
         return super().create_application(protocol, scope)
 
     async def handle_reply(self, protocol: Any, message: dict[str, Any]) -> None:
+        """Send; a socket that is closed for a fault of ours is dropped."""
+        if message["type"] == "websocket.close" and message.get("code") == FAULT:
+            protocol.transport.abortConnection()
+            return
         # A browser may leave between a change and its telling; that it did arrives next.
         with suppress(Disconnected):
             try:
                 await super().handle_reply(protocol, message)
             except PayloadExceededError:
-                # Who lacks so much has to load the page anew; others are told all the same.
+                # Coming back would bring as much again: the page has to be loaded anew.
                 protocol.sendClose(TOO_BIG)
 
     def kill_all_applications(self) -> defer.Deferred[None]:

@@ -7,6 +7,7 @@ say it to every process, and count only while they are refreshed.
 from __future__ import annotations
 
 import asyncio
+import contextvars
 import logging
 from collections import Counter
 from collections.abc import Hashable, Iterable
@@ -51,7 +52,7 @@ class _Book:
         """Return once the rows are as the pages are. Many callers share one write."""
         while self.due:
             if self.writing is None or self.writing.done():
-                self.writing = asyncio.create_task(self._write())
+                self.writing = asyncio.create_task(self._write(), context=contextvars.Context())
             await asyncio.shield(self.writing)
 
     async def _write(self) -> None:

@@ -12,6 +12,7 @@ who can read the row and write to the channel layer can seal as anybody, as they
 from __future__ import annotations
 
 import asyncio
+import contextvars
 import base64
 import json
 import secrets
@@ -270,7 +271,7 @@ class Courier:
         return None
 
     def _spawn(self, work: Coroutine[Any, Any, None]) -> None:
-        task = asyncio.get_running_loop().create_task(work)
+        task = asyncio.get_running_loop().create_task(work, context=contextvars.Context())
         self._tasks.add(task)  # the loop itself holds no task
         task.add_done_callback(self._tasks.discard)
 

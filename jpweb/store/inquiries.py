@@ -123,6 +123,7 @@ def open_row(
     asker = _asking_tool(entry, event.note) or asked.source.name or asked.source.tag
     row = Inquiry(
         conversation_id=entry.conversation_id,
+        workspace_id=entry.conversation.workspace_id,
         run=run,
         anchor=entry.anchor,
         position=entry.position,
@@ -227,9 +228,9 @@ def _alike(row: Inquiry, workspace_id: int) -> str:
 
 def _answerable(person_id: int) -> QuerySet[Inquiry]:
     workspaces = Membership.objects.filter(person_id=person_id, role__gte=Role.RESPONDER)
-    return Inquiry.objects.filter(
-        conversation__workspace__in=workspaces.values("workspace_id")
-    ).select_related("conversation__workspace", "run", "decider")
+    return Inquiry.objects.filter(workspace__in=workspaces.values("workspace_id")).select_related(
+        "conversation__workspace", "run", "decider"
+    )
 
 
 def _asking_tool(entry: JournalEntry, note: dict[str, Any]) -> str:

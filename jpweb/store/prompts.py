@@ -39,7 +39,8 @@ def ask(
     shows the same: open it goes on waiting, decided it is returned with its decision. Where it
     shows something else, it is withdrawn.
     """
-    run = Run.objects.filter(conversation_id=conversation_id, state=RunState.RUNNING).first()
+    running = Run.objects.filter(conversation_id=conversation_id, state=RunState.RUNNING)
+    run = running.select_related("conversation").first()
     if run is None:
         raise UnknownPrompt("The run that asks is over.")
     if held is not None:
@@ -54,6 +55,7 @@ def ask(
         _drop(before)
     made = Prompt.objects.create(
         conversation_id=conversation_id,
+        workspace_id=run.conversation.workspace_id,
         run=run,
         kind=kind,
         tool_call_id=plain.text(tool_call_id),
@@ -207,7 +209,7 @@ def _remains(row: Prompt) -> dict[str, Any]:
 def _open_for(person_id: int) -> QuerySet[Prompt]:
     workspaces = Membership.objects.filter(person_id=person_id, role__gte=Role.RESPONDER)
     return Prompt.objects.filter(
-        conversation__workspace__in=workspaces.values("workspace_id"),
+        workspace__in=workspaces.values("workspace_id"),
         state=PromptState.OPEN,
         run__state__in=UNFINISHED,
     )

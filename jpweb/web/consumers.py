@@ -7,6 +7,7 @@ takes nothing costs nothing more. What many sockets have to be told is read and 
 from __future__ import annotations
 
 import asyncio
+import contextvars
 import json
 from collections.abc import AsyncIterator, Coroutine, Iterable, Mapping
 from dataclasses import dataclass
@@ -17,6 +18,7 @@ from channels.generic.websocket import AsyncWebsocketConsumer
 from jpweb.runtime import presence, showing
 from jpweb.runtime.crossing import in_store
 from jpweb.runtime.signals import announce, fanout
+from jpweb.runtime.signals.codes import FAULT
 from jpweb.runtime.signals.fanout import Signal
 from jpweb.runtime.signals.line import SCOPE, Line
 from jpweb.runtime.signals.rounds import Rounds
@@ -28,8 +30,6 @@ from jpweb.web.changes import Shown
 
 #: Close codes that tell the browser not to come back.
 SIGNED_OUT, FORBIDDEN, MALFORMED = 4401, 4404, 4400
-#: The close code of a fault of ours; the browser comes back.
-FAULT = 1011
 #: The largest key that a database has, and how many of them a page may name.
 LARGEST, KEYS = 2**63 - 1, 10_000
 #: Characters that a page says at once.
@@ -159,7 +159,8 @@ class PageConsumer(AsyncWebsocketConsumer):
 
     def join(self, topic: str) -> None:
         """Hear what is told to a topic."""
-        self.topics = (*self.topics, topic)
+        if topic not in self.topics:
+            self.topics = (*self.topics, topic)
         fanout.join(topic, self)
 
     def part(self, topic: str) -> None:
@@ -168,9 +169,11 @@ class PageConsumer(AsyncWebsocketConsumer):
         fanout.leave(topic, self)
 
     async def leave(self, code: int) -> None:
-        """Close, and send nothing more."""
-        await self.close(code)
-        await self.forget()
+        """Close, and send nothing more; a page that cannot be closed is forgotten all the same."""
+        try:
+            await self.close(code)
+        finally:
+            await self.forget()
 
     async def forget(self) -> None:
         """Stand for nobody any more, and hear nothing."""
@@ -185,7 +188,7 @@ class PageConsumer(AsyncWebsocketConsumer):
 
 def soon(work: Coroutine[Any, Any, None]) -> None:
     """Do something that nobody waits for."""
-    task = asyncio.create_task(work)
+    task = asyncio.create_task(work, context=contextvars.Context())
     _tasks.add(task)
     task.add_done_callback(_tasks.discard)
 

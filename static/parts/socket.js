@@ -20,6 +20,7 @@ function hello() {
 // It comes back by itself, soon and not with everybody else at once, unless it was sent away.
 htmx.config.wsReconnectDelay = (tries) => Math.random() * Math.min(1000 * 2 ** tries, 5000);
 const OVER = {
+  3009: "This page lacks too much: reload it.",
   4401: "You are signed out; reload the page to sign in.",
   4404: "This is no longer yours to read; what you see is old.",
 };

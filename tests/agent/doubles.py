@@ -120,18 +120,18 @@ class QueuePrompter:
     is_reachable: bool = True
     asked: list[Asked] = field(default_factory=list)
     withdrawn: list[tuple[str, CancellationReason]] = field(default_factory=list)
-    on_record_when_reached: list[list[EventKind]] = field(default_factory=list)
+    on_record_when_asked: list[list[EventKind]] = field(default_factory=list)
     waiting: asyncio.Event = field(default_factory=asyncio.Event)
     decisions: list[Any] = field(default_factory=list)
     prompts: list[RunPrompt | DeliverPrompt] = field(default_factory=list)
     put_aside: list[RunPrompt | DeliverPrompt] = field(default_factory=list)
 
     async def reachable(self) -> bool:
-        self.on_record_when_reached.append(self.recorder.kinds)
         return self.is_reachable
 
     async def ask(self, asked: Asked) -> Answer | Declined:
         self.asked.append(asked)
+        self.on_record_when_asked.append(self.recorder.kinds)
         self.waiting.set()
         reply = self.replies.pop(0)
         if not isinstance(reply, Answer | Declined):

@@ -140,7 +140,7 @@ async def test_a_tool_that_lived_while_it_asked_was_running():
     running.cancel()
     await asyncio.wait([running])
     [note] = first.recorder.notes(InquiryRequest)
-    assert note == NOTE | {"in_call": True}
+    assert note == NOTE | {"person": True, "in_call": True}
     made = stage(CALL, event(WAITS, **note), tools=tools, replies=[Answer(value=True)])
     assert await resume(made, crashed=True) == [{"again": True}]
 
@@ -186,7 +186,7 @@ async def test_a_call_that_waits_at_its_question_is_not_asked_about_again():
     running.cancel()
     await asyncio.wait([running])
     [note] = first.recorder.notes(InquiryRequest)
-    assert note == NOTE | {"permitted": True, "arguments": {"n": 2}}
+    assert note == NOTE | {"person": True, "permitted": True, "arguments": {"n": 2}}
     seen: list[Any] = []
     run = tools[0].run
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextvars
 import logging
 from collections.abc import Awaitable, Callable, Hashable
 from typing import Generic, TypeVar
@@ -36,7 +37,9 @@ class Rounds(Generic[K, M]):
         """Let a member be in the next round."""
         self._due.setdefault(key, {})[member] = None
         if key not in self._tasks:
-            self._tasks[key] = asyncio.create_task(self._run(key))
+            # A context of its own: what belongs to a request ends with the request.
+            context = contextvars.Context()
+            self._tasks[key] = asyncio.create_task(self._run(key), context=context)
 
     async def _run(self, key: K) -> None:
         members: dict[M, None] = {}

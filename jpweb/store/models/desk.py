@@ -18,6 +18,14 @@ class Inquiry(models.Model):
 
     conversation = models.ForeignKey(Conversation, models.CASCADE, related_name="inquiries")
     run = models.ForeignKey(Run, models.SET_NULL, null=True, related_name="inquiries")
+    workspace = models.ForeignKey(
+        Workspace,
+        models.CASCADE,
+        null=True,
+        db_index=False,
+        related_name="inquiries",
+        help_text="of a question that jpweb asks: where it waits",
+    )
     anchor = models.CharField(max_length=60)
     position = models.PositiveIntegerField()
     response_position = models.PositiveIntegerField(null=True)
@@ -64,6 +72,7 @@ class Inquiry(models.Model):
             models.Index(fields=["-asked_at", "-id"]),
             models.Index(fields=["state", "conversation"]),
             models.Index(fields=["alike", "-settled_at"]),
+            models.Index(fields=["workspace", "state", "asked_at"]),
             models.Index(
                 fields=["state", "expires_at"],
                 condition=models.Q(expires_at__isnull=False),

@@ -8,7 +8,7 @@ from django.db import models
 from django.utils import timezone
 
 from jpweb.store.models.conversations import Conversation
-from jpweb.store.models.people import Person
+from jpweb.store.models.people import Person, Workspace
 from jpweb.store.terms import (
     UNFINISHED,
     InterruptKind,
@@ -78,6 +78,9 @@ class Prompt(models.Model):
     """
 
     conversation = models.ForeignKey(Conversation, models.CASCADE, related_name="prompts")
+    workspace = models.ForeignKey(
+        Workspace, models.CASCADE, null=True, db_index=False, related_name="prompts"
+    )
     run = models.ForeignKey(Run, models.CASCADE, related_name="prompts")
     kind = models.CharField(max_length=10, choices=PromptKind.choices)
     tool_call_id = models.TextField()
@@ -93,7 +96,10 @@ class Prompt(models.Model):
     settled_at = models.DateTimeField(null=True)
 
     class Meta:
-        indexes: ClassVar = [models.Index(fields=["state", "conversation"])]
+        indexes: ClassVar = [
+            models.Index(fields=["state", "conversation"]),
+            models.Index(fields=["workspace", "state", "asked_at"]),
+        ]
 
     def __str__(self) -> str:
         return f"{self.kind} {self.tool_name}: {self.state}"

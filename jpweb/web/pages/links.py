@@ -88,7 +88,9 @@ async def _shown(
     """Show the card of a question that waits, or how the link ended."""
     if link.standing is Standing.LIVE:
         return await _card(request, link)
-    context = {"late": late, "done": done}
+    # Whoever was first may be who sends again, since no reply had come.
+    mine = link.inquiry.decider_id == link.person.pk
+    context = {"late": late, "done": done, "mine": mine}
     return await _page(request, link.standing.value, context, status or CLOSED[link.standing], link)
 
 

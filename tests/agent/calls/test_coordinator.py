@@ -94,6 +94,7 @@ async def test_the_request_notes_what_the_opaque_id_was_made_of():
     bench = Bench((asks(CONFIRM),), [Answer(value=True)])
     await bench.run([CALL])
     note = {"tool_call_id": "c1", "tool": "tool", "question_id": "confirm", "attempt": 1}
+    note["person"] = True
     assert bench.recorder.notes(InquiryRequest) == [note]
 
 
@@ -125,11 +126,24 @@ async def test_the_source_that_the_tool_declares_is_recorded_verbatim():
     ],
     ids=["person", "static", "invalid", "assistant", "remembered"],
 )
-async def test_the_request_is_committed_before_anything_is_routed(bench):
+async def test_the_request_is_committed_before_whatever_comes_of_it(bench):
     await bench.run([CALL])
-    [on_record] = bench.prompter.on_record_when_reached
-    assert [type(kind) for kind in on_record] == [InquiryRequest]
-    assert len(bench.recorder.of(InquiryResponse)) == 1
+    kinds = [type(kind) for kind in bench.recorder.kinds]
+    assert kinds == [InquiryRequest, InquiryResponse, ToolCallResponse]
+    asked = bench.prompter.on_record_when_asked
+    assert [[type(kind) for kind in kinds] for kinds in asked] in ([], [[InquiryRequest]])
+
+
+async def test_it_is_on_record_when_the_assistant_is_asked():
+    class Backend:
+        async def inquire(self, elements: Any, *_: Any) -> Any:
+            assert len(elements) == len(bench.recorder.of(InquiryRequest)) == 1
+            return True
+
+    tools = (asks(CONFIRM, config=QuestionConfig(QuestionTarget.ASSISTANT)),)
+    bench = Bench(tools, backend=Backend())
+    await bench.run([CALL])
+    assert bench.recorder.outcomes == [Answered(answer=True)]
 
 
 async def test_asking_the_same_again_is_the_next_attempt():

@@ -311,4 +311,4 @@ async def test_assistant_attribution_of_a_synthetic_tool():
 async def test_a_request_is_on_record_before_anybody_is_asked():
     bench = Bench((asks(CONFIRM, name="fs"),), [Answer(value=True)])
     await bench.run([CALL])
-    assert [type(kind) for kind in bench.prompter.on_record_when_reached[0]] == [InquiryRequest]
+    assert [type(kind) for kind in bench.prompter.on_record_when_asked[0]] == [InquiryRequest]
