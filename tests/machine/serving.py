@@ -15,6 +15,8 @@ from tests.machine.ports import LOOPBACK, end, free_port, wait_until
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 _LINK = re.compile(r"https?://\S+/sign-in/\S+")
+#: What a server prints that prints no link.
+_SERVING = re.compile(r"^Serving on http", re.M)
 _OURS = ("JPWEB_", "DATABASE_URL", "REDIS_URL")
 
 
@@ -58,7 +60,12 @@ class Server:
         self.begin()
 
         def linked() -> bool:
-            found = self.LINK.search(self.log_text(), printed)
+            said = self.log_text()
+            if _SERVING.search(said[printed:]):  # beside workers: a link is asked for
+                said, printed_to = self._asked_for_link(), 0
+            else:
+                printed_to = printed
+            found = self.LINK.search(said, printed_to)
             self.link = found[0] if found else ""
             return bool(found) or self._process is None or self._process.poll() is not None
 
@@ -101,16 +108,26 @@ class Server:
         if self._process is not None:
             end(self._process)
 
+    def _asked_for_link(self) -> str:
+        command = [sys.executable, "manage.py", "sign_in_link"]
+        done = subprocess.run(
+            command, cwd=ROOT, env=self._environment(), capture_output=True, text=True, check=True
+        )
+        return done.stdout
+
+    def _environment(self) -> dict[str, str]:
+        own = {"JPWEB_DATA": str(self.data), "JPWEB_PORT": str(self.port), "PYTHONUNBUFFERED": "1"}
+        return inherited() | own | self.settings
+
     def _spawn(self) -> subprocess.Popen[bytes]:
         command = [sys.executable, "manage.py", self.COMMAND]
         if self.workspace is not None:
             command += ["--workspace", str(self.workspace)]
-        own = {"JPWEB_DATA": str(self.data), "JPWEB_PORT": str(self.port), "PYTHONUNBUFFERED": "1"}
         with self.log.open("ab") as log:
             return subprocess.Popen(
                 command,
                 cwd=ROOT,
-                env=inherited() | own | self.settings,
+                env=self._environment(),
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=log,

@@ -322,7 +322,7 @@ def test_a_secret_for_a_worker_that_was_killed_is_nowhere(team: Team, canary: st
         asked.get_by_label("The secret").fill(canary)
         asked.get_by_role("button", name="Answer").click()
         alert = page.get_by_role("alert")
-        expect(alert).to_contain_text("What you typed was dropped", timeout=25_000)
+        expect(alert).to_contain_text("What you typed was dropped", timeout=60_000)
         told = heard()
     assert "sealed" in told
     assert page.get_by_label("The secret").input_value() == ""
