@@ -7,9 +7,8 @@ from __future__ import annotations
 
 from django.db.models.functions import Now
 
-from jpweb.store.inquiries import OPEN
+from jpweb.store.inquiries import OPEN, goes_on
 from jpweb.store.models import Inquiry, Workspace
-from jpweb.store.terms import UNFINISHED
 
 #: The longest time that a workspace can let its questions wait before they expire.
 LONGEST = 366 * 86_400
@@ -28,7 +27,5 @@ def due(above: int, limit: int) -> list[int]:
 
     Questions that no unfinished run holds open are none of them.
     """
-    found = Inquiry.objects.filter(
-        pk__gt=above, state=OPEN, expires_at__lte=Now(), run__state__in=UNFINISHED
-    )
+    found = Inquiry.objects.filter(goes_on(), pk__gt=above, state=OPEN, expires_at__lte=Now())
     return list(found.order_by("pk").values_list("pk", flat=True)[:limit])

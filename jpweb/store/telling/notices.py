@@ -27,10 +27,10 @@ from django.db.models import (
 from django.db.models.functions import Now, RowNumber
 
 from jpweb.store import plain
-from jpweb.store.inquiries import OPEN
+from jpweb.store.inquiries import OPEN, goes_on
 from jpweb.store.models import Address, Inquiry, Membership, Notice, Prompt
 from jpweb.store.telling import links
-from jpweb.store.terms import UNFINISHED, PromptKind, PromptState, Role
+from jpweb.store.terms import PromptKind, PromptState, Role
 from jpweb.stream.answers import ANSWER_TYPES
 
 Row = TypeVar("Row", bound=Model)
@@ -125,11 +125,11 @@ def _due(row: Inquiry | Prompt, to: Address) -> Due:
 
 
 def _questions() -> QuerySet[Inquiry]:
-    return _to_tell(Inquiry.objects.filter(state=OPEN, run__state__in=UNFINISHED), "inquiry")
+    return _to_tell(Inquiry.objects.filter(goes_on(), state=OPEN), "inquiry")
 
 
 def _prompts() -> QuerySet[Prompt]:
-    waiting = Prompt.objects.filter(state=PromptState.OPEN, run__state__in=UNFINISHED)
+    waiting = Prompt.objects.filter(goes_on(), state=PromptState.OPEN)
     return _to_tell(waiting, "prompt")
 
 
@@ -175,7 +175,7 @@ def _still(what: Due) -> bool:
         role__gte=Role.RESPONDER,
         person__is_active=True,
     )
-    return found.filter(Exists(may_answer), run__state__in=UNFINISHED).exists()
+    return found.filter(Exists(may_answer), goes_on()).exists()
 
 
 def _told(row: Inquiry | Prompt) -> int:
