@@ -12,8 +12,8 @@ who can read the row and write to the channel layer can seal as anybody, as they
 from __future__ import annotations
 
 import asyncio
-import contextvars
 import base64
+import contextvars
 import json
 import secrets
 from collections import deque

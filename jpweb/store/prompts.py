@@ -16,10 +16,11 @@ from django.utils import timezone
 
 from jpweb.store import journal, plain
 from jpweb.store.errors import AlreadyDecided, UnknownPrompt
-from jpweb.store.inquiries import Decider, waiting
+from jpweb.store.inquiries import Decider, goes_on, waiting
 from jpweb.store.models import Inquiry, Membership, Prompt, Run
 from jpweb.store.running import leases
-from jpweb.store.terms import UNFINISHED, PromptKind, PromptState, Role, RunState
+from jpweb.store.telling.standing import COUNTED, DESK
+from jpweb.store.terms import PromptKind, PromptState, Role, RunState
 
 
 @transaction.atomic
@@ -117,19 +118,24 @@ def open_for(person_id: int) -> QuerySet[Prompt]:
     return _whole(_open_for(person_id)).order_by("asked_at", "id")
 
 
-def waiting_count(person_id: int) -> int:
-    """Return how many questions and prompts wait for this person; one query."""
-    questions = waiting(person_id).order_by().values_list("pk")
-    return questions.union(_open_for(person_id).values_list("pk"), all=True).count()
+def waiting_count(
+    person_id: int, conversation_id: int | None = None, most: int | None = COUNTED
+) -> int:
+    """Return how many questions and prompts wait for this person, ``most`` at most; one query."""
+    there = {} if conversation_id is None else {"conversation_id": conversation_id}
+    questions = waiting(person_id).filter(**there).order_by().values_list("pk")
+    prompts = _open_for(person_id).filter(**there).values_list("pk")
+    return questions.union(prompts, all=True)[:most].count()
 
 
 def queue(person_id: int, conversation_id: int | None = None) -> list[Inquiry | Prompt]:
-    """Return all that waits for this person, in the order in which it was asked."""
+    """Return the oldest of what waits for this person, in the order in which it was asked."""
     questions, prompts = waiting(person_id), open_for(person_id)
     if conversation_id is not None:
         questions = questions.filter(conversation_id=conversation_id)
         prompts = prompts.filter(conversation_id=conversation_id)
-    return sorted([*questions, *prompts], key=lambda row: row.asked_at)
+    rows: list[Inquiry | Prompt] = [*questions[:DESK], *prompts[:DESK]]
+    return sorted(rows, key=lambda row: row.asked_at)[:DESK]
 
 
 def is_one(row: Inquiry | Prompt) -> TypeGuard[Prompt]:
@@ -209,9 +215,7 @@ def _remains(row: Prompt) -> dict[str, Any]:
 def _open_for(person_id: int) -> QuerySet[Prompt]:
     workspaces = Membership.objects.filter(person_id=person_id, role__gte=Role.RESPONDER)
     return Prompt.objects.filter(
-        workspace__in=workspaces.values("workspace_id"),
-        state=PromptState.OPEN,
-        run__state__in=UNFINISHED,
+        goes_on(), workspace__in=workspaces.values("workspace_id"), state=PromptState.OPEN
     )
 
 

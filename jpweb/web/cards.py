@@ -10,7 +10,8 @@ from django.template.loader import render_to_string
 
 from jpweb.store import inquiries
 from jpweb.store.telling import earlier, standing
-from jpweb.store.terms import PromptState
+from jpweb.store.telling.standing import Queue
+from jpweb.store.terms import UNFINISHED, PromptState
 
 if TYPE_CHECKING:
     from jpweb.store.models import Inquiry, Prompt
@@ -63,20 +64,21 @@ class News:
 class _Plan:
     """What there is to be said to a desk."""
 
-    waiting: int
+    count: int
     newest: Waiting | None
-    here: tuple[Waiting, ...]
+    #: What waits there, of which the oldest are shown.
+    here: Queue
     shown: Cards
     now: Cards
 
     @classmethod
-    def of(cls, desk: Desk, waiting: Iterable[Waiting]) -> Self:
-        theirs = [each for each in waiting if each.workspace_id in desk.answers_in]
-        newest = theirs[-1] if theirs else None
+    def of(cls, desk: Desk, places: _Places) -> Self:
+        theirs = places.of(desk.answers_in)
+        count = min(theirs.count, standing.COUNTED)
         if desk.shown is None:
-            return cls(len(theirs), newest, (), Cards(), Cards())
-        here = tuple(e for e in theirs if desk.conversation in (None, e.conversation_id))
-        return cls(len(theirs), newest, here, desk.shown, Cards.of(here))
+            return cls(count, theirs.newest, Queue(), Cards(), Cards())
+        here = theirs if desk.conversation is None else places.talk(desk)
+        return cls(count, theirs.newest, here, desk.shown, Cards.of(here.oldest))
 
     def needs(self) -> Cards:
         """Return the keys of the rows that are needed."""
@@ -85,6 +87,29 @@ class _Plan:
             (self.now.questions ^ self.shown.questions) | newest.questions,
             (self.now.prompts ^ self.shown.prompts) | newest.prompts,
         )
+
+
+class _Places:
+    """What waits in all workspaces and conversations that desks are about."""
+
+    def __init__(self, desks: Collection[Desk]) -> None:
+        self._homes = standing.waiting_in(frozenset().union(*(desk.answers_in for desk in desks)))
+        talks = {desk.conversation or 0 for desk in desks if desk.shown is not None}
+        self._talks = standing.waiting_of(talks - {0})
+        self._known: dict[frozenset[int], Queue] = {}
+
+    def of(self, workspaces: frozenset[int]) -> Queue:
+        """Return what waits in some workspaces."""
+        if workspaces not in self._known:
+            found = (self._homes.get(key) for key in workspaces)
+            self._known[workspaces] = Queue.of(each for each in found if each)
+        return self._known[workspaces]
+
+    def talk(self, desk: Desk) -> Queue:
+        """Return what waits of a desk's conversation for those who may answer there."""
+        found = self._talks.get(desk.conversation or 0, Queue())
+        theirs = all(row.workspace_id in desk.answers_in for row in found.oldest)
+        return found if theirs else Queue()
 
 
 class _Rows:
@@ -106,28 +131,53 @@ class _Rows:
 
 def news(desks: Collection[Desk]) -> dict[Desk, News]:
     """Return what each desk lacks; as many queries for many desks as for one."""
-    workspaces: frozenset[int] = frozenset().union(*(desk.answers_in for desk in desks))
-    waiting = standing.waiting(workspaces)
-    plans = {desk: _Plan.of(desk, waiting) for desk in desks}
+    places = _Places(desks)
+    plans = {desk: _Plan.of(desk, places) for desk in desks}
     rows = _Rows([plan.needs() for plan in plans.values()])
-    return {desk: News(_html(desk, plan, rows), plan.now) for desk, plan in plans.items()}
+    return {desk: _news(desk, plan, rows) for desk, plan in plans.items()}
 
 
-def _html(desk: Desk, plan: _Plan, rows: _Rows) -> str:
-    """Render what a desk lacks: the count, the cards that came, and what became of the others."""
-    count = {"waiting_count": plan.waiting, "newest": rows.of(plan.newest), "oob": True}
+def _news(desk: Desk, plan: _Plan, rows: _Rows) -> News:
+    """Render what a desk lacks: the count, the cards that came, and what became of the others.
+
+    A card that waits behind too many others by now stays where it is shown.
+    """
+    count = {"waiting_count": plan.count, "newest": rows.of(plan.newest), "oob": True}
     parts: list[str] = [render_to_string("_waiting.html", count)]
-    for position, each in enumerate(plan.here, 1):
+    if desk.shown is None:
+        return News(parts[0], plan.now)
+    for position, each in enumerate(plan.here.oldest, 1):
         row = None if plan.shown.have(each) else rows.of(each)
         if row is not None:
-            place = {"position": position, "waiting": len(plan.here)}
+            place = {"position": position, "waiting": plan.here.count}
             context = {"row": row, "elsewhere": not desk.conversation} | place
             parts.append(render_to_string("questions/_append.html", context))
-    settled = sorted(plan.shown.questions - plan.now.questions)
-    decided = sorted(plan.shown.prompts - plan.now.prompts)
-    parts += [_settled(desk, key, rows.questions.get(key)) for key in settled]
-    parts += [_decided(desk, key, rows.prompts.get(key)) for key in decided]
-    return "".join(parts)
+    stay: tuple[set[int], set[int]] = (set(), set())
+    for key in sorted(plan.shown.questions - plan.now.questions):
+        question = rows.questions.get(key)
+        if _waits(desk, question):
+            stay[False].add(key)
+        else:
+            parts.append(_settled(desk, key, question))
+    for key in sorted(plan.shown.prompts - plan.now.prompts):
+        prompt = rows.prompts.get(key)
+        if _waits(desk, prompt):
+            stay[True].add(key)
+        else:
+            parts.append(_decided(desk, key, prompt))
+    cards = Cards(plan.now.questions | stay[False], plan.now.prompts | stay[True])
+    more = plan.here.count - len(cards.questions) - len(cards.prompts)
+    parts.append(render_to_string("questions/_more.html", {"more": max(more, 0), "oob": True}))
+    return News("".join(parts), cards)
+
+
+def _waits(desk: Desk, row: Inquiry | Prompt | None) -> bool:
+    """Tell whether a row waits for those at a desk."""
+    if row is None or row.run is None or row.run.state not in UNFINISHED:
+        return False
+    theirs = row.conversation.workspace_id in desk.answers_in
+    # Both kinds are open by the same word.
+    return theirs and row.state == PromptState.OPEN
 
 
 def _settled(desk: Desk, key: int, row: Inquiry | None) -> str:

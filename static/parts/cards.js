@@ -129,9 +129,11 @@ for (const name of ["htmx:sendError", "htmx:timeout", "htmx:responseError"]) {
 // Where each card stands in the queue; it changes while the cards themselves stay as they are.
 export function number() {
   const open = openCards();
+  const more = byId("more");
+  const all = open.length + Number(more ? more.dataset.more : 0);
   open.forEach((card, at) => {
     const place = card.querySelector("[data-position]");
-    if (place) place.textContent = open.length > 1 ? `${at + 1} of ${open.length}` : "";
+    if (place) place.textContent = all > 1 ? `${at + 1} of ${all.toLocaleString("en")}` : "";
   });
 }
 

@@ -17,7 +17,7 @@ function badge(count) {
 let counted = Number((byId("waiting") || { dataset: {} }).dataset.count || 0);
 let shownCount = 0;
 function count(number) {
-  document.title = number ? `(${number}) ${plainTitle}` : plainTitle;
+  document.title = number ? `(${number > 999 ? "999+" : number}) ${plainTitle}` : plainTitle;
   if (number !== shownCount) icon.href = number ? badge(number) : plainIcon;
   shownCount = number;
 }

@@ -8,6 +8,7 @@ from autobahn.exception import Disconnected, PayloadExceededError
 
 from jpweb.cli import server
 from jpweb.cli.server import QuietServer
+from jpweb.runtime.signals import codes
 
 
 class Protocol:
@@ -16,6 +17,10 @@ class Protocol:
     def __init__(self, error: Exception) -> None:
         self.error = error
         self.closed = 0
+        self.transport = self
+
+    def abortConnection(self) -> None:  # noqa: N802  twisted's name
+        self.closed = 1006
 
     def handle_reply(self, _message: dict[str, Any]) -> None:
         raise self.error
@@ -42,6 +47,16 @@ async def test_news_for_a_browser_that_has_just_left_are_dropped():
 
 async def test_a_browser_that_would_be_sent_too_much_at_once_is_hung_up_on_alone():
     assert await replied(PayloadExceededError("large")) == server.TOO_BIG
+
+
+async def test_a_browser_whose_socket_fails_by_our_fault_sees_it_drop_and_comes_back():
+    protocol = Protocol(OSError("autobahn sends no such code"))
+    quiet = QuietServer(nothing, application=None, endpoints=["tcp:port=0"])
+    quiet.connections = {protocol: {}}
+    await quiet.handle_reply(protocol, {"type": "websocket.close", "code": codes.FAULT})
+    assert protocol.closed == 1006
+    with pytest.raises(OSError, match="autobahn"):
+        await quiet.handle_reply(protocol, {"type": "websocket.close", "code": 4401})
 
 
 async def test_any_other_failure_to_send_is_told():

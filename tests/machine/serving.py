@@ -16,7 +16,7 @@ from tests.machine.ports import LOOPBACK, end, free_port, wait_until
 ROOT = Path(__file__).resolve().parent.parent.parent
 _LINK = re.compile(r"https?://\S+/sign-in/\S+")
 #: What a server prints that prints no link.
-_SERVING = re.compile(r"^Serving on http", re.M)
+_SERVING = re.compile(r"^Serving on http", re.MULTILINE)
 _OURS = ("JPWEB_", "DATABASE_URL", "REDIS_URL")
 
 

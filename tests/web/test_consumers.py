@@ -65,10 +65,10 @@ async def test_the_first_word_brings_what_is_missing(lasting: World):
         assert {e["data-kind"] for e in heard if "data-kind" in e} >= {e.tag for e in read_back}
 
 
-async def test_a_page_that_shows_everything_gets_the_counter_alone(lasting: World):
+async def test_a_page_that_shows_everything_gets_the_counts_alone(lasting: World):
     says = await in_store(shows, lasting)
     async with page(lasting.people["responder"], **says) as socket:
-        assert ids(await socket.everything()) == ["waiting"]
+        assert ids(await socket.everything()) == ["waiting", "more"]
 
 
 async def test_a_page_without_a_conversation_or_a_desk_gets_the_counter_alone(lasting: World):
@@ -145,7 +145,7 @@ async def test_a_settled_card_is_replaced_with_what_became_of_it(lasting: World)
         assert (card["data-outcome"], card["hx-swap-oob"]) == ("answered", "true")
         assert heard.one(id="waiting")["data-count"] == "0"
         await announce.questions(lasting.home.pk)
-        assert ids(await socket.everything()) == ["waiting"], "it is told once"
+        assert ids(await socket.everything()) == ["waiting", "more"], "it is told once"
 
 
 async def test_a_card_of_a_question_that_is_gone_is_taken_away(lasting: World):
@@ -283,7 +283,7 @@ async def test_coming_back_brings_exactly_what_is_missing(lasting: World):
         assert [e["data-kind"] for e in heard if "data-kind" in e] == ["chat_response"] * 2
     later = await in_store(shows, lasting)
     async with page(lasting.people["reader"], **later | {"shown": []}) as socket:
-        assert ids(await socket.everything()) == ["waiting"]
+        assert ids(await socket.everything()) == ["waiting", "more"]
 
 
 async def test_entries_that_were_replaced_bring_the_whole_transcript(lasting: World):

@@ -17,7 +17,7 @@ from tests.store import making
 from tests.web.world import World, signed_in
 
 #: Queries of each page; session, person and what the head shows are five of them.
-QUERIES = {"/": 8, "talk": 15, "/questions": 11, "/audit": 12, "/audit.csv": 4}
+QUERIES = {"/": 8, "talk": 16, "/questions": 12, "/audit": 12, "/audit.csv": 4}
 
 
 def grow_list(world: World, to: int) -> None:

@@ -13,7 +13,7 @@ from django.test.utils import CaptureQueriesContext
 
 from jpweb.runtime import showing
 from jpweb.runtime.crossing import in_store
-from jpweb.runtime.signals import announce, fanout
+from jpweb.runtime.signals import announce, codes, fanout
 from jpweb.runtime.signals.line import Line
 from jpweb.store import journal
 from jpweb.store.models import Inquiry, Membership, Person
@@ -48,7 +48,7 @@ async def test_the_same_change_for_fifty_pages_takes_as_many_queries_as_for_two(
             told.append(await queries(announce.partial(talk, "message", "Te"), pages))
             counted.append(told)
         await in_store(Inquiry.objects.exclude(pk=lasting.question.pk).delete)
-    assert counted == [[4, 5, 2]] * 2
+    assert counted == [[4, 7, 2]] * 2
 
 
 def crew(world: World) -> list[Person]:
@@ -249,7 +249,37 @@ async def test_a_change_that_cannot_be_rendered_lets_the_browser_come_back(
         await socket.everything()
         monkeypatch.setattr(changes, "conversation", broken)
         await append(lasting, response("A word"))
-        assert await socket.closes() == 1011
+        assert await socket.closes() == codes.FAULT
+
+
+async def test_a_page_that_cannot_even_be_closed_is_forgotten(
+    lasting: World, monkeypatch: pytest.MonkeyPatch
+):
+    async def broken(*_: object) -> None:
+        raise OSError("broken")
+
+    says = await in_store(shows, lasting)
+    async with page(lasting.people["responder"], **says) as socket:
+        await socket.everything()
+        (consumer,) = socket.consumers
+        monkeypatch.setattr(consumer, "close", broken)
+        with pytest.raises(OSError, match="broken"):
+            await consumer.leave(codes.FAULT)
+        assert (consumer.person, consumer.topics) == (None, ())
+        await append(lasting, response("A word"))
+        assert await socket.hears_nothing()
+
+
+async def test_a_page_that_says_the_same_again_joins_nothing_again(lasting: World):
+    says = await in_store(shows, lasting)
+    async with page(lasting.people["responder"], **says) as socket:
+        await socket.everything()
+        (consumer,) = socket.consumers
+        topics = consumer.topics
+        for _ in range(3):
+            await socket.hello(**says)
+            await socket.everything()
+        assert consumer.topics == topics
 
 
 @pytest.fixture

@@ -6,7 +6,7 @@ from django.conf import settings
 from django.db import migrations, models
 
 
-def place(apps, _schema):
+def place(apps, _schema):  # type: ignore[no-untyped-def]  # as Django calls it
     """Say of the questions and prompts that were asked here where they wait."""
     for name in ('Inquiry', 'Prompt'):
         rows = apps.get_model('store', name).objects.filter(run__isnull=False)
@@ -14,7 +14,7 @@ def place(apps, _schema):
         rows.update(workspace_id=models.Subquery(homes.values('workspace_id')[:1]))
 
 
-def leave(_apps, _schema):
+def leave(_apps, _schema):  # type: ignore[no-untyped-def]  # as above
     """Nothing is to be undone: the columns go."""
 
 

@@ -6,18 +6,24 @@ Each function takes the same number of queries however many people and pages the
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterable, Iterator
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, NamedTuple
 
-from django.db.models import OuterRef, Subquery
+from django.db.models import Count, F, Max, OuterRef, Q, QuerySet, Subquery, Sum, Window
+from django.db.models.functions import RowNumber
 
-from jpweb.store.inquiries import OPEN
+from jpweb.store.inquiries import OPEN, goes_on
 from jpweb.store.models import Conversation, Inquiry, Membership, Prompt, Run
-from jpweb.store.terms import UNFINISHED, PromptState, Role
+from jpweb.store.terms import PromptState, Role
 
 #: Keys that one query names at most; every database takes as many.
 KEYS = 10_000
+#: Cards that a desk shows at most: the oldest of what waits.
+DESK = 100
+#: What waits is counted up to here where nobody is shown more than that it is many.
+COUNTED = 1000
 
 
 class Waiting(NamedTuple):
@@ -28,6 +34,23 @@ class Waiting(NamedTuple):
     key: int
     workspace_id: int
     conversation_id: int
+
+
+@dataclass(frozen=True, slots=True)
+class Queue:
+    """What waits in one place: how much, the oldest of it in the order of asking, the newest."""
+
+    count: int = 0
+    oldest: tuple[Waiting, ...] = ()
+    newest: Waiting | None = None
+
+    @classmethod
+    def of(cls, queues: Iterable[Queue]) -> Queue:
+        """Return several queues as one, of which no more is named than of each."""
+        every = list(queues)
+        oldest = sorted(row for each in every for row in each.oldest)[:DESK]
+        newest = max((each.newest for each in every if each.newest), default=None)
+        return cls(sum(each.count for each in every), tuple(oldest), newest)
 
 
 def roles(person_ids: Collection[int]) -> dict[int, dict[int, Role]]:
@@ -49,18 +72,14 @@ def roles_in(workspace_id: int, person_ids: Collection[int]) -> dict[int, Role]:
     return found
 
 
-def waiting(workspace_ids: Collection[int]) -> list[Waiting]:
-    """Return all that waits for people in these workspaces, in the order in which it was asked."""
-    found: list[Waiting] = []
-    columns = ("asked_at", "pk", "conversation__workspace_id", "conversation_id")
-    for keys in _parts(workspace_ids):
-        there = {"conversation__workspace_id__in": keys, "run__state__in": UNFINISHED}
-        questions = Inquiry.objects.filter(state=OPEN, **there)
-        prompts = Prompt.objects.filter(state=PromptState.OPEN, **there)
-        for is_prompt, rows in ((False, questions), (True, prompts)):
-            for asked_at, key, workspace_id, conversation_id in rows.values_list(*columns):
-                found.append(Waiting(asked_at, is_prompt, key, workspace_id, conversation_id))
-    return sorted(found)
+def waiting_in(workspace_ids: Collection[int]) -> dict[int, Queue]:
+    """Return what waits for people in each of these workspaces, where anything does."""
+    return _queues("workspace_id", workspace_ids)
+
+
+def waiting_of(conversation_ids: Collection[int]) -> dict[int, Queue]:
+    """Return what waits of each of these conversations, where anything does."""
+    return _queues("conversation_id", conversation_ids)
 
 
 def questions(keys: Collection[int]) -> dict[int, Inquiry]:
@@ -89,12 +108,49 @@ def conversations(keys: Collection[int]) -> dict[int, tuple[Any, ...]]:
     return found
 
 
-def desks(workspace_ids: Collection[int]) -> dict[int, tuple[Waiting, ...]]:
+def desks(workspace_ids: Collection[int]) -> dict[int, tuple[Any, ...]]:
     """Return what differs once something came to wait in a workspace, or waits no more."""
-    found: dict[int, list[Waiting]] = defaultdict(list)
-    for row in waiting(workspace_ids):
-        found[row.workspace_id].append(row)
+    found: dict[int, list[Any]] = defaultdict(list)
+    place = "workspace_id"
+    for keys in _parts(workspace_ids):
+        for is_prompt, rows in _open(place, keys):
+            # Without an order of the model's own, by which rows would be told apart.
+            marks = rows.order_by().values(place).annotate(Count("pk"), Max("pk"), Sum("pk"))
+            for key, *mark in marks.values_list(place, "pk__count", "pk__max", "pk__sum"):
+                found[key].append((is_prompt, *mark))
     return {key: tuple(found[key]) for key in workspace_ids}
+
+
+def _open(place: str, keys: Collection[int]) -> Iterator[tuple[bool, QuerySet[Any]]]:
+    """Yield the questions, and then the prompts, that wait in some places."""
+    there = {f"{place}__in": keys}
+    yield False, Inquiry.objects.filter(goes_on(), state=OPEN, **there)
+    yield True, Prompt.objects.filter(goes_on(), state=PromptState.OPEN, **there)
+
+
+def _queues(place: str, keys: Collection[int]) -> dict[int, Queue]:
+    """Return what waits by place. The database counts; of each place few rows leave it."""
+    found: dict[int, list[Queue]] = defaultdict(list)
+    columns = ("asked_at", "pk", "workspace_id", "conversation_id")
+    for part in _parts(keys):
+        for is_prompt, rows in _open(place, part):
+            ranked = rows.order_by().annotate(
+                nth=Window(RowNumber(), partition_by=place, order_by=("asked_at", "pk")),
+                count=Window(Count("pk"), partition_by=place),
+            )
+            ends = ranked.filter(Q(nth__lte=DESK) | Q(nth=F("count")))
+            for key, nth, count, asked_at, *more in ends.values_list(
+                place, "nth", "count", *columns
+            ):
+                row = Waiting(asked_at, is_prompt, *more)
+                found[key].append(
+                    Queue(
+                        count if nth == 1 else 0,
+                        (row,) if nth <= DESK else (),
+                        row if nth == count else None,
+                    )
+                )
+    return {key: Queue.of(queues) for key, queues in found.items()}
 
 
 def _rows(model: Any, keys: Collection[int]) -> dict[int, Any]:

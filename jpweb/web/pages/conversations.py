@@ -48,11 +48,14 @@ def _detail(request: Request, conversation: Conversation, said: str = "") -> Htt
     context = changes.composer(request.user.pk, conversation)
     read = journal.elements(conversation.pk)
     waiting = prompts.queue(request.user.pk, conversation.pk)
+    every = prompts.waiting_count(request.user.pk, conversation.pk, most=None)
     showing.delivered(request.user.pk, [row.pk for row in waiting if not prompts.is_one(row)])
     context |= {
         "outline": outline(read),
         "length": len(read),
         "waiting_here": waiting,
+        "waiting_all": every,
+        "more": max(every - len(waiting), 0),
         "said": said,
         "formats": exports.FORMATS,
         "may_export": access.may(request.user.pk, conversation.workspace_id, Role.AUDITOR),

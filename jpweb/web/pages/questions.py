@@ -33,8 +33,11 @@ def index(request: Request) -> HttpResponse:
     waiting = prompts.queue(me)
     earlier.attach(waiting)
     showing.delivered(me, [row.pk for row in waiting if not prompts.is_one(row)])
+    every = prompts.waiting_count(me, most=None)
     context = {
         "waiting_here": waiting,
+        "waiting_all": every,
+        "more": max(every - len(waiting), 0),
         "unasked": inquiries.closed_unasked(me),
         "mine": inquiries.decided_by(me),
     }

@@ -3,6 +3,7 @@ from __future__ import annotations
 import asyncio
 
 import pytest
+from asgiref.sync import async_to_sync, sync_to_async
 
 from jpweb.runtime.signals.rounds import Rounds
 
@@ -60,3 +61,27 @@ async def test_the_members_of_a_round_that_fails_are_told_and_the_next_one_takes
     assert hall.failed == [13, 1]
     assert hall.rounds == [("a", [13, 1]), ("a", [2])]
     assert "unlucky" in caplog.text
+
+
+async def test_a_round_that_begins_within_a_request_outlasts_it():
+    gate, done = asyncio.Event(), asyncio.Event()
+    failed: list[int] = []
+
+    async def deal(_key: str, _members: list[int]) -> None:
+        await gate.wait()
+        await sync_to_async(len)("in the store")
+        done.set()
+
+    rounds = Rounds(deal, failed.append)
+
+    async def view() -> None:
+        rounds.due("a", 1)
+        await asyncio.sleep(0)
+
+    # As a server calls a view behind a middleware that is not asynchronous.
+    await sync_to_async(async_to_sync(view))()
+    gate.set()
+    while rounds.busy:  # noqa: ASYNC110  its rounds take turns of the loop
+        await asyncio.sleep(0)
+    assert done.is_set()
+    assert failed == []

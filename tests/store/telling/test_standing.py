@@ -1,6 +1,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from datetime import timedelta
+from typing import Any
 
 import pytest
 from django.db import connection
@@ -10,6 +12,7 @@ from django.utils import timezone
 from jpweb.store import prompts
 from jpweb.store.models import Membership, Run
 from jpweb.store.telling import standing
+from jpweb.store.telling.standing import Queue
 from jpweb.store.terms import UNFINISHED, Role, RunState
 from jpweb.stream.inquiry import Answered
 from tests.store import making
@@ -29,11 +32,49 @@ def test_what_waits_for_many_is_what_waits_for_each(state: str):
         making.question(run)
         assert prompt.state == "open"
     Run.objects.update(state=state)
-    found = standing.waiting({home.pk for home in homes[:2]})
-    assert [(each.prompt, each.key) for each in found] == [
+    found = Queue.of(standing.waiting_in({home.pk for home in homes[:2]}).values())
+    assert [(each.prompt, each.key) for each in found.oldest] == [
         (prompts.is_one(row), row.pk) for row in prompts.queue(ada.pk)
     ]
-    assert bool(found) is (state in UNFINISHED)
+    assert found.count == prompts.waiting_count(ada.pk) == len(found.oldest)
+    assert found.newest == (found.oldest[-1] if found.oldest else None)
+    assert bool(found.count) is (state in UNFINISHED)
+
+
+def test_of_much_that_waits_the_oldest_the_newest_and_a_count_are_read(
+    monkeypatch: pytest.MonkeyPatch,
+):
+    for module in (standing, prompts):
+        monkeypatch.setattr(module, "DESK", 3)
+    full, other = making.workspace("Garden"), making.workspace("Shed")
+    ada = making.person("ada", Role.RESPONDER, full)
+    Membership.objects.create(person=ada, workspace=other, role=Role.OWNER)
+    first, second = (making.running(making.conversation(full)) for _ in range(2))
+    rows: list[Any] = [make(first) for _ in range(4) for make in (making.prompt, making.question)]
+    rows += [making.question(second), making.prompt(making.running(making.conversation(other)))]
+    for n, row in enumerate(rows):
+        row.asked_at = timezone.now() + timedelta(seconds=n)
+        row.save()
+    with CaptureQueriesContext(connection) as captured:
+        homes = standing.waiting_in({full.pk, other.pk})
+    assert len(captured) == 2
+    talks = standing.waiting_of({first.conversation_id, second.conversation_id, 10**9})
+    named = [homes[full.pk], homes[other.pk], *talks.values(), Queue.of(homes.values())]
+    assert [
+        (found.count, [row.key for row in found.oldest], found.newest and found.newest.key)
+        for found in named
+    ] == [
+        (9, [row.pk for row in rows[:3]], rows[8].pk),
+        (1, [rows[9].pk], rows[9].pk),
+        (8, [row.pk for row in rows[:3]], rows[7].pk),
+        (1, [rows[8].pk], rows[8].pk),
+        (10, [row.pk for row in rows[:3]], rows[9].pk),
+    ]
+    assert prompts.queue(ada.pk) == rows[:3]
+    assert prompts.queue(ada.pk, second.conversation_id) == rows[8:9]
+    counts = [prompts.waiting_count(ada.pk, most=most) for most in (None, 1000, 4)]
+    assert counts == [10, 10, 4]
+    assert prompts.waiting_count(ada.pk, first.conversation_id) == 8
 
 
 def test_roles_are_by_person_and_workspace():

@@ -108,6 +108,17 @@ def test_who_is_second_is_told_and_changes_nothing(world: World):
     assert "by Owner" in " ".join(shown(url).text.split())
 
 
+@pytest.mark.parametrize("how", [{"answer": "false"}, {"do": "decline"}])
+def test_who_sends_again_what_had_arrived_is_told_so(world: World, how: dict[str, str]):
+    url = link(world)
+    assert Client().post(url, {"answer": "true"}).status_code == 200
+    response = Client().post(url, how)
+    assert response.status_code == 409
+    assert "You had settled this" in read(response).one(role="alert").text
+    assert "Somebody" not in response.content.decode()
+    assert inquiries.get(world.question.pk).answer is True
+
+
 def test_of_two_links_to_one_question_the_first_counts(world: World):
     first, second = link(world), link(world, who="owner")
     assert Client().post(first, {"answer": "true"}).status_code == 200

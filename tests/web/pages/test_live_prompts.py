@@ -84,7 +84,8 @@ async def test_a_page_that_shows_a_prompt_is_not_sent_it_again(lasting: World):
     says = await in_store(shows, lasting, row)
     async with page(lasting.people["responder"], **says) as socket:
         heard = read(await socket.everything())
-        assert [t["id"] for t in heard if t.get("id") not in (None, "facts")] == ["waiting"]
+        ids = [t["id"] for t in heard if t.get("id") not in (None, "facts")]
+        assert ids == ["waiting", "more"]
         await announce.questions(lasting.home.pk)
         assert not read(await socket.everything()).all(id=f"prompt-{row.pk}")
 

@@ -1,0 +1,139 @@
+"""Desks for which more waits than they show."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from copy import copy
+from typing import Any
+
+import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
+
+from jpweb.runtime.crossing import in_store
+from jpweb.runtime.signals import announce
+from jpweb.store.models import Conversation, Inquiry
+from jpweb.store.telling.standing import DESK
+from jpweb.store.terms import Role
+from jpweb.stream.inquiry import Answered
+from jpweb.web import cards
+from jpweb.web.cards import Cards, Desk
+from tests.store import making
+from tests.web.reading import Page, read
+from tests.web.sockets import page
+from tests.web.world import World
+
+MANY = 150
+
+
+def ask(world: World, many: int) -> list[Inquiry]:
+    """Let many questions wait beside the world's own, asked after it; return them in order."""
+    asked, there = [], Inquiry.objects.count()
+    for n in range(there, there + many):
+        row = copy(world.question)
+        row.pk, row.anchor, row.inquiry_id = None, f"many-{n}", f"many-{n}"
+        asked.append(row)
+    Inquiry.objects.bulk_create(asked)
+    return list(Inquiry.objects.exclude(pk=world.question.pk).order_by("pk"))
+
+
+def open_cards(found: Page) -> list[str]:
+    articles = [tag for tag in found if tag.tag == "article" and "data-answer-type" in tag]
+    return [tag["id"] for tag in articles if tag["data-outcome"] == "open"]
+
+
+def named(rows: Sequence[Inquiry]) -> list[str]:
+    return [f"question-{row.pk}" for row in rows]
+
+
+@pytest.mark.parametrize("path", ["/questions", "talk"])
+def test_a_page_shows_the_oldest_and_weighs_the_same_however_many_wait(world: World, path: str):
+    address = f"/conversations/{world.talk.pk}" if path == "talk" else path
+    weights: list[int] = []
+    queries: list[int] = []
+    rows = [world.question]
+    for _ in range(2):
+        rows = [world.question, *ask(world, MANY)]
+        with CaptureQueriesContext(connection) as captured:
+            response = world.client("responder").get(address)
+        queries.append(len(captured))
+        weights.append(len(response.content))
+        assert open_cards(read(response)) == named(rows[:DESK])
+    assert queries[0] == queries[1]
+    assert weights[0] < 300_000
+    assert abs(weights[1] - weights[0]) < 1000
+
+
+@pytest.mark.parametrize("path", ["/questions", "talk"])
+def test_the_page_says_how_many_more_wait(world: World, path: str):
+    ask(world, 1203)
+    address = f"/conversations/{world.talk.pk}" if path == "talk" else path
+    found = read(world.client("responder").get(address))
+    assert [tag.text for tag in found if "data-position" in tag][2] == "3 of 1,204"
+    assert found.one(id="waiting").text == "999+ waiting"
+    assert found.one(id="more")["data-more"] == "1104"
+    assert found.one(id="more").text.startswith("and 1,104 more wait;")
+    Inquiry.objects.exclude(pk=world.question.pk).delete()
+    found = read(world.client("responder").get("/questions"))
+    assert "hidden" in found.one(id="more")
+
+
+@pytest.mark.parametrize("of_talk", [False, True])
+async def test_as_cards_are_settled_those_behind_come_up(lasting: World, of_talk: bool):
+    rows = [lasting.question, *await in_store(ask, lasting, MANY - 1)]
+    says: dict[str, Any] = {"desk": True, "shown": [row.pk for row in rows[:DESK]]}
+    if of_talk:
+        await in_store(Conversation.objects.get, pk=lasting.talk.pk)
+        says["conversation"] = lasting.talk.pk
+    async with page(lasting.people["responder"], **says) as socket:
+        heard = read(await socket.everything())
+        assert not open_cards(heard)
+        assert heard.one(id="more")["data-more"] == "50"
+        assert heard.one(id="waiting")["data-count"] == "150"
+        await in_store(making.settle, lasting.question, Answered(True))
+        await announce.questions(lasting.home.pk)
+        heard = read(await socket.everything())
+        assert open_cards(heard) == named(rows[DESK : DESK + 1])
+        assert heard.one(id="more")["data-more"] == "49"
+
+
+def test_a_card_that_falls_behind_stays_where_it_is_shown(world: World):
+    rows = [world.question, *ask(world, MANY - 1)]
+    home = frozenset({world.home.pk})
+    shown = Cards(frozenset(row.pk for row in rows[1 : DESK + 1]))
+    desk = Desk(home, home, None, shown)
+    told = cards.news({desk})[desk]
+    assert open_cards(read(told.html)) == named(rows[:1])
+    assert "no longer here" not in told.html
+    assert told.cards.questions == {row.pk for row in rows[: DESK + 1]}
+    assert read(told.html).one(id="more")["data-more"] == str(MANY - DESK - 1)
+
+
+def test_what_desks_lack_takes_as_many_queries_however_many_they_and_their_places_are(
+    world: World,
+):
+    ask(world, MANY)
+    homes = [making.workspace(f"home {n}") for n in range(12)]
+    for home in homes:
+        making.person(f"of {home.pk}", Role.OWNER, home)
+        making.question(making.running(making.conversation(home)))
+    counted = []
+    for places in ([world.home], [world.home, *homes]):
+        keys = frozenset(home.pk for home in places)
+        talks = Conversation.objects.filter(workspace__in=keys)
+        desks = {Desk(keys, keys, talk.pk, Cards()) for talk in talks}
+        desks |= {Desk(frozenset({key}), keys, None, Cards()) for key in keys}
+        with CaptureQueriesContext(connection) as captured:
+            told = cards.news(desks)
+        counted.append(len(captured))
+        assert max(len(each.html) for each in told.values()) < 300_000
+    assert counted[0] == counted[1]
+
+
+def test_a_count_goes_no_further_than_is_shown(world: World):
+    ask(world, 1500)
+    home = frozenset({world.home.pk})
+    told = cards.news({Desk(home)})[Desk(home)]
+    assert read(told.html).one(id="waiting")["data-count"] == "1000"
+    head = read(world.client("responder").get("/")).one(id="waiting")
+    assert head["data-count"] == "1000"
