@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from math import ceil
 from pathlib import Path
 
+from django.conf import settings
 from django.core.management import call_command
 
 from jpweb.store.models import Inquiry
@@ -129,6 +130,7 @@ def _serving() -> Iterator[_Server]:
             "JPWEB_DATA": scratch,
             "DATABASE_URL": f"sqlite:///{path}",
             "REDIS_URL": "",
+            "JPWEB_SECRET_KEY": settings.SECRET_KEY,  # its sign-ins were made here
             "JPWEB_SCRIPT_PACE": "0",
         }
         command = [sys.executable, "-m", "tests.load.asking", str(port)]

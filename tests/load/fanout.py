@@ -125,7 +125,12 @@ def daphne() -> Iterator[Daphne]:
             call_command("migrate", verbosity=0)
             talk, cookies = _prepare()
         port = free_port()
-        own = {"JPWEB_DATA": scratch, "DATABASE_URL": f"sqlite:///{path}", "REDIS_URL": ""}
+        own = {
+            "JPWEB_DATA": scratch,
+            "DATABASE_URL": f"sqlite:///{path}",
+            "REDIS_URL": "",
+            "JPWEB_SECRET_KEY": settings.SECRET_KEY,  # its sign-ins were made here
+        }
         command = [sys.executable, "-m", "tests.load.echo", str(port)]
         process = subprocess.Popen(command, cwd=ROOT, env=os.environ | own, stdout=subprocess.PIPE)
         try:
