@@ -55,6 +55,8 @@ class Hands:
     most: int = 0
 
     async def see_through(self, run_id: int) -> None:
+        if f"{run_id} done" in self.ended:
+            return  # there is nothing to take
         self.begun.append(run_id)
         self.at_once += 1
         self.most = max(self.most, self.at_once)
@@ -234,6 +236,31 @@ async def test_runs_go_on_when_their_worker_is_taken_for_dead():
         hands.word.set()
         await eventually(lambda: not states())
     assert sorted(hands.ended) == ["7 done", "8 done", "left"]
+
+
+async def test_a_run_that_was_being_put_down_when_its_job_came_is_taken_up_then():
+    hands, put_down = Hands(), asyncio.Event()
+    hands.word.set()
+
+    async def see_through(run_id: int) -> None:
+        if put_down.is_set():
+            await hands.see_through(run_id)
+        else:
+            hands.begun.append(run_id)
+            await put_down.wait()
+
+    stop = asyncio.Event()
+    worker = Worker(Executor(see_through, hands.let_go, {}), 5)
+    task = asyncio.create_task(worker.work(stop))
+    await in_store(jobs.enqueue, 7)
+    await eventually(lambda: hands.begun == [7])
+    await in_store(jobs.enqueue, 7)
+    await eventually(lambda: states() == ["doing", "doing"])
+    put_down.set()
+    await eventually(lambda: "7 done" in hands.ended)
+    stop.set()
+    await asyncio.wait_for(task, SOON)
+    assert hands.begun == [7, 7]
 
 
 async def test_a_job_ends_on_record_however_long_the_database_is_away(
