@@ -132,6 +132,7 @@ async def settle(
         await in_store(journal.append, row.conversation_id, [event], run)
     except asyncio.CancelledError:
         # Whoever sent it has left; it is committed all the same, and others are to know.
+        _soon(announce.settled(row.pk))
         _soon(_tell(row, woken=True))
         raise
     await announce.settled(row.pk)
@@ -141,8 +142,7 @@ async def settle(
 
 
 async def _tell(row: Inquiry, *, woken: bool) -> None:
-    """Tell of a question that is settled; ``woken``: its run may have been parked over it."""
-    await announce.settled(row.pk)
+    """Tell pages of a question that is settled; ``woken``: its run may have been parked over it."""
     if woken and row.run_id is not None:
         await announce.run(row.run_id)
     await announce.questions(row.conversation.workspace_id)
