@@ -1,6 +1,9 @@
 // What a page does beyond links and forms. Everything here only adds immediacy and comfort.
 import { all, byId, on } from "./parts/page.js";
 import "./parts/socket.js";
+import "./parts/copy.js";
+import "./parts/list.js";
+import "./parts/search.js";
 import { restoreAll } from "./parts/drafts.js";
 import { announce, number, reveal } from "./parts/cards.js";
 import { tick } from "./parts/clock.js";

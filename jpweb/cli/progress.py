@@ -1,4 +1,4 @@
-"""Progress of a mirror, for people at a terminal."""
+"""Progress of what takes a while, for people at a terminal."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 
 
 @contextmanager
-def bar(title: str) -> Iterator[Callable[[int, int, str], None]]:
-    """Show a bar on standard error while the block runs; gives what ``mirror`` reports to."""
+def bar(title: str) -> Iterator[Callable[..., None]]:
+    """Show a bar on standard error while the block runs; gives what to report to: done, total."""
     console = Console(stderr=True)
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
     with Progress(
@@ -19,7 +19,7 @@ def bar(title: str) -> Iterator[Callable[[int, int, str], None]]:
     ) as progress:
         task = progress.add_task(title, total=None)
 
-        def report(done: int, total: int, _folder: str) -> None:
+        def report(done: int, total: int, _folder: str = "") -> None:
             progress.update(task, completed=done, total=total)
 
         yield report

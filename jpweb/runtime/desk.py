@@ -9,7 +9,7 @@ import asyncio
 import contextvars
 from collections.abc import Awaitable, Callable, Coroutine
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from django.views.decorators.debug import sensitive_variables
 
@@ -20,6 +20,7 @@ from jpweb.runtime.secrets import Handover
 from jpweb.runtime.signals import announce, fanout
 from jpweb.store import inquiries, journal
 from jpweb.store.errors import AlreadySettled
+from jpweb.store.inquiries import Ended
 from jpweb.store.terms import RunState
 from jpweb.stream import answers, timestamps
 from jpweb.stream.events import ConversationEvent
@@ -42,26 +43,27 @@ T = TypeVar("T")
 LOOK_AGAIN = 2.0
 
 
-class Bell:
+class Bell(Generic[T]):
     """Wakes the calls of this process that wait for rows, by their keys."""
 
     def __init__(self) -> None:
-        self.waiting: dict[int, set[asyncio.Event]] = {}
+        self.waiting: dict[int, set[_Rung[T]]] = {}
 
-    def ring(self, key: int) -> None:
-        """Let who waits for this row look at it."""
+    def ring(self, key: int, found: T | None = None) -> None:
+        """Let who waits for this row look at it, or have what was found on record already."""
         for rung in self.waiting.get(key, ()):
+            rung.found = rung.found or found
             rung.set()
 
     async def until(self, key: int, look: Callable[[], Awaitable[T | None]]) -> T:
         """Look now and whenever it rings, and return what is found first."""
-        rung = asyncio.Event()
+        rung: _Rung[T] = _Rung()
         # A run that was put down and taken up again waits twice for a moment.
         self.waiting.setdefault(key, set()).add(rung)
         try:
             while True:
                 rung.clear()
-                found = await look()
+                found = rung.found or await look() or rung.found
                 if found is not None:
                     return found
                 await _until(rung)
@@ -71,9 +73,15 @@ class Bell:
                 del self.waiting[key]
 
 
+class _Rung(asyncio.Event, Generic[T]):
+    """Set once there may be something; ``found`` where somebody has found it meanwhile."""
+
+    found: T | None = None
+
+
 #: Tasks that nobody waits for.
 _later: set[asyncio.Task[None]] = set()
-bell = Bell()
+bell: Bell[Ended] = Bell()
 handover = Handover()
 courier = Courier(handover, announce, process.name)
 fanout.subscribe("settled", lambda signal: bell.ring(signal["inquiry"]))
@@ -82,36 +90,43 @@ fanout.subscribe("secret_ack", courier.hear_back)
 
 
 @sensitive_variables("typed", "value")
-async def answer(inquiry_key: int, typed: str, by: Decider, *, remember: bool = False) -> Inquiry:
-    """Settle a question with what a person typed; returns the settled row.
+async def answer(
+    inquiry: int | Inquiry, typed: str, by: Decider, *, remember: bool = False
+) -> Inquiry:
+    """Settle a question, its key or its row, with what a person typed; returns the settled row.
 
-    A secret goes to the waiting call alone, in whichever process; its run is woken for it.
+    A row may be as old as the request: who is first is decided on record. A secret goes to the
+    waiting call alone, in whichever process; its run is woken for it.
     ``remember`` asks to use the answer for the rest of the turn, which only some questions allow.
     Raises UnknownInquiry, Unfit, AlreadySettled, NobodyWaits.
     """
-    row = await in_store(inquiries.get, inquiry_key)
-    if row.state != inquiries.OPEN:
-        raise AlreadySettled(row)
+    row = await _opened(inquiry)
     kind = answers.answer_type(row.question["answer_type"])
     value = kind.read(typed)
     if kind.KEEP or not isinstance(value, str):
         remember = remember and inquiries.may_be_remembered(row)
         return await settle(row, Answered(value), by, remember=remember)
-    await courier.deliver(inquiry_key, value, by)
-    return await in_store(inquiries.get, inquiry_key)
+    await courier.deliver(row.pk, value, by)
+    return await in_store(inquiries.get, row.pk)
 
 
-async def decline(inquiry_key: int, by: Decider, note: str = "") -> Inquiry:
-    """Close a question without an answer; returns the settled row.
+async def decline(inquiry: int | Inquiry, by: Decider, note: str = "") -> Inquiry:
+    """Close a question, its key or its row, without an answer; returns the settled row.
 
     ``note`` says why, for the model and for the record; it may be long or hold anything, and is
     cut and made plain. Raises UnknownInquiry, AlreadySettled.
     """
-    row = await in_store(inquiries.get, inquiry_key)
-    if row.state != inquiries.OPEN:
-        raise AlreadySettled(row)
+    row = await _opened(inquiry)
     said = inquiries.note(note)
     return await settle(row, Cancelled(CancellationReason.USER), by, note=said)
+
+
+async def _opened(inquiry: int | Inquiry) -> Inquiry:
+    """Return a row that was open a moment ago. Raises UnknownInquiry, AlreadySettled."""
+    row = await in_store(inquiries.get, inquiry) if isinstance(inquiry, int) else inquiry
+    if row.state != inquiries.OPEN:
+        raise AlreadySettled(row)
+    return row
 
 
 async def settle(
@@ -129,16 +144,25 @@ async def settle(
         by.note(**noted),
     )
     try:
-        await in_store(journal.append, row.conversation_id, [event], run)
+        settled = await in_store(_commit, row, event, run)
     except asyncio.CancelledError:
         # Whoever sent it has left; it is committed all the same, and others are to know.
         _soon(announce.settled(row.pk))
         _soon(_tell(row, woken=True))
         raise
+    # What is on record need not be read again by a call of this process.
+    bell.ring(row.pk, settled)
     await announce.settled(row.pk)
-    settled = await in_store(inquiries.get, row.pk)
-    await _tell(row, woken=settled.run is not None and settled.run.state == RunState.QUEUED)
-    return settled
+    asked_by = settled.row.run
+    await _tell(row, woken=asked_by is not None and asked_by.state == RunState.QUEUED)
+    return settled.row
+
+
+def _commit(row: Inquiry, event: ConversationEvent, run: Run | None) -> Ended:
+    """Put a response on record; returns how its question stands then. Raises as ``append`` does."""
+    journal.append(row.conversation_id, [event], run)
+    now = inquiries.get(row.pk)
+    return Ended(now, inquiries.remembered(now))
 
 
 async def _tell(row: Inquiry, *, woken: bool) -> None:
@@ -158,12 +182,12 @@ def _soon(work: Coroutine[Any, Any, None]) -> None:
 
 async def wait(row: Inquiry) -> Inquiry:
     """Return the row once somebody or something has settled it."""
+    return (await ended(row)).row
 
-    async def settled() -> Inquiry | None:
-        now = await in_store(inquiries.get, row.pk)
-        return None if now.state == inquiries.OPEN else now
 
-    return await bell.until(row.pk, settled)
+async def ended(row: Inquiry) -> Ended:
+    """As ``wait``; says as well whether the answer counts for the rest of the turn."""
+    return await bell.until(row.pk, lambda: in_store(inquiries.ended, row.pk))
 
 
 async def wait_for_secret(row: Inquiry) -> str | Inquiry:

@@ -23,6 +23,7 @@ from jpweb.runtime.crossing import in_store
 from jpweb.store import inquiries
 from jpweb.store import prompts as rows
 from jpweb.store.errors import AlreadyDecided, AlreadySettled, UnknownPrompt
+from jpweb.store.inquiries import Ended
 from jpweb.store.terms import PromptKind
 from jpweb.stream.inquiry import CancellationReason, Cancelled, reason
 
@@ -88,9 +89,9 @@ class BrowserPrompter:
             row = await self._row(asked)
         with self.waits.question(row.pk):
             if asked.question.answer_type.KEEP:
-                return await _reply(await desk.wait(row))
+                return _reply(await desk.ended(row))
             given = await desk.wait_for_secret(row)
-            return Answer(given) if isinstance(given, str) else await _reply(given)
+            return Answer(given) if isinstance(given, str) else _reply(Ended(given, False))
 
     async def withdraw(self, asked: Asked, reason: CancellationReason) -> None:
         row = await self._row(asked)
@@ -148,9 +149,10 @@ class BrowserPrompter:
         return await in_store(inquiries.by_stream_id, self.conversation_id, asked.inquiry_id)
 
 
-async def _reply(row: Inquiry) -> Answer | Declined:
+def _reply(ended: Ended) -> Answer | Declined:
+    row = ended.row
     if row.state == "answered":
-        return Answer(row.answer, await in_store(inquiries.remembered, row))
+        return Answer(row.answer, ended.remembered)
     why = reason(row.reason)
     known = why if isinstance(why, CancellationReason) else CancellationReason.USER
     return Declined(known, row.note)

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 #: Bytes of arguments or of a result up to which a page lets people edit them.
 EDITABLE = 100_000
 
-bell = Bell()
+bell: Bell[Prompt] = Bell()
 fanout.subscribe("decided", lambda signal: bell.ring(signal["prompt"]))
 
 

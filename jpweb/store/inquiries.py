@@ -12,7 +12,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Any
+from typing import Any, NamedTuple
 
 from django.db.models import Count, Exists, OuterRef, QuerySet
 
@@ -23,7 +23,7 @@ from jpweb.store.rows import derived, many
 from jpweb.store.terms import UNFINISHED, Role
 from jpweb.stream import wire
 from jpweb.stream.answers import Boolean, Secret
-from jpweb.stream.events import ConversationEvent, ToolCallRequest
+from jpweb.stream.events import ConversationEvent
 from jpweb.stream.inquiry import AnswerReusePolicy, InquiryRequest, InquiryResponse
 from jpweb.stream.outline import Outline
 
@@ -57,6 +57,13 @@ class Decider:
         return {"jpweb": {"by": by} | {name: said for name, said in more.items() if said}}
 
 
+class Ended(NamedTuple):
+    """A question that is not open any more; whether its answer counts for the rest of the turn."""
+
+    row: Inquiry
+    remembered: bool
+
+
 def get(inquiry_id: int) -> Inquiry:
     """Return a row with its conversation. Raises UnknownInquiry."""
     found = Inquiry.objects.select_related("conversation__workspace", "run", "decider")
@@ -64,6 +71,15 @@ def get(inquiry_id: int) -> Inquiry:
     if row is None:
         raise UnknownInquiry("There is no such question.")
     return row
+
+
+def ended(inquiry_id: int) -> Ended | None:
+    """Return how a question ended; None while it is open. Raises UnknownInquiry."""
+    state = Inquiry.objects.filter(pk=inquiry_id).values_list("state", flat=True).first()
+    if state == OPEN:
+        return None
+    row = get(inquiry_id)
+    return Ended(row, remembered(row))
 
 
 def by_stream_id(conversation_id: int, inquiry_id: str) -> Inquiry:
@@ -110,13 +126,17 @@ def keys(conversation_id: int) -> dict[str, int]:
 
 
 def open_row(
-    entry: JournalEntry, event: ConversationEvent, asked: InquiryRequest, run: Run | None
+    entry: JournalEntry,
+    event: ConversationEvent,
+    asked: InquiryRequest,
+    run: Run | None,
+    tool: str = "",
 ) -> Inquiry:
-    """Insert the row of a question that jpweb asks.
+    """Insert the row of a question that jpweb asks; ``tool`` is the name of the one that does.
 
     It expires as its own note says, else as its workspace does now, else never.
     """
-    asker = _asking_tool(entry, event.note) or asked.source.name or asked.source.tag
+    asker = tool or asked.source.name or asked.source.tag
     row = Inquiry(
         conversation_id=entry.conversation_id,
         workspace_id=entry.conversation.workspace_id,
@@ -135,15 +155,21 @@ def open_row(
     return row
 
 
-def settle_row(entry: JournalEntry, event: ConversationEvent, given: InquiryResponse) -> int | None:
-    """Settle the oldest open row of this inquiry id by compare-and-set; returns its run's key.
+def settle_row(
+    entry: JournalEntry, event: ConversationEvent, given: InquiryResponse
+) -> tuple[int | None, int]:
+    """Settle the oldest open row of this inquiry id by compare-and-set.
+
+    Returns the key of its run, and the head of the item that it is shown in.
 
     A person's key is believed: only our own events come this way. Raises AlreadySettled.
     """
     own = Inquiry.objects.filter(
         conversation_id=entry.conversation_id, inquiry_id=plain.text(given.id)
     )
-    target = own.filter(state=OPEN).order_by("position").values_list("pk", "run_id").first()
+    target = (
+        own.filter(state=OPEN).order_by("position").values_list("pk", "run_id", "position").first()
+    )
     values = derived.settled(event, given, entry.position)
     values["decider_id"] = _decider(event)
     values["note"] = note(str(event.note.get("note") or ""))
@@ -152,7 +178,8 @@ def settle_row(entry: JournalEntry, event: ConversationEvent, given: InquiryResp
         if first is None:
             raise UnknownInquiry(f"No question has the id {given.id}.")
         raise AlreadySettled(first)
-    return target[1]
+    asked = JournalEntry.objects.filter(conversation_id=entry.conversation_id, position=target[2])
+    return target[1], asked.values_list("head", flat=True).get()
 
 
 def derive(conversation: Conversation, outline: Outline) -> Counter[str]:
@@ -236,18 +263,6 @@ def _answerable(person_id: int) -> QuerySet[Inquiry]:
     return Inquiry.objects.filter(workspace__in=workspaces.values("workspace_id")).select_related(
         "conversation__workspace", "run", "decider"
     )
-
-
-def _asking_tool(entry: JournalEntry, note: dict[str, Any]) -> str:
-    """Return the name of the tool whose call asks: the newest call of the noted id."""
-    calls = JournalEntry.objects.filter(
-        conversation_id=entry.conversation_id, kind=ToolCallRequest.TAG
-    ).order_by("-position")
-    for text in calls.values_list("text", flat=True).iterator(chunk_size=20):
-        kind = wire.read(text).kind
-        if isinstance(kind, ToolCallRequest) and kind.id == note.get("tool_call_id"):
-            return kind.name
-    return ""
 
 
 def _expiry(conversation: Conversation, event: ConversationEvent) -> datetime | None:

@@ -6,6 +6,7 @@ derived from it in the same transaction.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 
 from django.db import transaction
@@ -13,8 +14,8 @@ from django.db.models import Q
 
 from jpweb.store import inquiries
 from jpweb.store.errors import ReadOnly, UnknownConversation, UnknownEvent
-from jpweb.store.models import Conversation, JournalEntry, Run
-from jpweb.store.rows import derived, many
+from jpweb.store.models import Conversation, JournalEntry, Run, Turn
+from jpweb.store.rows import derived, growth, many
 from jpweb.store.running import leases
 from jpweb.store.terms import Origin, RunPhase
 from jpweb.stream import identity, timestamps, wire
@@ -24,11 +25,13 @@ from jpweb.stream.events import (
     Element,
     ToolCallRequest,
     ToolCallResponse,
-    TurnStart,
 )
 from jpweb.stream.inquiry import InquiryRequest, InquiryResponse
+from jpweb.stream.layout.facets import facet
 
-_COLUMNS = ("conversation_id", "position", "text", "kind", "anchor")
+_COLUMNS = ("conversation_id", "position", "text", "kind", "anchor", "head", "facet")
+#: The columns of a turn.
+TURN = ("conversation_id", "number", "position", "words")
 
 
 def elements(conversation_id: int) -> tuple[Element, ...]:
@@ -63,53 +66,73 @@ def append(
     conversation = _writable(conversation_id)
     if run is not None:
         leases.guard(run, _phase(events))
+    turn = growth.Turning(conversation)
     for event in events:
         made = wire.write(event)
         entry = _entry(conversation, made)
-        entry.save(force_insert=True)
+        turn.take(entry, event)
         match event.kind:
             case InquiryRequest():
-                inquiries.open_row(entry, event, event.kind, run)
+                entry.head, asker = turn.asker(entry, event)
+                inquiries.open_row(entry, event, event.kind, run, asker)
             case InquiryResponse():
-                asked_by = inquiries.settle_row(entry, event, event.kind)
+                asked_by, entry.head = inquiries.settle_row(entry, event, event.kind)
                 if asked_by is not None:
                     leases.wake(asked_by)
-            case TurnStart():
-                conversation.turns += 1
+            case ToolCallResponse():
+                entry.head = turn.caller(entry, event.kind.id)
             case _:
                 pass
-        conversation.length += 1
+        entry.save(force_insert=True)
+        growth.account(conversation, entry.facet)
         conversation.last_activity = timestamps.parse(event.timestamp) or conversation.last_activity
-    conversation.save(update_fields=["length", "turns", "last_activity"])
+    conversation.save(update_fields=[*growth.COLUMNS, "last_activity"])
     return conversation.length
 
 
 def replace(conversation: Conversation, read: Sequence[Element], anchors: Sequence[str]) -> int:
-    """As ``hold``, of elements with their anchors."""
-    return hold(conversation, derived.entries(read, anchors))
+    """As ``hold``, of elements with their anchors; what the caller saves is counted as well."""
+    laid = derived.laid(read, anchors)
+    count(conversation, laid)
+    return hold(conversation, laid)
 
 
-def hold(conversation: Conversation, found: Sequence[derived.Entry], *, fresh: bool = False) -> int:
+def count(conversation: Conversation, laid: derived.Laid) -> None:
+    """Say on a conversation, which the caller saves, how much there is of it."""
+    conversation.length, conversation.turns = len(laid.entries), len(laid.turns)
+    conversation.accounts = dict(Counter(entry[-1] for entry in laid.entries))
+    conversation.placed, conversation.unindexed = growth.PLACED, True
+
+
+def hold(conversation: Conversation, laid: derived.Laid, *, fresh: bool = False) -> int:
     """Make the journal of a conversation hold these entries; returns the rows written.
 
     Rows that are the same up to the first difference stay as they are, so growth only adds; where
     rows had to go, the conversation has a new revision (which the caller saves). Of a ``fresh``
     conversation nothing is there, and not looked for.
     """
+    found = laid.entries
     same = 0 if fresh else _common(conversation, found)
     key = conversation.pk
     made = [(key, at, *entry) for at, entry in enumerate(found[same:] if same else found, same)]
     many.insert(JournalEntry.TABLE, _COLUMNS, made)
+    turns = [(key, number, *begun) for number, begun in enumerate(laid.turns)]
+    if not fresh:
+        known = list(Turn.objects.filter(conversation=conversation).order_by("number"))
+        stay = growth.common(known, laid.turns)
+        Turn.objects.filter(conversation=conversation, number__gte=stay).delete()
+        turns = turns[stay:]
+    many.insert(Turn.TABLE, TURN, turns)
     return len(made)
 
 
 def _common(conversation: Conversation, found: Sequence[derived.Entry]) -> int:
     """Return how many rows already hold ``found``; the others are deleted."""
     entries = JournalEntry.objects.filter(conversation=conversation)
-    known = entries.order_by("position").values_list("text", flat=True)
+    known = entries.order_by("position").values_list("text", "head", "facet")
     same = 0
-    for text, (other, _, _) in zip(known.iterator(), found, strict=False):
-        if text != other:
+    for row, (text, _, _, *place) in zip(known.iterator(), found, strict=False):
+        if row != (text, *place):
             break
         same += 1
     if entries.filter(position__gte=same).delete()[0]:
@@ -159,4 +182,6 @@ def _entry(conversation: Conversation, made: Element) -> JournalEntry:
         text=made.raw,
         kind=made.tag,
         anchor=identity.numbered(own, twins + 1),
+        head=conversation.length,
+        facet=facet(made),
     )

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 
 from django.conf import settings
 from django.core.management import call_command
 from django.db import Error, connection
 
+from jpweb.store.browsing import placing
 from jpweb.store.errors import NoDatabase
 
 #: The key of PostgreSQL's advisory lock under which one process at a time prepares.
@@ -17,14 +18,16 @@ _PREPARING = 0x6A70776562
 _alone = False
 
 
-def prepare() -> None:
+def prepare(progress: Callable[[int, int], None] = lambda _done, _total: None) -> None:
     """Bring the database up to date; of processes that start at once one does it.
 
+    ``progress`` is told of how many conversations what is derived was made anew.
     Raises NoDatabase where it cannot be reached or changed.
     """
     with alone():
         try:
             call_command("migrate", verbosity=0, interactive=False)
+            placing.place_all(progress)
         except Error as error:
             raise _no_database(error) from error
         connection.close_if_unusable_or_obsolete()  # one less is open while the process runs

@@ -21,7 +21,8 @@ from jpweb.stream.inquiry import (
     Outcome,
     Redacted,
 )
-from jpweb.stream.outline import Entry, Inquiry, Item, Outline, OutlineTurn, ToolCall
+from jpweb.stream.layout.items import Entry, Inquiry, Item, ToolCall
+from jpweb.stream.outline import Outline, OutlineTurn
 
 #: What ends a line in Markdown; other separators do not.
 _LINE_END = re.compile(r"\r\n|\r|\n")

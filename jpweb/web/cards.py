@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Self
 
@@ -11,7 +11,7 @@ from django.template.loader import render_to_string
 from jpweb.store import inquiries
 from jpweb.store.telling import earlier, standing
 from jpweb.store.telling.standing import Queue
-from jpweb.store.terms import UNFINISHED, PromptState
+from jpweb.store.terms import UNFINISHED, PromptState, Role
 
 if TYPE_CHECKING:
     from jpweb.store.models import Inquiry, Prompt
@@ -127,6 +127,24 @@ class _Rows:
         if each is None:
             return None
         return self.prompts.get(each.key) if each.prompt else self.questions.get(each.key)
+
+
+#: The workspaces in which somebody may answer, and in which they may read.
+Places = tuple[frozenset[int], frozenset[int]]
+
+
+def current(pages: Collection[tuple[int, Desk]]) -> tuple[dict[int, Places], dict[Desk, News]]:
+    """Return where people may answer and read by now, and what those desks lack that are so."""
+    roles = standing.roles({person for person, _ in pages})
+    places = {person: _places(mine) for person, mine in roles.items()}
+    desks = {desk for person, desk in pages if places[person] == (desk.answers_in, desk.reads_in)}
+    return places, news(desks) if desks else {}
+
+
+def _places(roles: Mapping[int, Role]) -> Places:
+    answers_in = frozenset(key for key, role in roles.items() if role >= Role.RESPONDER)
+    reads_in = frozenset(roles)
+    return answers_in, answers_in if answers_in == reads_in else reads_in
 
 
 def news(desks: Collection[Desk]) -> dict[Desk, News]:

@@ -18,15 +18,8 @@ from jpweb.store import conversations, journal, runs
 from jpweb.store.errors import UnknownConversation
 from jpweb.store.telling import standing
 from jpweb.store.terms import Origin, Role, RunState
-from jpweb.stream.outline import (
-    Entry,
-    Item,
-    Outline,
-    OutlineTurn,
-    StrayInquiry,
-    ToolCall,
-    outline,
-)
+from jpweb.stream.layout.items import Entry, Item, StrayInquiry, ToolCall
+from jpweb.stream.outline import Outline, OutlineTurn, outline
 from jpweb.web import access
 
 if TYPE_CHECKING:

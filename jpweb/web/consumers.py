@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import contextvars
 import json
-from collections.abc import AsyncIterator, Coroutine, Iterable, Mapping
+from collections.abc import AsyncIterator, Coroutine, Iterable
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
@@ -22,8 +22,6 @@ from jpweb.runtime.signals.codes import FAULT
 from jpweb.runtime.signals.fanout import Signal
 from jpweb.runtime.signals.line import SCOPE, Line
 from jpweb.runtime.signals.rounds import Rounds
-from jpweb.store.telling import standing
-from jpweb.store.terms import Role
 from jpweb.web import cards, changes
 from jpweb.web.cards import Cards, Desk, News
 from jpweb.web.changes import Shown
@@ -63,8 +61,9 @@ class PageConsumer(AsyncWebsocketConsumer):
     #: What the page shows by now of its conversation, and of what waits.
     page = Shown()
     shown: Cards | None = None
-    #: Where its person may answer; the questions that it was given.
+    #: Where its person may answer, and read; the questions that it was given.
     answers_in: frozenset[int] = frozenset()
+    reads_in: frozenset[int] = frozenset()
     topics: tuple[str, ...] = ()
     given: frozenset[int] = frozenset()
     #: What it has still to be told: that its conversation changed, the newest text that is being
@@ -149,13 +148,13 @@ class PageConsumer(AsyncWebsocketConsumer):
             self.given = news.cards.questions
         await self.send(news.html)
 
-    def stand(self, answers_in: frozenset[int]) -> None:
-        """Hear of what waits in these workspaces, and in no other."""
+    def stand(self, answers_in: frozenset[int], reads_in: frozenset[int]) -> None:
+        """Hear of what waits in the workspaces where answers are given, and in no other."""
         for key in answers_in - self.answers_in:
             self.join(announce.workspace_group(key))
         for key in self.answers_in - answers_in:
             self.part(announce.workspace_group(key))
-        self.answers_in = answers_in
+        self.answers_in, self.reads_in = answers_in, reads_in
 
     def join(self, topic: str) -> None:
         """Hear what is told to a topic."""
@@ -292,8 +291,7 @@ async def _tell_desks(_everybody: None, sockets: list[PageConsumer]) -> None:
     asking = [(socket, socket.word) for socket in sockets if socket.word is not None]
     for socket, _ in asking:
         socket.asked = False
-    due = await _stand(asking)
-    told = await in_store(cards.news, {each.desk for each in due})
+    due, told = await _news(asking)
     async for each in _breathing(due):
         if each.socket.line.held:
             each.socket.asked = True
@@ -301,33 +299,38 @@ async def _tell_desks(_everybody: None, sockets: list[PageConsumer]) -> None:
             await each.socket.show(told[each.desk])
 
 
-async def _stand(asking: Iterable[tuple[PageConsumer, Word]]) -> list[_Queue]:
-    """Let pages hear of the workspaces in which their people may answer by now, and be present."""
-    roles = await in_store(standing.roles, {word.person for _, word in asking})
-    places = {person: _places(mine) for person, mine in roles.items()}
+async def _news(
+    asking: list[tuple[PageConsumer, Word]],
+) -> tuple[list[_Queue], dict[Desk, News]]:
+    """Return what each page lacks, by the roles that its person has now.
+
+    A page whose person's roles have changed hears of the workspaces first in which they may answer
+    by now, and is present there; only then is read what waits, so that nothing is missed.
+    """
     due: list[_Queue] = []
-    came: list[tuple[PageConsumer, int, frozenset[int]]] = []
-    for socket, word in asking:
-        if socket.word is not word:
-            continue
-        answers_in, reads_in = places[word.person]
-        if socket.answers_in != answers_in:
-            socket.stand(answers_in)
-            came.append((socket, word.person, answers_in))
-        desk = Desk(answers_in)
-        if socket.shown is not None:
-            desk = Desk(answers_in, reads_in, word.conversation, socket.shown)
-        due.append(_Queue(socket, word, desk))
-    if came:
-        await presence.arrive(came)
-    return due
+    told: dict[Desk, News] = {}
+    while asking:
+        pages = [(word.person, _desk(socket, word)) for socket, word in asking]
+        places, new = await in_store(cards.current, pages)
+        told |= new
+        moved: list[tuple[PageConsumer, Word]] = []
+        for (socket, word), (person, desk) in zip(asking, pages, strict=True):
+            if socket.word is not word:
+                continue
+            if places[person] == (desk.answers_in, desk.reads_in):
+                due.append(_Queue(socket, word, desk))
+            else:
+                socket.stand(*places[person])
+                moved.append((socket, word))
+        if moved:
+            await presence.arrive((page, word.person, page.answers_in) for page, word in moved)
+        asking = moved
+    return due, told
 
 
-def _places(roles: Mapping[int, Role]) -> tuple[frozenset[int], frozenset[int]]:
-    """Return the workspaces in which somebody may answer, and in which they may read."""
-    answers_in = frozenset(key for key, role in roles.items() if role >= Role.RESPONDER)
-    reads_in = frozenset(roles)
-    return answers_in, answers_in if answers_in == reads_in else reads_in
+def _desk(socket: PageConsumer, word: Word) -> Desk:
+    here = word.conversation if socket.shown is not None else None
+    return Desk(socket.answers_in, socket.reads_in, here, socket.shown)
 
 
 #: Each conversation has its rounds; what waits is told to everybody at once, since a desk may hold

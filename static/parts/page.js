@@ -2,7 +2,7 @@
 
 export const all = (selector, root = document) => [...root.querySelectorAll(selector)];
 export const byId = (id) => document.getElementById(id);
-export const on = (name, listener) => document.addEventListener(name, listener);
+export const on = (name, listener, early) => document.addEventListener(name, listener, early);
 
 // Cards that wait: of questions (data-question) and of prompts (data-prompt).
 export const openCards = () => all(".card[data-outcome=open]");

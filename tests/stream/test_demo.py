@@ -19,6 +19,7 @@ from jpweb.stream.inquiry import (
     SourceTag,
     UnknownReason,
 )
+from jpweb.stream.layout.items import State
 
 ROOT = Path(__file__).parents[2] / "jpweb" / "store" / "disk" / "demo" / ".jp"
 FOLDERS = sorted(path.parent for path in ROOT.rglob("events.json"))
@@ -65,7 +66,7 @@ REASONS = [outcome.reason for outcome in OUTCOMES if isinstance(outcome, Cancell
         ("reasons", set(CancellationReason), set(REASONS)),
         (
             "states",
-            set(get_args(outline.State)) - {"open"},  # a demo waits for nobody
+            set(get_args(State)) - {"open"},  # a demo waits for nobody
             {inquiry.state for inquiry, _ in INQUIRIES},
         ),
         (

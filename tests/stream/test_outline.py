@@ -25,7 +25,7 @@ from jpweb.stream.inquiry import (
     Redacted,
     SourceTag,
 )
-from jpweb.stream.outline import Entry, StrayInquiry, ToolCall
+from jpweb.stream.layout.items import Entry, StrayInquiry, ToolCall
 from jpweb.stream.wire.glances import glance
 from tests.builders import answered, asked, called, element, raw, returned, stream
 from tests.stream import strategies

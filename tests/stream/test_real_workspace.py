@@ -10,6 +10,7 @@ import pytest
 from jpweb.stream import outline, wire
 from jpweb.stream.events import BrokenEvent, ConversationEvent, UnknownEvent
 from jpweb.stream.identity import anchors
+from jpweb.stream.layout.items import ToolCall
 
 FOLDER = Path(__file__).parents[2].parent / "shared" / "workspace" / ".jp" / "conversations"
 pytestmark = pytest.mark.skipif(not FOLDER.is_dir(), reason=f"no real workspace at {FOLDER}")
@@ -91,7 +92,7 @@ def test_a_reused_tool_call_id_has_a_result_each_time():
         item
         for turn in outline.outline(elements("17671120783")).turns
         for item in turn.items
-        if isinstance(item, outline.ToolCall) and item.call.id == "fs_modify_file_0"
+        if isinstance(item, ToolCall) and item.call.id == "fs_modify_file_0"
     ]
     assert [(call.first, call.last) for call in calls] == [(18, 19), (22, 23)]
 

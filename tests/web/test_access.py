@@ -42,7 +42,10 @@ def somewhere(needs: Role, **more: Any) -> Route:
 
 POST: dict[str, Any] = {"method": "post"}
 ROUTES = {
+    "start": Route(SIGNED_IN, 200),
     "conversations": Route(SIGNED_IN, 200),
+    "conversation-facts": member("conversation", Role.RESPONDER),
+    "conversation-change": member("conversation", Role.RESPONDER, 302, method="post"),
     "conversation-new": somewhere(Role.RESPONDER),
     "conversation": member("conversation", Role.READER),
     "conversation-ask": member(
@@ -55,6 +58,9 @@ ROUTES = {
         "conversation", Role.RESPONDER, 302, method="post", data=(("text", "Hi"),)
     ),
     "event": member("conversation", Role.READER),
+    "event-whole": member("conversation", Role.READER),
+    "event-part": member("conversation", Role.READER, 302),
+    "event-text": member("conversation", Role.READER),
     "conversation-export": member("conversation", Role.AUDITOR),
     "questions": somewhere(Role.RESPONDER),
     "question": member("inquiry", Role.READER),
@@ -111,6 +117,7 @@ def address(name: str, world: World, **instead: Any) -> str:
         "workspace_id": world.home.pk,
         "membership_id": world.member("reader").pk,
         "anchor": world.anchor,
+        "payload": "raw",
         "format_name": next(iter(exports.FORMATS)),
         "token": accounts.issue_link(world.people["owner"]),
     } | instead

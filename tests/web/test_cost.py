@@ -17,7 +17,16 @@ from tests.store import making
 from tests.web.world import World, signed_in
 
 #: Queries of each page; session, person and what the head shows are five of them.
-QUERIES = {"/": 8, "talk": 16, "/questions": 12, "/audit": 12, "/audit.csv": 4}
+QUERIES = {
+    "/": 20,
+    "/conversations": 13,
+    "/conversations?sort=waiting": 12,
+    "/conversations?sort=length": 12,
+    "talk": 16,
+    "/questions": 12,
+    "/audit": 12,
+    "/audit.csv": 4,
+}
 
 
 def grow_list(world: World, to: int) -> None:
@@ -36,6 +45,9 @@ def grow_talk(world: World, to: int) -> None:
 
 GROWTH: dict[str, Callable[[World, int], None]] = {
     "/": grow_list,
+    "/conversations": grow_list,
+    "/conversations?sort=waiting": grow_list,
+    "/conversations?sort=length": grow_list,
     "talk": grow_talk,
     "/questions": grow_list,
     "/audit": grow_list,
@@ -58,7 +70,7 @@ def test_the_queries_of_a_page_do_not_grow(world: World, path: str):
 
 def test_the_list_of_a_hundred_weighs_little(world: World):
     grow_list(world, 99)
-    response = signed_in(world.people["reader"]).get("/")
+    response = signed_in(world.people["reader"]).get("/conversations")
     assert response.content.count(b"data-conversation=") == 100
     assert len(response.content) < 120_000
 

@@ -11,9 +11,9 @@ import pytest
 from django.utils import timezone
 
 from jpweb.runtime import runs
-from jpweb.store import conversations
 from jpweb.store import runs as runs_in_store
 from jpweb.store.disk import mirror
+from jpweb.store.listing import pages
 from jpweb.store.models import Conversation, Membership, Run, Workspace
 from jpweb.store.terms import Role, RunState
 from jpweb.stream.inquiry import Answered, Redacted
@@ -26,7 +26,7 @@ HTMX = {"HX-Request": "true"}
 
 def get(world: World, who: str = "reader", htmx: bool = False, **given: Any) -> Any:
     headers = HTMX if htmx else {}
-    response = world.client(who).get(f"/?{urlencode(given)}", headers=headers)
+    response = world.client(who).get(f"/conversations?{urlencode(given)}", headers=headers)
     assert response.status_code == 200
     return response
 
@@ -117,7 +117,7 @@ def test_nothing_of_other_workspaces_is_listed(world: World):
 
 
 def test_the_pages_cover_every_conversation_once(world: World, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(conversations, "PAGE", 3)
+    monkeypatch.setattr(pages, "PAGE", 3)
     for n in range(10):
         making.conversation(world.home, f"talk {n}")
     seen: list[str] = []

@@ -19,7 +19,7 @@ from django.conf import settings
 
 from jpweb.runtime import process
 from jpweb.runtime.crossing import in_background
-from jpweb.runtime.duties import expiry, notify, recall, watching
+from jpweb.runtime.duties import expiry, indexing, notify, recall, watching
 from jpweb.store.disk import mirror
 from jpweb.store.outage import DATABASE_GONE
 from jpweb.store.running import duties, tidying
@@ -64,6 +64,7 @@ DUTIES = (
     Duty("notify", notify.tell_due, every=5),
     Duty("follow", follow_all, every=LOOK),
     Duty("recall", recall.recall_stranded, every=60),
+    Duty("index", indexing.index_due, every=1),
     Duty("tidy", partial(in_background, tidying.tidy), every=3600),
 )
 

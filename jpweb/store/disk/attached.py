@@ -9,6 +9,7 @@ import logging
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from jpweb.store import journal
 from jpweb.store.disk import locks, mirror, upstream, workspace, writer
@@ -46,7 +47,12 @@ class Attachment:
             return
         conversation = _get(self.conversation_id)
         events = _bytes(conversation)
-        about = {"title": conversation.title, "last_activated_at": conversation.last_activity}
+        about: dict[str, Any] = {
+            "title": conversation.title,
+            "last_activated_at": conversation.last_activity,
+        }
+        if self.known is None:  # from then on they are changed there first
+            about |= {"pinned_at": conversation.pinned_at, "labels": conversation.labels or None}
         try:
             files = writer.ConversationFiles(about, events)
             writer.write(self.lock, self.found.homes, files, self.known)

@@ -224,13 +224,12 @@ def _copy(home: Workspace, folder: FoundConversation, reading: Reading, *, fresh
     if stream is None:
         conversation.save()
         return _Copied(conversation.pk)
-    conversation.turns = stream.turns
-    conversation.length = len(stream.entries)
     conversation.framing = stream.framing
     conversation.last_activity = stream.last or _begun(folder, reading)
+    journal.count(conversation, stream.laid)
     revision = conversation.revision
     conversation.save()
-    events = journal.hold(conversation, stream.entries, fresh=fresh)
+    events = journal.hold(conversation, stream.laid, fresh=fresh)
     states = inquiries.hold(conversation, stream.inquiries, fresh=fresh)
     if conversation.revision != revision:
         conversation.save(update_fields=["revision"])

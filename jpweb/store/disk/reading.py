@@ -27,9 +27,8 @@ class Stream(msgspec.Struct, array_like=True, frozen=True):
     """What stands in a stream's file; ``last`` is the time of the last element that has one."""
 
     framing: str
-    turns: int
     last: datetime | None
-    entries: list[derived.Entry]
+    laid: derived.Laid
     inquiries: list[derived.Asked]
     unknown: int
     broken: int
@@ -72,9 +71,8 @@ def _stream(found: FoundConversation) -> tuple[Stream | None, str]:
     bodies = [type(seen.made.body) for seen in glances if seen.made is not None]
     return Stream(
         framing,
-        len(shown.turns),
         _last(glances),
-        derived.entries(glances, anchors),
+        derived.laid(glances, anchors),
         derived.inquiries(shown),
         bodies.count(UnknownEvent),
         bodies.count(BrokenEvent),

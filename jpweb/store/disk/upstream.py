@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from django.db import transaction
 
-from jpweb.store import inquiries, journal
+from jpweb.store import inquiries, journal, plain
 from jpweb.store.disk import workspace
 from jpweb.store.disk.workspace import FoundConversation
 from jpweb.store.errors import StoreError
@@ -46,7 +46,11 @@ def _append(held: Conversation, folder: FoundConversation, whole: list[Element],
         shown = outline(whole)
         journal.replace(held, whole, shown.anchors)
         inquiries.derive(held, shown)
-        held.length, held.turns = len(whole), len(shown.turns)
+    about = workspace.metadata(folder)
+    if not about.problem:  # as somebody left it with jp, or with us
+        held.title, held.labels = plain.text(about.title)[:500], plain.deep(about.labels)
+        held.pinned_at, held.expires_at = about.pinned_at, about.expires_at
+        held.archived, held.unindexed = folder.archived, True
     held.fingerprint, held.problem = folder.fingerprint, ""
     held.save()
     return len(whole) - known

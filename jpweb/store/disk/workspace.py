@@ -95,6 +95,15 @@ def conversations(workspace: FoundWorkspace) -> Iterator[FoundConversation]:
             yield _found(jp_id, folders[:1], archived=True)
 
 
+def conversation(workspace: FoundWorkspace, jp_id: int) -> FoundConversation | None:
+    """Return one conversation as ``conversations`` does, None where there is none of this id."""
+    live = _copies(workspace.homes, jp_id)
+    if live:
+        return _found(jp_id, live[jp_id], archived=False)
+    archived = _copies([home / ".archive" for home in reversed(workspace.homes)], jp_id)
+    return _found(jp_id, archived[jp_id][:1], archived=True) if archived else None
+
+
 def metadata(found: FoundConversation) -> Metadata:
     """Read ``metadata.json``. Never fails."""
     try:
@@ -144,8 +153,8 @@ def _instant(value: Any) -> datetime | None:
     return timestamps.parse(value) if isinstance(value, str) else None
 
 
-def _copies(homes: list[Path]) -> dict[int, list[Path]]:
-    """Return the folders of each conversation, one a home, in the order of the homes."""
+def _copies(homes: list[Path], only: int | None = None) -> dict[int, list[Path]]:
+    """Return the folders of each conversation, or of one, one a home, in the order of the homes."""
     found: dict[int, list[Path]] = {}
     for home in homes:
         if not home.is_dir():
@@ -156,7 +165,9 @@ def _copies(homes: list[Path]) -> dict[int, list[Path]]:
             raise NoWorkspace(f"{home} cannot be read: {error.strerror}") from error
         for folder in entries:
             head = folder.name.partition("-")[0]
-            if not (_DECISECONDS.fullmatch(head) and folder.is_dir()):
+            if not _DECISECONDS.fullmatch(head) or only not in (None, int(head)):
+                continue
+            if not folder.is_dir():
                 continue
             folders = found.setdefault(int(head), [])
             if not any(known.parent == home for known in folders):

@@ -92,7 +92,7 @@ def write(
     Raises Held, ChangedMeanwhile, Unwritable before anything is written; OSError.
     """
     lock.confirm()
-    found = [_folders(home, lock.ds) for home in homes]
+    found = [folders_of(home, lock.ds) for home in homes]
     latest = _unchanged(homes, lock.ds, found, files, expected)
     about = _newest(found, (METADATA,))
     metadata = merged(_bytes(about / METADATA) if about else None, files.metadata)
@@ -110,15 +110,15 @@ def write(
             changed += (path for path in wanted.paths(folder) if path.exists())
         else:
             continue  # JP keeps it in the silo alone
-        _sync(folder)
-        _sync(home)
+        sync(folder)
+        sync(home)
         folders.append(folder)
     return Written(tuple(folders), tuple(changed))
 
 
 def exists(homes: Sequence[Path], ds: int) -> bool:
     """Tell whether a home has the conversation, archived or not. Raises OSError."""
-    return any(_folders(home, ds) or _folders(home / ".archive", ds) for home in homes)
+    return any(folders_of(home, ds) or folders_of(home / ".archive", ds) for home in homes)
 
 
 def dirname(ds: int, title: str | None) -> str:
@@ -206,7 +206,7 @@ class _Wanted:
         ]
 
 
-def _folders(home: Path, ds: int) -> list[Path]:
+def folders_of(home: Path, ds: int) -> list[Path]:
     """Return the folders of this id, the one that changed last first (section 2)."""
     own = re.compile(rf"{ds}(?:-.*)?", re.DOTALL)
     try:
@@ -239,7 +239,7 @@ def _unchanged(
     expected: bytes | None,
 ) -> Path | None:
     """Return the folder whose events count, None where there is none. Raises ChangedMeanwhile."""
-    if any(_folders(home / ".archive", ds) for home in homes):
+    if any(folders_of(home / ".archive", ds) for home in homes):
         raise ChangedMeanwhile("This conversation was archived meanwhile.")
     latest = _newest(found, (EVENTS, BASE_CONFIG))
     if latest is None:
@@ -286,12 +286,12 @@ def _settled_folder(wanted: _Wanted, folders: Sequence[Path]) -> Path:
     """
     folder, *twins = folders
     for twin in twins:
-        _set_aside(twin)
+        set_aside(twin, twin.parent / ".trash")
     return folder.rename(folder.with_name(wanted.name(folder)))
 
 
-def _set_aside(folder: Path) -> None:
-    trash = folder.parent / ".trash"
+def set_aside(folder: Path, trash: Path) -> None:
+    """Move a second folder of a conversation out of JP's sight."""
     trash.mkdir(exist_ok=True)
     target, number = trash / folder.name, 0
     while target.exists():
@@ -319,7 +319,7 @@ def _created(home: Path, wanted: _Wanted, source: Path | None) -> Path:
     else:
         shutil.copytree(source, staged, symlinks=True, ignore=shutil.ignore_patterns("*.tmp"))
     wanted.put(staged)
-    _sync(staged)
+    sync(staged)
     return staged.rename(home / wanted.name(source))
 
 
@@ -347,7 +347,8 @@ def _replace(target: Path, aside: Path, data: bytes) -> None:
         aside.unlink(missing_ok=True)
 
 
-def _sync(folder: Path) -> None:
+def sync(folder: Path) -> None:
+    """Bring a folder's names to the disk, where the filesystem can."""
     descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
     try:
         with suppress(OSError):  # some filesystems do not sync folders

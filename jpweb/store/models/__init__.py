@@ -1,7 +1,8 @@
 """The tables. Imported by the store alone; everyone else calls the store's functions."""
 
-from jpweb.store.models.conversations import Conversation, JournalEntry
+from jpweb.store.models.conversations import Conversation, JournalEntry, Reading, Turn
 from jpweb.store.models.desk import Inquiry, Presence, Showing
+from jpweb.store.models.finding import Passage, SavedSearch
 from jpweb.store.models.notices import Address, AnswerLink, Notice
 from jpweb.store.models.people import Membership, Person, SignInLink, Trust, Workspace
 from jpweb.store.models.runs import Duty, Interruption, KeptResult, Prompt, Run
@@ -17,12 +18,16 @@ __all__ = [
     "KeptResult",
     "Membership",
     "Notice",
+    "Passage",
     "Person",
     "Presence",
     "Prompt",
+    "Reading",
     "Run",
+    "SavedSearch",
     "Showing",
     "SignInLink",
     "Trust",
+    "Turn",
     "Workspace",
 ]

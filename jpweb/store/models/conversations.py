@@ -31,19 +31,55 @@ class Conversation(models.Model):
     source = models.CharField(max_length=500, blank=True, help_text="its folder's name")
     fingerprint = models.CharField(max_length=200, blank=True, help_text="its files when last read")
     started_by = models.ForeignKey(Person, models.SET_NULL, null=True, related_name="started")
+    accounts = models.JSONField(default=dict, help_text="journal entries by facet")
+    placed = models.PositiveSmallIntegerField(default=0, help_text="which version derived places")
+    unindexed = models.BooleanField(default=True, help_text="search has yet to look at it")
+    indexed_length = models.PositiveIntegerField(default=0, help_text="entries that search knows")
+    indexed_revision = models.PositiveIntegerField(default=0, help_text="of which revision")
 
     class Meta:
         constraints: ClassVar = [
             models.UniqueConstraint(fields=["workspace", "jp_id"], name="one_conversation_an_id")
         ]
-        indexes: ClassVar = [models.Index(fields=["-last_activity", "-id"])]
+        indexes: ClassVar = [
+            models.Index(fields=["-last_activity", "-id"]),
+            models.Index(
+                fields=["last_activity", "id"],
+                condition=models.Q(unindexed=True),
+                name="conversations_to_index",
+            ),
+            models.Index(
+                fields=["workspace", "archived", "last_activity", "id"],
+                name="conversations_by_activity",
+            ),
+            models.Index(
+                fields=["workspace", "origin", "archived", "last_activity", "id"],
+                name="conversations_by_origin",
+            ),
+            models.Index(
+                fields=["workspace", "archived", "length", "id"], name="conversations_by_length"
+            ),
+            models.Index(
+                fields=["workspace", "archived", "pinned_at", "id"],
+                condition=models.Q(pinned_at__isnull=False),
+                name="conversations_pinned",
+            ),
+            models.Index(
+                fields=["workspace", "archived", "last_activity", "id"],
+                condition=~models.Q(problem=""),
+                name="conversations_with_problems",
+            ),
+        ]
 
     def __str__(self) -> str:
         return self.title or f"jp-c{self.jp_id}"
 
 
 class JournalEntry(models.Model):
-    """One element of a conversation. ``text`` is its JSON as it came; the rest is derived."""
+    """One element of a conversation. ``text`` is its JSON as it came; the rest is derived.
+
+    ``head`` is the position of the first element of the item that it is shown in.
+    """
 
     TABLE = "store_journalentry"
 
@@ -52,6 +88,8 @@ class JournalEntry(models.Model):
     text = models.TextField()
     kind = models.CharField(max_length=100)
     anchor = models.CharField(max_length=60)
+    head = models.PositiveIntegerField(default=0)
+    facet = models.CharField(max_length=20, default="", help_text="what it is to a reader")
 
     class Meta:
         db_table = "store_journalentry"
@@ -60,7 +98,52 @@ class JournalEntry(models.Model):
                 fields=["conversation", "position"], name="one_entry_a_position"
             )
         ]
-        indexes: ClassVar = [models.Index(fields=["conversation", "anchor"])]
+        indexes: ClassVar = [
+            models.Index(fields=["conversation", "anchor"]),
+            models.Index(fields=["conversation", "head"], name="journal_by_head"),
+            models.Index(fields=["conversation", "facet", "head"], name="journal_by_facet"),
+        ]
 
     def __str__(self) -> str:
         return f"{self.conversation_id}#{self.position} {self.kind}"
+
+
+class Turn(models.Model):
+    """Where a turn begins, and what the person asked in it: derived, for the outline."""
+
+    TABLE = "store_turn"
+
+    conversation = models.ForeignKey(Conversation, models.CASCADE, related_name="outline")
+    number = models.PositiveIntegerField(help_text="counts from 0")
+    position = models.PositiveIntegerField(help_text="of its first entry")
+    words = models.CharField(
+        max_length=200, blank=True, help_text="the beginning of what was asked"
+    )
+
+    class Meta:
+        db_table = "store_turn"
+        constraints: ClassVar = [
+            models.UniqueConstraint(fields=["conversation", "number"], name="one_turn_a_number"),
+            models.UniqueConstraint(fields=["conversation", "position"], name="one_turn_a_place"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.conversation_id} turn {self.number}"
+
+
+class Reading(models.Model):
+    """How far a person has read a conversation."""
+
+    person = models.ForeignKey(Person, models.CASCADE)
+    conversation = models.ForeignKey(Conversation, models.CASCADE)
+    length = models.PositiveIntegerField(help_text="entries that there were")
+    at = models.DateTimeField()
+
+    class Meta:
+        constraints: ClassVar = [
+            models.UniqueConstraint(fields=["person", "conversation"], name="one_reading_a_person")
+        ]
+        indexes: ClassVar = [models.Index(fields=["person", "at"], name="readings_by_time")]
+
+    def __str__(self) -> str:
+        return f"{self.person_id} read {self.length} of {self.conversation_id}"

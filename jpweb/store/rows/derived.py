@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Any, TypeAlias
 
@@ -12,11 +12,16 @@ from jpweb.store import plain
 from jpweb.stream import timestamps
 from jpweb.stream.events import ConversationEvent, Element
 from jpweb.stream.inquiry import Answered, Cancelled, InquiryRequest, InquiryResponse
-from jpweb.stream.outline import Inquiry, Outline, ToolCall
+from jpweb.stream.layout.facets import facet
+from jpweb.stream.layout.items import Inquiry, ToolCall
+from jpweb.stream.layout.places import places
+from jpweb.stream.outline import Outline
 from jpweb.stream.wire.glances import Glance
 
-#: A journal entry, its position left to its place in the list: text, kind, anchor.
-Entry: TypeAlias = tuple[str, str, str]
+#: A journal entry, its position left to its place in the list: text, kind, anchor, head, facet.
+Entry: TypeAlias = tuple[str, str, str, int, str]
+#: The turns of a stream, in order: the position where each begins, how what was asked begins.
+Begun: TypeAlias = tuple[int, str]
 #: An inquiry, in the order of ``INQUIRY``.
 Asked: TypeAlias = tuple[Any, ...]
 
@@ -31,15 +36,23 @@ _UNSETTLED: dict[str, Any] = {
 }  # fmt: skip
 
 
-def entries(elements: Iterable[Element | Glance], anchors: Sequence[str]) -> list[Entry]:
-    """Return the journal entries of a stream."""
+class Laid(msgspec.Struct, array_like=True, frozen=True):
+    """What goes into rows of a whole stream, its inquiries left out."""
+
+    entries: list[Entry]
+    turns: list[Begun]
+
+
+def laid(elements: Sequence[Element | Glance], anchors: Sequence[str]) -> Laid:
+    """Return the journal entries and the turns of a stream."""
+    found = places(elements)
     kinds: dict[str, str] = {}
     made = []
-    for element, anchor in zip(elements, anchors, strict=True):
+    for element, anchor, head in zip(elements, anchors, found.heads, strict=True):
         tag = element.tag
         kind = kinds.get(tag) or kinds.setdefault(tag, plain.text(tag)[:100])
-        made.append((element.raw, kind, anchor))
-    return made
+        made.append((element.raw, kind, anchor, head, facet(element)))
+    return Laid(made, [(turn.position, plain.text(turn.words)) for turn in found.turns])
 
 
 def inquiries(outline: Outline) -> list[Asked]:

@@ -6,22 +6,24 @@ from collections import defaultdict
 from collections.abc import Iterable
 from typing import Any
 
-from django.db.models import F, Q, Window
+from django.db.models import F, Q, QuerySet, Window
 from django.db.models.functions import RowNumber
 
 from jpweb.store.models import Inquiry, Prompt
+from jpweb.store.rows.prepared import Prepared
 from jpweb.stream.inquiry import Answered, CancellationReason, Cancelled
 
 #: How many are shown beside a question.
 SHOWN = 3
 
+_ORDER = (F("settled_at").desc(), "-id")
 _BY_PEOPLE = Q(state=Answered.TAG) | Q(state=Cancelled.TAG, reason=CancellationReason.USER)
 
 
 def attach(rows: Iterable[Inquiry | Prompt]) -> None:
     """Give each question its ``earlier``: the newest answers and declines of those alike.
 
-    One query for all of them, none where no question could have any. Prompts are passed over.
+    Two queries for all of them, none where no question could have any. Prompts are passed over.
     """
     asked: list[Any] = [row for row in rows if isinstance(row, Inquiry)]
     found = _newest({row.alike for row in asked if row.alike})
@@ -32,12 +34,20 @@ def attach(rows: Iterable[Inquiry | Prompt]) -> None:
 
 def _newest(alike: set[str]) -> dict[str, list[Inquiry]]:
     found: dict[str, list[Inquiry]] = defaultdict(list)
-    if not alike:
-        return found
-    place = Window(RowNumber(), partition_by="alike", order_by=[F("settled_at").desc(), "-id"])
+    keys = [key for (key,) in _settled(sorted(alike))] if alike else []
+    if keys:
+        rows = Inquiry.objects.select_related("conversation").filter(pk__in=keys)
+        for row in rows.order_by(*_ORDER):
+            found[row.alike].append(row)
+    return found
+
+
+def _placed(alike: list[str]) -> QuerySet[Any, Any]:
+    """Return the keys of the newest of each that are alike."""
+    place = Window(RowNumber(), partition_by="alike", order_by=_ORDER)
     settled = Inquiry.objects.filter(_BY_PEOPLE, alike__in=alike).annotate(place=place)
     # One more than is shown, since a question may be among its own.
-    newest = settled.filter(place__lte=SHOWN + 1).order_by("alike", "place")
-    for row in newest.select_related("conversation"):
-        found[row.alike].append(row)
-    return found
+    return settled.filter(place__lte=SHOWN + 1).values_list("pk")
+
+
+_settled = Prepared(_placed)

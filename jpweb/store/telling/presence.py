@@ -14,6 +14,7 @@ from django.db.models import QuerySet
 from django.db.models.functions import Now
 
 from jpweb.store.models import Membership, Person, Presence
+from jpweb.store.rows.prepared import Prepared
 from jpweb.store.terms import Role
 
 #: The keys of a person and of a workspace.
@@ -63,19 +64,23 @@ def leave(process: str, pairs: Collection[Pair] | None = None) -> None:
 
 def reachable(workspace_id: int) -> bool:
     """Tell whether somebody who may answer in the workspace has a page open."""
-    return _present(workspace_id).exists()
+    return bool(_somebody([workspace_id]))
 
 
 def people(workspace_id: int) -> list[Person]:
     """Return who may answer in the workspace and has a page open, by name."""
-    keys = _present(workspace_id).values("person_id")
+    keys = _present([workspace_id]).values("person_id")
     return list(Person.objects.filter(pk__in=keys).order_by("username"))
 
 
-def _present(workspace_id: int) -> QuerySet[Presence]:
+def _present(workspace_ids: list[int]) -> QuerySet[Presence]:
+    """Return who is there; the list is of one workspace."""
     return Presence.objects.filter(
-        workspace_id=workspace_id,
+        workspace_id__in=workspace_ids,
         seen_at__gt=Now() - FRESH,
-        person__memberships__workspace_id=workspace_id,
+        person__memberships__workspace_id__in=workspace_ids,
         person__memberships__role__gte=Role.RESPONDER,
     )
+
+
+_somebody = Prepared(lambda homes: _present(homes).values_list("pk")[:1])

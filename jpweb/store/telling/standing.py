@@ -9,6 +9,7 @@ from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 from datetime import datetime
+from functools import partial
 from typing import Any, NamedTuple
 
 from django.db.models import Count, F, Max, OuterRef, Q, QuerySet, Subquery, Sum, Window
@@ -16,6 +17,7 @@ from django.db.models.functions import RowNumber
 
 from jpweb.store.inquiries import OPEN, goes_on
 from jpweb.store.models import Conversation, Inquiry, Membership, Prompt, Run
+from jpweb.store.rows.prepared import Prepared
 from jpweb.store.terms import PromptState, Role
 
 #: Keys that one query names at most; every database takes as many.
@@ -53,12 +55,23 @@ class Queue:
         return cls(sum(each.count for each in every), tuple(oldest), newest)
 
 
+_roles = Prepared(
+    lambda people: Membership.objects.filter(person_id__in=people).values_list(
+        "person_id", "workspace_id", "role"
+    )
+)
+_roles_in = Prepared(
+    lambda homes, people: Membership.objects.filter(
+        workspace_id__in=homes, person_id__in=people
+    ).values_list("person_id", "role")
+)
+
+
 def roles(person_ids: Collection[int]) -> dict[int, dict[int, Role]]:
     """Return the roles of people by workspace; who has none has an empty one."""
     found: dict[int, dict[int, Role]] = {key: {} for key in person_ids}
     for keys in _parts(person_ids):
-        rows = Membership.objects.filter(person_id__in=keys)
-        for person_id, workspace_id, role in rows.values_list("person_id", "workspace_id", "role"):
+        for person_id, workspace_id, role in _roles(keys):
             found[person_id][workspace_id] = Role(role)
     return found
 
@@ -67,8 +80,7 @@ def roles_in(workspace_id: int, person_ids: Collection[int]) -> dict[int, Role]:
     """Return the roles that people have in one workspace; outsiders are left out."""
     found: dict[int, Role] = {}
     for keys in _parts(person_ids):
-        rows = Membership.objects.filter(workspace_id=workspace_id, person_id__in=keys)
-        found |= {key: Role(role) for key, role in rows.values_list("person_id", "role")}
+        found |= {key: Role(role) for key, role in _roles_in([workspace_id], keys)}
     return found
 
 
@@ -113,7 +125,8 @@ def desks(workspace_ids: Collection[int]) -> dict[int, tuple[Any, ...]]:
     found: dict[int, list[Any]] = defaultdict(list)
     place = "workspace_id"
     for keys in _parts(workspace_ids):
-        for is_prompt, rows in _open(place, keys):
+        for is_prompt in (False, True):
+            rows = _open(place, is_prompt, keys)
             # Without an order of the model's own, by which rows would be told apart.
             marks = rows.order_by().values(place).annotate(Count("pk"), Max("pk"), Sum("pk"))
             for key, *mark in marks.values_list(place, "pk__count", "pk__max", "pk__sum"):
@@ -121,27 +134,20 @@ def desks(workspace_ids: Collection[int]) -> dict[int, tuple[Any, ...]]:
     return {key: tuple(found[key]) for key in workspace_ids}
 
 
-def _open(place: str, keys: Collection[int]) -> Iterator[tuple[bool, QuerySet[Any]]]:
-    """Yield the questions, and then the prompts, that wait in some places."""
+def _open(place: str, is_prompt: bool, keys: Collection[int]) -> QuerySet[Any, Any]:
+    """Return the questions, or the prompts, that wait in some places."""
     there = {f"{place}__in": keys}
-    yield False, Inquiry.objects.filter(goes_on(), state=OPEN, **there)
-    yield True, Prompt.objects.filter(goes_on(), state=PromptState.OPEN, **there)
+    if is_prompt:
+        return Prompt.objects.filter(goes_on(), state=PromptState.OPEN, **there)
+    return Inquiry.objects.filter(goes_on(), state=OPEN, **there)
 
 
 def _queues(place: str, keys: Collection[int]) -> dict[int, Queue]:
     """Return what waits by place. The database counts; of each place few rows leave it."""
     found: dict[int, list[Queue]] = defaultdict(list)
-    columns = ("asked_at", "pk", "workspace_id", "conversation_id")
     for part in _parts(keys):
-        for is_prompt, rows in _open(place, part):
-            ranked = rows.order_by().annotate(
-                nth=Window(RowNumber(), partition_by=place, order_by=("asked_at", "pk")),
-                count=Window(Count("pk"), partition_by=place),
-            )
-            ends = ranked.filter(Q(nth__lte=DESK) | Q(nth=F("count")))
-            for key, nth, count, asked_at, *more in ends.values_list(
-                place, "nth", "count", *columns
-            ):
+        for is_prompt in (False, True):
+            for key, nth, count, asked_at, *more in _ENDS[place, is_prompt](part):
                 row = Waiting(asked_at, is_prompt, *more)
                 found[key].append(
                     Queue(
@@ -151,6 +157,28 @@ def _queues(place: str, keys: Collection[int]) -> dict[int, Queue]:
                     )
                 )
     return {key: Queue.of(queues) for key, queues in found.items()}
+
+
+def _ends(place: str, is_prompt: bool, keys: list[int]) -> QuerySet[Any, Any]:
+    """Return the oldest rows of each place and the newest, counted."""
+    ranked = (
+        _open(place, is_prompt, keys)
+        .order_by()
+        .annotate(
+            nth=Window(RowNumber(), partition_by=place, order_by=("asked_at", "pk")),
+            count=Window(Count("pk"), partition_by=place),
+        )
+    )
+    ends: QuerySet[Any, Any] = ranked.filter(Q(nth__lte=DESK) | Q(nth=F("count")))
+    columns = ("asked_at", "pk", "workspace_id", "conversation_id")
+    return ends.values_list(place, "nth", "count", *columns)
+
+
+_ENDS = {
+    (place, is_prompt): Prepared(partial(_ends, place, is_prompt))
+    for place in ("workspace_id", "conversation_id")
+    for is_prompt in (False, True)
+}
 
 
 def _rows(model: Any, keys: Collection[int]) -> dict[int, Any]:

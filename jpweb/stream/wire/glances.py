@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 
 from jpweb.stream import identity
-from jpweb.stream.events import ConversationEvent, Element, EventKind
+from jpweb.stream.events import Body, ConversationEvent, Element, EventKind
 from jpweb.stream.turns import Happening
 from jpweb.stream.wire import elements, shapes
 
@@ -36,6 +36,11 @@ class Glance(msgspec.Struct):
         else:
             self.made = elements.read(self.raw)
         return self.made
+
+    @property
+    def body(self) -> Body:
+        """All that it says."""
+        return self.element.body
 
     @property
     def events(self) -> Sequence[Happening]:

@@ -162,7 +162,7 @@ def _saying_response(shape: _ChatResponse, raw: str) -> _Saying:
         return None
     if shape.message is not UNSET:
         return _CHAT_RESPONSE, {"message": shape.message}
-    return None if shape.reasoning is UNSET else (_CHAT_RESPONSE, {"reasoning": shape.reasoning})
+    return None if shape.reasoning is UNSET else (_REASONING, {"reasoning": shape.reasoning})
 
 
 def _saying_call(shape: _ToolCallRequest, raw: str) -> _Saying:
@@ -182,6 +182,7 @@ def _saying_result(shape: _ToolCallResponse, _raw: str) -> _Saying:
 _TURN_START = TurnStart()
 _CHAT_REQUEST = ChatRequest("")
 _CHAT_RESPONSE = ChatResponse("message", "")
+_REASONING = ChatResponse("reasoning", "")
 _WHOLE = frozenset({ToolCallRequest, ToolCallResponse})
 _SAYING: dict[type[_Shape], Callable[[Any, str], _Saying]] = {
     _TurnStart: _saying_nothing,

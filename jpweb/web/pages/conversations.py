@@ -1,4 +1,4 @@
-"""The list of conversations, one conversation, one event; and asking."""
+"""One conversation, one event; and asking."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from django.views.decorators.http import require_POST
 from jpweb.runtime import exports, runs, showing, wiring
 from jpweb.runtime.crossing import in_store
 from jpweb.store import accounts, conversations, journal, prompts
-from jpweb.store.errors import StoreError, UnknownEvent
+from jpweb.store.errors import StoreError
 from jpweb.store.inquiries import Decider
 from jpweb.store.terms import Role
 from jpweb.stream.outline import outline
@@ -24,17 +24,6 @@ if TYPE_CHECKING:
 
 #: Characters of the first words that become the title.
 TITLE = 60
-
-
-@access.signed_in
-def index(request: Request) -> HttpResponse:
-    """List what the person may read; filters are in the URL."""
-    words, archived = request.GET.get("q", "").strip(), "archived" in request.GET
-    before = request.GET.get("before", "")
-    page = conversations.page(request.user.pk, words=words, archived=archived, before=before)
-    context = {"page": page, "words": words, "archived": archived, "before": before}
-    name = "conversations/_list.html" if request.htmx else "conversations/index.html"
-    return render(request, name, context)
 
 
 @access.conversation(Role.READER)
@@ -61,22 +50,6 @@ def _detail(request: Request, conversation: Conversation, said: str = "") -> Htt
         "may_export": access.may(request.user.pk, conversation.workspace_id, Role.AUDITOR),
     }
     return render(request, "conversations/detail.html", context, status=422 if said else 200)
-
-
-@access.conversation(Role.READER)
-def event(request: Request, conversation: Conversation, anchor: str) -> HttpResponse:
-    """Show one event alone, whole, with its JSON as it came."""
-    try:
-        position, element = journal.element(conversation.pk, anchor)
-    except UnknownEvent as missing:
-        raise Http404(str(missing)) from missing
-    context = {
-        "conversation": conversation,
-        "element": element,
-        "position": position,
-        "anchor": anchor,
-    }
-    return render(request, "conversations/event.html", context)
 
 
 @access.conversation(Role.AUDITOR)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from django.http import HttpResponse
 from django.shortcuts import redirect, render
+from django.template.loader import render_to_string
 from django.views.decorators.debug import sensitive_post_parameters, sensitive_variables
 from django.views.decorators.http import require_POST
 
@@ -79,9 +80,7 @@ async def answer(request: Request, inquiry: Inquiry) -> HttpResponse:
     typed = request.POST.get("answer", "")
     kept = "" if inquiry.answer_type == "secret" else typed
     try:
-        row = await desk.answer(
-            inquiry.pk, typed, _me(request), remember="remember" in request.POST
-        )
+        row = await desk.answer(inquiry, typed, _me(request), remember="remember" in request.POST)
     except Unfit as problem:
         return await _card(request, inquiry, kept, str(problem))
     except AlreadySettled:
@@ -104,7 +103,7 @@ async def decline(request: Request, inquiry: Inquiry) -> HttpResponse:
     """Close a question without an answer; a note may say why."""
     note = request.POST.get("note", "")
     try:
-        row = await desk.decline(inquiry.pk, _me(request), note)
+        row = await desk.decline(inquiry, _me(request), note)
     except AlreadySettled:
         return await _late(request, inquiry, note)
     except ReadOnly as problem:
@@ -140,7 +139,8 @@ def _me(request: Request) -> Decider:
 
 async def _settled(request: Request, row: Inquiry) -> HttpResponse:
     if request.htmx:
-        return await in_store(render, request, "questions/_settled.html", {"row": row})
+        # Nothing of the request is shown, and nothing of what the head of a page shows.
+        return HttpResponse(render_to_string("questions/_settled.html", {"row": row}))
     response = redirect("conversation", conversation_id=row.conversation_id)
     response["Location"] += f"#{row.anchor}"
     return response

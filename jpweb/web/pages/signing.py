@@ -32,10 +32,10 @@ def sign_in(request: HttpRequest, token: str) -> HttpResponse:
         person = accounts.use_link(token)
     except BadLink as problem:
         if request.user.is_authenticated:
-            return redirect("conversations")
+            return redirect("start")
         return render(request, "signing/sign_in.html", {"problem": problem}, status=403)
     login(request, person, backend="django.contrib.auth.backends.ModelBackend")
-    return redirect("conversations")
+    return redirect("start")
 
 
 @access.public

@@ -1,10 +1,10 @@
-"""Tags that pick the fragment of an event, an outcome or an answer type by its wire tag."""
+"""Tags and filters of every page: questions and prompts, states, times, words."""
 
 from __future__ import annotations
 
 import json
 from datetime import datetime, timedelta
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 from django import template
 from django.template.loader import render_to_string
@@ -15,14 +15,11 @@ from django.utils.safestring import SafeString
 from django.utils.timesince import timesince
 
 from jpweb.runtime import prompts as running
-from jpweb.runtime import prose
 from jpweb.store import inquiries, prompts
 from jpweb.store.telling import earlier
-from jpweb.stream import timestamps
 from jpweb.stream.answers import Secret
-from jpweb.stream.events import BrokenEvent, ConversationEvent
 from jpweb.stream.inquiry import Cancelled
-from jpweb.stream.outline import Entry, Inquiry, Item, Placed, StrayInquiry, ToolCall
+from jpweb.stream.layout.items import Inquiry, ToolCall
 from jpweb.web import changes, words
 
 if TYPE_CHECKING:
@@ -34,72 +31,6 @@ register = template.Library()
 CLIP = 12_000
 #: Characters of a question that stand in its summary.
 LINE = 140
-
-
-@register.simple_tag
-def item(item: Item, conversation: Conversation, oob: bool = False) -> SafeString:
-    """Render an item of an outline with the fragment of its kind."""
-    match item:
-        case ToolCall():
-            return _placed(item.request, conversation, call=item, oob=oob)
-        case StrayInquiry():
-            return _placed(item.inquiry.request, conversation, inquiry=item.inquiry, oob=oob)
-        case Entry():
-            return _placed(item.placed, conversation, orphan=item.orphan)
-
-
-@register.simple_tag
-def asked(inquiry: Inquiry, conversation: Conversation) -> SafeString:
-    """Render an inquiry as a sub-flow."""
-    return _placed(inquiry.request, conversation, inquiry=inquiry)
-
-
-@register.simple_tag
-def result(response: Placed, conversation: Conversation) -> SafeString:
-    """Render what a tool call gave back."""
-    body = response.element.body
-    note = body.metadata.get("jpweb") if isinstance(body, ConversationEvent) else None
-    again = isinstance(note, dict) and note.get("again") is True
-    return _placed(response, conversation, again=again)
-
-
-def _placed(here: Placed, conversation: Conversation, **more: Any) -> SafeString:
-    """Render one element: by its kind, or raw where it is unknown or broken."""
-    body = here.element.body
-    context: dict[str, Any] = {
-        "placed": here,
-        "id": here.anchor,
-        "tag": here.element.tag,
-        "event": body,
-        "conversation": conversation,
-    }
-    if not isinstance(body, ConversationEvent):
-        context["broken"] = body.problem if isinstance(body, BrokenEvent) else ""
-        return render_to_string("events/unknown.html", context)
-    context |= {"event": body.kind, "at": timestamps.parse(body.timestamp)}
-    return render_to_string(f"events/{body.kind.TAG}.html", context | more)
-
-
-@register.simple_tag
-def outcome(inquiry: Inquiry) -> SafeString:
-    """Render how an inquiry stands, with the fragment of its state."""
-    response = inquiry.response
-    body = response.element.body if response else None
-    note = body.metadata.get("jpweb") if isinstance(body, ConversationEvent) else None
-    by = note.get("by") if isinstance(note, dict) else None
-    by = by if isinstance(by, dict) else {}
-    ended = inquiry.outcome
-    context = {
-        "inquiry": inquiry,
-        "outcome": ended,
-        "reason": ended.reason.tag if isinstance(ended, Cancelled) else "",
-        "by": words.decided_by(str(by.get("kind") or ""), str(by.get("name") or "")),
-        "known": bool(by),
-        "remembered": isinstance(note, dict) and note.get("remember") is True,
-        "note": inquiries.note(str(note.get("note") or "")) if isinstance(note, dict) else "",
-        "at": timestamps.parse(body.timestamp) if isinstance(body, ConversationEvent) else None,
-    }
-    return render_to_string(f"outcomes/{inquiry.state}.html", context)
 
 
 @register.simple_tag
@@ -201,28 +132,6 @@ def moment(at: datetime | None, link: str = "", exact: bool = False) -> dict[str
     return {"at": at, "ago": "" if exact or at is None else _ago(at), "link": link}
 
 
-@register.inclusion_tag("_long.html")
-def long_text(
-    text: str,
-    conversation: Conversation,
-    id: str,  # noqa: A002  the fragment's id
-    look: Literal["plain", "markdown", "question"] = "plain",
-) -> dict[str, Any]:
-    """Render a text that may be very long: its beginning, its true size, the way to the rest.
-
-    A question is Markdown whose line ends count, as a terminal shows it.
-    """
-    shown = text[:CLIP]
-    return {
-        "html": None if look == "plain" else prose.html(shown, line_ends=look == "question"),
-        "shown": shown,
-        "size": len(text),
-        "cut": len(text) > CLIP,
-        "conversation": conversation,
-        "id": id,
-    }
-
-
 @register.inclusion_tag("prompts/_text.html")
 def clipped(row: Prompt, text: str, whole: bool = False) -> dict[str, Any]:
     """Render arguments or a result: the beginning, its true size, the way to the rest."""
@@ -263,12 +172,6 @@ def failure_words(kind: str) -> str:
 
 
 @register.filter
-def markdown(text: str) -> SafeString:
-    """Render hostile Markdown."""
-    return prose.html(text)
-
-
-@register.filter
 def as_json(value: Any) -> str:
     """Show a value as indented JSON."""
     return json.dumps(value, indent=2, ensure_ascii=False)
@@ -278,12 +181,6 @@ def as_json(value: Any) -> str:
 def shown(value: Any) -> str:
     """Show an answer: a text as it is, anything else as JSON."""
     return _shown(value)
-
-
-@register.filter
-def raw_json(raw: str) -> str:
-    """Show an element's own text, indented as a document of its own."""
-    return raw.replace("\n  ", "\n")
 
 
 @register.filter

@@ -11,7 +11,8 @@ from jpweb.store.disk import attached, mirror
 from jpweb.store.models import Conversation, Inquiry, Workspace
 from jpweb.store.terms import Origin, Writing
 from jpweb.stream import wire
-from jpweb.stream.outline import Outline, ToolCall, outline
+from jpweb.stream.layout.items import ToolCall
+from jpweb.stream.outline import Outline, outline
 from tests.machine.vendors import vendor
 from tests.runtime.playing import done
 from tests.runtime.scenarios.talking import BOTH, DONE, gives

@@ -24,7 +24,7 @@ from jpweb.stream.events import (
     UnknownEvent,
 )
 from jpweb.stream.identity import whole
-from jpweb.stream.outline import Entry, ToolCall
+from jpweb.stream.layout.items import Entry, ToolCall
 from jpweb.stream.thread import visible
 from jpweb.stream.wire import layouts
 from tests.builders import AT, element, raw, returned, stream

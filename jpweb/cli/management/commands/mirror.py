@@ -35,7 +35,8 @@ class Command(BaseCommand):
 
     def handle(self, *args: Any, **options: Any) -> None:
         try:
-            schema.prepare()
+            with bar("Bringing conversations up to date") as progress:
+                schema.prepare(progress)
             with bar(f"Reading {options['path']}") as progress:
                 home, report = mirror.mirror(options["path"], "", progress)
         except (NoDatabase, NoWorkspace) as problem:

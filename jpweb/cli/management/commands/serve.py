@@ -66,7 +66,8 @@ class Command(BaseCommand):
         """Migrate and mirror; raises NoWorkspace before anything is written for a bad path."""
         if path is not None:
             workspace.find(path)
-        schema.prepare()
+        with bar("Bringing conversations up to date") as progress:
+            schema.prepare(progress)
         owner = accounts.first_owner()
         for source, name in ((mirror.DEMO, "Demo"), (path, "")):
             if source is None:

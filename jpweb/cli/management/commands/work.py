@@ -10,6 +10,7 @@ from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from jpweb.cli import server
+from jpweb.cli.progress import bar
 from jpweb.cli.worker import Executor, Worker
 from jpweb.runtime import presence, showing, wiring
 from jpweb.runtime.duties import keeping
@@ -62,7 +63,8 @@ class Command(BaseCommand):
         if limit < 1:
             raise CommandError(f"--runs must be at least 1, not {limit}.")
         try:
-            schema.prepare()
+            with bar("Bringing conversations up to date") as progress:
+                schema.prepare(progress)
         except NoDatabase as problem:
             raise CommandError(str(problem)) from problem
         wiring.tidy()

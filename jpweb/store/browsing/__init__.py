@@ -1,0 +1,1 @@
+"""Parts of conversations, each found and read without the rest."""

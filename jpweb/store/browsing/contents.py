@@ -1,0 +1,110 @@
+"""What items are made of: weighed before it is read, and read no further than it is shown."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import cast
+
+from django.db.models.functions import Length
+
+from jpweb.store.models import Inquiry, JournalEntry, Turn
+from jpweb.stream import wire
+from jpweb.stream.layout import laying
+from jpweb.stream.layout.items import State
+from jpweb.stream.layout.laying import Row, Shown
+
+#: Elements of one item that are read; a hostile call may ask thousands of questions.
+MEMBERS = 120
+#: Elements of all items of a window of which it is looked up what they are.
+_LOOKED_UP = 20_000
+#: Characters that a page shows of an element at once, by its facet; of others ``_HEAVY``.
+_HEAVIEST = {"call": 2_000, "result": 2_000, "failure": 2_000}
+_HEAVY = 12_000
+#: What the markup around an element counts as.
+_FRAME = 400
+
+
+@dataclass(frozen=True, slots=True)
+class Contents:
+    """Items in order. ``more`` counts, by head, the elements of an item that were not read."""
+
+    items: list[Shown] = field(default_factory=list)
+    turns: dict[int, Turn] = field(default_factory=dict)
+    more: dict[int, int] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class _Member:
+    """An element of an item, not read yet."""
+
+    position: int
+    facet: str
+    length: int
+
+    @property
+    def weight(self) -> int:
+        return min(self.length, _HEAVIEST.get(self.facet, _HEAVY)) + _FRAME
+
+
+class Members:
+    """The elements of some items, by the items' heads; one query."""
+
+    def __init__(self, conversation_id: int, heads: Iterable[int]) -> None:
+        self._conversation = conversation_id
+        self._by_head: dict[int, list[_Member]] = defaultdict(list)
+        rows = JournalEntry.objects.filter(conversation_id=conversation_id, head__in=list(heads))
+        columns = ("head", "position", "facet", Length("text"))
+        for head, *about in rows.order_by("head", "position").values_list(*columns)[:_LOOKED_UP]:
+            self._by_head[head].append(_Member(*about))
+
+    def weight(self, head: int) -> int:
+        """Return how much an item weighs on a page, about in characters."""
+        return sum(member.weight for member in self._shown(head))
+
+    def read(self, heads: Sequence[int]) -> Contents:
+        """Return items that this knows, in order; four queries at most."""
+        wanted = [member for head in heads for member in self._shown(head)]
+        if not wanted:
+            return Contents()
+        more = {head: left for head in heads if (left := self._left(head))}
+        turns = _turns(self._conversation, heads[0], heads[-1])
+        rows = self._rows([member.position for member in wanted])
+        asked = [member.position for member in wanted if member.facet in ("question", "legacy")]
+        starts = [(turn.number, turn.position) for turn in turns]
+        shown = laying.items(rows, starts, _states(self._conversation, asked))
+        shown.sort(key=lambda one: one.item.first)
+        return Contents(shown, {turn.number: turn for turn in turns}, more)
+
+    def _shown(self, head: int) -> list[_Member]:
+        """Return what is read of an item: its beginning, and its end, which may be the result."""
+        every = self._by_head[head]
+        return every if len(every) <= MEMBERS else [*every[: MEMBERS - 1], every[-1]]
+
+    def _left(self, head: int) -> int:
+        return max(len(self._by_head[head]) - MEMBERS, 0)
+
+    def _rows(self, positions: Sequence[int]) -> list[Row]:
+        rows = JournalEntry.objects.filter(
+            conversation_id=self._conversation, position__in=positions
+        )
+        columns = rows.order_by("position").values_list("position", "anchor", "text")
+        return [Row(position, anchor, wire.read(text)) for position, anchor, text in columns]
+
+
+def _turns(conversation_id: int, first: int, last: int) -> list[Turn]:
+    """Return the turns that two positions and all between them are in."""
+    every = Turn.objects.filter(conversation_id=conversation_id, position__lte=last)
+    begun = every.filter(position__lte=first).order_by("-position").values("position")[:1]
+    return list(every.filter(position__gte=begun).order_by("position"))
+
+
+def _states(conversation_id: int, positions: Sequence[int]) -> dict[int, State]:
+    """Return how questions stand that have no outcome, by position."""
+    if not positions:
+        return {}
+    rows = Inquiry.objects.filter(
+        conversation_id=conversation_id, position__in=positions, response_position=None
+    )
+    return cast(dict[int, State], dict(rows.values_list("position", "state")))

@@ -1,0 +1,218 @@
+"""Search over all conversations that a person may read, with the index of either database.
+
+Words, filters and who may read are one expression of the index, and times are keys, so a search
+costs what it shows, and what its rarest part finds. The newest come first, and pages go by key.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
+
+from django.db import connection
+
+from jpweb.store.finding import dialects, keys, language, tags, words
+from jpweb.store.finding.dialects import Group
+from jpweb.store.finding.language import Filter, Query, Term
+from jpweb.store.finding.snippets import Piece, snippet
+from jpweb.store.models import Workspace
+
+#: Hits of one page, and of all that are in the order of how well they match.
+PAGE = 25
+BEST = 50
+#: Hits that are counted; where there are more, that is said.
+MOST = 500
+
+_COLUMNS = (
+    "p.id, p.conversation_id, p.position, p.head, p.anchor, p.facet, p.at, p.body, p.tool, p.who,"
+    " p.state, p.reason, c.title, c.archived, w.name"
+)
+_JOINED = (
+    " JOIN store_conversation c ON c.id = p.conversation_id"
+    " JOIN store_workspace w ON w.id = c.workspace_id"
+)
+#: Said again of each row, whatever the index says.
+_READABLE = "c.workspace_id IN (SELECT workspace_id FROM store_membership WHERE person_id = %s)"
+
+
+@dataclass(frozen=True, slots=True)
+class Hit:
+    """A passage that was found. ``anchor`` is empty for a title."""
+
+    key: int
+    conversation_id: int
+    position: int
+    head: int
+    anchor: str
+    facet: str
+    at: datetime
+    tool: str
+    who: str
+    state: str
+    reason: str
+    title: str
+    archived: bool
+    workspace: str
+    snippet: tuple[Piece, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Hits:
+    """A page of hits; ``before`` is the key of the page that follows, or 0."""
+
+    rows: list[Hit]
+    before: int
+
+
+@dataclass(frozen=True, slots=True)
+class Search:
+    """A query of a person, with what they may read: what the index is asked.
+
+    ``problems`` tell what could not be looked for.
+    """
+
+    person_id: int
+    query: Query
+    problems: tuple[str, ...]
+    _match: str
+
+    def newest(self, before: int = 0) -> Hits:
+        """Return a page of hits, the newest first, from below a key on."""
+        rows = self._rows(PAGE + 1, before=before)
+        return Hits(rows[:PAGE], rows[PAGE - 1].key if len(rows) > PAGE else 0)
+
+    def best(self) -> Hits:
+        """Return the hits that match best, and no more."""
+        return Hits(self._rows(BEST, best=True), 0)
+
+    def count(self) -> int:
+        """Return how many hits there are, at most one more than ``MOST``."""
+        if not self._match:
+            return 0
+        where, given = self._where(0)
+        statement = (
+            f"SELECT count(*) FROM (SELECT 1 FROM {dialects.current().source}{_JOINED}"  # noqa: S608  own names
+            f" WHERE {where} LIMIT {MOST + 1}) AS found"
+        )
+        with connection.cursor() as cursor:
+            cursor.execute(statement, given)
+            return int(cursor.fetchone()[0])
+
+    def _rows(self, limit: int, *, before: int = 0, best: bool = False) -> list[Hit]:
+        if not self._match:
+            return []
+        where, given = self._where(before)
+        dialect = dialects.current()
+        order = dialect.best if best else dialect.newest
+        if best and dialect.ranks_by_match:
+            given = [*given, self._match]
+        statement = (
+            f"SELECT {_COLUMNS} FROM {dialect.source}{_JOINED}"  # noqa: S608  own names
+            f" WHERE {where} ORDER BY {order} LIMIT {limit}"
+        )
+        with connection.cursor() as cursor:
+            cursor.execute(statement, given)
+            rows = cursor.fetchall()
+        wanted = [_words(term) for term in self.query.terms if not term.negated]
+        return [_hit(row, wanted) for row in rows]
+
+    def _where(self, before: int) -> tuple[str, list[Any]]:
+        first = keys.since(self.query.after) if self.query.after else keys.FIRST
+        last = keys.since(self.query.before) if self.query.before else keys.BEYOND
+        if before:
+            last = min(last, before)
+        dialect = dialects.current()
+        own = [dialect.match, _READABLE]
+        given: list[Any] = [self._match, self.person_id]
+        for bound, sign in ((first, ">="), (last, "<")):
+            if keys.FIRST < bound < keys.BEYOND:
+                own.append(f"{dialect.key} {sign} %s")
+                given.append(bound)
+        return " AND ".join(own), given
+
+
+def search(person_id: int, query: Query) -> Search:
+    """Return the search of a person; it looks when it is asked to."""
+    mine, alone = _workspaces(person_id)
+    problems = list(query.problems)
+    groups = _groups(query, person_id, problems)
+    positive = any(not term.negated for term in query.terms) or any(
+        not negated for _, negated in groups
+    )
+    if not mine or not query.looks:
+        return Search(person_id, query, tuple(problems), "")
+    if not alone or not positive:
+        groups.append((tuple(tags.workspace(key) for key in mine), False))
+    match = dialects.current().expression(query.terms, groups)
+    return Search(person_id, query, tuple(problems), match)
+
+
+def _groups(query: Query, person_id: int, problems: list[str]) -> list[Group]:
+    """Return the filters as tags; several of one filter are alternatives, but for negated ones."""
+    wanted: dict[str, list[str]] = {}
+    barred: list[str] = []
+    for each in query.filters:
+        found = _tags(each, person_id)
+        if not found:
+            problems.append(f"You are in no workspace called “{each.value[:80]}”.")
+        elif each.negated:
+            barred += found
+        else:
+            wanted.setdefault(each.name, []).extend(found)
+    groups: list[Group] = [(tuple(dict.fromkeys(every)), False) for every in wanted.values()]
+    return groups + ([(tuple(dict.fromkeys(barred)), True)] if barred else [])
+
+
+def _tags(chosen: Filter, person_id: int) -> list[str]:
+    match chosen.name:
+        case "in":
+            named = Workspace.objects.filter(
+                name__iexact=chosen.value, memberships__person_id=person_id
+            )
+            return [tags.workspace(key) for key in named.values_list("pk", flat=True)]
+        case "kind":
+            return [tags.facet(facet) for facet in language.KINDS[chosen.value]]
+        case "outcome":
+            return [tags.state(chosen.value)]
+        case name:
+            return [tags.named(name, chosen.value)]
+
+
+def _workspaces(person_id: int) -> tuple[list[int], bool]:
+    """Return the workspaces of a person, and whether there are no others."""
+    statement = (
+        "SELECT workspace_id, (SELECT count(*) FROM store_workspace)"
+        " FROM store_membership WHERE person_id = %s"
+    )
+    with connection.cursor() as cursor:
+        cursor.execute(statement, [person_id])
+        rows = cursor.fetchall()
+    return [key for key, _ in rows], bool(rows) and rows[0][1] == len(rows)
+
+
+def _words(term: Term) -> tuple[tuple[str, ...], bool]:
+    return tuple(words.words(term.text)), term.begun
+
+
+def _hit(row: Sequence[Any], wanted: Iterable[tuple[tuple[str, ...], bool]]) -> Hit:
+    key, talk, position, head, anchor, facet, at, body, *told, title, archived, home = row
+    tool, who, state, reason = told
+    return Hit(
+        key=key,
+        conversation_id=talk,
+        position=position,
+        head=head,
+        anchor=anchor,
+        facet=facet,
+        at=datetime.fromisoformat(at).replace(tzinfo=UTC) if isinstance(at, str) else at,
+        tool=tool,
+        who=who,
+        state=state,
+        reason=reason,
+        title=title,
+        archived=bool(archived),
+        workspace=home,
+        snippet=snippet(body, words.lit(body, wanted)),
+    )

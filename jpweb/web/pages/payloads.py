@@ -1,0 +1,171 @@
+"""One event alone, and what it holds: as a page, in parts for a page that asks, as files."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import msgspec
+from django.http import Http404, HttpResponse
+from django.shortcuts import redirect, render
+from django.utils.cache import get_conditional_response, patch_vary_headers
+
+from jpweb.runtime.prose import edition, payloads
+from jpweb.store import journal
+from jpweb.store.browsing import item
+from jpweb.store.errors import UnknownEvent
+from jpweb.store.terms import Role
+from jpweb.stream import identity
+from jpweb.stream.events import ConversationEvent, Element
+from jpweb.stream.layout.items import Inquiry, Placed, StrayInquiry, ToolCall
+from jpweb.stream.outline import outline
+from jpweb.web import access
+
+if TYPE_CHECKING:
+    from jpweb.runtime.prose.payloads import Payload
+    from jpweb.store.models import Conversation
+    from jpweb.web.http import Request
+
+#: The highest number of a part that is looked for.
+_MOST_PARTS = 10**6
+
+
+class _Found(NamedTuple):
+    position: int
+    element: Element
+    payloads: dict[str, Payload]
+
+
+@access.conversation(Role.READER)
+def event(request: Request, conversation: Conversation, anchor: str) -> HttpResponse:
+    """Show one event alone, whole, with its JSON as it came."""
+    found = _find(conversation, anchor)
+    chosen, number = request.GET.get("show", ""), _number(request)
+    parts = []
+    for name, payload in found.payloads.items():
+        part = number if name == chosen else 1
+        shown = payload.part(part)
+        if shown is None:
+            raise Http404
+        parts.append({"payload": payload, "shown": shown, "part": part, "next": part + 1})
+    context = {
+        "conversation": conversation,
+        "element": found.element,
+        "position": found.position,
+        "id": anchor,
+        "parts": parts,
+    }
+    return render(request, "conversations/event.html", context)
+
+
+@access.conversation(Role.READER)
+def part(request: Request, conversation: Conversation, anchor: str, payload: str) -> HttpResponse:
+    """Return a part of what an event holds, for a page to take in; others see the event alone."""
+    if not request.htmx:
+        response: HttpResponse = redirect("event", conversation.pk, anchor)
+        patch_vary_headers(response, ["HX-Request"])
+        return response
+    found = _find(conversation, anchor)
+    chosen, number = _payload(found, payload), _number(request)
+    name = edition.tag(found.element.raw, str(conversation.pk), anchor, payload, str(number))
+    known = get_conditional_response(request, etag=name)
+    if known is not None:
+        return known
+    shown = chosen.part(number)
+    if shown is None:
+        raise Http404
+    context = {
+        "conversation": conversation,
+        "id": anchor,
+        "payload": chosen,
+        "shown": shown,
+        "part": number,
+        "next": number + 1,
+    }
+    response = render(request, "events/_part.html", context)
+    response["ETag"] = name
+    patch_vary_headers(response, ["HX-Request"])
+    return response
+
+
+@access.conversation(Role.READER)
+def text(
+    request: Request,  # noqa: ARG001  views take it
+    conversation: Conversation,
+    anchor: str,
+    payload: str,
+) -> HttpResponse:
+    """Download what an event holds, as it is on record."""
+    found = _find(conversation, anchor)
+    whole = found.element.raw if payload == "raw" else _payload(found, payload).text
+    return _file(whole.encode("utf-8", "replace"), "text/plain", f"{anchor}-{payload}.txt")
+
+
+@access.conversation(Role.READER)
+def whole(
+    request: Request,  # noqa: ARG001  views take it
+    conversation: Conversation,
+    anchor: str,
+) -> HttpResponse:
+    """Download what an event is shown in as JSON: a tool call with its inquiries and result."""
+    try:
+        elements = item.elements(conversation.pk, anchor)
+    except UnknownEvent as missing:
+        raise Http404(str(missing)) from missing
+    made = msgspec.json.format(msgspec.json.encode(_together(elements)), indent=2)
+    return _file(made, "application/json", f"{anchor}.json")
+
+
+def _find(conversation: Conversation, anchor: str) -> _Found:
+    try:
+        position, element = journal.element(conversation.pk, anchor)
+    except UnknownEvent as missing:
+        raise Http404(str(missing)) from missing
+    _, among = identity.whole(anchor)
+    return _Found(position, element, payloads.payloads(element, among))
+
+
+def _payload(found: _Found, name: str) -> Payload:
+    if name not in found.payloads:
+        raise Http404
+    return found.payloads[name]
+
+
+def _number(request: Request) -> int:
+    text = request.GET.get("part", "1")
+    if not text.isascii() or not text.isdigit() or len(text) > len(str(_MOST_PARTS)):
+        raise Http404
+    return int(text)
+
+
+def _file(content: bytes, content_type: str, name: str) -> HttpResponse:
+    response = HttpResponse(content, content_type=f"{content_type}; charset=utf-8")
+    response["Content-Disposition"] = f'attachment; filename="{name}"'
+    return response
+
+
+def _together(elements: list[Element]) -> dict[str, Any]:
+    """Return the elements of one item by what they are in it."""
+    (turn, *_) = outline(elements).turns
+    match turn.items[0]:
+        case ToolCall() as call:
+            made = {"request": _fields(call.request)}
+            made["inquiries"] = [_inquiry(each) for each in call.inquiries]
+            return made | {"result": _fields(call.response) if call.response else None}
+        case StrayInquiry(inquiry=inquiry):
+            return {"inquiries": [_inquiry(inquiry)]}
+        case entry:
+            return {"event": _fields(entry.placed)}
+
+
+def _inquiry(inquiry: Inquiry) -> dict[str, Any]:
+    answer = inquiry.response
+    return {"request": _fields(inquiry.request), "response": _fields(answer) if answer else None}
+
+
+def _fields(placed: Placed) -> Any:
+    """Return an event's fields with nothing encoded; what is no event as it came."""
+    body = placed.element.body
+    if not isinstance(body, ConversationEvent):
+        return msgspec.Raw(placed.element.raw.encode())
+    about = {"type": body.kind.TAG, "timestamp": body.timestamp}
+    return about | body.kind.to_fields()

@@ -1,0 +1,99 @@
+// Lists of conversations: keys from row to row, and what happens while a list is fetched.
+import { all, byId, on } from "./page.js";
+import { keys } from "./keys.js";
+
+const links = () => all("main .row-link");
+const here = () => document.activeElement.closest(".row");
+
+function move(by) {
+  const every = links();
+  const row = here();
+  const at = row ? every.findIndex((link) => row.contains(link)) : by > 0 ? -1 : every.length;
+  const next = every[at + by] || (by > 0 ? document.querySelector("#list .ways [rel=next]") : undefined);
+  if (!next) return false;
+  next.focus();
+  next.scrollIntoView({ block: "nearest" });
+  return true;
+}
+
+// Press the button of the row that has the focus; where the row will be gone, the next one gets it.
+function press(what) {
+  const row = here();
+  const button = row && row.querySelector(`[data-do=${what}]`);
+  if (!button) return false;
+  sessionStorage.setItem("list:row", String(all("#list .row").indexOf(row)));
+  button.click();
+  return true;
+}
+
+function find() {
+  const field = byId("q");
+  if (!field) return false;
+  field.focus();
+  field.select();
+  return true;
+}
+
+const listed = byId("list");
+if (listed || document.querySelector("main .row-link[data-keys]")) {
+  keys("Conversations", [
+    ["j ArrowDown", "Next conversation", () => move(1)],
+    ["k ArrowUp", "Previous conversation", () => move(-1)],
+    ["Enter", "Open it", () => false],
+    ...(listed ? [
+      ["p", "Pin it, or unpin it", () => press("pin")],
+      ["e", "Archive it, or take it out of the archive", () => press("archive")],
+      ["/", "Filter", find],
+    ] : []),
+  ]);
+}
+
+// After a change the page is new: the focus goes back to its row, or to the one in its place.
+const place = listed && sessionStorage.getItem("list:row");
+if (place !== null && listed) {
+  sessionStorage.removeItem("list:row");
+  const row = location.hash.length > 1 && byId(location.hash.slice(1));
+  const rows = all("#list .row");
+  const link = (row || rows[Math.min(Number(place), rows.length - 1)] || listed).querySelector(".row-link");
+  if (link) link.focus();
+}
+
+// One menu at a time; Escape closes it, and the focus stays at it.
+on("toggle", (event) => {
+  if (!event.target.matches(".acts[open]")) return;
+  for (const other of all(".acts[open]")) if (other !== event.target) other.open = false;
+}, true);
+on("keydown", (event) => {
+  const menu = event.key === "Escape" && event.target.closest && event.target.closest(".acts[open]");
+  if (!menu) return;
+  menu.open = false;
+  menu.querySelector("summary").focus();
+});
+on("click", (event) => {
+  for (const menu of all(".acts[open]")) if (!menu.contains(event.target)) menu.open = false;
+});
+
+// The filter: what is empty does not stand in the address; busy and failed are said.
+const ours = (event) => event.detail.target && event.detail.target.id === "list";
+on("htmx:configRequest", (event) => {
+  if (event.target.id !== "filter") return;
+  for (const [name, value] of Object.entries(event.detail.parameters)) {
+    if (value === "") delete event.detail.parameters[name];
+  }
+});
+function busy(event, state) {
+  if (!ours(event)) return;
+  const list = byId("list");
+  if (list) list.setAttribute("aria-busy", String(state));
+  if (state && byId("list-error")) byId("list-error").hidden = true;
+}
+on("htmx:beforeRequest", (event) => busy(event, true));
+on("htmx:afterRequest", (event) => busy(event, false));
+for (const name of ["htmx:sendError", "htmx:timeout", "htmx:responseError"]) {
+  on(name, (event) => {
+    if (ours(event) && byId("list-error")) byId("list-error").hidden = false;
+  });
+}
+on("click", (event) => {
+  if (event.target.closest && event.target.closest("[data-again]")) byId("filter").requestSubmit();
+});

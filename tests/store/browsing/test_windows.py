@@ -1,0 +1,196 @@
+"""Windows of a conversation: all of them together are the whole, each costs the same."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
+
+from jpweb.store import inquiries, journal
+from jpweb.store.browsing import contents, windows
+from jpweb.store.browsing.windows import Window
+from jpweb.store.errors import UnknownEvent
+from jpweb.store.models import Conversation
+from jpweb.store.terms import Origin
+from jpweb.stream.events import ChatRequest, ChatResponse, Element, TurnStart
+from jpweb.stream.inquiry import Answered, InquiryResponse
+from jpweb.stream.layout.items import ToolCall
+from jpweb.stream.layout.laying import Shown
+from jpweb.stream.outline import outline
+from tests.builders import asked, called, returned, stream
+from tests.store import making
+
+pytestmark = pytest.mark.django_db
+
+FAR = 10**9
+
+
+def held(*kinds: Any) -> Conversation:
+    """Return a mirrored conversation of these."""
+    elements = stream(*kinds)
+    talk = making.conversation(making.workspace())
+    talk.origin = Origin.MIRRORED
+    shown = outline(elements)
+    journal.replace(talk, elements, shown.anchors)
+    inquiries.derive(talk, shown)
+    talk.save()
+    return talk
+
+
+def long(turns: int) -> Conversation:
+    kinds: list[Any] = []
+    for n in range(turns):
+        kinds += [
+            TurnStart(), ChatRequest(f"Ask {n}"), called(f"c{n}"), called(f"d{n}"),
+            asked(f"c{n}.q"), returned(f"d{n}", is_error=n % 7 == 0),
+            InquiryResponse(f"c{n}.q", Answered(True)), returned(f"c{n}"),
+            ChatResponse("reasoning", "Hm"), ChatResponse("message", f"Done {n}"),
+        ]  # fmt: skip
+    return held(*kinds)
+
+
+def whole(talk: Conversation) -> list[Shown]:
+    elements: tuple[Element, ...] = journal.elements(talk.pk)
+    return [Shown(t.index, item) for t in outline(elements).turns for item in t.items]
+
+
+def forward(talk: Conversation, facets: windows.Facets = None) -> list[Window]:
+    found = [windows.start(talk.pk, facets)]
+    while found[-1].later:
+        found.append(windows.after(talk.pk, found[-1].heads[-1], facets))
+    return found
+
+
+def backward(talk: Conversation, facets: windows.Facets = None) -> list[Window]:
+    found = [windows.end(talk.pk, facets)]
+    while found[0].earlier:
+        found.insert(0, windows.before(talk.pk, found[0].heads[0], facets))
+    return found
+
+
+def items(found: list[Window]) -> list[Shown]:
+    return [one for window in found for one in window.contents.items]
+
+
+@pytest.mark.parametrize("through", [forward, backward])
+@pytest.mark.parametrize("turns", [0, 1, 9, 40])
+def test_all_windows_together_are_the_whole(through: Any, turns: int):
+    talk = long(turns)
+    found = through(talk)
+    assert items(found) == whole(talk)
+    assert len(found) == max(-(-turns * 6 // windows.ITEMS), 1)
+    assert [window.earlier for window in found] == [False, *([True] * (len(found) - 1))]
+    assert [window.later for window in found] == [*([True] * (len(found) - 1)), False]
+
+
+def test_a_window_around_a_permalink_has_its_item_in_the_middle():
+    talk = long(100)
+    every = whole(talk)
+    for one in every[::37]:
+        place = windows.position(talk.pk, _anchor(one))
+        found = windows.around(talk.pk, place)
+        assert one in found.contents.items
+        at = found.contents.items.index(one)
+        assert at == windows.ITEMS // 2 or not (found.earlier and found.later)
+        assert len(found.contents.items) <= windows.ITEMS
+
+
+def _anchor(one: Shown) -> str:
+    item: Any = one.item
+    return (item.request if isinstance(item, ToolCall) else item.placed).anchor
+
+
+def test_the_window_of_a_result_shows_its_call():
+    talk = long(1)
+    anchors = outline(journal.elements(talk.pk)).anchors
+    place = windows.position(talk.pk, anchors[7])
+    found = windows.around(talk.pk, place)
+    calls = [one.item for one in found.contents.items if isinstance(one.item, ToolCall)]
+    assert [call.first for call in calls] == [2, 3]
+
+
+def test_a_permalink_to_nothing_is_an_unknown_event():
+    with pytest.raises(UnknownEvent):
+        windows.position(long(1).pk, "e-none")
+
+
+def test_no_such_position_shows_nothing():
+    assert windows.around(long(1).pk, FAR) == Window()
+
+
+@pytest.mark.parametrize("facets", [{"person"}, {"message", "reasoning"}, {"question"}])
+def test_chosen_facets_show_the_items_that_they_are_part_of(facets: set[str]):
+    talk = long(60)
+    rows = journal.JournalEntry.objects.filter(conversation=talk, facet__in=facets)
+    heads = sorted(set(rows.values_list("head", flat=True)))
+    assert [head for window in forward(talk, facets) for head in window.heads] == heads
+    assert [head for window in backward(talk, facets) for head in window.heads] == heads
+
+
+def test_an_item_that_was_not_chosen_is_shown_where_a_link_leads_to_it():
+    talk = long(3)
+    found = windows.around(talk.pk, 1, {"message"})
+    assert found.heads == [1, 9, 19, 29]
+
+
+def test_what_is_left_out_adds_up():
+    talk = long(3)
+    assert windows.count(talk.pk, {"question"}) == 4 * 3
+    assert windows.count(talk.pk, {"question", "person"}) == 5 * 3
+    assert windows.count(talk.pk, set(talk.accounts)) == talk.length == 30
+
+
+def test_heavy_items_make_a_short_window():
+    talk = held(TurnStart(), *(ChatRequest("x" * 200_000) for _ in range(30)))
+    sizes = [len(window.heads) for window in forward(talk)]
+    assert set(sizes[:-1]) == {windows.WEIGHT // 12_400, windows.WEIGHT // 12_400 + 1}
+    assert sum(sizes) == 31
+
+
+def test_of_a_call_that_asks_without_end_the_beginning_and_the_result_are_read():
+    questions = [asked(f"c.{n}") for n in range(1000)]
+    talk = held(TurnStart(), called("c"), *questions, returned("c", "The end"), ChatRequest("Hi"))
+    found = windows.start(talk.pk)
+    call: Any = found.contents.items[1].item
+    assert len(call.inquiries) == contents.MEMBERS - 2
+    assert call.response.element.kind.content == "The end"
+    assert found.contents.more == {1: 1002 - contents.MEMBERS}
+    assert found.later is False
+
+
+def test_a_question_without_an_outcome_stands_as_its_row_does():
+    talk = held(TurnStart(), called("c"), asked("c.q"), TurnStart(), called("d"), asked("d.q"))
+    states = [
+        one.item.inquiries[0].state
+        for one in windows.start(talk.pk).contents.items
+        if isinstance(one.item, ToolCall)
+    ]
+    assert states == ["unanswered", "open"]
+
+
+def test_changed_items_are_those_that_new_entries_are_part_of():
+    talk = long(2)
+    assert windows.changed(talk.pk, 17) == [12, 18, 19]
+    assert windows.changed(talk.pk, 20) == []
+    assert windows.changed(talk.pk, 0, most=3) is None
+    shown = windows.of(talk.pk, [12, 18, 19])
+    assert [one.item.first for one in shown.items] == [12, 18, 19]
+    assert [one.turn for one in shown.items] == [1, 1, 1]
+
+
+@pytest.mark.parametrize("facets", [None, {"message", "call"}])
+def test_no_window_costs_more_in_a_longer_conversation(facets: windows.Facets):
+    counted = []
+    for turns in (20, 300):
+        talk = long(turns)
+        middle = turns * 5
+        with CaptureQueriesContext(connection) as captured:
+            windows.start(talk.pk, facets)
+            windows.end(talk.pk, facets)
+            windows.after(talk.pk, middle, facets)
+            windows.before(talk.pk, middle, facets)
+            windows.around(talk.pk, middle, facets)
+        counted.append(len(captured))
+    assert counted[0] == counted[1]
