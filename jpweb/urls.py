@@ -7,20 +7,19 @@ from django.urls import path
 from jpweb.web.pages import (
     audit,
     conversations,
+    finding,
     links,
     lists,
     notifications,
     payloads,
-    people,
     prompts,
     questions,
     search,
     signing,
     start,
-    tools,
     turns,
-    waiting,
 )
+from jpweb.web.pages.owners import people, tools, waiting
 
 urlpatterns = [
     path("", start.index, name="start"),
@@ -29,6 +28,14 @@ urlpatterns = [
     path("conversations/<int:conversation_id>/change", lists.change, name="conversation-change"),
     path("conversations/new", conversations.begin, name="conversation-new"),
     path("conversations/<int:conversation_id>", conversations.detail, name="conversation"),
+    path(
+        "conversations/<int:conversation_id>/outline",
+        conversations.outline,
+        name="conversation-outline",
+    ),
+    path("conversations/<int:conversation_id>/find", finding.find, name="conversation-find"),
+    path("conversations/<int:conversation_id>/step", finding.step, name="conversation-step"),
+    path("conversations/<int:conversation_id>/read", conversations.read, name="conversation-read"),
     path("conversations/<int:conversation_id>/turns", conversations.ask, name="conversation-ask"),
     path("conversations/<int:conversation_id>/stop", conversations.stop, name="conversation-stop"),
     path("conversations/<int:conversation_id>/retry", turns.retry, name="conversation-retry"),

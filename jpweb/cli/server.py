@@ -19,6 +19,7 @@ from autobahn.exception import Disconnected, PayloadExceededError
 from daphne.server import Server
 from twisted.internet import defer, reactor
 
+from jpweb.cli import pauses
 from jpweb.runtime.signals.codes import FAULT
 from jpweb.runtime.signals.line import SCOPE, Line
 
@@ -115,7 +116,7 @@ def serve(
 
     def begin() -> None:
         loop = asyncio.get_running_loop()
-        tasks.extend(loop.create_task(work) for work in beside)
+        tasks.extend(loop.create_task(work) for work in (pauses.keep_short(), *beside))
 
     reactor.callWhenRunning(lambda: asyncio.get_event_loop().call_soon(begin))
     QuietServer(

@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import wraps
 from typing import ParamSpec, TypeVar
 
+from asgiref.sync import SyncToAsync
 from channels.db import database_sync_to_async
+
+from jpweb.store.outage import keep_connection
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -13,8 +17,22 @@ T = TypeVar("T")
 
 async def in_store(function: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> T:
     """Run a function that uses the database, in a thread that may."""
+    if SyncToAsync.thread_sensitive_context.get(None) is None:
+        # No request's own thread, which ends with it, but the one that all others share.
+        function = _keeping(function)
     result: T = await database_sync_to_async(function)(*args, **kwargs)
     return result
+
+
+def _keeping(function: Callable[P, T]) -> Callable[P, T]:
+    @wraps(function)
+    def keeping(*args: P.args, **kwargs: P.kwargs) -> T:
+        try:
+            return function(*args, **kwargs)
+        finally:
+            keep_connection()
+
+    return keeping
 
 
 async def in_background(function: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> T:

@@ -20,6 +20,7 @@ from jpweb.store import plain
 from jpweb.store.errors import AlreadySettled, UnknownInquiry
 from jpweb.store.models import Conversation, Inquiry, JournalEntry, Membership, Run
 from jpweb.store.rows import derived, many
+from jpweb.store.rows.prepared import Prepared
 from jpweb.store.terms import UNFINISHED, Role
 from jpweb.stream import wire
 from jpweb.stream.answers import Boolean, Secret
@@ -66,17 +67,23 @@ class Ended(NamedTuple):
 
 def get(inquiry_id: int) -> Inquiry:
     """Return a row with its conversation. Raises UnknownInquiry."""
-    found = Inquiry.objects.select_related("conversation__workspace", "run", "decider")
-    row = found.filter(pk=inquiry_id).first()
-    if row is None:
+    rows: list[Inquiry] = _rows([inquiry_id])
+    if not rows:
         raise UnknownInquiry("There is no such question.")
-    return row
+    return rows[0]
+
+
+_rows = Prepared(
+    lambda keys: Inquiry.objects.select_related("conversation__workspace", "run", "decider").filter(
+        pk__in=keys
+    )
+)
+_states = Prepared(lambda keys: Inquiry.objects.filter(pk__in=keys).values_list("state"))
 
 
 def ended(inquiry_id: int) -> Ended | None:
     """Return how a question ended; None while it is open. Raises UnknownInquiry."""
-    state = Inquiry.objects.filter(pk=inquiry_id).values_list("state", flat=True).first()
-    if state == OPEN:
+    if _states([inquiry_id]) == [(OPEN,)]:
         return None
     row = get(inquiry_id)
     return Ended(row, remembered(row))
@@ -84,13 +91,19 @@ def ended(inquiry_id: int) -> Ended | None:
 
 def by_stream_id(conversation_id: int, inquiry_id: str) -> Inquiry:
     """Return the newest row of a conversation with this inquiry id. Raises UnknownInquiry."""
-    found = Inquiry.objects.filter(
-        conversation_id=conversation_id, inquiry_id=plain.text(inquiry_id)
-    )
-    row = found.select_related("conversation").order_by("-position").first()
-    if row is None:
+    rows: list[Inquiry] = _named([conversation_id], [plain.text(inquiry_id)])
+    if not rows:
         raise UnknownInquiry("There is no such question.")
-    return row
+    return rows[0]
+
+
+_named = Prepared(
+    lambda talks, names: (
+        Inquiry.objects.select_related("conversation")
+        .filter(conversation_id__in=talks, inquiry_id__in=names)
+        .order_by("-position")[:1]
+    )
+)
 
 
 def waiting(person_id: int) -> QuerySet[Inquiry]:

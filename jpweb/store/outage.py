@@ -1,7 +1,17 @@
-"""What the database's absence looks like to those who may not import its errors."""
+"""The line to the database, for those who may not touch it: what its absence looks like."""
 
 from __future__ import annotations
 
-from django.db import InterfaceError, OperationalError
+from django.db import InterfaceError, OperationalError, connection
 
 DATABASE_GONE = (OperationalError, InterfaceError)
+
+
+def keep_connection() -> None:
+    """Keep the connection of this thread, which lasts as long as the process, for its next use.
+
+    A file is opened anew otherwise, and left in order by who closes it last, each time. A
+    connection of a pool goes back to it all the same.
+    """
+    if connection.vendor == "sqlite":
+        connection.close_at = None

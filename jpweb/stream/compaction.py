@@ -5,10 +5,10 @@ The stream itself stays as it is; this is computed anew each time.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from operator import is_
-from typing import Any
+from typing import Any, NamedTuple
 
 from jpweb.stream import timestamps, wire
 from jpweb.stream.events import (
@@ -27,6 +27,8 @@ from jpweb.stream.events import (
 from jpweb.stream.turns import Place, Turn, match, placed, split
 
 SUMMARY_REQUEST = "[Summary of previous conversation]"
+#: The tool's name where a result belongs to no call.
+UNKNOWN = "unknown"
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,8 +43,16 @@ class ProjectedTurn:
     elements: tuple[Element, ...]
 
 
+class Overlay(NamedTuple):
+    """A compaction, with its time as it is written and its position in the stream."""
+
+    timestamp: str
+    position: int
+    kind: Compaction
+
+
 @dataclass(frozen=True, slots=True)
-class _Policy:
+class Policy:
     """What applies to one turn: of each kind, what the newest overlay says that says anything."""
 
     summary: str | None = None
@@ -54,15 +64,59 @@ class _Policy:
     strip_results: bool = False
 
 
+class Overlays:
+    """What the compactions of a stream say of its turns."""
+
+    def __init__(self, found: Iterable[Overlay]) -> None:
+        keyed = [(timestamps.instant(each.timestamp), each.position, each.kind) for each in found]
+        keyed.sort(key=lambda overlay: overlay[:2], reverse=True)
+        #: With their times, the one that wins first: of equals, the later.
+        self._newest_first = [(moment, kind, _opinions(moment, kind)) for moment, _, kind in keyed]
+
+    def __bool__(self) -> bool:
+        return bool(self._newest_first)
+
+    def policy(self, turn: int) -> Policy:
+        """Return what applies to a turn, by its index."""
+        policy: dict[str, Any] = {}
+        said: set[str] = set()
+        for _, overlay, opinions in self._newest_first:
+            if overlay.from_turn <= turn <= overlay.to_turn:
+                for key in opinions.keys() - said:
+                    said.add(key)
+                    policy |= opinions[key]
+        return Policy(**policy)
+
+    def run(self, turn: int) -> tuple[int, int]:
+        """Return the first and the last of the turns that are summarised together with one.
+
+        The last may be beyond the end of the stream.
+        """
+        own = self.policy(turn).overlay
+        if own is None:
+            return turn, turn
+        _, first, last, _ = own
+        for _, overlay, opinions in self._newest_first:
+            said = opinions.get("summary", {}).get("overlay")
+            if said == own:
+                break
+            if said is not None and overlay.from_turn <= overlay.to_turn:
+                if overlay.to_turn < turn:
+                    first = max(first, overlay.to_turn + 1)
+                elif overlay.from_turn > turn:
+                    last = min(last, overlay.from_turn - 1)
+        return first, last
+
+
 def project(elements: Sequence[Element]) -> tuple[ProjectedTurn, ...]:
     """Return the turns as the model gets them. Without a compaction they are what they were."""
     turns = split(elements)
-    overlays = _newest_first(elements)
+    overlays = Overlays(_overlays(elements))
     if not overlays:
         return tuple(
             ProjectedTurn(t.index, t.index, tuple(elements[t.start : t.end])) for t in turns
         )
-    policies = [_policy(overlays, turn.index) for turn in turns]
+    policies = [overlays.policy(turn.index) for turn in turns]
     projected: list[ProjectedTurn] = []
     at = 0
     while at < len(turns):
@@ -78,29 +132,11 @@ def project(elements: Sequence[Element]) -> tuple[ProjectedTurn, ...]:
     return tuple(projected)
 
 
-def _newest_first(elements: Sequence[Element]) -> list[tuple[str, Compaction]]:
-    """Return the overlays with their times, the one that wins first: of equals, the later."""
-    found = [
-        (timestamps.instant(event.timestamp), position, event.kind)
-        for position, element in enumerate(elements)
-        for event in element.events
-        if isinstance(event.kind, Compaction)
-    ]
-    found.sort(key=lambda overlay: overlay[:2], reverse=True)
-    return [(moment, overlay) for moment, _, overlay in found]
-
-
-def _policy(overlays: Sequence[tuple[str, Compaction]], turn: int) -> _Policy:
-    policy: dict[str, Any] = {}
-    said: set[str] = set()
-    for moment, overlay in overlays:
-        if not overlay.from_turn <= turn <= overlay.to_turn:
-            continue
-        opinions = _opinions(moment, overlay)
-        for key in opinions.keys() - said:
-            said.add(key)
-            policy |= opinions[key]
-    return _Policy(**policy)
+def _overlays(elements: Sequence[Element]) -> Iterator[Overlay]:
+    for position, element in enumerate(elements):
+        for event in element.events:
+            if isinstance(event.kind, Compaction):
+                yield Overlay(event.timestamp, position, event.kind)
 
 
 def _opinions(moment: str, overlay: Compaction) -> dict[str, dict[str, Any]]:
@@ -127,7 +163,7 @@ def _opinions(moment: str, overlay: Compaction) -> dict[str, dict[str, Any]]:
     return opinions
 
 
-def _summarised(elements: Sequence[Element], policy: _Policy) -> Iterator[Element]:
+def _summarised(elements: Sequence[Element], policy: Policy) -> Iterator[Element]:
     """Put the summary where the first event stood; overlays and unknown elements stay."""
     written = False
     for element in elements:
@@ -135,9 +171,9 @@ def _summarised(elements: Sequence[Element], policy: _Policy) -> Iterator[Elemen
         if happened and not written:
             written = True
             yield from _summary(happened[0].timestamp, policy.summary or "")
-        kept = [event for event in element.events if isinstance(event.kind, ConfigDelta)]
-        if kept or not element.events:
-            yield _with(element, kept)
+        left = [event for event in element.events if isinstance(event.kind, ConfigDelta)]
+        if left or not element.events:
+            yield _with(element, left)
 
 
 def _summary(stamp: str, text: str) -> Iterator[Element]:
@@ -146,17 +182,17 @@ def _summary(stamp: str, text: str) -> Iterator[Element]:
         yield wire.write(ConversationEvent(stamp, kind))
 
 
-def _shortened(elements: Sequence[Element], turn: Turn, policy: _Policy) -> Iterator[Element]:
+def _shortened(elements: Sequence[Element], turn: Turn, policy: Policy) -> Iterator[Element]:
     names = _names(elements, turn)
     for position in range(turn.start, turn.end):
         element = elements[position]
-        kept = [
+        left = [
             event if kind is event.kind else replace(event, kind=kind)
             for part, event in enumerate(element.events)
-            if (kind := _kept(event.kind, names.get((position, part), "unknown"), policy))
+            if (kind := kept(event.kind, names.get((position, part), UNKNOWN), policy))
         ]
-        if kept or not element.events:
-            yield _with(element, kept)
+        if left or not element.events:
+            yield _with(element, left)
 
 
 def _with(element: Element, events: Sequence[ConversationEvent]) -> Element:
@@ -177,8 +213,11 @@ def _names(elements: Sequence[Element], turn: Turn) -> dict[Place, str]:
     }
 
 
-def _kept(kind: EventKind, name: str, policy: _Policy) -> EventKind | None:
-    """Return what is left of an event, None for nothing."""
+def kept(kind: EventKind, name: str, policy: Policy) -> EventKind | None:
+    """Return what a policy without a summary leaves of an event, None for nothing.
+
+    ``name`` is the tool's, for results; ``unknown`` where no call is known.
+    """
     match kind:
         case Compaction():
             return None

@@ -7,25 +7,25 @@ connection, a reconnection and a signal all take this one path.
 from __future__ import annotations
 
 from collections.abc import Collection
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from django.template.loader import render_to_string
+from django.urls import reverse
 
 from jpweb.runtime import wiring
-from jpweb.store import conversations, journal, runs
+from jpweb.store import conversations, inquiries, runs
+from jpweb.store.browsing import turns, windows
 from jpweb.store.errors import UnknownConversation
 from jpweb.store.telling import standing
 from jpweb.store.terms import Origin, Role, RunState
-from jpweb.stream.layout.items import Entry, Item, StrayInquiry, ToolCall
-from jpweb.stream.outline import Outline, OutlineTurn, outline
-from jpweb.web import access
+from jpweb.web import access, transcript
+from jpweb.web.transcript import Choice, Line
 
 if TYPE_CHECKING:
     from jpweb.runtime.wiring import Player
     from jpweb.store.models import Conversation, Run
-    from jpweb.stream.events import Element
 
 #: Characters of a tool call's arguments that are shown while they are being received.
 CLIP = 4_000
@@ -33,12 +33,23 @@ CLIP = 4_000
 
 @dataclass(frozen=True, slots=True)
 class Shown:
-    """What a page shows of a conversation: so many entries, of which revision, which run."""
+    """What a page shows of a conversation: so many entries, of which revision, which run.
+
+    ``first`` and ``last`` are the heads of the items between which it shows all that ``show``
+    chooses; without a last one it shows the end, and what comes is added there.
+    """
 
     length: int = 0
     revision: int = 0
     run: str = ""
     facts: str = ""
+    first: int = 0
+    last: int | None = None
+    show: tuple[str, ...] = ()
+
+    def has(self, head: int) -> bool:
+        """Tell whether an item that is older than the page is on it."""
+        return self.first <= head and (self.last is None or head <= self.last)
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,14 +66,7 @@ class _Now:
     def __init__(self, found: Conversation) -> None:
         self.found = found
         self._sent: dict[tuple[Shown, bool], Changes] = {}
-
-    @cached_property
-    def elements(self) -> tuple[Element, ...]:
-        return journal.elements(self.found.pk)
-
-    @cached_property
-    def outline(self) -> Outline:
-        return outline(self.elements)
+        self._grown: dict[int, list[Line] | None] = {}
 
     @cached_property
     def run(self) -> Run | None:
@@ -80,18 +84,24 @@ class _Now:
         return self._sent[like]
 
     def _changes(self, page: Shown, *, may_run: bool) -> Changes:
-        found, length = self.found, len(self.elements)
+        found = self.found
         parts: list[str] = []
         if found.revision != page.revision:
-            parts = [_whole(self.outline, found)]
-        elif length > page.length:
-            parts = _turns(self.outline, page.length, found)
-        if parts:
+            parts = [self._anew(page)]
+        elif found.length > page.length:
+            parts = self._since(page)
+        if found.revision != page.revision or found.length > page.length:
             # What was being received is on record; the next piece of text shows itself again.
             parts.append(render_to_string("conversations/_partial.html", {"text": ""}))
-            context = {"outline": self.outline, "conversation": found, "oob": True}
+            context = {"conversation": found, "states": self.states, "oob": True}
             parts.append(render_to_string("conversations/_counts.html", context))
-        now = Shown(length, found.revision, _run_key(self.run), facts_key(found))
+        now = replace(
+            page,
+            length=found.length,
+            revision=found.revision,
+            run=_run_key(self.run),
+            facts=facts_key(found),
+        )
         if now.run != page.run:
             context = _foot(found, self.run, may_run=may_run, oob=True)
             context["player"] = self.player if may_run else None
@@ -100,6 +110,51 @@ class _Now:
             context = {"conversation": found, "oob": True}
             parts.append(render_to_string("conversations/_facts.html", context))
         return Changes("".join(parts), now)
+
+    @cached_property
+    def states(self) -> dict[str, int]:
+        return inquiries.counts([self.found.pk]).get(self.found.pk, {})
+
+    def _since(self, page: Shown) -> list[str]:
+        """Render the items that came since a page was made, and those that changed."""
+        if page.length not in self._grown:
+            self._grown[page.length] = _grown(self.found, page.length)
+        grown = self._grown[page.length]
+        if grown is None:
+            return [self._anew(page)] if page.last is None else []
+        facets = transcript.facets(page.show)
+        parts: list[str] = [] if page.length else ['<div id="nothing" hx-swap-oob="delete"></div>']
+        for line in grown:
+            if line.item.first < page.length:
+                if page.has(line.item.first):
+                    parts.append(_fragment("_changed_item", self.found, line=line))
+            elif page.last is None and transcript.chosen(line.item, facets):
+                parts.append(_fragment("_new_line", self.found, line=line))
+        return parts
+
+    def _anew(self, page: Shown) -> str:
+        """Render the window of a page again, as it is now."""
+        end = "end" if page.last is None else str(page.first)
+        choice = Choice(at=end, show=page.show)
+        part = transcript.part(self.found, choice, read=None)
+        context = transcript.context(self.found, choice, part)
+        return render_to_string("conversations/_again.html", context)
+
+
+def _grown(found: Conversation, length: int) -> list[Line] | None:
+    """Return the items that entries from a position on are part of; None where they are many.
+
+    With those of which such an entry changes how a question stands: the turn that a new one ends.
+    """
+    heads = windows.changed(found.pk, length)
+    if heads is None:
+        return None
+    shown = windows.of(found.pk, heads)
+    begun = [turn.position for turn in shown.turns.values() if turn.position >= length]
+    if begun and (left := turns.left_open(found.pk, min(begun))):
+        shown = windows.of(found.pk, {*heads, *left})
+    found.question_keys = shown.questions  # type: ignore[attr-defined]  # for the tag
+    return transcript.lines(shown, found.length, whole=False)
 
 
 def conversation(
@@ -145,7 +200,7 @@ def facts_key(found: Conversation) -> str:
     return f"{there} {found.expires_at:%Y-%m-%dT%H:%M}" if found.expires_at else there
 
 
-def composer(person_id: int, found: Conversation) -> dict[str, object]:
+def composer(person_id: int, found: Conversation) -> dict[str, Any]:
     """Return what the foot of a conversation needs."""
     may_run = access.may(person_id, found.workspace_id, Role.RESPONDER)
     context = _foot(found, runs.latest(found.pk), may_run=may_run)
@@ -173,46 +228,7 @@ def _run_key(run: Run | None) -> str:
     return f"{run.pk}-{state}" + (f"-{run.resumed}" if run.resumed else "")
 
 
-def _whole(shown: Outline, found: Conversation) -> str:
-    context = {"outline": shown, "conversation": found}
-    return render_to_string("conversations/_replace_all.html", context)
-
-
-def _turns(shown: Outline, after: int, found: Conversation) -> list[str]:
-    """Render new turns whole, and of the turns before what came or changed.
-
-    The turn that a new one ends changes without an event: what waited there is unanswered now.
-    """
-    parts: list[str] = []
-    over = next((turn.index - 1 for turn in shown.turns if turn.first >= after), None)
-    for turn in shown.turns:
-        if turn.first >= after:
-            parts.append(_fragment("conversations/_append_turn.html", turn, found))
-        elif turn.index == over or any(item.last >= after for item in turn.items):
-            parts += _items(turn, after, found, over=turn.index == over)
-    return parts
-
-
-def _items(turn: OutlineTurn, after: int, found: Conversation, *, over: bool) -> list[str]:
-    parts: list[str] = []
-    for item in turn.items:
-        if item.last >= after or (over and _unanswered(item)):
-            name = "_append_item" if item.first >= after else "_replace_item"
-            context = {"turn": turn, "item": item, "conversation": found}
-            parts.append(render_to_string(f"conversations/{name}.html", context))
-    return parts
-
-
-def _unanswered(item: Item) -> bool:
-    """Tell whether the turn went on without an answer: what the page shows as waiting still."""
-    match item:
-        case ToolCall():
-            return any(inquiry.state == "unanswered" for inquiry in item.inquiries)
-        case StrayInquiry():
-            return item.inquiry.state == "unanswered"
-        case Entry():
-            return False
-
-
-def _fragment(name: str, turn: OutlineTurn, found: Conversation) -> str:
-    return render_to_string(name, {"turn": turn, "conversation": found})
+def _fragment(name: str, found: Conversation, line: Line) -> str:
+    here = reverse("conversation", args=[found.pk])
+    context = {"line": line, "conversation": found, "here": here}
+    return render_to_string(f"conversations/{name}.html", context)

@@ -25,6 +25,7 @@ from jpweb.runtime.signals.rounds import Rounds
 from jpweb.web import cards, changes
 from jpweb.web.cards import Cards, Desk, News
 from jpweb.web.changes import Shown
+from jpweb.web.transcript import groups
 
 #: Close codes that tell the browser not to come back.
 SIGNED_OUT, FORBIDDEN, MALFORMED = 4401, 4404, 4400
@@ -354,6 +355,9 @@ def _page(says: dict[str, Any]) -> Shown:
         _whole(says.get("revision") or 0),
         str(says.get("run") or ""),
         str(says.get("facts") or ""),
+        max(int(says.get("first") or 0), 0),
+        None if says.get("last") is None else _whole(says["last"]),
+        groups(str(says.get("show") or "")),
     )
 
 

@@ -101,6 +101,18 @@ SHOWN = {
     "draft_at": "An answer first begun by",
 }
 
+#: What a reader chooses to see, by the group's name.
+GROUPS = {
+    "person": "You",
+    "assistant": "Assistant",
+    "reasoning": "Reasoning",
+    "tools": "Tool calls and results",
+    "questions": "Questions and outcomes",
+    "configuration": "Configuration and compaction",
+    "rest": "Legacy, unknown and broken",
+    "problems": "Problems",
+}
+
 KINDS = {
     "turn_start": "Turn",
     "chat_request": "You",

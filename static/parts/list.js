@@ -20,6 +20,7 @@ function move(by) {
 function press(what) {
   const row = here();
   const button = row && row.querySelector(`[data-do=${what}]`);
+  if (row && !button) byId("announcer").textContent = "This conversation cannot be changed here.";
   if (!button) return false;
   sessionStorage.setItem("list:row", String(all("#list .row").indexOf(row)));
   button.click();
@@ -77,9 +78,8 @@ on("click", (event) => {
 const ours = (event) => event.detail.target && event.detail.target.id === "list";
 on("htmx:configRequest", (event) => {
   if (event.target.id !== "filter") return;
-  for (const [name, value] of Object.entries(event.detail.parameters)) {
-    if (value === "") delete event.detail.parameters[name];
-  }
+  const empty = Object.entries(event.detail.parameters).filter(([, value]) => value === "");
+  for (const [name] of empty) delete event.detail.parameters[name];
 });
 function busy(event, state) {
   if (!ours(event)) return;

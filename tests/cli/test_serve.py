@@ -30,7 +30,7 @@ def test_the_printed_link_signs_in_once(live: Live):
 
 def test_nothing_is_open_without_the_link(live: Live):
     stranger = Visitor(live().url)
-    for path in ("/", "/questions", "/audit", "/conversations/1"):
+    for path in ("/", "/conversations", "/questions", "/audit", "/conversations/1"):
         assert SIGN_IN in stranger.get(path).url
     assert stranger.get(f"{SIGN_IN}/guessed").status == 403
     with stranger.socket() as heard, pytest.raises(ConnectionClosed):

@@ -45,6 +45,8 @@ BENCHMARKS = {
         Benchmark("fanout.5000.layer", "ms", 0.2, "tests.load.fanout.layer"),
         Benchmark("socket.idle", "KB", 1.5, "tests.load.sockets.idle"),
         Benchmark("answer.p99", "ms", 2.0, "tests.load.answering.p99"),
+        Benchmark("list.1m", "ms", 1.5, "tests.load.listing.pages"),
+        Benchmark("search.1m", "ms", 2.0, "tests.load.browsing.searching.p95"),
         Benchmark("parked.100k.start", "s", 1.5, "tests.load.parked.start"),
         Benchmark("parked.100k.memory", "MB", 1.5, "tests.load.parked.memory"),
         Benchmark("parked.100k.answer", "ms", 1.5, "tests.load.parked.answer"),

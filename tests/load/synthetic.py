@@ -1,15 +1,27 @@
-"""Conversations of any length that look like real ones: turns, tool calls, inquiries."""
+"""Conversations of any length that look like real ones: turns, tool calls, inquiries.
+
+``conversation`` is plain; ``everything`` holds what there is: all kinds, all outcomes and reasons,
+large results, compactions, unknown and broken elements. Both are the same each time.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import json
+from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime, timedelta
+from itertools import islice
+from pathlib import Path
 
+from jpweb.store import inquiries, journal
+from jpweb.store.models import Conversation, Workspace
+from jpweb.store.terms import Origin
 from jpweb.stream import timestamps, wire
-from jpweb.stream.answers import Boolean
+from jpweb.stream.answers import AnswerType, Boolean, Option, Secret, Select, Text
 from jpweb.stream.events import (
     ChatRequest,
     ChatResponse,
+    Compaction,
+    ConfigDelta,
     ConversationEvent,
     EventKind,
     ToolCallRequest,
@@ -18,15 +30,39 @@ from jpweb.stream.events import (
 )
 from jpweb.stream.inquiry import (
     Answered,
+    CancellationReason,
+    Cancelled,
     InquiryQuestion,
     InquiryRequest,
     InquiryResponse,
     InquirySource,
+    Outcome,
+    Redacted,
+    UnknownReason,
 )
+from jpweb.stream.outline import outline
 
 BEGIN = datetime(2026, 1, 1, 12, tzinfo=UTC)
 PROSE = "The planner keeps a list of beds and what grows in each of them. " * 8
 CODE = "def water(bed):\n    return bed.thirst > 3\n" * 20
+#: A word that is in one turn alone, to be searched for; ``needle`` makes it.
+NEEDLE = "snapdragon"
+#: JP's number of the conversation of ``workspace``.
+NUMBER = 17_670_000_000
+#: Every so many turns a result is so many times ``CODE``: about 3 KB, about 130 KB.
+_RARE, _LARGE, _HUGE = 100, 3, 150
+_CHOICE = Select((Option("backup", "Keep a copy first"), Option("overwrite"), Option(3)))
+#: Every way for a question to end; None is no outcome at all.
+_ENDS: Sequence[tuple[AnswerType, Outcome | None]] = (
+    (Boolean(), Answered(True)),
+    (_CHOICE, Answered("backup")),
+    (Secret(), Redacted()),
+    (Boolean(), Cancelled(CancellationReason.USER)),
+    (Text(), Answered("Only the beds\nin the sun")),
+    *((Boolean(), Cancelled(reason)) for reason in list(CancellationReason)[1:]),
+    (Text(), Cancelled(UnknownReason("the_tool_left"))),
+    (Boolean(), None),
+)
 
 
 def conversation(events: int) -> bytes:
@@ -36,6 +72,121 @@ def conversation(events: int) -> bytes:
         stamp = timestamps.written(BEGIN + timedelta(milliseconds=700 * number))
         texts.append(wire.write(ConversationEvent(stamp, kind)).raw)
     return wire.join(texts).encode()
+
+
+def everything(events: int) -> bytes:
+    """Return an ``events.json`` of so many elements, of every kind that there is."""
+    return wire.join(_texts(events)).encode()
+
+
+def imported(home: Workspace, events: int) -> Conversation:
+    """Put ``everything`` into the journal of a new conversation, as a mirror does."""
+    elements = [wire.read(text) for text in _texts(events)]
+    shown = outline(elements)
+    made = Conversation(
+        workspace=home,
+        jp_id=NUMBER + events,
+        origin=Origin.MIRRORED,
+        title=f"{events} events",
+        last_activity=BEGIN,
+    )
+    made.save()
+    journal.replace(made, elements, shown.anchors)
+    inquiries.derive(made, shown)
+    made.save()
+    return made
+
+
+def workspace(root: Path, events: int) -> Path:
+    """Write a JP workspace that holds ``everything`` as its one conversation; return its root."""
+    folder = root / ".jp" / "conversations" / f"{NUMBER + events}-everything"
+    folder.mkdir(parents=True)
+    (folder / "events.json").write_bytes(everything(events))
+    about = {"title": f"{events} events", "last_activated_at": timestamps.written(BEGIN)}
+    (folder / "metadata.json").write_text(json.dumps(about, indent=2) + "\n")
+    return root
+
+
+def needle(turn: int) -> str:
+    """Return the word that a turn of ``everything``, from 0, has to itself."""
+    return f"{NEEDLE}{turn}x"
+
+
+def _texts(events: int) -> list[str]:
+    return [
+        _written(number, kind) if not isinstance(kind, str) else kind
+        for number, kind in enumerate(islice(_every(), events))
+    ]
+
+
+def _written(number: int, kind: EventKind) -> str:
+    stamp = timestamps.written(BEGIN + timedelta(seconds=7 * number))
+    noted = {"rendered_arguments": "\x1b[32m+ bed\x1b[0m"} if number % 40 == 7 else {}
+    metadata = noted if isinstance(kind, ToolCallRequest) else {}
+    return wire.write(ConversationEvent(stamp, kind, metadata)).raw
+
+
+def _every() -> Iterator[EventKind | str]:
+    """Yield turn after turn; what is rare stands in one of the first turns too."""
+    turn = 0
+    while True:
+        yield TurnStart()
+        if turn % 5 == 0:
+            yield ConfigDelta({"assistant": {"model": {"parameters": {"top_k": turn}}}})
+        yield ChatRequest(f"Look after bed {turn}, the {needle(turn)}. {PROSE[:200]}", author="Ada")
+        yield ChatResponse("reasoning", f"Bed {turn} may be dry. {PROSE}")
+        yield ChatResponse("message", f"I read bed {turn}:\n\n```python\n{CODE[:130]}\n```\n")
+        yield from _reading(turn)
+        yield from _changing(turn)
+        yield from _odd(turn)
+        yield ChatResponse("message", f"Bed {turn} is **looked after**. {PROSE}")
+        turn += 1
+
+
+def _reading(turn: int) -> Iterator[EventKind]:
+    call, failed = f"toolu_{turn}_read", turn % 6 == 4
+    times = _HUGE if turn % _RARE == 1 else _LARGE
+    yield ToolCallRequest(call, "fs_read_file", {"path": f"beds/{turn}.py", "lines": [1, turn]})
+    yield ToolCallResponse(call, "No such bed." if failed else CODE * times, is_error=failed)
+
+
+def _changing(turn: int) -> Iterator[EventKind]:
+    """Yield a call that asks once, and once more where the first time was no answer."""
+    call, name = f"toolu_{turn}_change", "fs_modify_file"
+    yield ToolCallRequest(call, name, {"path": f"beds/{turn}.py", "patch": CODE[:300]})
+    kind, outcome = _ENDS[turn % len(_ENDS)]
+    again = () if outcome is None or isinstance(outcome, Answered) else ((kind, Answered("yes")),)
+    for attempt, (wanted, end) in enumerate(((kind, outcome), *again), 1):
+        asked = f"{call}.apply.{attempt}"
+        wanted_now = wanted if attempt == 1 else Text()
+        question = InquiryQuestion(f"Apply this to bed {turn}?\n\n{CODE[:400]}", wanted_now)
+        yield InquiryRequest(asked, InquirySource.tool(name), question)
+        if end is not None:
+            yield InquiryResponse(asked, end)
+    yield ToolCallResponse(call, f"Bed {turn} is changed.", is_error=False)
+
+
+def _odd(turn: int) -> Iterator[EventKind | str]:
+    match turn % _RARE:
+        case 1:
+            yield _other(type="weather_report", sky="clear", turn=turn)
+        case 2:
+            yield _other(type="chat_request", timestamp="no time", turn=turn)
+        case 3 if turn % (4 * _RARE) == 3:
+            strip = {"policy": "strip", "request": True, "response": True}
+            yield Compaction(0, max(turn - 2, 0), {"reasoning": "strip", "tool_calls": strip})
+        case 3:
+            summary = {"summary": f"Beds {turn - _RARE} to {turn - 20} were looked after."}
+            yield Compaction(turn - _RARE, turn - 20, {"summary": summary})
+        case 5:
+            yield ChatResponse("data", {"bed": turn, "thirst": 3})
+        case _:
+            pass
+
+
+def _other(**fields: object) -> str:
+    """Return an element that is no event, as a file holds it."""
+    return json.dumps(fields, indent=2).replace("\n", "\n  ")
 
 
 def _kinds() -> Iterator[EventKind]:

@@ -221,3 +221,28 @@ async def test_an_answer_counts_once_unless_somebody_says_otherwise(scene: Scene
     row = await scene.question(Boolean())
     await desk.answer(row.pk, "true", decider(scene.ada))
     assert await in_store(inquiries.remembered, await scene.reload(row)) is False
+
+
+async def test_a_call_of_this_process_has_what_is_on_record_without_a_look(
+    scene: Scene, monkeypatch: pytest.MonkeyPatch
+):
+    row = await scene.question()
+    call = await waiting(row, desk.ended)
+    monkeypatch.setattr(inquiries, "ended", lambda _key: pytest.fail("it looked"))
+    await desk.answer(row.pk, "true", decider(scene.ada), remember=True)
+    found = await done(call)
+    assert (found.row.answer, found.remembered) == (True, True)
+    assert found.row.response_position is not None
+
+
+async def test_a_row_that_was_read_before_somebody_else_was_first_changes_nothing(scene: Scene):
+    row = await in_store(inquiries.get, (await scene.question()).pk)
+    await desk.answer(row.pk, "true", decider(scene.ada))
+    assert row.state == "open"
+    for late in (
+        desk.answer(row, "false", decider(scene.eve)),
+        desk.decline(row, decider(scene.eve)),
+    ):
+        with pytest.raises(AlreadySettled):
+            await late
+    assert (await scene.reload(row)).answer is True

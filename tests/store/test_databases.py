@@ -18,6 +18,9 @@ SAME = (
     "tests/store/test_prompts.py",
     "tests/store/disk/test_mirror.py",
     "tests/store/test_races.py",
+    "tests/store/finding",
+    "tests/store/listing",
+    "tests/store/disk/test_facts.py",
     "tests/store/running",
     "tests/runtime/duties/test_expiry.py",
     "tests/runtime/duties/test_keeping.py",
@@ -27,6 +30,7 @@ SAME = (
     "tests/runtime/test_runs.py",
     "tests/runtime/executing",
     "tests/runtime/sealing",
+    "tests/store/rows",
     "tests/store/telling",
 )
 

@@ -62,6 +62,9 @@ ROUTES = {
     "event-part": member("conversation", Role.READER, 302),
     "event-text": member("conversation", Role.READER),
     "conversation-export": member("conversation", Role.AUDITOR),
+    "search": Route(SIGNED_IN, 200),
+    "search-save": Route(SIGNED_IN, 302, "post"),
+    "search-forget": Route(SIGNED_IN, 302, "post"),
     "questions": somewhere(Role.RESPONDER),
     "question": member("inquiry", Role.READER),
     "question-answer": member(

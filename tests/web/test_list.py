@@ -13,8 +13,8 @@ from django.utils import timezone
 from jpweb.runtime import runs
 from jpweb.store import runs as runs_in_store
 from jpweb.store.disk import mirror
-from jpweb.store.listing import pages
-from jpweb.store.models import Conversation, Membership, Run, Workspace
+from jpweb.store.listing import pages, ranges
+from jpweb.store.models import Conversation, Membership, Reading, Run, Workspace
 from jpweb.store.terms import Role, RunState
 from jpweb.stream.inquiry import Answered, Redacted
 from tests.store import making
@@ -107,6 +107,78 @@ def test_htmx_gets_the_list_alone(world: World):
     assert page.one(id="list")
     assert not page.all(id="main")
     assert len(rows(page)) == 1
+
+
+def test_a_row_leads_to_what_is_new_and_says_how_much(world: World):
+    Reading.objects.create(
+        person=world.people["reader"], conversation=world.talk, length=1, at=timezone.now()
+    )
+    making.prompt(world.run)
+    page = read(get(world))
+    (row,) = rows(page)
+    assert counts(page, row)["new"] == "3"
+    assert counts(page, row)["prompts"] == "1"
+    assert page.one(**{"class": "row-link"})["href"] == f"/conversations/{world.talk.pk}?at=new"
+
+
+def test_orders_and_filters_are_in_the_address_and_on_the_page(world: World):
+    talk = making.conversation(world.home, "labelled")
+    Conversation.objects.filter(pk=talk.pk).update(labels={"area": "x"}, length=99, problem="odd")
+    assert titles(get(world, sort="length")) == ["labelled", "A talk"]
+    assert titles(get(world, sort="waiting")) == titles(get(world, has="waiting")) == ["A talk"]
+    for given in ({"label": "area=x"}, {"has": "problem"}, {"q": "lab", "origin": "native"}):
+        assert titles(get(world, **given)) == ["labelled"]
+    assert titles(get(world, workspace=world.home.pk)) == ["labelled", "A talk"]
+    assert titles(get(world, workspace=world.elsewhere.pk)) == []
+    page = read(get(world, label="area=<x>", sort="length", origin="mirrored"))
+    assert page.one(name="label")["value"] == "area=<x>"
+    chosen = [tag["value"] for tag in page if tag.tag == "option" and "selected" in tag]
+    assert chosen == ["length", "mirrored"]
+    assert "No conversation is like that" in page.text
+
+
+@pytest.mark.parametrize(
+    "given", [{"sort": "colour"}, {"origin": "<b>"}, {"has": "x"}, {"workspace": "9" * 30}]
+)
+def test_what_nobody_understands_is_named_and_the_rest_is_shown(
+    world: World, given: dict[str, str]
+):
+    response = get(world, **given)
+    ((name, value),) = given.items()
+    assert f"Nobody knows {name}={value}" in " ".join(read(response).text.split())
+    assert titles(response) == ["A talk"]
+
+
+def test_a_look_that_ended_before_the_list_says_so_and_goes_on(
+    world: World, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(ranges, "SCAN", 3)
+    monkeypatch.setattr(ranges, "_LEAST", 3)
+    for n in range(5):
+        making.conversation(world.home, f"new {n}")
+    page = read(get(world, q="talk"))
+    assert "There is none among the 3 that were looked at" in page.text
+    (more,) = page.all(rel="next")
+    found = get(world, **{k: v[0] for k, v in parse_qs(more["href"].lstrip("?")).items()})
+    assert titles(found) == ["A talk"]
+
+
+def test_the_way_back_leads_to_the_page_before(world: World, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(pages, "PAGE", 2)
+    for n in range(5):
+        making.conversation(world.home, f"talk {n}")
+
+    def follow(response: Any, rel: str) -> Any:
+        (way,) = read(response).all(rel=rel)
+        return get(world, **{k: v[0] for k, v in parse_qs(way["href"].lstrip("?")).items()})
+
+    first = get(world, sort="length", q="talk")
+    second = follow(first, "next")
+    third = follow(second, "next")
+    assert titles(follow(third, "prev")) == titles(second)
+    assert titles(follow(second, "prev")) == titles(first)
+    assert not read(first).all(rel="prev")
+    assert not read(third).all(rel="next")
 
 
 def test_nothing_of_other_workspaces_is_listed(world: World):

@@ -194,7 +194,7 @@ def test_the_hostile_conversation_is_hostile_indeed(reader: Person):
     assert "javascript:" in raw_text
 
 
-@pytest.mark.parametrize("path", ["/", "/questions", "/audit", "/sign-in", "/no/such", "talk"])
+@pytest.mark.parametrize("path", ["/", "/conversations", "/questions", "/audit", "/sign-in", "/no/such", "talk"])
 def test_every_page_forbids_what_is_not_ours(world: World, path: str):
     response = world.client("owner").get(url(world.talk) if path == "talk" else path)
     policy = dict(

@@ -1,10 +1,8 @@
-"""Where a long text is cut, so that each part can be shown alone."""
+"""Where a long text is cut."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-
-from jpweb.runtime.prose import fences
 
 
 def parts(text: str, most: int) -> Iterator[str]:
@@ -20,19 +18,3 @@ def parts(text: str, most: int) -> Iterator[str]:
             end = line + 1 if line >= 0 else end
         yield text[at:end]
         at = end
-
-
-def markdown(text: str, most: int) -> Iterator[str]:
-    """Yield the parts of a Markdown text, with fences closed and opened again where it is cut.
-
-    So what is code in one stays code in the next.
-    """
-    inside: fences.Fence | None = None
-    for part in parts(text, most):
-        opened = inside.line + "\n" if inside else ""
-        for line in part.removesuffix("\n").split("\n"):
-            inside = fences.step(line, inside)
-        whole = opened + part
-        if inside:
-            whole += ("" if whole.endswith("\n") else "\n") + inside.marks + "\n"
-        yield whole

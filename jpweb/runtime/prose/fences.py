@@ -9,7 +9,7 @@ from typing import NamedTuple
 from django.utils.html import escape
 from django.utils.safestring import SafeString
 
-from jpweb.runtime.prose import code
+from jpweb.runtime.prose import code, cuts
 
 _FENCE = re.compile(r" {0,3}(`{3,}|~{3,})([^\n]*)")
 _MARK = re.compile(r"^ {0,3}(?:```|~~~)", re.MULTILINE)
@@ -47,6 +47,22 @@ def name_a_language(text: str) -> bool:
     return any(
         code.language(_first(found[1])) not in ("", "diff") for found in _OPENING.finditer(text)
     )
+
+
+def parts(text: str, most: int) -> Iterator[str]:
+    """Yield the parts of a Markdown text, with fences closed and opened again where it is cut.
+
+    So what is code in one stays code in the next.
+    """
+    inside: Fence | None = None
+    for part in cuts.parts(text, most):
+        opened = inside.line + "\n" if inside else ""
+        for line in part.removesuffix("\n").split("\n"):
+            inside = step(line, inside)
+        whole = opened + part
+        if inside:
+            whole += ("" if whole.endswith("\n") else "\n") + inside.marks + "\n"
+        yield whole
 
 
 def coloured(text: str, most: int = code.MOST) -> SafeString:

@@ -42,6 +42,7 @@ _DEEPEST = 100
 _NESTED = re.compile(r"<(/?)(?:ul|ol|em|strong|del|sup)\b")
 _MARKS = ("*", "_", "~", "^")
 #: Raw HTML is escaped, so only comrak can have written these.
+_LINK = re.compile(r'<a href="(?!(?i:https?://|mailto:|#))[^"]*"')
 _BLOCK, _END = '<pre><code class="language-', "</code></pre>"
 
 
@@ -59,7 +60,8 @@ def html(markdown: str, *, line_ends: bool = False, most: int = 0) -> SafeString
     if not made or len(made) > _MOST_HTML * len(text) + 1000 or _is_deep(made, text):
         return format_html("<pre>{}</pre>", text)
     clean = _CLEANER.clean(made)
-    return SafeString("".join(_blocks(clean, most)))
+    # A link to nowhere would load this page again; one without a host would lead into this site.
+    return SafeString("".join(_blocks(_LINK.sub("<a", clean), most)))
 
 
 def _is_deep(made: str, text: str) -> bool:

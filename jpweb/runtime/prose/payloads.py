@@ -121,7 +121,7 @@ class Payload:
         return self.text[: most + 1]
 
     def _parts(self, text: str, most: int) -> Iterator[str]:
-        return (cuts.markdown if self.is_prose else cuts.parts)(text, most)
+        return (fences.parts if self.is_prose else cuts.parts)(text, most)
 
     def _html(self, text: str, most: int) -> SafeString:
         if self.is_prose:

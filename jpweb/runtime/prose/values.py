@@ -52,7 +52,8 @@ def may_be_json(raw: str) -> bool:
 
 def coloured(shown: str) -> SafeString:
     """Return JSON as HTML, its text as it is; what is none stays plain."""
-    made, at = [], 0
+    made: list[str] = []
+    at = 0
     for part in _PARTS.finditer(shown):
         made.append(escape(shown[at : part.start()]))
         group = part.lastindex or 1

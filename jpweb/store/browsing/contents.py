@@ -28,11 +28,16 @@ _FRAME = 400
 
 @dataclass(frozen=True, slots=True)
 class Contents:
-    """Items in order. ``more`` counts, by head, the elements of an item that were not read."""
+    """Items in order.
+
+    ``more`` counts, by head, the elements of an item that were not read; ``questions`` has the
+    keys of the rows of questions, by their anchors.
+    """
 
     items: list[Shown] = field(default_factory=list)
     turns: dict[int, Turn] = field(default_factory=dict)
     more: dict[int, int] = field(default_factory=dict)
+    questions: dict[str, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,9 +78,10 @@ class Members:
         rows = self._rows([member.position for member in wanted])
         asked = [member.position for member in wanted if member.facet in ("question", "legacy")]
         starts = [(turn.number, turn.position) for turn in turns]
-        shown = laying.items(rows, starts, _states(self._conversation, asked))
+        states, questions = _asked(self._conversation, asked)
+        shown = laying.items(rows, starts, states)
         shown.sort(key=lambda one: one.item.first)
-        return Contents(shown, {turn.number: turn for turn in turns}, more)
+        return Contents(shown, {turn.number: turn for turn in turns}, more, questions)
 
     def _shown(self, head: int) -> list[_Member]:
         """Return what is read of an item: its beginning, and its end, which may be the result."""
@@ -100,11 +106,21 @@ def _turns(conversation_id: int, first: int, last: int) -> list[Turn]:
     return list(every.filter(position__gte=begun).order_by("position"))
 
 
-def _states(conversation_id: int, positions: Sequence[int]) -> dict[int, State]:
-    """Return how questions stand that have no outcome, by position."""
+def _asked(
+    conversation_id: int, positions: Sequence[int]
+) -> tuple[dict[int, State], dict[str, int]]:
+    """Return how questions stand that have no outcome, by position; the keys of all, by anchor.
+
+    A row is open until its run ends; a reader is told that it was left as soon as a turn begins.
+    """
     if not positions:
-        return {}
-    rows = Inquiry.objects.filter(
-        conversation_id=conversation_id, position__in=positions, response_position=None
-    )
-    return cast(dict[int, State], dict(rows.values_list("position", "state")))
+        return {}, {}
+    asked = Inquiry.objects.filter(conversation_id=conversation_id, position__in=positions)
+    columns = ("position", "anchor", "pk", "state", "response_position")
+    rows = list(asked.values_list(*columns, named=True))
+    states = {row.position: row.state for row in rows if row.response_position is None}
+    if "open" in states.values():
+        turns = Turn.objects.filter(conversation_id=conversation_id).order_by("-number")
+        last = turns.values_list("position", flat=True).first() or 0
+        states = {at: state if at >= last else "unanswered" for at, state in states.items()}
+    return cast(dict[int, State], states), {row.anchor: row.pk for row in rows}

@@ -7,6 +7,7 @@ from collections.abc import Collection
 from django.utils import timezone
 
 from jpweb.store.models import Reading
+from jpweb.store.rows import many
 
 
 def length(person_id: int, conversation_id: int) -> int | None:
@@ -23,8 +24,6 @@ def lengths(person_id: int, conversation_ids: Collection[int]) -> dict[int, int]
 
 def read(person_id: int, conversation_id: int, length: int) -> None:
     """Note that a person has read so many entries."""
-    Reading.objects.update_or_create(
-        person_id=person_id,
-        conversation_id=conversation_id,
-        defaults={"length": length, "at": timezone.now()},
-    )
+    moment = many.moments()(timezone.now())
+    columns = ("person_id", "conversation_id", "length", "at")
+    many.upsert(Reading.TABLE, columns, [(person_id, conversation_id, length, moment)], columns[:2])

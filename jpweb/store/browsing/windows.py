@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Collection
 from dataclasses import dataclass, field
 
-from django.db.models import QuerySet
+from django.db.models import Count, QuerySet
 
 from jpweb.store.browsing.contents import Contents, Members
 from jpweb.store.errors import UnknownEvent
@@ -104,11 +104,12 @@ def changed(conversation_id: int, length: int, most: int = ITEMS) -> list[int] |
     return found if len(found) <= most else None
 
 
-def count(conversation_id: int, facets: Collection[str]) -> int:
-    """Return how many entries the items have that any entry of these facets is part of."""
+def count(conversation_id: int, facets: Collection[str]) -> dict[str, int]:
+    """Return how many entries, by facet, the items have that any entry of these is part of."""
     own = JournalEntry.objects.filter(conversation_id=conversation_id)
     chosen = own.filter(facet__in=facets).values("head")
-    return own.filter(head__in=chosen).count()
+    counted = own.filter(head__in=chosen).order_by().values("facet").annotate(n=Count("id"))
+    return {row["facet"]: row["n"] for row in counted}
 
 
 def _earlier(conversation_id: int, head: int | None, facets: Facets, most: int) -> list[int]:

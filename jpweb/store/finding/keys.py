@@ -21,9 +21,6 @@ _TRIES = 16
 #: Keys between two entries of one instant, for the parts of the first.
 _PARTS = 4
 
-#: The smallest key, and what is above all.
-FIRST, BEYOND = 0, 1 << 63
-
 
 class Place(NamedTuple):
     """What a key is made for."""

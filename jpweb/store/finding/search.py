@@ -119,15 +119,16 @@ class Search:
         return [_hit(row, wanted) for row in rows]
 
     def _where(self, before: int) -> tuple[str, list[Any]]:
-        first = keys.since(self.query.after) if self.query.after else keys.FIRST
-        last = keys.since(self.query.before) if self.query.before else keys.BEYOND
-        if before:
-            last = min(last, before)
         dialect = dialects.current()
         own = [dialect.match, _READABLE]
         given: list[Any] = [self._match, self.person_id]
-        for bound, sign in ((first, ">="), (last, "<")):
-            if keys.FIRST < bound < keys.BEYOND:
+        bounds = [(">=", self.query.after and keys.since(self.query.after))]
+        bounds += [
+            ("<", self.query.before and keys.since(self.query.before)),
+            ("<", before or None),
+        ]
+        for sign, bound in bounds:
+            if bound is not None:
                 own.append(f"{dialect.key} {sign} %s")
                 given.append(bound)
         return " AND ".join(own), given
@@ -206,7 +207,7 @@ def _hit(row: Sequence[Any], wanted: Iterable[tuple[tuple[str, ...], bool]]) -> 
         head=head,
         anchor=anchor,
         facet=facet,
-        at=datetime.fromisoformat(at).replace(tzinfo=UTC) if isinstance(at, str) else at,
+        at=at if at.tzinfo else at.replace(tzinfo=UTC),  # SQLite knows no zone
         tool=tool,
         who=who,
         state=state,

@@ -31,7 +31,7 @@ _FAILED = (RunState.FAILED, RunState.LOST)
 
 @dataclass(frozen=True, slots=True)
 class Agenda:
-    """What a person's start page shows."""
+    """What a person's start page shows; ``newest`` are others than changed and pinned ones."""
 
     waiting: list[Inquiry | Prompt]
     going_on: list[Run]
@@ -40,6 +40,11 @@ class Agenda:
     pinned: list[Listed]
     newest: list[Listed]
 
+    @property
+    def any(self) -> bool:
+        """Whether there is anything to show at all."""
+        return bool(self.waiting or self.changed or self.pinned or self.newest)
+
 
 def agenda(person_id: int) -> Agenda:
     """Return what needs a person; as many queries for much as for little."""
@@ -47,7 +52,7 @@ def agenda(person_id: int) -> Agenda:
     recent = _recent(homes)
     runs = _runs(recent)
     changed, pinned = _changed(person_id, homes), pages.pinned(homes, most=MOST)
-    newest = recent[:MOST]
+    newest = [key for key in recent if key not in {*changed, *pinned}][:MOST]
     rows = {
         row.conversation.pk: row for row in pages.listed(person_id, [*changed, *pinned, *newest])
     }

@@ -19,6 +19,9 @@ class Migration(migrations.Migration):
                 ('length', models.PositiveIntegerField(help_text='entries that there were')),
                 ('at', models.DateTimeField()),
             ],
+            options={
+                'db_table': 'store_reading',
+            },
         ),
         migrations.CreateModel(
             name='Turn',

@@ -116,9 +116,7 @@ class Turn(models.Model):
     conversation = models.ForeignKey(Conversation, models.CASCADE, related_name="outline")
     number = models.PositiveIntegerField(help_text="counts from 0")
     position = models.PositiveIntegerField(help_text="of its first entry")
-    words = models.CharField(
-        max_length=200, blank=True, help_text="the beginning of what was asked"
-    )
+    words = models.CharField(max_length=200, blank=True, help_text="how what was asked begins")
 
     class Meta:
         db_table = "store_turn"
@@ -134,12 +132,15 @@ class Turn(models.Model):
 class Reading(models.Model):
     """How far a person has read a conversation."""
 
+    TABLE = "store_reading"
+
     person = models.ForeignKey(Person, models.CASCADE)
     conversation = models.ForeignKey(Conversation, models.CASCADE)
     length = models.PositiveIntegerField(help_text="entries that there were")
     at = models.DateTimeField()
 
     class Meta:
+        db_table = "store_reading"
         constraints: ClassVar = [
             models.UniqueConstraint(fields=["person", "conversation"], name="one_reading_a_person")
         ]

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from typing import Any
 
-from django.db import connection
+from django.db import DEFAULT_DB_ALIAS, connection
 from django.db.models import QuerySet
+from django.db.models.query import get_related_populators
 
 Key = int | str
 
@@ -18,16 +19,16 @@ _STAND_IN = -(2**40)
 class Prepared:
     """A query that differs from call to call in keys alone.
 
-    ``make`` returns it, as a ``values_list``, for lists of keys, which are numbers or short texts;
-    each has to be looked for by ``__in``, once or several times. A call takes as many lists, none
-    of them empty.
+    ``make`` returns it, for instances or as a ``values_list``, for lists of keys, which are numbers
+    or short texts; each has to be looked for by ``__in``, once or several times. A call takes as
+    many lists, none of them empty.
     """
 
     def __init__(self, make: Callable[..., QuerySet[Any, Any]]) -> None:
         self._make = make
         self._made: dict[tuple[str, tuple[int, ...]], _Made] = {}
 
-    def __call__(self, *keys: Sequence[Key]) -> list[tuple[Any, ...]]:
+    def __call__(self, *keys: Sequence[Key]) -> list[Any]:
         """Return the rows for these keys."""
         lists = [_filled(each) for each in keys]
         sizes = tuple(map(len, lists))
@@ -43,7 +44,8 @@ class _Made:
     def __init__(self, make: Callable[..., QuerySet[Any, Any]], sizes: Sequence[int]) -> None:
         place = iter(range(sum(sizes)))
         stands = [[_STAND_IN - next(place) for _ in range(size)] for size in sizes]
-        compiler = make(*stands).query.get_compiler(connection=connection)
+        query = make(*stands).query
+        compiler = query.get_compiler(connection=connection)
         self.sql, params = compiler.as_sql()
         self.params = tuple(params)
         # A column of text takes its stand-ins as text.
@@ -60,7 +62,9 @@ class _Made:
             for column, (readers, expression) in found
         ]
 
-    def run(self, lists: list[list[Key]]) -> list[tuple[Any, ...]]:
+        self.entities = _Entities(compiler) if query.default_cols else None
+
+    def run(self, lists: list[list[Key]]) -> list[Any]:
         """Return the rows for these keys."""
         keys = [key for each in lists for key in each]
         params = list(self.params)
@@ -69,7 +73,8 @@ class _Made:
         with connection.cursor() as cursor:
             cursor.execute(self.sql, params)
             rows = cursor.fetchall()
-        return list(self._values(rows)) if self.readers else rows
+        values = self._values(rows) if self.readers else rows
+        return list(values) if self.entities is None else self.entities.of(values)
 
     def _values(self, rows: list[tuple[Any, ...]]) -> Iterator[tuple[Any, ...]]:
         for row in rows:
@@ -78,6 +83,30 @@ class _Made:
                 for read in readers:
                     values[column] = read(values[column])
             yield tuple(values)
+
+
+class _Entities:
+    """Makes a model's instances of rows, with those that were selected with them."""
+
+    def __init__(self, compiler: Any) -> None:
+        info = compiler.klass_info
+        columns = info["select_fields"]
+        self.model = info["model"]
+        self.own = slice(columns[0], columns[-1] + 1)
+        self.names = [each[0].target.attname for each in compiler.select[self.own]]
+        self.related = get_related_populators(  # type: ignore[call-arg]  # stubs of a later Django
+            info, compiler.select, DEFAULT_DB_ALIAS
+        )
+
+    def of(self, rows: Iterable[Sequence[Any]]) -> list[Any]:
+        """Return an instance for each row."""
+        made = []
+        for row in rows:
+            one = self.model.from_db(DEFAULT_DB_ALIAS, self.names, row[self.own])
+            for each in self.related:
+                each.populate(row, one)
+            made.append(one)
+        return made
 
 
 def _read(reader: Callable[..., Any], expression: Any, value: Any) -> Any:

@@ -182,11 +182,15 @@ _ENDS = {
 
 
 def _rows(model: Any, keys: Collection[int]) -> dict[int, Any]:
-    found: dict[int, Any] = {}
-    for part in _parts(keys):
-        rows = model.objects.select_related("conversation__workspace", "run", "decider")
-        found |= {row.pk: row for row in rows.filter(pk__in=part)}
-    return found
+    return {row.pk: row for part in _parts(keys) for row in _CARDS[model](part)}
+
+
+def _card(model: Any, keys: list[int]) -> QuerySet[Any]:
+    rows: QuerySet[Any] = model.objects.select_related("conversation__workspace", "run", "decider")
+    return rows.filter(pk__in=keys)
+
+
+_CARDS = {model: Prepared(partial(_card, model)) for model in (Inquiry, Prompt)}
 
 
 def _parts(keys: Collection[int]) -> Iterator[list[int]]:

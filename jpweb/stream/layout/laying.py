@@ -138,7 +138,7 @@ class _Builder:
     def _state(self, here: Placed, response: Placed | None, owner: Place | None) -> State:
         if response is not None and isinstance(response.element.kind, InquiryResponse):
             return response.element.kind.outcome.TAG
-        if noted := self._states.get(here.position):
-            return noted
         running = owner is None or owner not in self._found.responses
+        if noted := self._states.get(here.position):
+            return noted if running else "unanswered"
         return "open" if self._unfinished and running else "unanswered"

@@ -1,4 +1,4 @@
-"""One conversation, one event; and asking."""
+"""One conversation: a window of it, what is in a turn, how far it was read; and asking."""
 
 from __future__ import annotations
 
@@ -7,49 +7,114 @@ from typing import TYPE_CHECKING
 from django.contrib import messages
 from django.http import Http404, HttpResponse
 from django.shortcuts import redirect, render
+from django.urls import reverse
 from django.views.decorators.http import require_POST
 
 from jpweb.runtime import exports, runs, showing, wiring
 from jpweb.runtime.crossing import in_store
-from jpweb.store import accounts, conversations, journal, prompts
-from jpweb.store.errors import StoreError
+from jpweb.store import accounts, conversations, inquiries, prompts
+from jpweb.store.browsing import readings, turns, windows
+from jpweb.store.errors import StoreError, UnknownEvent
 from jpweb.store.inquiries import Decider
 from jpweb.store.terms import Role
-from jpweb.stream.outline import outline
-from jpweb.web import access, changes
+from jpweb.web import access, changes, kinds, transcript
+from jpweb.web.transcript import Choice
 
 if TYPE_CHECKING:
-    from jpweb.store.models import Conversation
+    from jpweb.store.models import Conversation, Run
     from jpweb.web.http import Request
 
 #: Characters of the first words that become the title.
 TITLE = 60
+#: No length has as many digits.
+LENGTH = 12
 
 
 @access.conversation(Role.READER)
 def detail(request: Request, conversation: Conversation) -> HttpResponse:
-    return _detail(request, conversation)
+    """Show a window of a conversation, as the address says; to htmx that window alone."""
+    choice = Choice.read(request.GET.dict())
+    if request.htmx and (choice.after is not None or choice.before is not None):
+        return _more(request, conversation, choice)
+    return _detail(request, conversation, choice)
 
 
-def _detail(request: Request, conversation: Conversation, said: str = "") -> HttpResponse:
+def _more(request: Request, conversation: Conversation, choice: Choice) -> HttpResponse:
+    """Show the window before or after one that is on the page already."""
+    read = readings.length(request.user.pk, conversation.pk)
+    context = transcript.context(
+        conversation, choice, transcript.part(conversation, choice, read=read)
+    )
+    if choice.before is None:
+        context["earlier"] = ""
+    else:
+        context["later"] = ""
+    return render(request, "conversations/_window.html", context)
+
+
+def _detail(
+    request: Request, conversation: Conversation, choice: Choice, said: str = ""
+) -> HttpResponse:
     """Render a conversation; ``said`` is what somebody typed that could not be sent."""
     # The run first: a page that says it has ended then holds all that it said.
-    context = changes.composer(request.user.pk, conversation)
-    read = journal.elements(conversation.pk)
-    waiting = prompts.queue(request.user.pk, conversation.pk)
-    every = prompts.waiting_count(request.user.pk, conversation.pk, most=None)
-    showing.delivered(request.user.pk, [row.pk for row in waiting if not prompts.is_one(row)])
+    person = request.user.pk
+    context = changes.composer(person, conversation)
+    waiting = prompts.queue(person, conversation.pk)
+    every = prompts.waiting_count(person, conversation.pk, most=None)
+    showing.delivered(person, [row.pk for row in waiting if not prompts.is_one(row)])
+    read = readings.length(person, conversation.pk)
+    run: Run | None = context["run"]
+    live = bool(waiting or said) or (run is not None and run.unfinished)
+    try:
+        part = transcript.part(conversation, choice, read=read, live=live)
+    except UnknownEvent as missing:
+        raise Http404(str(missing)) from missing
+    if not part.window.later and read != conversation.length:
+        readings.read(person, conversation.pk, conversation.length)
+    context |= transcript.context(conversation, choice, part) | transcript.aside(conversation, part)
     context |= {
-        "outline": outline(read),
-        "length": len(read),
+        "choice": choice,
+        "account": kinds.account(conversation, choice),
+        "presets": kinds.presets(choice),
+        "states": inquiries.counts([conversation.pk]).get(conversation.pk, {}),
+        "length": conversation.length,
+        "news": conversation.length - read if read is not None and part.window.later else 0,
         "waiting_here": waiting,
         "waiting_all": every,
         "more": max(every - len(waiting), 0),
         "said": said,
         "formats": exports.FORMATS,
-        "may_export": access.may(request.user.pk, conversation.workspace_id, Role.AUDITOR),
+        "may_export": access.may(person, conversation.workspace_id, Role.AUDITOR),
     }
     return render(request, "conversations/detail.html", context, status=422 if said else 200)
+
+
+@access.conversation(Role.READER)
+def outline(request: Request, conversation: Conversation) -> HttpResponse:
+    """Show what is in one turn: its tool calls and questions."""
+    choice = Choice.read(request.GET.dict())
+    heads, left = turns.heads(conversation.pk, choice.turn or 0)
+    items = [shown.item for shown in windows.of(conversation.pk, heads).items]
+    context = {
+        "conversation": conversation,
+        "here": reverse("conversation", args=[conversation.pk]),
+        "items": items,
+        "left": left,
+        "number": choice.turn or 0,
+    }
+    name = "_inside" if request.htmx else "outline"
+    return render(request, f"conversations/{name}.html", context)
+
+
+@require_POST
+@access.conversation(Role.READER)
+def read(request: Request, conversation: Conversation) -> HttpResponse:
+    """Note how far somebody has read: no further than there is."""
+    length = request.POST.get("length", "")
+    if not (length.isascii() and length.isdigit() and len(length) < LENGTH):
+        return HttpResponse("Say how many events: length=12", status=400)
+    readings.read(request.user.pk, conversation.pk, min(int(length), conversation.length))
+    return HttpResponse(status=204)
 
 
 @access.conversation(Role.AUDITOR)
@@ -114,7 +179,7 @@ async def ask(request: Request, conversation: Conversation) -> HttpResponse:
             await runs.start(conversation, request.user, text)
         except StoreError as problem:
             messages.error(request, str(problem))
-            return await in_store(_detail, request, conversation, text)
+            return await in_store(_detail, request, conversation, Choice(), text)
     return _to_foot(conversation)
 
 
@@ -130,5 +195,5 @@ async def stop(request: Request, conversation: Conversation) -> HttpResponse:
 
 def _to_foot(conversation: Conversation) -> HttpResponse:
     response = redirect("conversation", conversation_id=conversation.pk)
-    response["Location"] += "#foot"
+    response["Location"] += "?at=end#foot"
     return response

@@ -14,12 +14,12 @@ from django.urls import reverse
 from django.utils.http import url_has_allowed_host_and_scheme
 from django.views.decorators.http import require_POST
 
-from jpweb.runtime.crossing import in_background
+from jpweb.runtime.crossing import in_store
 from jpweb.runtime.signals import announce
 from jpweb.store.disk import facts
 from jpweb.store.disk.facts import Change
 from jpweb.store.errors import StoreError
-from jpweb.store.listing import pages
+from jpweb.store.listing import pages, ranges
 from jpweb.store.listing.choice import Choice, Sort
 from jpweb.store.terms import Origin, Role
 from jpweb.web import access
@@ -65,8 +65,10 @@ def index(request: Request) -> HttpResponse:
     given = _spelled(choice)
     context = {
         "page": page,
+        "scan": f"{ranges.SCAN:,}",
         "choice": choice,
         "odd": odd,
+        "narrowed": bool(given.keys() - {"q", "sort", "archived"}),
         "filtered": choice != Choice(sort=choice.sort, archived=choice.archived),
         "beginning": not (choice.before or choice.after),
         "responds": set(pages.workspaces(request.user.pk, Role.RESPONDER)),
@@ -101,7 +103,7 @@ async def change(request: Request, conversation: Conversation) -> HttpResponse:
     there = _there(request, conversation)
     try:
         wanted, said = _wanted(request.POST, conversation)
-        made = await in_background(facts.change, conversation.pk, wanted)
+        made = await in_store(facts.change, conversation.pk, wanted)
     except StoreError as problem:
         messages.error(request, str(problem))
         return redirect(there)

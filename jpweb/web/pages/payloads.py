@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import msgspec
 from django.http import Http404, HttpResponse
 from django.shortcuts import redirect, render
+from django.template.loader import render_to_string
 from django.utils.cache import get_conditional_response, patch_vary_headers
 
 from jpweb.runtime.prose import edition, payloads
@@ -60,28 +61,17 @@ def event(request: Request, conversation: Conversation, anchor: str) -> HttpResp
 @access.conversation(Role.READER)
 def part(request: Request, conversation: Conversation, anchor: str, payload: str) -> HttpResponse:
     """Return a part of what an event holds, for a page to take in; others see the event alone."""
+    response: HttpResponse | None
     if not request.htmx:
-        response: HttpResponse = redirect("event", conversation.pk, anchor)
+        response = redirect("event", conversation.pk, anchor)
         patch_vary_headers(response, ["HX-Request"])
         return response
     found = _find(conversation, anchor)
     chosen, number = _payload(found, payload), _number(request)
     name = edition.tag(found.element.raw, str(conversation.pk), anchor, payload, str(number))
-    known = get_conditional_response(request, etag=name)
-    if known is not None:
-        return known
-    shown = chosen.part(number)
-    if shown is None:
-        raise Http404
-    context = {
-        "conversation": conversation,
-        "id": anchor,
-        "payload": chosen,
-        "shown": shown,
-        "part": number,
-        "next": number + 1,
-    }
-    response = render(request, "events/_part.html", context)
+    response = get_conditional_response(request, etag=name)
+    if response is None:
+        response = HttpResponse(_part(conversation, anchor, chosen, number))
     response["ETag"] = name
     patch_vary_headers(response, ["HX-Request"])
     return response
@@ -128,6 +118,21 @@ def _payload(found: _Found, name: str) -> Payload:
     if name not in found.payloads:
         raise Http404
     return found.payloads[name]
+
+
+def _part(conversation: Conversation, anchor: str, payload: Payload, number: int) -> str:
+    shown = payload.part(number)
+    if shown is None:
+        raise Http404
+    context = {
+        "conversation": conversation,
+        "id": anchor,
+        "payload": payload,
+        "shown": shown,
+        "part": number,
+        "next": number + 1,
+    }
+    return render_to_string("events/_part.html", context)
 
 
 def _number(request: Request) -> int:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import urlencode
 
 from django.contrib import messages
-from django.http import HttpResponse
+from django.http import HttpResponse, QueryDict
 from django.shortcuts import redirect, render
 from django.urls import reverse
 from django.views.decorators.http import require_POST
@@ -20,8 +20,6 @@ from jpweb.web import access, words
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
-
-    from django.http import QueryDict
 
     from jpweb.store.finding.search import Hit, Hits, Search
     from jpweb.web.http import Request
@@ -107,7 +105,7 @@ def index(request: Request) -> HttpResponse:
 @access.signed_in
 def save(request: Request) -> HttpResponse:
     """Keep a search by a name; its query is what stands in the address of the page."""
-    name, query = request.POST.get("name", "").strip(), request.POST.get("query", "")
+    name, query = request.POST.get("name", "").strip(), _query(request)
     if not name:
         messages.error(request, "Give the search a name to save it by.")
     elif not query or len(query) > saved.QUERY:
@@ -129,7 +127,7 @@ def forget(request: Request) -> HttpResponse:
         messages.success(request, "The saved search is deleted.")
     else:
         messages.info(request, "That search was deleted already.")
-    return _back(request.POST.get("query", ""))
+    return _back(_query(request))
 
 
 def _given(query: QueryDict) -> dict[str, str]:
@@ -164,6 +162,12 @@ def _key(text: str) -> int:
     """Return a key that stood in an address or a form, or 0 where it cannot be one."""
     digits = text.isascii() and text.isdecimal() and len(text) <= LONGEST_KEY
     return int(text) if digits and int(text) < 2**63 else 0
+
+
+def _query(request: Request) -> str:
+    """Return the address's query that a form carries, with nothing in it but what is known."""
+    given = _given(QueryDict(request.POST.get("query", "")[: 2 * saved.QUERY]))
+    return urlencode({name: value for name, value in given.items() if value})
 
 
 def _back(query: str) -> HttpResponse:

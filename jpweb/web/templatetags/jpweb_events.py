@@ -10,7 +10,7 @@ from django.template.loader import render_to_string
 from django.utils.safestring import SafeString
 
 from jpweb.runtime import prose
-from jpweb.runtime.prose import characters, cuts, payloads
+from jpweb.runtime.prose import characters, fences, payloads
 from jpweb.runtime.prose.payloads import CLIP
 from jpweb.store import inquiries
 from jpweb.stream import timestamps
@@ -152,7 +152,7 @@ def long_text(
 
     A question is Markdown whose line ends count, as a terminal shows it.
     """
-    shown = next(cuts.markdown(text[: CLIP + 1], CLIP), "")
+    shown = next(fences.parts(text[: CLIP + 1], CLIP), "")
     return {
         "html": prose.html(shown, line_ends=look == "question"),
         "size": f"{len(text):,}",

@@ -63,7 +63,7 @@ def every_page(visit: Visit, place: str) -> Iterator[str]:
     """Yield the text of every page that could show something of a conversation."""
     owner = visit.home.owner
     transcript = owner.get(place).text
-    paths = {place, "/", "/questions", "/audit", "/audit.csv"}
+    paths = {place, "/", "/conversations", "/questions", "/audit", "/audit.csv"}
     anchors = re.findall(r'id="(e-\w+)" data-kind', transcript)
     paths |= {f"{place}/events/{anchor}" for anchor in anchors}
     paths |= {f"{place}/export/{name}" for name in ("jp", "jsonl", "markdown", "html")}

@@ -15,7 +15,8 @@ def test_the_pages_to_read_bar_nobody(visit: Visit):
     people = visit.home.workspaces()["Demo"]
     for path in (
         "/",
-        "/?q=no+such",
+        "/conversations",
+        "/conversations?q=no+such&sort=length",
         "/conversations/new",
         "/audit",
         f"/workspaces/{people}/people",

@@ -158,7 +158,7 @@ def test_the_secret_is_nowhere_but_in_the_tool_and_the_key_only_at_the_vendor(
     owner, place = workshop.home.owner, path_of(page)
     anchors = page.locator("[id^=e-][data-kind]").evaluate_all("all => all.map(e => e.id)")
     assert len(anchors) > 10
-    paths = [place, "/", "/questions", "/audit", "/audit.csv", workshop.shop.page]
+    paths = [place, "/", "/conversations", "/questions", "/audit", "/audit.csv", workshop.shop.page]
     paths += [f"{place}/events/{anchor}" for anchor in anchors]
     paths += [f"{place}/export/{name}" for name in ("jp", "jsonl", "markdown", "html")]
     shown = [reply.text for reply in map(owner.get, paths) if reply.status == 200]

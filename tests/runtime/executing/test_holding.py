@@ -158,7 +158,7 @@ async def test_what_another_process_settled_is_heard(scene: Scene, monkeypatch: 
     providers.use(monkeypatch)
     _, task = await scene.start()
     row = await scene.opened()
-    monkeypatch.setattr(desk.bell, "ring", lambda _key: None)
+    monkeypatch.setattr(desk.bell, "ring", lambda *_: None)
     await desk.answer(row.pk, "true", decider(scene.ada))
     second = await scene.opened()
     assert second != row

@@ -137,9 +137,11 @@ def test_an_item_that_was_not_chosen_is_shown_where_a_link_leads_to_it():
 
 def test_what_is_left_out_adds_up():
     talk = long(3)
-    assert windows.count(talk.pk, {"question"}) == 4 * 3
-    assert windows.count(talk.pk, {"question", "person"}) == 5 * 3
-    assert windows.count(talk.pk, set(talk.accounts)) == talk.length == 30
+    asking = {"call": 3, "question": 3, "outcome": 3, "result": 3}
+    assert windows.count(talk.pk, {"question"}) == asking
+    assert windows.count(talk.pk, {"question", "person"}) == asking | {"person": 3}
+    assert windows.count(talk.pk, set(talk.accounts)) == talk.accounts
+    assert sum(talk.accounts.values()) == talk.length == 30
 
 
 def test_heavy_items_make_a_short_window():

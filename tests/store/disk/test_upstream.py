@@ -48,7 +48,7 @@ def talk(home: Workspace) -> Any:
 
 
 def on_disk(talk: Conversation, elements: list[Element] | bytes) -> Path:
-    return folder(Path(talk.workspace.root), str(talk.jp_id), elements)
+    return folder(Path(talk.workspace.root), str(talk.jp_id), elements, title="Ours")
 
 
 def fresh(talk: Conversation) -> Conversation:
@@ -57,6 +57,21 @@ def fresh(talk: Conversation) -> Conversation:
 
 def again(talk: Conversation) -> mirror.Report:
     return mirror.mirror(Path(talk.workspace.root))[1]
+
+
+def test_what_jp_says_of_a_conversation_is_taken_in_as_well(talk: Conversation):
+    folder(
+        Path(talk.workspace.root), str(talk.jp_id), OURS, title="Theirs", labels={"area": "x"},
+        pinned_at=LATER,
+    )  # fmt: skip
+    again(talk)
+    row = fresh(talk)
+    assert (row.title, row.labels, row.unindexed) == ("Theirs", {"area": "x"}, True)
+    assert row.pinned_at is not None
+    (Path(talk.workspace.root) / ".jp" / "conversations" / str(talk.jp_id) / "metadata.json"
+     ).write_text("{")  # fmt: skip
+    again(talk)
+    assert (fresh(talk).title, fresh(talk).problem) == ("Theirs", "")
 
 
 def test_what_jp_added_is_taken_in_by_a_pass_once(talk: Conversation):

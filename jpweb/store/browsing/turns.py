@@ -1,0 +1,74 @@
+"""Turns of a conversation as its outline lists them, a stretch at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from jpweb.store.models import Inquiry, JournalEntry, Turn
+
+#: Turns that are listed on each side of the one that is looked at.
+AROUND = 20
+#: Items of one turn that are listed.
+LISTED = 100
+
+
+@dataclass(frozen=True, slots=True)
+class Stretch:
+    """Turns in a row; ``earlier`` and ``later`` count those before and after them."""
+
+    turns: Sequence[Turn]
+    earlier: int
+    later: int
+
+
+def around(conversation_id: int, number: int, total: int) -> Stretch:
+    """Return a turn, by its number from 0, with those next to it; ``total`` says of how many."""
+    first = max(min(number - AROUND, total - 2 * AROUND - 1), 0)
+    rows = Turn.objects.filter(
+        conversation_id=conversation_id, number__gte=first, number__lte=first + 2 * AROUND
+    )
+    found = list(rows.order_by("number"))
+    return Stretch(found, first, max(total - first - len(found), 0))
+
+
+def begins(conversation_id: int, number: int) -> int | None:
+    """Return the position at which a turn begins, or None where there is no such turn."""
+    rows = Turn.objects.filter(conversation_id=conversation_id, number=number)
+    return rows.values_list("position", flat=True).first()
+
+
+def heads(conversation_id: int, number: int) -> tuple[list[int], int]:
+    """Return the heads of a turn's tool calls and stray questions, and how many are left out."""
+    start = begins(conversation_id, number)
+    if start is None:
+        return [], 0
+    rows = JournalEntry.objects.filter(conversation_id=conversation_id, head__gte=start)
+    end = begins(conversation_id, number + 1)
+    if end is not None:
+        rows = rows.filter(head__lt=end)
+    asked = rows.filter(facet__in=("call", "question")).order_by("head")
+    every = asked.values_list("head", flat=True).distinct()
+    listed = list(every[:LISTED])
+    return listed, every.count() - len(listed) if len(listed) == LISTED else 0
+
+
+def left_open(conversation_id: int, start: int) -> list[int]:
+    """Return the heads of items before a turn's start that hold a question without an outcome.
+
+    Those of the turn before it: what begins a turn ends what waited there.
+    """
+    known = Turn.objects.filter(conversation_id=conversation_id, position__lt=start)
+    before = known.order_by("-position").values_list("position", flat=True).first()
+    if before is None:
+        return []
+    asked = Inquiry.objects.filter(
+        conversation_id=conversation_id,
+        response_position=None,
+        position__gte=before,
+        position__lt=start,
+    )
+    rows = JournalEntry.objects.filter(
+        conversation_id=conversation_id, position__in=asked.values("position")[:LISTED]
+    )
+    return sorted(set(rows.values_list("head", flat=True)))

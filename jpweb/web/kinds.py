@@ -1,0 +1,81 @@
+"""What kinds of events a page shows, and an account of what it leaves out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from jpweb.store.browsing import windows
+from jpweb.stream.layout.facets import GROUPS
+from jpweb.web import words
+from jpweb.web.transcript import CHOICES, Choice
+
+if TYPE_CHECKING:
+    from jpweb.store.models import Conversation
+
+#: What people often want to see alone: a word, and the groups.
+PRESETS = {
+    "Dialogue": ("person", "assistant"),
+    "Questions": ("questions",),
+    "Problems": ("problems",),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """A group of facets: how many entries there are of it, how many are left out, its address."""
+
+    name: str
+    word: str
+    count: int
+    left_out: int
+    chosen: bool
+    query: str
+    only: str
+
+
+@dataclass(frozen=True, slots=True)
+class Account:
+    """What of a conversation is shown, in entries.
+
+    ``shown``, what the groups of ``GROUPS`` leave out, and ``marks``, the beginnings of turns that
+    are left out, add up to its length.
+    """
+
+    kinds: list[Kind]
+    shown: int
+    marks: int
+
+    @property
+    def left_out(self) -> list[Kind]:
+        """The groups of which something is left out."""
+        return [kind for kind in self.kinds if kind.name in GROUPS and kind.left_out]
+
+
+def account(found: Conversation, choice: Choice) -> Account:
+    """Return what of a conversation an address shows, and what it leaves out."""
+    facets = choice.facets
+    shown = found.accounts if facets is None else windows.count(found.pk, facets)
+    made: list[Kind] = []
+    for name, own in CHOICES.items():
+        count, there = _sum(found.accounts, own), _sum(shown, own)
+        chosen = name in choice.show
+        others = [each for each in CHOICES if (each in choice.show) != (each == name)]
+        query = replace(choice, show=tuple(others)).kept()
+        only = replace(choice, show=(name,)).kept()
+        made.append(Kind(name, words.GROUPS[name], count, count - there, chosen, query, only))
+    marks = found.accounts.get("turn", 0) - shown.get("turn", 0)
+    return Account(made, sum(shown.values()), marks)
+
+
+def presets(choice: Choice) -> list[tuple[str, str, bool]]:
+    """Return the presets: a word, the query of the address, whether it is the one chosen."""
+    return [
+        (word, replace(choice, show=groups).kept(), choice.show == groups)
+        for word, groups in PRESETS.items()
+    ]
+
+
+def _sum(counts: Mapping[str, int], facets: Iterable[str]) -> int:
+    return sum(counts.get(facet, 0) for facet in facets)

@@ -1,0 +1,85 @@
+"""Documents that try to run, in a real browser: everything is unfolded, and nothing happens."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from tests import hostile
+from tests.browser.looks import check
+from tests.browser.pages import Visit, staying
+from tests.machine.fixtures import Live
+from tests.machine.serving import Server
+from tests.store import making
+
+pytestmark = pytest.mark.browser
+
+TITLE = "Twenty hostile documents"
+
+FOLDS = "#transcript details:not([open])"
+#: Loads what is earlier and later, unfolds what is folded, brings into view what is fetched then.
+UNFOLD = """(folds) => {
+  for (const fold of document.querySelectorAll(folds)) fold.open = true;
+  const way = document.querySelector(".way a");
+  if (way) {
+    if (!document.querySelector(".way.htmx-request, .way .htmx-request")) way.click();
+    return false;
+  }
+  const next = document.querySelector("#transcript [data-payload][hx-trigger]");
+  if (next) next.scrollIntoView();
+  return !next;
+}"""
+MISLED = """() => {
+  window.hits = [];
+  window.hit = (what) => window.hits.push(what);
+  document.addEventListener("securitypolicyviolation", (e) => window.hits.push(e.violatedDirective));
+}"""
+
+
+def unfold(page: Page) -> None:
+    page.wait_for_function(UNFOLD, arg=FOLDS, polling=50)
+    expect(page.locator(FOLDS)).to_have_count(0)
+
+
+@pytest.fixture
+def talk(
+    tmp_path: Path, live: Live, visiting: Callable[[Server], Visit]
+) -> Callable[[Page | None], tuple[Visit, Page]]:
+    """Return a way to open the conversation that holds every hostile document."""
+    making.folder(tmp_path / "home", "17000000000-hostile", hostile.conversation(), title=TITLE)
+    visit = visiting(live(workspace=tmp_path / "home"))
+
+    def opened(page: Page | None = None) -> tuple[Visit, Page]:
+        page = page or visit.open("/conversations")
+        page.add_init_script(f"({MISLED})()")
+        page.goto(f"{visit.server.url}/conversations")
+        page.get_by_role("link", name=TITLE).click()
+        expect(page.get_by_role("heading", name=TITLE)).to_be_visible()
+        return visit, page
+
+    return opened
+
+
+def test_nothing_hostile_happens_when_all_is_unfolded(talk: Callable[[], tuple[Visit, Page]]):
+    visit, page = talk()
+    told: list[str] = []
+    asked: list[str] = []
+    page.on("dialog", lambda dialog: told.append(dialog.message))
+    page.on("request", lambda request: asked.append(request.url))
+    with staying(page):
+        unfold(page)
+    ours = ("data:", visit.server.url, visit.server.url.replace("http", "ws"))
+    assert [url for url in asked if not url.startswith(ours)] == []
+    assert len([url for url in asked if "/events/" in url]) > 20
+    assert told == []
+    assert page.evaluate("window.hits") == []
+    assert len(page.context.pages) == 1
+
+
+def test_hostile_documents_are_read_by_everybody(talk: Callable[[], tuple[Visit, Page]]):
+    _, page = talk()
+    unfold(page)
+    check(page)

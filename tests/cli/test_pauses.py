@@ -1,0 +1,66 @@
+from __future__ import annotations
+
+import asyncio
+import gc
+import sys
+from collections.abc import Iterator
+
+import pytest
+
+from jpweb.cli import pauses
+
+
+@pytest.fixture(autouse=True)
+def thawed() -> Iterator[None]:
+    yield
+    gc.unfreeze()
+
+
+async def test_pauses_are_as_before_once_nobody_keeps_them_short():
+    before = sys.getswitchinterval(), list(gc.callbacks)
+    keeping = asyncio.create_task(pauses.keep_short())
+    await asyncio.sleep(0)
+    assert sys.getswitchinterval() == pytest.approx(pauses.TURN)
+    assert gc.get_freeze_count()
+    keeping.cancel()
+    await asyncio.wait([keeping])
+    assert (sys.getswitchinterval(), list(gc.callbacks)) == before
+    assert gc.get_freeze_count() == 0
+
+
+@pytest.mark.parametrize(("long", "aside"), [(0.0, True), (60.0, False)])
+async def test_what_is_left_of_a_long_look_is_set_aside(
+    monkeypatch: pytest.MonkeyPatch, long: float, aside: bool
+):
+    monkeypatch.setattr(pauses, "LONG", long)
+    keeping = asyncio.create_task(pauses.keep_short())
+    await asyncio.sleep(0)
+    before, more = gc.get_freeze_count(), [[number] for number in range(1000)]
+    gc.collect(1)
+    assert gc.get_freeze_count() == before
+    gc.collect()
+    assert (gc.get_freeze_count() >= before + len(more)) is aside
+    keeping.cancel()
+    await asyncio.wait([keeping])
+
+
+async def test_rubbish_that_was_set_aside_goes_once_much_is(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(pauses, "PAUSE", 0.001)
+    gone = asyncio.Event()
+
+    class Rubbish:
+        def __init__(self) -> None:
+            self.own = self
+
+        def __del__(self) -> None:
+            gone.set()
+
+    keeping = asyncio.create_task(pauses.keep_short())
+    await asyncio.sleep(0)
+    Rubbish()
+    kept = [[number] for number in range(gc.get_freeze_count())]
+    gc.freeze()
+    await asyncio.wait_for(gone.wait(), 10)
+    assert kept
+    keeping.cancel()
+    await asyncio.wait([keeping])

@@ -1,0 +1,170 @@
+"""How long a search takes over many events, beside the bare query of the same index.
+
+Ours is what the page calls: what was typed read, what the person may read looked up, words and
+access asked of the index, rows joined, snippets lit. The floor is FTS5 alone, on the same table and
+index, for the same words: the keys of the newest, as many as a page holds.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+import sqlite3
+import statistics
+import tempfile
+from collections.abc import Iterator, Sequence
+from datetime import UTC, datetime, timedelta
+from itertools import islice, pairwise
+from pathlib import Path
+from time import perf_counter
+from typing import Any, NamedTuple
+
+from django.core.management import call_command
+from django.db import connection
+
+from jpweb.store.finding import keys, language, search, tags
+from jpweb.store.models import Conversation, Passage
+from jpweb.store.rows import many
+from jpweb.store.terms import Role
+from tests.load.benchmark import Progress
+from tests.load.importing import database
+from tests.store import making
+
+#: Events, those of one conversation, and words of one.
+MANY = int(os.environ.get("JPWEB_BENCH_PASSAGES", "1000000"))
+EVENTS = 1000
+WORDS = 24
+#: Queries of each kind, and how often each is asked.
+EACH, ROUNDS = 31, 7
+BATCH = 20_000
+BEGIN = datetime(2025, 1, 1, tzinfo=UTC)
+FACETS = ("message", "reasoning", "call", "result")
+_COLUMNS = (
+    "id", "conversation_id", "position", "part", "head", "anchor", "facet", "at", "body", "tags",
+    "tool", "who", "state", "reason",
+)  # fmt: skip
+
+
+class Asked(NamedTuple):
+    """A query as people type it, and as FTS5 takes it."""
+
+    typed: str
+    bare: str
+
+
+def p95(progress: Progress) -> tuple[float, float]:
+    """Return the milliseconds within which 95 of 100 queries are answered: ours, and bare."""
+    chance = random.Random(7)  # noqa: S311  the same words each time
+    vocabulary = [_word(chance) for _ in range(20_000)]
+    with tempfile.TemporaryDirectory(prefix="jpweb-bench-") as scratch:
+        path = Path(scratch) / "search.sqlite3"
+        with database(path):
+            call_command("migrate", verbosity=0)
+            person = _fill(chance, vocabulary, progress)
+            with sqlite3.connect(path) as bare:
+                ours, floor = _measured(person, _queries(chance, vocabulary), bare, progress)
+            bare.close()
+    return ours, floor
+
+
+def _fill(chance: random.Random, vocabulary: Sequence[str], progress: Progress) -> int:
+    """Write the passages, then their index at one go; returns the key of who may read all."""
+    home = making.workspace()
+    person = making.person("reader", Role.READER, home)
+    talks = [
+        Conversation(
+            workspace=home, jp_id=n, origin="mirrored", title=f"Talk {n}", unindexed=False,
+            last_activity=BEGIN,
+        )
+        for n in range(1, -(-MANY // EVENTS) + 1)
+    ]  # fmt: skip
+    talk_keys = [talk.pk for talk in Conversation.objects.bulk_create(talks, batch_size=5000)]
+    rows = _rows(chance, vocabulary, talk_keys, tags.workspace(home.pk))
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT name, sql FROM sqlite_master WHERE type = 'trigger'")
+        triggers = [row for row in cursor.fetchall() if row[0].startswith(Passage.TABLE)]
+        for name, _ in triggers:
+            cursor.execute(f"DROP TRIGGER {name}")
+        for done in range(0, MANY, BATCH):
+            progress(done, MANY)
+            many.insert(Passage.TABLE, _COLUMNS, list(islice(rows, min(BATCH, MANY - done))))
+        cursor.execute("INSERT INTO store_passage_words(store_passage_words) VALUES ('rebuild')")
+        for _, made in triggers:
+            cursor.execute(made)
+        cursor.execute("ANALYZE")
+    progress(MANY, MANY)
+    return person.pk
+
+
+def _rows(
+    chance: random.Random, vocabulary: Sequence[str], talks: Sequence[int], own: str
+) -> Iterator[tuple[Any, ...]]:
+    """Yield a passage a minute; a few words are in nearly every one, most in few."""
+    weights = [1 / rank for rank in range(1, len(vocabulary) + 1)]
+    moment = many.moments()
+    number = 0
+    while True:
+        drawn = chance.choices(vocabulary, weights, k=WORDS * BATCH)
+        for nth in range(BATCH):
+            at = BEGIN + timedelta(minutes=number)
+            talk, facet = talks[number // EVENTS % len(talks)], FACETS[number % len(FACETS)]
+            body = " ".join(drawn[nth * WORDS : (nth + 1) * WORDS])
+            told = f"{tags.facet(facet)} {own}"
+            position = number % EVENTS
+            key = keys.since(at) + position
+            anchor = f"e-{number:018x}"
+            yield (
+                key, talk, position, 0, position, anchor, facet, moment(at), body, told,
+                "", "", "", "",
+            )  # fmt: skip
+            number += 1
+
+
+def _queries(chance: random.Random, vocabulary: Sequence[str]) -> list[Asked]:
+    """Return words, common words, pairs, beginnings and phrases, as many of each."""
+    middle, common = vocabulary[100:5000], vocabulary[:60]
+    words = [Asked(word, f'"{word}"') for word in chance.sample(middle, EACH)]
+    words += [Asked(word, f'"{word}"') for word in chance.sample(common, EACH)]
+    for one, other in zip(chance.sample(middle, EACH), chance.sample(common, EACH), strict=True):
+        words.append(Asked(f"{one} {other}", f'"{one}" AND "{other}"'))
+    words += [Asked(f"{word[:4]}*", f'"{word[:4]}" *') for word in chance.sample(middle, EACH)]
+    bodies = Passage.objects.order_by("?").values_list("body", flat=True)[:EACH]
+    for body in bodies:
+        one, other = chance.choice(list(pairwise(body.split())))
+        words.append(Asked(f'"{one} {other}"', f'"{one} {other}"'))
+    return words
+
+
+def _measured(
+    person: int, queries: Sequence[Asked], bare: sqlite3.Connection, progress: Progress
+) -> tuple[float, float]:
+    """Ask everything both ways in turn; a query counts with the median of its rounds."""
+    taken: list[tuple[list[float], list[float]]] = [([], []) for _ in queries]
+    for done in range(ROUNDS + 1):
+        progress(done, ROUNDS + 1)
+        for asked, (ours, floor) in zip(queries, taken, strict=True):
+            began = perf_counter()
+            hits = search.search(person, language.read(asked.typed)).newest()
+            between = perf_counter()
+            rows = bare.execute(
+                "SELECT rowid FROM store_passage_words WHERE store_passage_words MATCH ?"
+                " ORDER BY rowid DESC LIMIT ?",
+                [asked.bare, search.PAGE],
+            ).fetchall()
+            ended = perf_counter()
+            if [hit.key for hit in hits.rows] != [key for (key,) in rows]:
+                raise AssertionError(f"{asked.typed} finds something else than the index")
+            if done:  # the first round warms up
+                ours.append(between - began)
+                floor.append(ended - between)
+    progress(ROUNDS + 1, ROUNDS + 1)
+    return _late([ours for ours, _ in taken]), _late([floor for _, floor in taken])
+
+
+def _late(times: Sequence[Sequence[float]]) -> float:
+    """Return the 95th of a hundred, in milliseconds."""
+    return statistics.quantiles([statistics.median(each) for each in times], n=20)[-1] * 1000
+
+
+def _word(chance: random.Random) -> str:
+    return "".join(chance.choices("abcdefghijklmnopqrstuvwxyz", k=chance.randint(5, 9)))

@@ -1,0 +1,108 @@
+"""The list of conversations where there are a million of them, against a thousand."""
+
+from __future__ import annotations
+
+import os
+import re
+import tempfile
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from html import unescape
+from pathlib import Path
+from statistics import median
+from time import perf_counter
+
+from django.core.management import call_command
+from django.db import connection
+from django.test import Client
+
+from jpweb.store.models import Conversation, Membership, Person, Workspace
+from jpweb.store.terms import Origin, Role
+from tests.load.benchmark import Progress, interleaved
+from tests.load.importing import database
+from tests.store import making
+
+#: Conversations, what they are compared with, and the workspaces that they are in.
+MANY, FEW = int(os.environ.get("JPWEB_BENCH_LISTED", "1000000")), 1000
+HOMES = 20
+ROUNDS = 15
+#: Of few and of many, so many are pinned; every so many stands in the first workspace.
+PINNED, FIRST = 100, 4
+_BATCH = 5000
+_START = datetime(2020, 1, 1, tzinfo=UTC)
+#: Pages that are as full with few as with many, and how many of each are read.
+_PAGES = {"/conversations": 2, "/conversations?sort=length": 2, "/conversations?origin=native": 1}
+_NEXT = re.compile(r'rel="next" href="([^"]+)"')
+
+
+def pages(progress: Progress) -> tuple[float, float]:
+    """Return the milliseconds of a page of the list among many, and among few."""
+    with tempfile.TemporaryDirectory(prefix="jpweb-bench-") as scratch:
+        many, few = (Place(Path(scratch), count, progress) for count in (MANY, FEW))
+        value, floor = interleaved(many.opened, few.opened, progress, ROUNDS)
+        return value * 1000, floor * 1000
+
+
+class Place:
+    """A database of conversations, and people who look at their list."""
+
+    def __init__(self, folder: Path, count: int, progress: Progress) -> None:
+        self._path = folder / f"{count}.sqlite3"
+        with database(self._path):
+            call_command("migrate", verbosity=0)
+            people = _filled(count, progress)
+            with connection.cursor() as cursor:
+                cursor.execute("ANALYZE")
+        self._people = people
+
+    def opened(self) -> float:
+        """Open each page as each person; return the middle of the seconds."""
+        taken: list[float] = []
+        with database(self._path):
+            for person in self._people:
+                client = Client(SERVER_NAME="localhost")
+                client.force_login(person)
+                for page, parts in _PAGES.items():
+                    taken += _walked(client, page, parts)
+        return median(taken)
+
+
+def _walked(client: Client, page: str, parts: int) -> Iterator[float]:
+    """Yield the seconds of a page and of those that follow."""
+    for part in range(parts):
+        began = perf_counter()
+        response = client.get(page)
+        yield perf_counter() - began
+        html = response.content.decode()
+        assert (response.status_code, html.count("row-link") >= 100) == (200, True)
+        if part + 1 < parts:
+            page = "/conversations" + unescape(_NEXT.findall(html)[0])
+
+
+def _filled(count: int, progress: Progress) -> list[Person]:
+    homes = [making.workspace(f"Workspace {n}") for n in range(HOMES)]
+    everywhere, somewhere = making.person("everywhere"), making.person("somewhere")
+    Membership.objects.bulk_create(
+        Membership(person=person, workspace=home, role=Role.RESPONDER)
+        for person, own in ((everywhere, homes), (somewhere, homes[:1]))
+        for home in own
+    )
+    for first in range(0, count, _BATCH):
+        progress(first, count)
+        numbers = range(first, min(first + _BATCH, count))
+        Conversation.objects.bulk_create(_row(homes, number) for number in numbers)
+    return [everywhere, somewhere]
+
+
+def _row(homes: list[Workspace], number: int) -> Conversation:
+    at = _START + timedelta(seconds=number)
+    return Conversation(
+        workspace=homes[number % HOMES if number % FIRST else 0],
+        jp_id=number,
+        origin=Origin.NATIVE if number % (2 * FIRST) < FIRST else Origin.MIRRORED,
+        title=f"Talk {number} about one thing and another",
+        last_activity=at,
+        pinned_at=at if number < PINNED else None,
+        length=number * 7919 % 5000,
+        turns=number % 40,
+    )

@@ -1,0 +1,405 @@
+"""What is indexed, and that it follows the journal, whatever happens on the way."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.db import IntegrityError, connection
+
+from jpweb.store import journal
+from jpweb.store.disk import mirror
+from jpweb.store.finding import index, passages
+from jpweb.store.inquiries import Decider
+from jpweb.store.models import Conversation, Passage, Workspace
+from jpweb.stream import identity
+from jpweb.stream.answers import Option, Secret, Select, Text
+from jpweb.stream.events import (
+    ChatRequest,
+    ChatResponse,
+    Compaction,
+    Element,
+    EventKind,
+    ToolCallResponse,
+)
+from jpweb.stream.inquiry import (
+    Answered,
+    CancellationReason,
+    Cancelled,
+    InquiryQuestion,
+    InquiryRequest,
+    InquirySource,
+    Redacted,
+)
+from tests import builders
+from tests.store import making
+from tests.store.finding.conftest import Find, up_to_date
+
+pytestmark = pytest.mark.django_db
+CANARY = "xyzzycanary"
+
+
+def said(*texts: str) -> list[Any]:
+    return [making.event(ChatResponse("message", text)) for text in texts]
+
+
+def places() -> list[tuple[int, str]]:
+    return list(Passage.objects.order_by("position", "part").values_list("position", "facet"))
+
+
+def everything() -> list[tuple[Any, ...]]:
+    return list(Passage.objects.order_by("id").values_list())
+
+
+def whole_index() -> str:
+    """Return all that the tables and the index of the database hold of passages, as text."""
+    with connection.cursor() as cursor:
+        if connection.vendor == "postgresql":
+            cursor.execute("SELECT p.*, p.lexemes::text FROM store_passage p")
+            return repr(cursor.fetchall())
+        found = ""
+        for shadow in ("data", "idx", "docsize", "config"):
+            cursor.execute(f"SELECT * FROM store_passage_words_{shadow}")  # noqa: S608  four names
+            found += repr(cursor.fetchall())
+        cursor.execute(
+            "CREATE VIRTUAL TABLE temp.terms USING fts5vocab(main, store_passage_words, row)"
+        )
+        cursor.execute("SELECT term FROM temp.terms")
+        found += repr(cursor.fetchall())
+        cursor.execute("DROP TABLE temp.terms")
+        cursor.execute("SELECT * FROM store_passage")
+        return found + repr(cursor.fetchall())
+
+
+def sound() -> None:
+    """Let the database check that its index is that of the table."""
+    if connection.vendor == "sqlite":
+        with connection.cursor() as cursor:
+            cursor.execute(
+                "INSERT INTO store_passage_words(store_passage_words, rank)"
+                " VALUES('integrity-check', 1)"
+            )
+
+
+def test_all_that_was_said_asked_answered_called_and_returned_is_found(home: Workspace, find: Find):
+    run = making.running(making.conversation(home, "Beds of beans"))
+    row = making.question(run, Text(), "Which compost?")
+    making.settle(row, Answered("horse manure"))
+    more: list[EventKind] = [
+        ChatResponse("reasoning", "pondering loam"),
+        ChatResponse("message", "planting leeks"),
+        ChatResponse("data", {"crop": {"name": "chard"}}),
+        ToolCallResponse("call_1", "harvest ready", is_error=False),
+        Compaction(0, 0, {"summary": {"summary": "spring sowing"}}),
+    ]
+    journal.append(run.conversation_id, [making.event(kind) for kind in more])
+    for words, facet in {
+        "beans": "title",
+        "hello": "person",
+        "pondering": "reasoning",
+        "leeks": "message",
+        "chard": "structure",
+        "vault": "call",
+        "harvest": "result",
+        "compost": "question",
+        "manure": "outcome",
+        "sowing": "compaction",
+    }.items():
+        (hit,) = find(words)
+        assert (hit.facet, hit.workspace, hit.title) == (facet, "Garden", "Beds of beans")
+    sound()
+
+
+def test_arguments_and_options_are_found(home: Workspace, find: Find):
+    talk = making.conversation(home)
+    kind = Select((Option("drip", "slow water"), Option(7)))
+    asked = InquiryRequest(
+        "q",
+        InquirySource.tool("hose"),
+        InquiryQuestion("How?", kind, context="dry soil", default="drip"),
+    )
+    call = builders.called("c", "hose", zones=[{"bed": "north"}], force=True)
+    journal.append(talk.pk, [making.event(call), making.event(asked)])
+    assert [hit.facet for hit in find("zones north bed true")] == ["call"]
+    assert [hit.facet for hit in find("soil slow drip")] == ["question"]
+
+
+def test_what_is_no_speech_is_not_indexed(home: Workspace):
+    talk = making.conversation(home, "")
+    read = [
+        builders.raw({"type": "config_delta", "timestamp": builders.AT, "delta": {"a": CANARY}}),
+        builders.raw({"type": "novelty", "text": CANARY}),
+        builders.raw({"type": "chat_request", "content": [CANARY]}),
+        builders.raw({"type": "turn_start", "timestamp": builders.AT}),
+    ]
+    hold(talk, read)
+    up_to_date()
+    assert places() == []
+
+
+def hold(talk: Conversation, read: list[Element]) -> None:
+    """Let the journal of a conversation hold these elements, as a mirror does."""
+    anchors = identity.anchors(read)
+    journal.replace(talk, read, anchors)
+    talk.length = len(read)
+    talk.unindexed = True
+    talk.save()
+
+
+def test_a_secret_is_nowhere(home: Workspace, find: Find, tmp_path: Path):
+    """Neither one that was redacted, nor one that somebody's file holds."""
+    run = making.running(making.conversation(home))
+    making.settle(making.question(run, Secret(), "Token please?"), Redacted())
+    secret = InquiryQuestion("Password please?", Secret(), default=CANARY)
+    read = builders.stream(
+        ChatRequest("Go"),
+        builders.called("c", "vault"),
+        InquiryRequest("c.q.1", InquirySource.tool("vault"), secret),
+        builders.answered("c.q.1", CANARY),
+        builders.answered("c.q.1", CANARY),
+        builders.answered("never.asked", CANARY),
+        InquiryRequest("c.q.2", InquirySource.tool("vault"), InquiryQuestion("Twice?", Text())),
+        InquiryRequest("c.q.2", InquirySource.tool("vault"), secret),
+        builders.answered("c.q.2", CANARY),
+        builders.answered("c.q.2", CANARY),
+    )
+    making.folder(tmp_path, "17700000000-x", read)
+    mirror.mirror(tmp_path)
+    up_to_date()
+    assert len(find("please")) == 1
+    assert Passage.objects.filter(body="Password please?").exists()
+    assert CANARY not in whole_index()
+    journal.append(run.conversation_id, said(CANARY))
+    up_to_date()
+    assert CANARY in whole_index()
+
+
+def test_what_is_added_is_indexed_and_the_rest_stays(home: Workspace, find: Find):
+    talk = making.conversation(home)
+    journal.append(talk.pk, said("one", "two"))
+    assert len(find("one")) == 1
+    before = everything()
+    journal.append(talk.pk, said("three"))
+    (hit,) = find("three")
+    assert hit.position == 2
+    assert set(before) < set(everything())
+    talk.refresh_from_db()
+    assert (talk.unindexed, talk.indexed_length) == (False, 3)
+
+
+def test_what_is_replaced_is_indexed_anew(home: Workspace, find: Find):
+    talk = making.conversation(home)
+    hold(
+        talk,
+        builders.stream(*(ChatResponse("message", word) for word in ("ash", "birch", "cedar"))),
+    )
+    (kept,) = find("ash")
+    hold(talk, builders.stream(*(ChatResponse("message", word) for word in ("ash", "dogwood"))))
+    assert [hit.key for hit in find("ash")] == [kept.key]
+    assert (len(find("birch")), len(find("cedar")), len(find("dogwood"))) == (0, 0, 1)
+    sound()
+
+
+def test_a_conversation_that_goes_takes_its_passages_along(home: Workspace, find: Find):
+    talk = making.conversation(home)
+    journal.append(talk.pk, said("one"))
+    assert find("one")
+    talk.delete()
+    assert not find("one")
+    assert everything() == []
+    sound()
+
+
+def test_a_new_title_and_new_labels_are_indexed(home: Workspace, find: Find):
+    talk = making.conversation(home, "Old name")
+    journal.append(talk.pk, said("word"))
+    (hit,) = find("old")
+    own = Conversation.objects.filter(pk=talk.pk)
+    own.update(title="New name", labels={"topic": "beds"}, unindexed=True)
+    assert find("old") == []
+    assert [found.key for found in find("new topic beds")] == [hit.key]
+    assert [found.facet for found in find("word label:topic=beds")] == ["message"]
+    own.update(title="", labels={}, unindexed=True)
+    assert find("name") == find("label:topic") == []
+    assert len(find("word")) == 1
+    sound()
+
+
+def test_a_question_carries_its_outcome_also_when_that_comes_later(home: Workspace, find: Find):
+    run = making.running(making.conversation(home))
+    row = making.question(run, text="Dig?")
+    assert [hit.state for hit in find("kind:question outcome:open")] == ["open"]
+    making.settle(row, Cancelled(CancellationReason.USER), Decider("person", "Ada Lovelace"))
+    assert find("outcome:open") == []
+    (hit,) = find("outcome:cancelled reason:user tool:vault who:ada dig")
+    assert (hit.facet, hit.state, hit.reason, hit.who) == (
+        "question",
+        "cancelled",
+        "user",
+        "Ada Lovelace",
+    )
+    sound()
+
+
+def test_a_question_that_turns_out_unanswered_is_indexed_anew(home: Workspace, find: Find):
+    """Its row changes without any response."""
+    run = making.running(making.conversation(home))
+    row = making.question(run)
+    assert len(find("outcome:open")) == 1
+    row.state = "unanswered"
+    row.save()
+    journal.append(run.conversation_id, said("onwards"))
+    assert find("outcome:open") == []
+    assert len(find("outcome:unanswered")) == 1
+
+
+def test_long_ones_are_several_and_found_to_their_end(home: Workspace, find: Find):
+    talk = making.conversation(home)
+    text = "filler " * 20_000 + "needle"
+    journal.append(talk.pk, said(text))
+    (hit,) = find("needle")
+    assert hit.position == 0
+    own = Passage.objects.filter(position=0).order_by("part")
+    assert "".join(own.values_list("body", flat=True)) == text
+    assert all(len(body) <= passages.PART for body in own.values_list("body", flat=True))
+    assert list(own.values_list("part", flat=True)) == [0, 1, 2]
+
+
+def test_what_is_longer_than_all_parts_is_cut(home: Workspace, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(passages, "PARTS", 2)
+    monkeypatch.setattr(passages, "PART", 10)
+    talk = making.conversation(home, "")
+    journal.append(talk.pk, said("x" * 100))
+    up_to_date()
+    assert list(Passage.objects.values_list("body", flat=True)) == ["x" * 10] * 2
+
+
+@pytest.mark.parametrize("entries", [1, 3])
+def test_a_part_at_a_time_is_all_in_the_end(
+    home: Workspace, monkeypatch: pytest.MonkeyPatch, entries: int
+):
+    monkeypatch.setattr(index, "ENTRIES", entries)
+    monkeypatch.setattr(index, "STRETCH", 2)
+    talk = making.conversation(home)
+    run = making.running(talk)
+    rows = [making.question(run, text=f"q{n}?") for n in range(3)]
+    journal.append(talk.pk, said(*(f"w{n}" for n in range(7))))
+    up_to_date()
+    for row in rows:
+        making.settle(row, Answered(True))
+    assert up_to_date() >= 1
+    assert len(places()) == 1 + 2 + 3 + 7 + 3
+    assert set(Passage.objects.filter(facet="question").values_list("state", flat=True)) == {
+        "answered"
+    }
+
+
+def test_what_was_killed_in_the_middle_goes_on(
+    home: Workspace, find: Find, monkeypatch: pytest.MonkeyPatch
+):
+    """At every write there is: nothing is lost, and nothing is there twice."""
+    monkeypatch.setattr(index, "ENTRIES", 2)
+    talk = making.conversation(home)
+    run = making.running(talk)
+    making.settle(making.question(run), Answered(True))
+    journal.append(talk.pk, said("one", "two", "three"))
+    up_to_date()
+    whole = [row[1:] for row in everything()]
+    for dies_at in range(12):
+        index.forget(talk.pk)
+        put, writes = index._put, iter(range(100))
+
+        def dying(
+            *given: Any, put: Any = put, writes: Any = writes, dies_at: int = dies_at
+        ) -> None:
+            if next(writes) == dies_at:
+                raise KeyboardInterrupt
+            put(*given)
+
+        with monkeypatch.context() as patch:
+            patch.setattr(index, "_put", dying)
+            with suppress(KeyboardInterrupt):
+                index.step()
+        up_to_date()
+        assert sorted(row[1:] for row in everything()) == sorted(whole)
+    sound()
+
+
+def test_a_change_on_the_way_is_seen(home: Workspace, find: Find, monkeypatch: pytest.MonkeyPatch):
+    talk = making.conversation(home)
+    journal.append(talk.pk, said("one"))
+    settle = index._settle
+
+    def changed(*given: Any) -> None:
+        settle(*given)
+        monkeypatch.undo()
+        journal.append(talk.pk, said("two"))
+        Conversation.objects.filter(pk=talk.pk).update(title="Renamed")
+
+    monkeypatch.setattr(index, "_settle", changed)
+    index.step()
+    talk.refresh_from_db()
+    assert talk.unindexed
+    assert len(find("two")) == len(find("renamed")) == 1
+
+
+def test_whoever_writes_old_figures_back_costs_a_look_and_nothing_else(home: Workspace, find: Find):
+    talk = making.conversation(home)
+    journal.append(talk.pk, said("one", "two"))
+    stale = Conversation.objects.get(pk=talk.pk)
+    up_to_date()
+    before = everything()
+    stale.save()
+    up_to_date()
+    assert everything() == before
+
+
+def test_two_at_once_lose_nothing(home: Workspace, find: Find, monkeypatch: pytest.MonkeyPatch):
+    talk = making.conversation(home)
+    journal.append(talk.pk, said("one"))
+    monkeypatch.setattr(index, "_begin", refusing)
+    assert index.step() == talk.pk
+    monkeypatch.undo()
+    assert len(find("one")) == 1
+
+
+def refusing(_key: int) -> Any:
+    raise IntegrityError
+
+
+def test_the_newest_come_first(home: Workspace):
+    older, newer = making.conversation(home), making.conversation(home)
+    assert (index.step(), index.step(), index.step()) == (newer.pk, older.pk, None)
+
+
+def test_those_that_wait_are_counted_for_who_may_read_them(home: Workspace, reader: Any):
+    making.conversation(home)
+    making.conversation(making.workspace("Elsewhere"))
+    assert (index.waiting(reader.pk), index.waiting(making.person("outsider").pk)) == (1, 0)
+    assert index.left() == 2
+    up_to_date()
+    assert (index.waiting(reader.pk), index.left()) == (0, 0)
+
+
+def test_all_can_be_indexed_anew(home: Workspace, find: Find):
+    journal.append(making.conversation(home).pk, said("one"))
+    (before,) = find("one")
+    for key in index.every():
+        index.forget(key)
+    assert everything() == []
+    assert [hit.key for hit in find("one")] == [before.key]
+    sound()
+
+
+def test_the_queries_of_a_step_do_not_grow_with_the_conversation(
+    home: Workspace, django_assert_max_num_queries: Any
+):
+    talk = making.conversation(home)
+    journal.append(talk.pk, said(*(f"word {n}" for n in range(300))))
+    with django_assert_max_num_queries(30):
+        index.step()
+    journal.append(talk.pk, said("one more"))
+    with django_assert_max_num_queries(30):
+        index.step()

@@ -1,0 +1,141 @@
+"""Words, keys and tags: what the indexes are made of."""
+
+from __future__ import annotations
+
+import re
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from jpweb.store.finding import keys, tags, words
+from jpweb.store.finding.keys import Place
+from jpweb.store.finding.snippets import LENGTH, snippet
+
+AT = datetime(2026, 5, 1, tzinfo=UTC)
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("Call fs_read_file(a.md)", ["call", "fs_read_file", "a", "md"]),
+        ("Größe ÉTÉ", ["große", "ete"]),
+        ("e\u0301te\u0301", ["ete"]),
+        ("well-known: 3.14", ["well", "known", "3", "14"]),
+        ("— () —", []),
+    ],
+)
+def test_letters_digits_and_underscores_make_words(text: str, found: list[str]):
+    assert words.words(text) == found
+
+
+def test_a_vector_holds_words_with_their_places_and_tags():
+    assert words.vector("one two One", "w1 fcall") == "'one':1,3 'two':2 '#w1' '#fcall'"
+
+
+@given(st.text())
+def test_no_text_writes_into_a_vector(text: str):
+    for lexeme in words.vector(text, "").split(" ") if words.words(text) else []:
+        assert re.fullmatch(r"'\w+':[\d,]+", lexeme)
+
+
+def test_a_vector_keeps_within_what_the_database_takes():
+    wide = " ".join(chr(0x10000 + n) * 40 for n in range(9000))
+    assert len(words.vector(wide, "").encode()) < 2**20
+    far = words.vector("again " * 20_000, "")
+    assert far.count(",") == 254
+    late = words.vector(" ".join(f"w{n}" for n in range(20_000)), "")
+    assert late.endswith("'w19999':16383")
+
+
+@pytest.mark.parametrize(
+    ("text", "phrases", "spans"),
+    [
+        ("a config, Config", [(("config",), False)], ["config", "Config"]),
+        ("configure it", [(("config",), False)], []),
+        ("configure it", [(("config",), True)], ["configure"]),
+        ("one - two", [(("one", "two"), False)], ["one - two"]),
+        ("Größe", [(("große",), False)], ["Größe"]),
+        ("die Größe hier", [(("große", "hi"), True)], ["Größe hier"]),
+        ("x", [((), False)], []),
+        ("a_b a", [(("a",), False)], ["a"]),
+    ],
+)
+def test_what_was_looked_for_is_lit(
+    text: str, phrases: list[tuple[tuple[str, ...], bool]], spans: list[str]
+):
+    assert [text[begin:end] for begin, end in words.lit(text, phrases)] == spans
+
+
+@given(st.text(max_size=600), st.integers(0, 599), st.integers(1, 40))
+def test_a_snippet_is_short_and_lights_what_was_found(text: str, begin: int, size: int):
+    begin = min(begin, len(text))
+    end = min(begin + size, len(text))
+    pieces = snippet(text, [(begin, end)] if begin < end else [])
+    assert sum(len(piece.text) for piece in pieces) <= 2 * LENGTH + 2
+    assert all(piece.text for piece in pieces)
+    if begin < end:
+        assert any(piece.lit for piece in pieces)
+    shown = "".join(piece.text for piece in pieces)
+    assert not re.search("[\x00-\x1f\u202a-\u202e\u2066-\u2069]", shown)
+
+
+def test_a_snippet_begins_at_a_word_and_says_that_it_is_cut():
+    text = "word " * 100 + "here " + "word " * 100
+    at = text.index("here")
+    (first, lit, last) = snippet(text, [(at, at + 4)])
+    assert first.text.startswith("…word ")
+    assert (lit.text, lit.lit) == ("here", True)
+    assert last.text.endswith("…")
+
+
+def test_the_order_of_keys_is_that_of_time():
+    moments = [AT + timedelta(milliseconds=n) for n in range(5)]
+    made = keys.allot([Place(at, 7, 3, 0) for at in moments], lambda _: set())
+    assert made == sorted(made)
+    assert all(
+        keys.since(at) <= key < keys.since(at) + 2**21
+        for at, key in zip(moments, made, strict=True)
+    )
+
+
+@pytest.mark.parametrize("year", [1, 1969, 2026, 2200, 9999])
+def test_any_instant_has_a_key(year: int):
+    (key,) = keys.allot([Place(datetime(year, 1, 1, tzinfo=UTC), 1, 0, 0)], lambda _: set())
+    assert 0 <= key < 2**63
+
+
+def test_entries_of_one_instant_keep_their_order_and_never_share_a_key():
+    places = [Place(AT, 1, position, 0) for position in range(50)]
+    made = keys.allot(places, lambda _: set())
+    assert made == sorted(set(made))
+    copies = keys.allot(
+        [Place(AT, 2, position, 0) for position in range(50)], lambda ids: set(made) & set(ids)
+    )
+    assert len(set(copies)) == 50
+    assert not set(copies) & set(made)
+
+
+def test_a_full_instant_goes_over_into_the_next():
+    """Sixteen tries in the instant itself, then a later one."""
+    (key,) = keys.allot(
+        [Place(AT, 1, 0, 0)], lambda ids: {i for i in ids if i < keys.since(AT) + 2**21}
+    )
+    assert keys.since(AT + timedelta(milliseconds=1)) <= key
+
+
+def test_tags_are_letters_and_digits_whatever_they_name():
+    every = {
+        tags.workspace(7), tags.facet("call"), tags.state("open"),
+        *tags.of_tool("fs_read-file/x"), *tags.of_person("Ada \"Lovelace'"),
+        *tags.of_labels({"topic": "beds", "done": None, '"': ")"}),
+    }  # fmt: skip
+    assert all(re.fullmatch(r"[a-z][a-z0-9]*", tag) for tag in every)
+
+
+def test_a_tool_is_named_by_what_its_name_begins_with():
+    assert tags.named("tool", "FS") in tags.of_tool("fs_read_file")
+    assert tags.named("tool", "fs_read") in tags.of_tool("fs_read_file")
+    assert tags.named("tool", "read") not in tags.of_tool("fs_read_file")
+    assert tags.of_tool("") == set()

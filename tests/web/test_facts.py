@@ -1,0 +1,81 @@
+"""What people change about a conversation, by plain forms."""
+
+from __future__ import annotations
+
+from typing import Any
+from unittest.mock import AsyncMock
+
+import pytest
+
+from jpweb.runtime.signals import announce
+from jpweb.store.models import Conversation
+from tests.web.reading import read
+from tests.web.world import World
+
+
+def change(world: World, who: str = "responder", **data: str) -> Any:
+    address = f"/conversations/{world.talk.pk}/change"
+    return world.client(who).post(address, {"next": "/conversations?q=talk"} | data, follow=True)
+
+
+@pytest.mark.parametrize(
+    ("data", "said", "becomes"),
+    [
+        ({"do": "pin"}, "Pinned “A talk”.", {"archived": False}),
+        ({"do": "unpin"}, "“A talk” is no longer pinned.", {"pinned_at": None}),
+        ({"do": "archive"}, "Archived “A talk”", {"archived": True}),
+        ({"do": "unarchive"}, "out of the archive", {"archived": False}),
+        (
+            {"do": "rename", "title": "<New> talk"},
+            "called “<New> talk” now",
+            {"title": "<New> talk"},
+        ),
+        ({"do": "rename"}, "called “Untitled” now", {"title": ""}),
+        ({"do": "label", "label": "area=x"}, "has the label", {"labels": {"k": "", "area": "x"}}),
+        ({"do": "unlabel", "label": "k"}, "no label “k” any more", {"labels": {}}),
+        ({"do": "label", "label": "a b"}, "cannot be a label's name", {"labels": {"k": ""}}),
+        ({"do": "paint"}, "Choose what is to change", {"title": "A talk"}),
+    ],
+)
+def test_a_responder_changes_a_conversation_and_is_told(
+    world: World, data: dict[str, str], said: str, becomes: dict[str, Any]
+):
+    Conversation.objects.update(labels={"k": ""})
+    response = change(world, **data)
+    assert response.redirect_chain == [(f"/conversations?q=talk#c{world.talk.pk}", 302)]
+    assert said in read(response).text
+    row = Conversation.objects.get(pk=world.talk.pk)
+    assert {name: getattr(row, name) for name in becomes} == becomes
+
+
+@pytest.mark.parametrize("there", ["//evil.example", "https://evil.example/", "evil", "/\\evil.x"])
+def test_nobody_is_led_elsewhere_by_a_change(world: World, there: str):
+    response = change(world, do="pin", next=there)
+    assert response.redirect_chain == [(f"/conversations/{world.talk.pk}", 302)]
+
+
+def test_a_change_is_announced_to_those_who_look(world: World, monkeypatch: pytest.MonkeyPatch):
+    stub = AsyncMock()
+    monkeypatch.setattr(announce, "conversation", stub)
+    change(world, do="label", label="a b")
+    stub.assert_not_awaited()
+    change(world, do="pin")
+    stub.assert_awaited_once_with(world.talk.pk)
+
+
+def test_what_is_jps_says_why_it_cannot_be_changed(world: World):
+    Conversation.objects.update(origin="mirrored")
+    reason = "jpweb does not write into Garden"
+    page = read(world.client("responder").get(f"/conversations/{world.talk.pk}/facts"))
+    assert reason in page.text
+    assert not [tag for tag in page if tag.get("name") == "do"]
+    assert reason in read(change(world, do="pin")).text
+    assert not read(world.client("responder").get("/conversations")).all(value="pin")
+
+
+def test_only_who_may_change_it_has_the_ways_to(world: World):
+    for who, there in (("reader", False), ("responder", True)):
+        page = read(world.client(who).get("/conversations"))
+        buttons = [tag for tag in page if tag.get("name") == "do"]
+        assert bool(buttons) is there
+        assert bool(page.all(href=f"/conversations/{world.talk.pk}/facts")) is there
