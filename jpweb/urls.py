@@ -20,6 +20,7 @@ from jpweb.web.pages import (
     turns,
 )
 from jpweb.web.pages.owners import people, tools, waiting
+from jpweb.web.pages.views import compacted, raw, thread
 
 urlpatterns = [
     path("", start.index, name="start"),
@@ -36,6 +37,13 @@ urlpatterns = [
     path("conversations/<int:conversation_id>/find", finding.find, name="conversation-find"),
     path("conversations/<int:conversation_id>/step", finding.step, name="conversation-step"),
     path("conversations/<int:conversation_id>/read", conversations.read, name="conversation-read"),
+    path("conversations/<int:conversation_id>/raw", raw.index, name="conversation-raw"),
+    path(
+        "conversations/<int:conversation_id>/compacted",
+        compacted.index,
+        name="conversation-compacted",
+    ),
+    path("conversations/<int:conversation_id>/thread", thread.index, name="conversation-thread"),
     path("conversations/<int:conversation_id>/turns", conversations.ask, name="conversation-ask"),
     path("conversations/<int:conversation_id>/stop", conversations.stop, name="conversation-stop"),
     path("conversations/<int:conversation_id>/retry", turns.retry, name="conversation-retry"),

@@ -4,16 +4,13 @@ import "./parts/socket.js";
 import "./parts/copy.js";
 import "./parts/list.js";
 import "./parts/search.js";
+import "./parts/reading/reader.js";
 import { restoreAll } from "./parts/drafts.js";
 import { announce, number, reveal } from "./parts/cards.js";
 import { tick } from "./parts/clock.js";
 import { watch } from "./parts/showing.js";
 import { look, offer } from "./parts/telling.js";
 
-// Follow the end of a conversation while the reader is there.
-const atEnd = () => window.innerHeight + window.scrollY >= document.body.scrollHeight - 160;
-let following = false;
-on("htmx:wsBeforeMessage", () => { following = atEnd(); });
 on("htmx:wsAfterMessage", () => {
   number();
   announce();
@@ -22,9 +19,6 @@ on("htmx:wsAfterMessage", () => {
   tick();
   watch();
   refresh();
-  if (following && byId("transcript") && window.scrollY > 0) {
-    window.scrollTo({ top: document.body.scrollHeight });
-  }
 });
 on("htmx:afterSwap", () => { tick(); watch(); });
 
@@ -50,12 +44,6 @@ setInterval(refresh, 30000);
 
 on("DOMContentLoaded", () => {
   restoreAll();
-  for (const button of all("[data-unfold], [data-fold]")) {
-    button.hidden = false;
-    button.addEventListener("click", () => {
-      for (const fold of all("#transcript details")) fold.open = "unfold" in button.dataset;
-    });
-  }
   look(false);
   offer();
   tick();

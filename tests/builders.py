@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from datetime import datetime, timedelta
 from typing import Any
 
 from jpweb.stream import wire
@@ -38,11 +39,15 @@ def raw(value: Any) -> Element:
 def stream(*kinds: EventKind | Element) -> list[Element]:
     """Return a stream, one event a second; ready-made elements are taken as they are."""
     return [
-        kind
-        if isinstance(kind, Element)
-        else element(kind, at=f"2026-01-02 03:{second // 60:02d}:{second % 60:02d}.0")
+        kind if isinstance(kind, Element) else element(kind, at=_at(second))
         for second, kind in enumerate(kinds)
     ]
+
+
+def _at(second: int) -> str:
+    """Return a moment so many seconds after three o'clock, as jp writes it."""
+    moment = datetime(2026, 1, 2, 3) + timedelta(seconds=second)
+    return f"{moment:%Y-%m-%d %H:%M:%S}.0"
 
 
 def called(id: str, name: str = "fs_modify_file", **arguments: Any) -> ToolCallRequest:  # noqa: A002  JP calls it id

@@ -6,9 +6,11 @@ connection, a reconnection and a signal all take this one path.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Collection
 from dataclasses import dataclass, replace
 from functools import cached_property
+from hashlib import sha256
 from typing import TYPE_CHECKING, Any
 
 from django.template.loader import render_to_string
@@ -109,6 +111,7 @@ class _Now:
         if now.facts != page.facts:
             context = {"conversation": found, "oob": True}
             parts.append(render_to_string("conversations/_facts.html", context))
+            parts.append(render_to_string("conversations/_heading.html", context))
         return Changes("".join(parts), now)
 
     @cached_property
@@ -197,7 +200,9 @@ def partial(variant: str, text: str) -> str:
 def facts_key(found: Conversation) -> str:
     """Return what may change of the facts above a transcript, as a page remembers it."""
     there = "gone" if found.gone_at else "archived" if found.archived else "there"
-    return f"{there} {found.expires_at:%Y-%m-%dT%H:%M}" if found.expires_at else there
+    until = f" {found.expires_at:%Y-%m-%dT%H:%M}" if found.expires_at else ""
+    called = json.dumps([found.title, found.labels, found.pinned_at is None], sort_keys=True)
+    return f"{there}{until} {sha256(called.encode()).hexdigest()[:12]}"
 
 
 def composer(person_id: int, found: Conversation) -> dict[str, Any]:

@@ -9,25 +9,35 @@ export function keys(title, table) {
   groups.push([title, table.map(([names, label, fn]) => ({ names: names.split(" "), label, fn }))]);
 }
 
-// Off while somebody types, and on a control that has keys of its own; links of rows have ours.
-const BUSY = "input, textarea, select, button, summary, dialog, [contenteditable], a:not([data-keys])";
+// Off while somebody types and in a form, with Ctrl and its like, and where the browser has the key:
+// a control is pressed by Enter and the space bar, but links of rows have keys of ours.
+const BUSY = "input, textarea, select, form, dialog, .card, [contenteditable]";
+const PRESSED = "button, summary, a:not([data-keys])";
+const PRESSES = ["Enter", " "];
+const CHORD = 1000; // milliseconds between the two keys of "gg"
+const plain = (event) =>
+  event.getModifierState("AltGraph") || !(event.ctrlKey || event.metaKey || event.altKey);
+let before = { key: "", at: 0 };
 on("keydown", (event) => {
-  if (event.defaultPrevented || event.ctrlKey || event.metaKey || event.altKey || event.isComposing) return;
-  if (!groups.length || (event.target.closest && event.target.closest(BUSY))) return;
-  if (event.key === "?") {
+  if (event.defaultPrevented || !groups.length || event.isComposing || !plain(event)) return;
+  const { target, key } = event;
+  if (!target.closest || target.closest(BUSY)) return;
+  if (PRESSES.includes(key) && target.closest(PRESSED)) return;
+  if (key === "?") {
     event.preventDefault();
     list();
     return;
   }
-  for (const [, table] of groups) {
-    const found = table.find((each) => each.names.includes(event.key));
-    if (!found) continue;
-    if (found.fn(event) !== false) event.preventDefault();
-    return;
-  }
+  const chord = event.timeStamp - before.at < CHORD ? before.key + key : "";
+  before = { key, at: event.timeStamp };
+  const found = groups.flatMap(([, table]) => table).find(({ names }) => names.includes(key) || names.includes(chord));
+  if (found && found.fn(event) !== false) event.preventDefault();
 });
 
-const NAMES = { ArrowDown: "↓", ArrowUp: "↑", ArrowLeft: "←", ArrowRight: "→", " ": "Space" };
+const NAMES = {
+  ArrowDown: ["↓"], ArrowUp: ["↑"], ArrowLeft: ["←"], ArrowRight: ["→"],
+  " ": ["Space"], Enter: ["Enter"], Escape: ["Esc"],
+};
 const made = (tag, text = "", props = {}) => Object.assign(document.createElement(tag), { textContent: text }, props);
 
 function list() {
@@ -39,7 +49,10 @@ function list() {
     for (const { names, label } of table) {
       const row = made("div");
       const shown = made("dt");
-      for (const name of names) shown.append(made("kbd", NAMES[name] || name), " ");
+      names.forEach((name, nth) => {
+        shown.append(nth ? " or " : "");
+        for (const key of NAMES[name] || name) shown.append(made("kbd", key));
+      });
       row.append(shown, made("dd", label));
       rows.append(row);
     }

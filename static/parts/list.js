@@ -49,14 +49,14 @@ if (listed || document.querySelector("main .row-link[data-keys]")) {
   ]);
 }
 
-// After a change the page is new: the focus goes back to its row, or to the one in its place.
+// After a change the page is new: the browser gives the focus to the row that the address names;
+// where that is gone, the one in its place gets it.
 const place = listed && sessionStorage.getItem("list:row");
-if (place !== null && listed) {
+if (place) {
   sessionStorage.removeItem("list:row");
-  const row = location.hash.length > 1 && byId(location.hash.slice(1));
-  const rows = all("#list .row");
-  const link = (row || rows[Math.min(Number(place), rows.length - 1)] || listed).querySelector(".row-link");
-  if (link) link.focus();
+  const rows = all("#list .row-link");
+  const link = rows[Math.min(Number(place), rows.length - 1)];
+  if (link && !byId(location.hash.slice(1))) link.focus();
 }
 
 // One menu at a time; Escape closes it, and the focus stays at it.

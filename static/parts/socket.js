@@ -1,7 +1,16 @@
 // The socket: say what the page shows; the server sends what it lacks.
-import { byId, on, openCards } from "./page.js";
+import { all, byId, on, openCards } from "./page.js";
 
 const keys = (name) => openCards().filter((card) => name in card.dataset).map((card) => Number(card.dataset[name]));
+
+// Between which items a page shows all of the chosen kinds; with the end there is no last one.
+function stretch() {
+  const windows = all("#transcript > .window");
+  if (!windows.length) return {};
+  const show = new URLSearchParams(byId("transcript").dataset.query).get("show");
+  const last = byId("tail") ? null : Number(windows.at(-1).dataset.last);
+  return { first: Math.max(Number(windows[0].dataset.first), 0), last, show: show || "" };
+}
 
 function hello() {
   const page = byId("page");
@@ -13,6 +22,7 @@ function hello() {
     says.revision = Number(byId("counts").dataset.revision);
     says.run = byId("foot").dataset.run;
     says.facts = byId("facts").dataset.facts;
+    Object.assign(says, stretch());
   }
   return says;
 }
@@ -40,6 +50,9 @@ on("htmx:wsClose", (event) => {
   clearTimeout(late);
   late = setTimeout(() => { byId("connection").hidden = false; }, over ? 0 : 1500);
 });
+
+// Say anew what the page shows.
+export const again = () => { say(hello()); };
 
 // Say something more; false where there is no connection.
 export function say(what) {

@@ -13,6 +13,7 @@ from jpweb.cli import pauses
 @pytest.fixture(autouse=True)
 def thawed() -> Iterator[None]:
     yield
+    gc.enable()
     gc.unfreeze()
 
 
@@ -57,9 +58,12 @@ async def test_rubbish_that_was_set_aside_goes_once_much_is(monkeypatch: pytest.
 
     keeping = asyncio.create_task(pauses.keep_short())
     await asyncio.sleep(0)
+    gc.disable()  # until it is set aside
     Rubbish()
     kept = [[number] for number in range(gc.get_freeze_count())]
     gc.freeze()
+    gc.enable()
+    assert not gone.is_set()
     await asyncio.wait_for(gone.wait(), 10)
     assert kept
     keeping.cancel()

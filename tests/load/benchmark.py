@@ -39,12 +39,14 @@ BENCHMARKS = {
     each.name: each
     for each in [
         Benchmark("import.largest", "ms", 2.0, "tests.load.importing.largest"),
+        Benchmark("render.markdown", "ms/MB", 1.5, "tests.load.rendering.markdown"),
         Benchmark("import.million", "s", 2.0, "tests.load.million.time"),
         Benchmark("import.memory", "MB", 1.1, "tests.load.million.memory"),
         Benchmark("fanout.5000", "ms", 1.3, "tests.load.fanout.loop"),
         Benchmark("fanout.5000.layer", "ms", 0.2, "tests.load.fanout.layer"),
         Benchmark("socket.idle", "KB", 1.5, "tests.load.sockets.idle"),
         Benchmark("answer.p99", "ms", 2.0, "tests.load.answering.p99"),
+        Benchmark("open.100k", "ms", 1.3, "tests.load.browsing.opening.first"),
         Benchmark("list.1m", "ms", 1.5, "tests.load.listing.pages"),
         Benchmark("search.1m", "ms", 2.0, "tests.load.browsing.searching.p95"),
         Benchmark("parked.100k.start", "s", 1.5, "tests.load.parked.start"),

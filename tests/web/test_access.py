@@ -48,6 +48,9 @@ ROUTES = {
     "conversation-change": member("conversation", Role.RESPONDER, 302, method="post"),
     "conversation-new": somewhere(Role.RESPONDER),
     "conversation": member("conversation", Role.READER),
+    "conversation-raw": member("conversation", Role.READER),
+    "conversation-compacted": member("conversation", Role.READER),
+    "conversation-thread": member("conversation", Role.READER),
     "conversation-ask": member(
         "conversation", Role.RESPONDER, 302, method="post", data=(("text", "Hi"),)
     ),

@@ -21,8 +21,9 @@ MOST = 65_536
 LONGEST_LINE = 1_000
 _BLANKS = re.compile(r"\s{200}")
 #: Seconds, looked at after so many characters; what is left stays plain. Some patterns take the
-#: square of what they are given.
-_TIME, _AT_ONCE = 0.5, 8_000
+#: square of what they are given, and those of a few languages long.
+_TIME, _AT_ONCE, _FEWER = 0.5, 8_000, 3_000
+_SLOW = frozenset({"java", "terraform"})
 #: The languages that are coloured, each tried with text that is made to take long.
 LANGUAGES = {
     **{name: name for name in ("bash", "c", "cpp", "css", "dart", "docker", "elixir")},
@@ -123,7 +124,7 @@ def coloured(text: str, name: str, most: int = MOST) -> SafeString:
 def _pieces(text: str, known: str) -> Iterator[tuple[str, str]]:
     """Yield the parts that look the same, in order, with their class."""
     end = monotonic() + _TIME
-    for part in cuts.parts(text, _AT_ONCE):
+    for part in cuts.parts(text, _FEWER if known in _SLOW else _AT_ONCE):
         held, last = "", ""
         for kind, value in _tokens(part, known) if monotonic() < end else [("", part)]:
             if kind != last and held:

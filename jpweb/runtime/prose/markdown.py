@@ -14,12 +14,12 @@ from django.utils.safestring import SafeString
 from jpweb.runtime.prose import code
 from jpweb.runtime.prose.characters import visible
 
-_EXTENSIONS = comrak.ExtensionOptions(
+EXTENSIONS = comrak.ExtensionOptions(
     table=True, strikethrough=True, autolink=True, tasklist=True, footnotes=True
 )
-_RENDER = comrak.RenderOptions(escape=True, unsafe_=False)
+RENDER = comrak.RenderOptions(escape=True, unsafe_=False)
 _RENDER_LINES = comrak.RenderOptions(escape=True, unsafe_=False, hardbreaks=True)
-_CLEANER = nh3.Cleaner(
+CLEANER = nh3.Cleaner(
     tags={
         "a", "blockquote", "br", "code", "del", "em", "h1", "h2", "h3", "h4", "h5", "h6", "hr",
         "input", "li", "ol", "p", "pre", "section", "strong", "sup", "table", "tbody", "td", "th",
@@ -55,11 +55,11 @@ def html(markdown: str, *, line_ends: bool = False, most: int = 0) -> SafeString
     if not markdown.strip():
         return SafeString("")
     text = visible(markdown)
-    render = _RENDER_LINES if line_ends else _RENDER
-    made = comrak.markdown_to_html(text, _EXTENSIONS, None, render)
+    render = _RENDER_LINES if line_ends else RENDER
+    made = comrak.markdown_to_html(text, EXTENSIONS, None, render)
     if not made or len(made) > _MOST_HTML * len(text) + 1000 or _is_deep(made, text):
         return format_html("<pre>{}</pre>", text)
-    clean = _CLEANER.clean(made)
+    clean = CLEANER.clean(made)
     # A link to nowhere would load this page again; one without a host would lead into this site.
     return SafeString("".join(_blocks(_LINK.sub("<a", clean), most)))
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import NamedTuple
 
 from django.db.models import QuerySet
@@ -56,10 +55,16 @@ def entries_before(conversation_id: int, position: int) -> list[Kept]:
     return _kept(rows.order_by("-position"))[::-1]
 
 
-def turn(conversation_id: int, number: int) -> Sequence[Turn]:
-    """Return a turn, by its number from 0, and the one after it, as far as they are there."""
-    rows = Turn.objects.filter(conversation_id=conversation_id, number__in=(number, number + 1))
-    return rows.order_by("number")
+def begins(conversation_id: int, *numbers: int) -> dict[int, int]:
+    """Return where turns begin, by their numbers from 0; those that there are."""
+    rows = Turn.objects.filter(conversation_id=conversation_id, number__in=numbers)
+    return dict(rows.values_list("number", "position"))
+
+
+def next_head(conversation_id: int, head: int, end: int) -> int | None:
+    """Return the head of the item after one, where it is before a position."""
+    rows = JournalEntry.objects.filter(conversation_id=conversation_id, head__gt=head)
+    return rows.filter(head__lt=end).order_by("head").values_list("head", flat=True).first()
 
 
 def turn_at(conversation_id: int, position: int) -> Turn | None:
@@ -74,12 +79,12 @@ def shortenings(conversation_id: int) -> list[Shortening] | None:
     found = list(rows.order_by("head").values_list("position", "anchor", "text")[: OVERLAYS + 1])
     if len(found) > OVERLAYS:
         return None
-    made = []
-    for position, anchor, text in found:
-        for event in wire.read(text).events:
-            if isinstance(event.kind, Compaction):
-                made.append(Shortening(anchor, Overlay(event.timestamp, position, event.kind)))
-    return made
+    return [
+        Shortening(anchor, Overlay(event.timestamp, position, event.kind))
+        for position, anchor, text in found
+        for event in wire.read(text).events
+        if isinstance(event.kind, Compaction)
+    ]
 
 
 def staying(conversation_id: int, first: int, end: int) -> int:

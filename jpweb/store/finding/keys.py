@@ -36,6 +36,11 @@ def since(moment: datetime) -> int:
     return min(max((moment - _EPOCH) // _UNIT, 0), _LAST) << _LOW
 
 
+def instant(key: int) -> datetime:
+    """Return the instant of a key, to the millisecond."""
+    return _EPOCH + (key >> _LOW) * _UNIT
+
+
 def allot(places: Sequence[Place], taken: Callable[[list[int]], set[int]]) -> list[int]:
     """Return a key for each place, all different; ``taken`` tells which of some keys are."""
     made = [0] * len(places)

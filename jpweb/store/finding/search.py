@@ -6,10 +6,9 @@ costs what it shows, and what its rarest part finds. The newest come first, and 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
-from typing import Any
+from datetime import datetime
+from typing import Any, NamedTuple
 
 from django.db import connection
 
@@ -26,7 +25,7 @@ BEST = 50
 MOST = 500
 
 _COLUMNS = (
-    "p.id, p.conversation_id, p.position, p.head, p.anchor, p.facet, p.at, p.body, p.tool, p.who,"
+    "p.body, p.id, p.conversation_id, p.position, p.head, p.anchor, p.facet, p.tool, p.who,"
     " p.state, p.reason, c.title, c.archived, w.name"
 )
 _JOINED = (
@@ -37,9 +36,8 @@ _JOINED = (
 _READABLE = "c.workspace_id IN (SELECT workspace_id FROM store_membership WHERE person_id = %s)"
 
 
-@dataclass(frozen=True, slots=True)
-class Hit:
-    """A passage that was found. ``anchor`` is empty for a title."""
+class Hit(NamedTuple):
+    """A passage that was found. ``anchor`` is empty for a title; ``at`` is its key's instant."""
 
     key: int
     conversation_id: int
@@ -47,7 +45,6 @@ class Hit:
     head: int
     anchor: str
     facet: str
-    at: datetime
     tool: str
     who: str
     state: str
@@ -55,6 +52,7 @@ class Hit:
     title: str
     archived: bool
     workspace: str
+    at: datetime
     snippet: tuple[Piece, ...]
 
 
@@ -115,8 +113,11 @@ class Search:
         with connection.cursor() as cursor:
             cursor.execute(statement, given)
             rows = cursor.fetchall()
-        wanted = [_words(term) for term in self.query.terms if not term.negated]
-        return [_hit(row, wanted) for row in rows]
+        lit = words.lighter(_words(term) for term in self.query.terms if not term.negated)
+        return [
+            Hit._make((*told, keys.instant(told[0]), snippet(body, lit(body))))
+            for body, *told in rows
+        ]
 
     def _where(self, before: int) -> tuple[str, list[Any]]:
         dialect = dialects.current()
@@ -193,27 +194,5 @@ def _workspaces(person_id: int) -> tuple[list[int], bool]:
     return [key for key, _ in rows], bool(rows) and rows[0][1] == len(rows)
 
 
-def _words(term: Term) -> tuple[tuple[str, ...], bool]:
+def _words(term: Term) -> words.Phrase:
     return tuple(words.words(term.text)), term.begun
-
-
-def _hit(row: Sequence[Any], wanted: Iterable[tuple[tuple[str, ...], bool]]) -> Hit:
-    key, talk, position, head, anchor, facet, at, body, *told, title, archived, home = row
-    tool, who, state, reason = told
-    return Hit(
-        key=key,
-        conversation_id=talk,
-        position=position,
-        head=head,
-        anchor=anchor,
-        facet=facet,
-        at=at if at.tzinfo else at.replace(tzinfo=UTC),  # SQLite knows no zone
-        tool=tool,
-        who=who,
-        state=state,
-        reason=reason,
-        title=title,
-        archived=bool(archived),
-        workspace=home,
-        snippet=snippet(body, words.lit(body, wanted)),
-    )

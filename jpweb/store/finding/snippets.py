@@ -3,14 +3,21 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import NamedTuple
 
 #: Characters of a snippet, and how many of them stand before the first hit.
 LENGTH = 240
 BEFORE = 80
 #: What would change the order of the text around it, and what a line cannot show.
-_UNSHOWN = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ufeff]")
+_UNSHOWN = (
+    *range(0x20),
+    *range(0x7F, 0xA0),
+    *range(0x202A, 0x202F),
+    *range(0x2066, 0x206A),
+    0xFEFF,
+)
+_SHOWN = dict.fromkeys(_UNSHOWN, "\N{REPLACEMENT CHARACTER}") | dict.fromkeys(range(0x9, 0xE), " ")
 _BLANKS = re.compile(r"\s+")
 
 
@@ -31,15 +38,19 @@ def snippet(text: str, spans: Sequence[tuple[int, int]]) -> tuple[Piece, ...]:
     end = min(begin + LENGTH, len(text))
     if spans:
         end = min(max(end, spans[0][1]), begin + 2 * LENGTH, len(text))
-    made = [Piece("…" if begin else "", False)]
+    pieces = []
     done = begin
+    dark = "…" if begin else ""
     for start, stop in spans:
         if start >= end:
             break
-        made += [Piece(text[done:start], False), Piece(text[start : min(stop, end)], True)]
-        done = min(stop, end)
-    made += [Piece(text[done:end], False), Piece("…" if end < len(text) else "", False)]
-    return _joined(Piece(_shown(piece.text), piece.lit) for piece in made)
+        dark += _shown(text[done:start])
+        if dark:
+            pieces.append(Piece(dark, lit=False))
+        dark, done = "", min(stop, end)
+        pieces.append(Piece(_shown(text[start:done]), lit=True))
+    dark += _shown(text[done:end]) + ("…" if end < len(text) else "")
+    return (*pieces, Piece(dark, lit=False)) if dark else tuple(pieces)
 
 
 def _after_blank(text: str, begin: int, first: int) -> int:
@@ -51,17 +62,5 @@ def _after_blank(text: str, begin: int, first: int) -> int:
 
 
 def _shown(text: str) -> str:
-    return _UNSHOWN.sub("\N{REPLACEMENT CHARACTER}", _BLANKS.sub(" ", text))
-
-
-def _joined(pieces: Iterable[Piece]) -> tuple[Piece, ...]:
-    """Return the pieces without empty ones, dark neighbours made one."""
-    made: list[Piece] = []
-    for piece in pieces:
-        if not piece.text:
-            continue
-        if made and not piece.lit and not made[-1].lit:
-            made[-1] = Piece(made[-1].text + piece.text, False)
-        else:
-            made.append(piece)
-    return tuple(made)
+    shown = text if text.isascii() and text.isprintable() else text.translate(_SHOWN)
+    return _BLANKS.sub(" ", shown) if "  " in shown else shown

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from typing import TypeAlias
 
 WORD = re.compile(r"\w+")
 #: Characters of a lexeme; PostgreSQL takes 2 kB.
@@ -55,40 +56,44 @@ def vector(body: str, tags: str) -> str:
     return " ".join([*made, *(f"'#{tag}'" for tag in tags.split())])
 
 
-def lit(text: str, wanted: Iterable[tuple[tuple[str, ...], bool]]) -> list[tuple[int, int]]:
-    """Return where these phrases stand in a text, in order and apart.
+#: Folded words that stand one after the other; with True the last may go on.
+Phrase: TypeAlias = tuple[tuple[str, ...], bool]
+Spans: TypeAlias = list[tuple[int, int]]
 
-    A phrase is folded words; with True its last word may go on. Single hits of the words of a
-    phrase are not lit, the phrase is.
+
+def lighter(wanted: Iterable[Phrase]) -> Callable[[str], Spans]:
+    """Return what tells where these phrases stand in a text, in order and apart.
+
+    Single words of a phrase are not lit, the phrase is.
     """
-    phrases = [phrase for phrase in wanted if phrase[0]]
-    if not phrases:
-        return []
-    spans = _quickly(text, phrases)
-    return spans if spans or text.isascii() else _slowly(text, phrases)
-
-
-def _quickly(text: str, phrases: Iterable[tuple[tuple[str, ...], bool]]) -> list[tuple[int, int]]:
-    """Return the spans of phrases that stand there without accents."""
-    ordered = sorted(phrases, key=lambda phrase: -sum(map(len, phrase[0])))
+    phrases = sorted(wanted, key=lambda phrase: -sum(map(len, phrase[0])))
     patterns = [
-        r"\W+".join(map(re.escape, words)) + (r"\w*" if begun else "") for words, begun in ordered
+        r"\W+".join(map(re.escape, found)) + (r"\w*" if begun else "")
+        for found, begun in phrases
+        if found
     ]
+    if not patterns:
+        return lambda _text: []
     pattern = re.compile(rf"\b(?:{'|'.join(patterns)})\b", re.IGNORECASE)
-    return [found.span() for found in pattern.finditer(text)]
+
+    def lit(text: str) -> Spans:
+        spans = [found.span() for found in pattern.finditer(text)]
+        return spans if spans or text.isascii() else _accented(text, phrases)
+
+    return lit
 
 
-def _slowly(text: str, phrases: Iterable[tuple[tuple[str, ...], bool]]) -> list[tuple[int, int]]:
+def _accented(text: str, phrases: Iterable[Phrase]) -> Spans:
     """Return the spans of phrases word by word, each folded."""
     found = list(WORD.finditer(text))
     folded = [fold(each[0]) for each in found]
-    spans: list[tuple[int, int]] = []
+    spans: Spans = []
     for nth in range(len(found)):
-        for words, begun in phrases:
-            last = nth + len(words) - 1
+        for looked, begun in phrases:
+            last = nth + len(looked) - 1
             there = tuple(folded[nth : last + 1])
-            same = there[:-1] == words[:-1] and len(there) == len(words)
-            ends = same and (there[-1].startswith(words[-1]) if begun else there == words)
+            same = there[:-1] == looked[:-1] and len(there) == len(looked) > 0
+            ends = same and (there[-1].startswith(looked[-1]) if begun else there == looked)
             if ends and (not spans or found[nth].start() >= spans[-1][1]):
                 spans.append((found[nth].start(), found[last].end()))
     return spans

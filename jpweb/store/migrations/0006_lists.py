@@ -10,6 +10,10 @@ class Migration(migrations.Migration):
     ]
 
     operations = [
+        migrations.RemoveIndex(
+            model_name='conversation',
+            name='store_conve_last_ac_ab1c81_idx',
+        ),
         migrations.AddIndex(
             model_name='conversation',
             index=models.Index(fields=['workspace', 'archived', 'last_activity', 'id'], name='conversations_by_activity'),

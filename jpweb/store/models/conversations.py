@@ -42,7 +42,6 @@ class Conversation(models.Model):
             models.UniqueConstraint(fields=["workspace", "jp_id"], name="one_conversation_an_id")
         ]
         indexes: ClassVar = [
-            models.Index(fields=["-last_activity", "-id"]),
             models.Index(
                 fields=["last_activity", "id"],
                 condition=models.Q(unindexed=True),

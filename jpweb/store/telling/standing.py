@@ -116,7 +116,8 @@ def conversations(keys: Collection[int]) -> dict[int, tuple[Any, ...]]:
             resumed=Subquery(newest.values("resumed")[:1]),
         )
         columns = ("length", "revision", "archived", "gone_at", "expires_at")
-        found |= {row[0]: row[1:] for row in rows.values_list("pk", *columns, *of_run)}
+        told = ("title", "pinned_at", "labels")
+        found |= {row[0]: row[1:] for row in rows.values_list("pk", *columns, *told, *of_run)}
     return found
 
 

@@ -34,7 +34,12 @@ class Sent(NamedTuple):
 def sent(items: Iterable[Item]) -> list[Sent]:
     """Return what the model gets of some items of one turn, in order."""
     found = [each for item in items for each in _sent(item)]
-    return sorted(found, key=lambda each: (each.placed.position, each.placed.part, each.made))
+    return sorted(found, key=order)
+
+
+def order(each: Sent) -> tuple[int, int, bool]:
+    """Return by what the events of a turn are sorted."""
+    return each.placed.position, each.placed.part, each.made
 
 
 def requests(found: Iterable[Sent]) -> Iterator[list[Sent]]:

@@ -17,7 +17,7 @@ from jpweb.store.browsing import readings, turns, windows
 from jpweb.store.errors import StoreError, UnknownEvent
 from jpweb.store.inquiries import Decider
 from jpweb.store.terms import Role
-from jpweb.web import access, changes, kinds, transcript
+from jpweb.web import access, changes, kinds, transcript, unchanged
 from jpweb.web.transcript import Choice
 
 if TYPE_CHECKING:
@@ -35,8 +35,8 @@ def detail(request: Request, conversation: Conversation) -> HttpResponse:
     """Show a window of a conversation, as the address says; to htmx that window alone."""
     choice = Choice.read(request.GET.dict())
     if request.htmx and (choice.after is not None or choice.before is not None):
-        return _more(request, conversation, choice)
-    return _detail(request, conversation, choice)
+        return unchanged.tagged(request, _more(request, conversation, choice))
+    return unchanged.tagged(request, _detail(request, conversation, choice))
 
 
 def _more(request: Request, conversation: Conversation, choice: Choice) -> HttpResponse:

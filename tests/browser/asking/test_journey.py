@@ -152,10 +152,10 @@ def test_declining_is_not_answering_no(visit: Visit):
     assert declined.outcome == {"outcome": "cancelled", "reason": "user"}
     assert evidence.results(events)[0] == '{"answer_type":"boolean","answer":false}'
     assert evidence.results(events)[4] == "Tool input cancelled by user."
-    shown = page.locator("#turn-1 [data-kind=inquiry_request]").first
+    shown = page.locator("#turn-1 ~ * [data-kind=inquiry_request]").first
     expect(shown).to_have_attribute("data-outcome", "cancelled")
     expect(shown).to_have_attribute("data-reason", "user")
-    expect(page.locator("#turn-1 [data-kind=tool_call_response]").first).to_contain_text(
+    expect(page.locator("#turn-1 ~ * [data-kind=tool_call_response]").first).to_contain_text(
         "Tool input cancelled by user."
     )
 
@@ -166,8 +166,8 @@ def test_a_second_turn_goes_on_in_the_same_conversation(visit: Visit):
     say(page, "And once more")
     expect(page).to_have_url(re.compile("#foot$"))
     answer_all(page, "open sesame")
-    expect(page.locator(".turn")).to_have_count(2)
-    expect(page.locator("#turn-1")).to_contain_text("And once more")
+    expect(page.locator(".turn-head")).to_have_count(2)
+    expect(page.locator("#turn-1 ~ .person")).to_contain_text("And once more")
     expect(page.locator("#counts [data-count=turns]")).to_have_text("2")
     expect(page.locator("#counts [data-count=answered]")).to_have_text("6")
     expect(page.locator("#counts [data-count=redacted]")).to_have_text("2")

@@ -115,6 +115,6 @@ def test_what_was_missed_without_a_network_is_shown_once_it_is_back(visit: Visit
         card(far, SELECT)
         expect(far.locator(".card.settled")).to_have_attribute("data-outcome", "cancelled")
         expect(inquiries(far)).to_have_count(2)
-        expect(far.locator(".turn")).to_have_count(1)
+        expect(far.locator(".turn-head")).to_have_count(1)
         answer(far, SELECT, "not at all")
     cable.close()

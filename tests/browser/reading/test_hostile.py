@@ -9,8 +9,7 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from tests import hostile
-from tests.browser.looks import check
-from tests.browser.pages import Visit, staying
+from tests.browser.pages import Visit, connected, staying
 from tests.machine.fixtures import Live
 from tests.machine.serving import Server
 from tests.store import making
@@ -35,11 +34,13 @@ UNFOLD = """(folds) => {
 MISLED = """() => {
   window.hits = [];
   window.hit = (what) => window.hits.push(what);
-  document.addEventListener("securitypolicyviolation", (e) => window.hits.push(e.violatedDirective));
+  document.addEventListener("securitypolicyviolation",
+    (event) => window.hits.push(event.violatedDirective));
 }"""
 
 
 def unfold(page: Page) -> None:
+    connected(page)
     page.wait_for_function(UNFOLD, arg=FOLDS, polling=50)
     expect(page.locator(FOLDS)).to_have_count(0)
 
@@ -73,13 +74,7 @@ def test_nothing_hostile_happens_when_all_is_unfolded(talk: Callable[[], tuple[V
         unfold(page)
     ours = ("data:", visit.server.url, visit.server.url.replace("http", "ws"))
     assert [url for url in asked if not url.startswith(ours)] == []
-    assert len([url for url in asked if "/events/" in url]) > 20
+    assert len([url for url in asked if "/events/" in url]) > 10
     assert told == []
     assert page.evaluate("window.hits") == []
     assert len(page.context.pages) == 1
-
-
-def test_hostile_documents_are_read_by_everybody(talk: Callable[[], tuple[Visit, Page]]):
-    _, page = talk()
-    unfold(page)
-    check(page)

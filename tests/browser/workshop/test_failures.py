@@ -53,7 +53,7 @@ def test_a_failed_turn_says_why_and_is_completed_by_trying_again(workshop: Stay,
     expect(last_words(page)).to_contain_text("Here it is.")
     expect(composer(page)).to_be_visible()
     expect(page.locator("[data-failure]")).to_have_count(0)
-    expect(page.locator(".turn")).to_have_count(1)
+    expect(page.locator(".turn-head")).to_have_count(1)
     expect(page.locator("article[data-kind=chat_request]")).to_have_count(1)
     said = ["chat_response", "chat_response"] if kind == "broken_off" else ["chat_response"]
     assert kinds(workshop, page) == ["turn_start", "chat_request", *said]

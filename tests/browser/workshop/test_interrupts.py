@@ -100,7 +100,7 @@ def test_an_answer_instead_of_the_tools_is_what_the_model_reads(workshop: Stay):
         expect(call(page, tool)).to_contain_text("The user ended this tool call")
         expect(call(page, tool)).to_contain_text("Leave it; the harvest is in.")
     assert told(workshop).count("Leave it; the harvest is in.") == 2
-    expect(page.locator(".turn")).to_have_count(1)
+    expect(page.locator(".turn-head")).to_have_count(1)
 
 
 def test_an_answer_instead_of_text_is_said_in_the_same_turn(workshop: Stay):
@@ -111,7 +111,7 @@ def test_an_answer_instead_of_text_is_said_in_the_same_turn(workshop: Stay):
     said = page.locator("article[data-kind=chat_request]")
     expect(said).to_have_count(2)
     expect(said.last).to_contain_text("Shorter, please.")
-    expect(page.locator(".turn")).to_have_count(1)
+    expect(page.locator(".turn-head")).to_have_count(1)
     assert "Shorter, please." in told(workshop)
 
 

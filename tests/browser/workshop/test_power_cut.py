@@ -55,6 +55,6 @@ def test_a_run_whose_server_was_killed_goes_on_with_its_card(
     prompt(page, "run").get_by_role("button", name="Run once").click()
     expect(last_words(page)).to_contain_text("Back again.")
     expect(composer(page)).to_be_visible()
-    expect(page.locator(".turn")).to_have_count(1)
+    expect(page.locator(".turn-head")).to_have_count(1)
     expect(call(page, "echo").locator("[data-kind=tool_call_response]")).to_have_count(1)
     assert open_rows(shop) == [0, 0, 0]

@@ -85,6 +85,10 @@ def disk(tmp_path: Path, no_silo: Path) -> Disk:
     return Disk(root, silo, Workspace.objects.get(pk=row.pk))
 
 
+def archived(disk: Disk) -> bool:
+    return disk.talk.archived
+
+
 def change(disk: Disk, wanted: Change) -> Conversation:
     return facts.change(disk.talk.pk, wanted)
 
@@ -118,7 +122,9 @@ def test_a_pin_and_labels_are_put_and_taken_away(disk: Disk):
     assert disk.metadata()["pinned_at"].startswith(f"{disk.talk.pinned_at:%Y-%m-%d %H:%M}")
     change(disk, Change(pinned=False, drop=frozenset({"area", "kept", "unknown"})))
     assert not {"labels", "pinned_at"} & set(disk.metadata())
-    assert (disk.talk.labels, disk.talk.pinned_at) == ({}, None)
+    row = disk.talk
+    assert row.labels == {}
+    assert row.pinned_at is None
     disk.unchanged_for_the_mirror()
 
 
@@ -135,14 +141,14 @@ def test_archiving_moves_the_folder_in_each_home_and_back(disk: Disk):
     assert disk.folders() == []
     assert len(disk.folders(".archive")) == 2
     assert disk.metadata(".archive")["archived_at"]
-    assert disk.talk.archived
+    assert archived(disk)
     disk.unchanged_for_the_mirror()
     with pytest.raises(StoreError, match="take it out of the archive"):
         change(disk, facts.titled("x"))
     change(disk, Change(archived=False))
     assert disk.folders(".archive") == []
     assert "archived_at" not in disk.metadata()
-    assert not disk.talk.archived
+    assert not archived(disk)
     disk.unchanged_for_the_mirror()
 
 
@@ -152,7 +158,7 @@ def test_an_archiving_that_was_cut_off_is_completed_by_the_next(disk: Disk):
     (half,) = (first / ".archive").glob("*")
     half.rename(first / half.name)
     mirror.mirror(disk.root)
-    assert not disk.talk.archived
+    assert not archived(disk)
     change(disk, Change(archived=True))
     assert (disk.folders(), len(disk.folders(".archive"))) == ([], 2)
     (half,) = (first / ".archive").glob("*")

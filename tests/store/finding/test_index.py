@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import pytest
 from django.db import IntegrityError, connection
+from django.test.utils import CaptureQueriesContext
 
 from jpweb.store import journal
 from jpweb.store.disk import mirror
@@ -327,7 +329,25 @@ def test_what_was_killed_in_the_middle_goes_on(
     sound()
 
 
-def test_a_change_on_the_way_is_seen(home: Workspace, find: Find, monkeypatch: pytest.MonkeyPatch):
+def append_two(talk: Conversation) -> None:
+    journal.append(talk.pk, said("two"))
+
+
+def rename(talk: Conversation) -> None:
+    Conversation.objects.filter(pk=talk.pk).update(title="two")
+
+
+def relabel(talk: Conversation) -> None:
+    Conversation.objects.filter(pk=talk.pk).update(labels={"two": ""})
+
+
+@pytest.mark.parametrize("change", [append_two, rename, relabel])
+def test_a_change_on_the_way_is_seen(
+    home: Workspace,
+    find: Find,
+    monkeypatch: pytest.MonkeyPatch,
+    change: Callable[[Conversation], None],
+):
     talk = making.conversation(home)
     journal.append(talk.pk, said("one"))
     settle = index._settle
@@ -335,14 +355,32 @@ def test_a_change_on_the_way_is_seen(home: Workspace, find: Find, monkeypatch: p
     def changed(*given: Any) -> None:
         settle(*given)
         monkeypatch.undo()
-        journal.append(talk.pk, said("two"))
-        Conversation.objects.filter(pk=talk.pk).update(title="Renamed")
+        change(talk)
 
     monkeypatch.setattr(index, "_settle", changed)
     index.step()
     talk.refresh_from_db()
     assert talk.unindexed
-    assert len(find("two")) == len(find("renamed")) == 1
+    assert len(find("two")) == 1
+
+
+def test_what_was_read_before_it_was_replaced_is_not_written(
+    home: Workspace, find: Find, monkeypatch: pytest.MonkeyPatch
+):
+    talk = making.conversation(home)
+    hold(talk, builders.stream(ChatResponse("message", "ash")))
+    made = index._made
+
+    def late(*given: Any) -> Any:
+        read = made(*given)
+        monkeypatch.undo()
+        hold(talk, builders.stream(ChatResponse("message", "birch")))
+        return read
+
+    monkeypatch.setattr(index, "_made", late)
+    index.step()
+    assert not Passage.objects.filter(body="ash").exists()
+    assert len(find("birch")) == 1
 
 
 def test_whoever_writes_old_figures_back_costs_a_look_and_nothing_else(home: Workspace, find: Find):
@@ -352,8 +390,28 @@ def test_whoever_writes_old_figures_back_costs_a_look_and_nothing_else(home: Wor
     up_to_date()
     before = everything()
     stale.save()
-    up_to_date()
+    with CaptureQueriesContext(connection) as captured:
+        up_to_date()
     assert everything() == before
+    written = [each["sql"] for each in captured if Passage.TABLE in each["sql"]]
+    assert {sql.split()[0] for sql in written} == {"SELECT"}
+
+
+def test_an_outcome_that_comes_after_the_call_returned_is_indexed(
+    home: Workspace, find: Find, tmp_path: Path
+):
+    kinds = [
+        TurnStart(),
+        builders.called("c"),
+        builders.asked("c.q.1"),
+        builders.returned("c"),
+        builders.answered("c.q.1"),
+    ]
+    for end, state in ((4, "unanswered"), (5, "answered")):
+        making.folder(tmp_path, "17700000000-x", builders.stream(*kinds[:end]))
+        mirror.mirror(tmp_path)
+        up_to_date()
+        assert Passage.objects.get(facet="question").state == state
 
 
 def test_two_at_once_lose_nothing(home: Workspace, find: Find, monkeypatch: pytest.MonkeyPatch):

@@ -10,7 +10,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from jpweb.store import journal
-from jpweb.store.finding import language, saved, search
+from jpweb.store.finding import dialects, language, saved, search
+from jpweb.store.finding.language import Term
 from jpweb.store.models import Conversation, Membership, Person, Workspace
 from jpweb.store.terms import Role
 from jpweb.stream import timestamps
@@ -220,6 +221,12 @@ def test_nobody_passes_words_for_tags(home: Workspace, reader: Person, find: Fin
     say(making.conversation(home), "w1 fquestion ocancelled #w1")
     assert find("kind:question") == find("outcome:cancelled") == []
     assert len(find("fquestion")) == 1
+    assert len(find(f"w{home.pk}")) == int(home.pk == 1)
+    assert find("fmessage") == []
+
+
+def test_quotes_stay_within_theirs():
+    assert dialects.fts5([Term('a" OR "b')], []) == '(body : "a"" OR ""b")'
 
 
 def test_what_was_found_is_lit_and_the_rest_is_plain(talk: Conversation, find: Find):

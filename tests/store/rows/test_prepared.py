@@ -41,6 +41,7 @@ def test_it_returns_what_the_query_returns(keys: list[int], many: int):
         read, usual = whole(some), list(_whole(some))
         assert [vars(row).keys() for row in read] == [vars(row).keys() for row in usual]
         for row, other in zip(read, usual, strict=True):
+            assert (row._state.adding, row._state.db) == (False, other._state.db)
             names = [field.attname for field in Inquiry._meta.concrete_fields]
             assert [getattr(row, n) for n in names] == [getattr(other, n) for n in names]
 

@@ -16,7 +16,7 @@ from jpweb.store.models import Conversation, Inquiry
 from jpweb.store.telling.standing import DESK
 from jpweb.store.terms import Role
 from jpweb.stream.inquiry import Answered
-from jpweb.web import cards
+from jpweb.web import cards, consumers
 from jpweb.web.cards import Cards, Desk
 from tests.store import making
 from tests.web.reading import Page, read
@@ -137,3 +137,54 @@ def test_a_count_goes_no_further_than_is_shown(world: World):
     assert read(told.html).one(id="waiting")["data-count"] == "1000"
     head = read(world.client("responder").get("/")).one(id="waiting")
     assert head["data-count"] == "1000"
+
+
+def test_a_desk_is_told_of_what_waits_where_its_person_may_answer_by_now_alone(world: World):
+    home, none = frozenset({world.home.pk}), frozenset[int]()
+    people = {name: world.people[name].pk for name in ("responder", "reader", "outsider")}
+    true = {"responder": (home, home), "reader": (none, home), "outsider": (none, none)}
+    pages = [
+        (people[name], Desk(*places, None, Cards())) for name in people for places in true.values()
+    ]
+    places, told = cards.current(pages)
+    assert places == {people[name]: where for name, where in true.items()}
+    assert set(told) == {Desk(*where, None, Cards()) for where in true.values()}
+    assert {desk.answers_in for desk in told if "<article" in told[desk].html} == {home}
+    places, told = cards.current([(people["outsider"], Desk(home, home, None, Cards()))])
+    assert (places, told) == ({people["outsider"]: (none, none)}, {})
+
+
+async def test_pages_whose_roles_stand_are_told_after_one_crossing(
+    lasting: World, monkeypatch: pytest.MonkeyPatch
+):
+    crossed: list[str] = []
+
+    async def counted(function: Any, *args: Any) -> Any:
+        crossed.append(function.__name__)
+        return await in_store(function, *args)
+
+    monkeypatch.setattr(consumers, "in_store", counted)
+    async with page(lasting.people["responder"], desk=True) as socket:
+        await socket.everything()
+        assert crossed == ["current", "current"], "it hears of its workspaces, then reads"
+        await in_store(ask, lasting, 1)
+        await announce.questions(lasting.home.pk)
+        assert "<article" in await socket.everything()
+    assert crossed[2:] == ["current"]
+
+
+async def test_what_comes_to_wait_before_a_page_hears_of_its_workspace_is_not_missed(
+    lasting: World, monkeypatch: pytest.MonkeyPatch
+):
+    """The roles are read, then comes a question, and only then does the page hear of any."""
+    current, asked = cards.current, list[Inquiry]()
+
+    def slow(pages: Any) -> Any:
+        read_so_far = current(pages)
+        if not asked:
+            asked.extend(ask(lasting, 1))
+        return read_so_far
+
+    monkeypatch.setattr(cards, "current", slow)
+    async with page(lasting.people["responder"], desk=True) as socket:
+        assert set(named(asked)) < set(open_cards(read(await socket.everything())))

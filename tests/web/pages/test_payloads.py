@@ -261,7 +261,12 @@ def test_a_summary_is_shown_as_markdown(shown: Any):
 
 
 def test_legacy_events_are_shown_each_as_what_they_are(shown: Any):
-    sample = Path(__file__).parents[2] / "samples" / "layouts" / "2025-07.user_message.assistant_message.json"
+    sample = (
+        Path(__file__).parents[2]
+        / "samples"
+        / "layouts"
+        / "2025-07.user_message.assistant_message.json"
+    )
     there = shown(TurnStart(), *map(raw, json.loads(sample.read_text())))
     anchors = [t["data-copy"] for t in there.page() if "data-copy" in t]
     for address in anchors:

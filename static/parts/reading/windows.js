@@ -1,7 +1,9 @@
 // Windows of a conversation: a few stay on the page, and a link stands for what does not.
+import { byId } from "../page.js";
 import { windows } from "./place.js";
 
 const MOST = 8; // windows that stay
+const FULL = 50; // children of the last one, after which what comes begins another
 const FAR = 1.5; // screens away: what may leave
 
 export const isWay = (each) => Boolean(each && each.matches(".way"));
@@ -73,4 +75,18 @@ export function meet(fresh) {
     if (twice.length && other.id) fresh.removeAttribute("id");
   }
   if (!fresh.querySelector("[data-kind]")) fresh.remove();
+}
+
+// What came behind an element of a full last window begins a window of its own: everything in it
+// stands at this position or later. Whether it did.
+export function cut(position, last) {
+  const tail = byId("tail");
+  if (!tail || !last || last.parentElement !== tail || !last.nextElementSibling || tail.childElementCount < FULL) return false;
+  const next = tail.cloneNode(false);
+  tail.removeAttribute("id");
+  tail.dataset.last = position - 1;
+  next.dataset.first = position;
+  while (last.nextSibling) next.append(last.nextSibling);
+  tail.after(next);
+  return true;
 }

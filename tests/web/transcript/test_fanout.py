@@ -23,7 +23,7 @@ from jpweb.web import cards, changes
 from tests.store import making
 from tests.web.reading import read
 from tests.web.sockets import Socket, page
-from tests.web.test_consumers import append, shows
+from tests.web.transcript.test_consumers import append, shows
 from tests.web.world import World
 
 

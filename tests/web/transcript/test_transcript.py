@@ -194,7 +194,9 @@ def test_the_hostile_conversation_is_hostile_indeed(reader: Person):
     assert "javascript:" in raw_text
 
 
-@pytest.mark.parametrize("path", ["/", "/conversations", "/questions", "/audit", "/sign-in", "/no/such", "talk"])
+@pytest.mark.parametrize(
+    "path", ["/", "/conversations", "/questions", "/audit", "/sign-in", "/no/such", "talk"]
+)
 def test_every_page_forbids_what_is_not_ours(world: World, path: str):
     response = world.client("owner").get(url(world.talk) if path == "talk" else path)
     policy = dict(
@@ -257,7 +259,9 @@ def test_an_event_has_a_page_with_its_json(world: World):
     found = read(world.client("reader").get(url(world.talk, world.anchor)))
     whole = found.one(**{"data-payload": "raw"})
     assert '"text": "Go on?"' in whole.text
-    assert f"{url(world.talk)}?at={world.anchor}#{world.anchor}" in [tag.get("href") for tag in found]
+    assert f"{url(world.talk)}?at={world.anchor}#{world.anchor}" in [
+        tag.get("href") for tag in found
+    ]
 
 
 def test_an_event_that_is_not_there_is_missing(world: World):

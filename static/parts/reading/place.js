@@ -1,5 +1,5 @@
 // Where somebody stands in a conversation, and keeping them there.
-import { all } from "./page.js";
+import { all } from "../page.js";
 
 export const windows = () => all("#transcript > .window");
 export const items = () => all("#transcript > .window > [data-kind]:not(.mark)");

@@ -13,7 +13,22 @@ export function changed(changes, hash = location.hash) {
   return location.pathname + (text && `?${text}`) + hash;
 }
 
+// Where in a conversation the page is.
+export const WHERE = { at: "", turn: "", after: "", before: "" };
+const place = () => [...Object.keys(WHERE), "show"].map(says).join();
+let shown = place();
+
 // A browser that was asked too often refuses; the address is right again the next time.
 export function restate(changes, hash = location.hash) {
-  try { history.replaceState(history.state, "", changed(changes, hash)); } catch { /* next time */ }
+  try { history.replaceState(history.state, "", changed(changes, hash)); } catch { return; }
+  shown = place();
 }
+export function enter(address) {
+  history.pushState(null, "", address);
+  shown = place();
+}
+
+// Back in the history, to what is not on the page any more.
+window.addEventListener("popstate", () => {
+  if (document.getElementById("transcript") && place() !== shown) location.reload();
+});

@@ -1,0 +1,25 @@
+"""Filters of the outline at the side."""
+
+from __future__ import annotations
+
+from django import template
+
+from jpweb.stream.events import ToolCallRequest
+
+register = template.Library()
+#: Characters of an argument that tell one call of a tool from another.
+HINT = 60
+
+
+@register.filter
+def hint(call: ToolCallRequest) -> str:
+    """Return what tells a call from others of its tool: the first line of its first plain argument.
+
+    Nothing where no argument is a text or a number.
+    """
+    for value in call.arguments.values():
+        if isinstance(value, (str, int)) and not isinstance(value, bool):
+            line = str(value)[: 4 * HINT].strip().partition("\n")[0].strip()
+            if line:
+                return line if len(line) <= HINT else f"{line[:HINT]}…"
+    return ""

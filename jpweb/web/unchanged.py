@@ -1,0 +1,28 @@
+"""A page that is as the browser has it already is not sent again."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from typing import cast
+
+from django.http import HttpRequest, HttpResponse
+from django.utils.cache import get_conditional_response, patch_vary_headers
+
+#: A token is masked anew in each page; what it stands for is in the cookie.
+_TOKEN = re.compile(rb'("csrfmiddlewaretoken" value|name="csrf-token" content)="[A-Za-z0-9]{64}"')
+
+
+def tagged(request: HttpRequest, response: HttpResponse) -> HttpResponse:
+    """Return a page with an ETag from what it shows, or 304 where the browser has the same.
+
+    The cookie's secret is part of it: forms of a page from before a sign-in would be refused.
+    """
+    if request.method not in ("GET", "HEAD") or response.status_code != 200:  # noqa: PLR2004  OK
+        return response
+    secret = str(request.META.get("CSRF_COOKIE", "")).encode()
+    shown = hashlib.blake2b(_TOKEN.sub(b"", response.content), digest_size=16, key=secret[:64])
+    etag = f'"{shown.hexdigest()}"'
+    response["ETag"] = etag
+    patch_vary_headers(response, ("Cookie", "HX-Request"))
+    return cast(HttpResponse, get_conditional_response(request, etag, None, response))

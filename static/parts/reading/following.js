@@ -1,0 +1,85 @@
+// Following the end of a conversation while somebody is there; a way back once they read above.
+// And how far they have read, told when they leave.
+import { says } from "./address.js";
+import { byId, on, openCards } from "../page.js";
+import { again } from "../socket.js";
+import { standing } from "./place.js";
+import { cut, trim } from "./windows.js";
+
+const NEAR = 160; // pixels from the end
+const atEnd = () => Boolean(byId("tail")) && innerHeight + scrollY >= document.documentElement.scrollHeight - NEAR;
+const length = () => Number(byId("counts").dataset.length);
+const OVER = /-(done|failed|stopped|lost)/;
+const goesOn = () => Boolean(byId("foot").dataset.run) && !OVER.test(byId("foot").dataset.run);
+const toEnd = () => window.scrollTo({ top: document.documentElement.scrollHeight, behavior: "instant" });
+
+const link = document.createElement("a");
+link.className = "live";
+link.hidden = true;
+
+// How many events there were when somebody was last at the end.
+let read = 0;
+function stand() {
+  if (atEnd()) read = length();
+  const fresh = read ? length() - read : 0;
+  link.hidden = atEnd() || !(goesOn() || fresh);
+  const text = fresh ? `Jump to live (${fresh.toLocaleString("en")} new)` : "Jump to live";
+  if (link.textContent !== text) link.textContent = text;
+}
+
+let following = false;
+function begin() {
+  const transcript = byId("transcript");
+  const { href, query } = transcript.dataset;
+  link.href = `${href}?at=end${query && `&${query}`}#foot`;
+  document.querySelector("main").append(link);
+  link.addEventListener("click", (event) => {
+    if (!byId("tail")) return;
+    event.preventDefault();
+    toEnd();
+    const foot = byId("foot");
+    foot.tabIndex = -1;
+    foot.focus({ preventScroll: true });
+    stand();
+  });
+  on("scroll", stand, { passive: true });
+  on("jpweb:windows", stand);
+  let before;
+  on("htmx:wsBeforeMessage", () => {
+    following = atEnd() && (scrollY > 0 || goesOn());
+    before = { length: length(), last: byId("tail") && byId("tail").lastElementChild };
+  });
+  on("htmx:wsAfterMessage", () => {
+    // Whoever follows for hours keeps no more than a reader does.
+    if (cut(before.length, before.last)) {
+      standing(trim);
+      again();
+    }
+    if (following) toEnd();
+    stand();
+  });
+  // Who comes without a place to what goes on comes to where it does.
+  const placed = location.hash || ["at", "turn", "after", "before"].some(says);
+  if (!placed && byId("tail") && (goesOn() || openCards().length)) {
+    const card = openCards()[0];
+    if (card) card.scrollIntoView({ block: "nearest", behavior: "instant" });
+    else toEnd();
+  }
+  stand();
+}
+
+// How far somebody has read: to the end, if they saw it.
+let told = 0;
+function tell() {
+  if (read <= told) return;
+  told = read;
+  const form = new FormData();
+  form.set("length", read);
+  form.set("csrfmiddlewaretoken", document.querySelector("meta[name=csrf-token]").content);
+  navigator.sendBeacon(`${byId("transcript").dataset.href}/read`, form);
+}
+if (byId("transcript")) {
+  begin();
+  on("visibilitychange", () => { if (document.hidden) tell(); });
+  window.addEventListener("pagehide", tell);
+}

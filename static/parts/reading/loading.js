@@ -1,0 +1,131 @@
+// More of a conversation comes where somebody reads on, both ways; what is shown keeps its place.
+import { all, byId, on } from "../page.js";
+import { enter } from "./address.js";
+import { give, standing, windows } from "./place.js";
+import { again } from "../socket.js";
+import { isWay, meet, trim } from "./windows.js";
+
+// Whoever cares hears that other windows are there, or that none came.
+function tell() {
+  const beyond = byId("beyond");
+  if (beyond && byId("tail")) beyond.hidden = true;
+  again();
+  document.dispatchEvent(new CustomEvent("jpweb:windows"));
+}
+
+// One way is gone at a time.
+let busy = null;
+const ours = (event) => event.target.closest && event.target.closest("#transcript > .way");
+on("htmx:beforeRequest", (event) => { busy = ours(event) || busy; });
+on("htmx:afterRequest", (event) => { if (ours(event) || !(busy && busy.isConnected)) busy = null; });
+
+// The swap is ours, so that whatever moves moves at once.
+on("htmx:beforeSwap", (event) => {
+  const old = ours(event);
+  if (!old || !event.detail.shouldSwap) return;
+  event.detail.shouldSwap = false;
+  const earlier = old.dataset.way === "earlier";
+  const focused = old.contains(document.activeElement);
+  const known = new Set(windows());
+  standing(() => {
+    put(old, event.detail.serverResponse);
+    const fresh = windows().find((each) => !known.has(each));
+    if (!fresh) return;
+    meet(fresh);
+    const there = all(":scope > [data-kind]:not(.mark)", fresh);
+    if (focused && there.length) give(earlier ? there.at(-1) : there[0]);
+  });
+  standing(trim);
+  busy = null;
+  look();
+  tell();
+});
+for (const name of ["htmx:sendError", "htmx:timeout", "htmx:responseError"]) {
+  on(name, (event) => {
+    const way = ours(event);
+    if (!way) return;
+    way.dataset.failed = "";
+    way.querySelector("a").textContent = "These events did not come. Try again";
+    document.dispatchEvent(new CustomEvent("jpweb:windows"));
+  });
+}
+const put = (place, html, select) => htmx.swap(
+  place, html, { swapStyle: "outerHTML", swapDelay: 0, settleDelay: 0, ignoreTitle: true }, { select });
+
+// What a live page is sent may have come with a window already.
+on("htmx:oobBeforeSwap", (event) => {
+  if (event.detail.target.id !== "tail") return;
+  for (const each of all("[data-kind][id], .turn-head[id]", event.detail.fragment)) {
+    if (byId(each.id)) each.remove();
+  }
+});
+
+// At the very top of the page nothing comes by itself: only once somebody reads upwards. Where
+// two ways meet, it is the one that somebody comes from.
+let upward = location.hash.length > 1;
+function wanted(way) {
+  if ("failed" in way.dataset) return false;
+  const { top, bottom } = way.getBoundingClientRect();
+  const meets = isWay(way.previousElementSibling) || isWay(way.nextElementSibling);
+  if (way.dataset.way === "later") return !meets || top > innerHeight / 2;
+  return upward && (!meets || bottom <= innerHeight / 2);
+}
+const near = new Set();
+function load() {
+  for (const way of near) {
+    if (!way.isConnected) near.delete(way);
+    else if (!busy && wanted(way)) go(way);
+  }
+}
+function go(way) {
+  delete way.dataset.failed;
+  htmx.process(way);
+  htmx.trigger(way.querySelector("a"), "near");
+}
+const observer = new IntersectionObserver((entries) => {
+  for (const { target, isIntersecting } of entries) near[isIntersecting ? "add" : "delete"](target);
+  load();
+}, { rootMargin: "100% 0px" });
+function look() {
+  for (const way of all("#transcript > .way")) observer.observe(way);
+}
+
+let stood = scrollY;
+function moved(up) {
+  upward = upward || up;
+  if (near.size) load();
+}
+on("scroll", () => {
+  moved(scrollY < stood);
+  stood = scrollY;
+}, { passive: true });
+on("wheel", (event) => moved(event.deltaY < 0), { passive: true });
+
+// Go a way; whether something came.
+export const more = (way) => new Promise((done) => {
+  const heard = () => {
+    if (way.isConnected && !("failed" in way.dataset)) return;
+    document.removeEventListener("jpweb:windows", heard);
+    done(!way.isConnected);
+  };
+  on("jpweb:windows", heard);
+  if (busy !== way) go(way);
+});
+
+// Show another part of the conversation in place of what is there; false where that failed.
+// The address says where somebody is from then on.
+export async function visit(query, address) {
+  const { href, query: keeps } = byId("transcript").dataset;
+  const there = `${href}?${[query, keeps].filter(Boolean).join("&")}`;
+  const reply = await fetch(there, { headers: { Accept: "text/html" } }).catch(() => null);
+  if (!reply || !reply.ok) return false;
+  const html = await reply.text();
+  enter(address);
+  for (const id of ["#outline", "#transcript"]) if (document.querySelector(id)) put(id, html, id);
+  upward = true;
+  look();
+  tell();
+  return true;
+}
+
+if (byId("transcript")) look();

@@ -1,0 +1,87 @@
+// The outline beside a conversation: it follows the reader, and moves to what is loaded without a
+// new page.
+import { WHERE, changed, enter } from "./address.js";
+import { all, byId, keep, on, recall } from "../page.js";
+import { edge, top } from "./place.js";
+import { mark } from "./steps.js";
+
+const PHONE = "(max-width: 70rem)";
+const REST = 400; // milliseconds that somebody stays before turns that are not listed are fetched
+
+// The turn under the bar: the last heading above it. One that goes on in another window is not
+// shown, and says the same as the one before it.
+function turn() {
+  const heads = all("#transcript .turn-head").filter((head) => head.offsetParent);
+  const line = edge() + 40;
+  const head = heads.findLast((each) => top(each) <= line) || heads[0];
+  return head && head.dataset.turn;
+}
+
+let shown;
+let soon;
+function follow() {
+  const number = turn();
+  if (number === undefined || number === shown) return;
+  shown = number;
+  clearTimeout(soon);
+  if (!point(number)) soon = setTimeout(() => fetched(number), REST);
+}
+function point(number) {
+  const here = all("#outline li[data-turn]").find((each) => each.dataset.turn === number);
+  if (!here) return false;
+  for (const each of all("#outline li[aria-current]")) each.removeAttribute("aria-current");
+  here.setAttribute("aria-current", "true");
+  // Within the outline alone: the page stays.
+  const box = byId("outline");
+  const row = here.querySelector("a") || here;
+  const from = top(row) - top(box);
+  if (from < 0 || from > box.clientHeight - 2 * row.offsetHeight) box.scrollTop += from - box.clientHeight / 3;
+  return true;
+}
+async function fetched(number) {
+  const address = `${byId("transcript").dataset.href}?turn=${number}`;
+  const reply = await fetch(address, { headers: { Accept: "text/html" } }).catch(() => null);
+  if (!reply || !reply.ok || shown !== number || byId("outline").contains(document.activeElement)) return;
+  const fold = document.querySelector(".outline-fold").open;
+  htmx.swap("#outline", await reply.text(), { swapStyle: "outerHTML", swapDelay: 0, settleDelay: 0, ignoreTitle: true }, { select: "#outline" });
+  ready(fold);
+  point(number);
+}
+
+// On a phone it is a line above the text until somebody opens it; elsewhere as they left it.
+function ready(open) {
+  const fold = document.querySelector(".outline-fold");
+  fold.open = open;
+  fold.addEventListener("toggle", () => {
+    if (!matchMedia(PHONE).matches) keep("outline", fold.open ? "open" : "folded");
+  });
+}
+
+on("click", (event) => {
+  if (event.defaultPrevented || event.button || event.ctrlKey || event.metaKey || event.shiftKey || event.altKey) return;
+  const link = event.target.closest && event.target.closest("#outline a[href*='#'], #transcript .turn-head a");
+  const anchor = link && link.hash.slice(1);
+  const target = anchor && byId(anchor);
+  if (!target || !target.closest("#transcript")) return;
+  event.preventDefault();
+  const where = Object.fromEntries(Object.keys(WHERE).map((name) => [name, new URL(link.href).searchParams.get(name) || ""]));
+  enter(changed(where, link.hash));
+  mark(target);
+  if (matchMedia(PHONE).matches && link.closest("#outline")) {
+    document.querySelector(".outline-fold").open = false;
+    target.scrollIntoView({ block: "start", behavior: "instant" });
+  }
+});
+
+if (byId("outline") && byId("transcript")) {
+  ready(!matchMedia(PHONE).matches && recall("outline") !== "folded");
+  let due = false;
+  const soonest = () => {
+    if (due) return;
+    due = true;
+    requestAnimationFrame(() => { due = false; follow(); });
+  };
+  on("scroll", soonest, { passive: true });
+  on("jpweb:windows", soonest);
+  soonest();
+}

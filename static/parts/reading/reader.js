@@ -1,0 +1,52 @@
+// The keys of a reader.
+import "./following.js";
+import "./outline.js";
+import { close, find, finding, open } from "./find.js";
+import { foldAll, unfoldAll } from "./folds.js";
+import { keys } from "../keys.js";
+import { byId } from "../page.js";
+import { firstInView } from "./place.js";
+import { current, end, step, toggle } from "./steps.js";
+
+// As the buttons of an event do it.
+function copyLink() {
+  const item = current() || firstInView();
+  if (!item) return false;
+  const button = document.createElement("button");
+  button.className = "copy";
+  button.hidden = true;
+  button.dataset.copyLink = `${byId("transcript").dataset.href}?at=${item.id}#${item.id}`;
+  button.dataset.what = "The link";
+  document.body.append(button);
+  button.click();
+  button.remove();
+  return true;
+}
+function enter() {
+  const item = current();
+  return Boolean(item) && document.activeElement === item && toggle();
+}
+
+if (byId("transcript")) {
+  keys("Conversation", [
+    ["j", "Next event", () => step("item", 1)],
+    ["k", "Previous event", () => step("item", -1)],
+    ["J", "Next prompt", () => step("prompt", 1)],
+    ["K", "Previous prompt", () => step("prompt", -1)],
+    ["i", "Next question", () => step("inquiry", 1)],
+    ["I", "Previous question", () => step("inquiry", -1)],
+    ["e", "Next problem", () => step("problem", 1)],
+    ["E", "Previous problem", () => step("problem", -1)],
+    ["gg", "Beginning", () => end(-1)],
+    ["G", "End", () => end(1)],
+    ["o", "Unfold or fold it", toggle],
+    ["Enter", "Unfold or fold it, where it has the focus", enter],
+    ["[", "Fold all that is loaded", foldAll],
+    ["]", "Unfold all that is loaded", unfoldAll],
+    ["l", "Copy the link of it", copyLink],
+    ["f /", "Find in the conversation", open],
+    ["n", "Next hit", () => finding() && void find("next")],
+    ["N", "Previous hit", () => finding() && void find("previous")],
+    ["Escape", "Close find", close],
+  ]);
+}

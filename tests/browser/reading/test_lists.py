@@ -1,0 +1,154 @@
+"""Lists of conversations, by keyboard alone, with the network failing, and with scripts off."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from tests.browser.looks import check
+from tests.browser.pages import Visit, connected, path_of
+
+pytestmark = pytest.mark.browser
+
+
+def focused(page: Page) -> str:
+    """Return the title of the row that has the focus."""
+    return str(page.evaluate("document.activeElement.closest('.row')?.dataset.conversation || ''"))
+
+
+def rows(page: Page) -> list[str]:
+    found = page.locator("#list .row").all()
+    return [row.get_attribute("data-conversation") or "" for row in found]
+
+
+def begun(visit: Visit, title: str) -> Page:
+    """Begin a conversation; return the list that shows it alone."""
+    visit.begin(title)
+    page = visit.open(f"/conversations?q={title}")
+    expect(page.locator("#list .row")).to_have_count(1)
+    return page
+
+
+def test_one_goes_from_row_to_row_and_opens_one_by_keyboard_alone(visit: Visit):
+    page = visit.open()
+    every = rows(page)
+    for key, at in (("j", 0), ("j", 1), ("ArrowDown", 2), ("k", 1), ("ArrowUp", 0), ("k", 0)):
+        page.keyboard.press(key)
+        assert focused(page) == every[at], key
+    page.keyboard.press("/")
+    box = page.get_by_label("Filter by title")
+    expect(box).to_be_focused()
+    page.keyboard.type("jk?pe/")
+    expect(box).to_have_value("jk?pe/")
+    box.fill("")
+    page.keyboard.type("nobody")
+    expect(page.locator("#list .row")).to_have_count(1)
+    page.keyboard.press("Tab")
+    page.evaluate("document.activeElement.blur()")
+    page.keyboard.press("j")
+    page.keyboard.press("Enter")
+    page.wait_for_url(re.compile(r"/conversations/\d+"))
+    expect(page.get_by_role("heading", name="A night with nobody at the desk")).to_be_visible()
+
+
+def test_the_keys_are_listed_and_the_focus_comes_back(visit: Visit):
+    page = visit.open()
+    page.keyboard.press("j")
+    here = focused(page)
+    page.keyboard.press("?")
+    listed = page.get_by_role("dialog", name="Keys")
+    expect(listed).to_contain_text("Next conversation")
+    check(page)
+    page.keyboard.press("j")
+    page.keyboard.press("Escape")
+    expect(listed).to_have_count(0)
+    assert focused(page) == here
+
+
+def test_keys_with_a_modifier_are_the_browsers(visit: Visit):
+    page = visit.open()
+    page.keyboard.press("Control+j")
+    assert focused(page) == ""
+
+
+def test_a_conversation_is_pinned_and_archived_by_keyboard_and_the_focus_stays(visit: Visit):
+    page = begun(visit, "Keyboard roses")
+    (own,) = rows(page)
+    page.keyboard.press("j")
+    for key, said in (("p", "Pinned “Keyboard roses”"), ("p", "no longer pinned")):
+        page.keyboard.press(key)
+        expect(page.locator(".notice.success")).to_contain_text(said)
+        expect(page.locator(".row:focus-within")).to_have_attribute("data-conversation", own)
+        expect(page.locator("#list .row.pinned")).to_have_count(int("Pinned" in said))
+        connected(page)
+    page.keyboard.press("e")
+    expect(page.locator(".notice.success")).to_contain_text("Archived “Keyboard roses”")
+    expect(page.locator("#list .row")).to_have_count(0)
+    connected(page)
+    page.get_by_label("Archived").check()
+    expect(page.locator("#list .row")).to_have_count(1)
+    page.evaluate("document.activeElement.blur()")
+    page.keyboard.press("j")
+    page.keyboard.press("e")
+    expect(page.locator(".notice.success")).to_contain_text("out of the archive")
+
+
+def test_a_menu_closes_by_escape_and_gives_the_focus_back(visit: Visit):
+    page = begun(visit, "Menu roses")
+    menu = page.locator(".acts summary")
+    menu.focus()
+    page.keyboard.press("Enter")
+    expect(page.get_by_role("button", name="Pin")).to_be_visible()
+    check(page)
+    page.keyboard.press("Tab")
+    page.keyboard.press("Escape")
+    expect(page.get_by_role("button", name="Pin")).to_be_hidden()
+    expect(menu).to_be_focused()
+
+
+def test_a_list_that_cannot_be_fetched_says_so_and_is_tried_again(visit: Visit):
+    visit.pages.forgive("ERR_FAILED|htmx:sendError|htmx:afterRequest")
+    page = visit.open()
+    page.route("**/conversations?*", lambda route: route.abort())
+    page.get_by_label("Filter by title").fill("nobody")
+    told = page.locator("#list-error")
+    expect(told).to_contain_text("could not be fetched")
+    assert len(rows(page)) > 1, "what was there still is"
+    expect(page.locator("#list")).to_have_attribute("aria-busy", "false")
+    page.unroute("**/conversations?*")
+    told.get_by_role("button", name="Try again").click()
+    expect(page.locator("#list .row")).to_have_count(1)
+    expect(told).to_be_hidden()
+    assert "sort=" not in page.url, "what is empty is not in the address"
+
+
+def test_a_title_and_labels_are_changed_with_scripts_off(visit: Visit):
+    begun(visit, "Plain roses")
+    page = visit.open("/conversations?q=Plain+roses", javascript=False)
+    page.locator(".acts summary").click()
+    page.get_by_role("link", name="Rename, label…").click()
+    page.get_by_label("Title").fill("Plain tulips")
+    page.get_by_role("button", name="Rename").click()
+    expect(page.locator(".notice.success")).to_contain_text("It is called “Plain tulips” now")
+    page.get_by_label("Label, as name").fill("colour=red")
+    page.get_by_role("button", name="Add label").click()
+    expect(page.get_by_role("button", name="Remove the label colour=red")).to_be_visible()
+    page.get_by_role("link", name="← Plain tulips").click()
+    page.goto(f"{visit.server.url}/conversations?label=colour=red")
+    expect(page.locator("#list .row")).to_have_count(1)
+    page.locator(".acts summary").click()
+    page.get_by_role("button", name="Archive").click()
+    expect(page.locator("#list .empty")).to_contain_text("No conversation is like that")
+    assert path_of(page) == "/conversations"
+
+
+def test_the_start_page_leads_to_what_waits_by_keyboard(visit: Visit):
+    begun(visit, "Start roses")
+    page = visit.open("/")
+    check(page)
+    page.keyboard.press("j")
+    expect(page.locator(":focus")).to_contain_text("Shall I show you how questions work?")
+    page.keyboard.press("Enter")
+    page.wait_for_url(re.compile(r"/questions/\d+"))

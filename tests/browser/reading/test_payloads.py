@@ -1,0 +1,146 @@
+"""What events hold, in a real browser: fetched when it is seen, copied, and read by everybody."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from jpweb.stream import armour
+from jpweb.stream.events import ChatRequest, ChatResponse, TurnStart
+from tests.browser.looks import check
+from tests.browser.pages import Visit, connected
+from tests.builders import called, element, returned, stream
+from tests.machine.fixtures import Live
+from tests.machine.serving import Server
+from tests.store import making
+
+pytestmark = pytest.mark.browser
+
+TITLE = "What tools gave back"
+DIFF = "--- a/x.py\n+++ b/x.py\n@@ -1,2 +1,2 @@\n-old = 1\n+new = 2\n same\n"
+INKS = "".join(f"\x1b[{n}m{n} \x1b[{n + 10}m on \x1b[0m" for n in (*range(30, 38), *range(90, 98)))
+TERMINAL = (
+    f"{INKS}\n\x1b[1mbold\x1b[0m \x1b[2mdim\x1b[0m \x1b[3mslanted\x1b[0m \x1b[7mturned\x1b[0m\n"
+)
+CODE = (
+    '@cache\ndef f(a: int) -> str:  # why\n    return "x" + str(1.5)\n\n\nclass A:\n    b = None\n'
+)
+HTML = "<a href='x'>&amp;</a><!-- c -->\n"
+SPOKEN = f"Look:\n\n```python\n{CODE}```\n\n```html\n{HTML}```\n\n```diff\n{DIFF}```\n"
+LINES = "".join(f"line {n}\n" for n in range(3000))
+
+
+@pytest.fixture
+def page(tmp_path: Path, live: Live, visiting: Callable[[Server], Visit]) -> Page:
+    """Open a conversation with one payload of each look."""
+    kept = {"rendered_arguments": armour.wrap(TERMINAL)}
+    kinds = [
+        TurnStart(),
+        ChatRequest("Show me *everything*."),
+        ChatResponse("message", SPOKEN),
+        called("a", "write", path="src/x.py", content=CODE, count=3, deep={"a": [1, None, "x"]}),
+        returned("a", DIFF),
+        element(called("b", "run", command="make"), metadata=kept),
+        returned("b", TERMINAL),
+        called("c", "fetch", url="https://a.example"),
+        returned("c", json.dumps({"k": ["s", 1, True]})),
+        called("d", "read", path="x.txt"),
+        returned("d", LINES),
+        ChatResponse("message", LINES),
+    ]
+    making.folder(tmp_path / "home", "17000000000-x", stream(*kinds), title=TITLE)
+    page = visiting(live(workspace=tmp_path / "home")).open("/conversations")
+    page.get_by_role("link", name=TITLE).click()
+    connected(page)
+    return page
+
+
+def call(page: Page, tool: str) -> None:
+    """Unfold a tool call by keyboard."""
+    page.locator(f"[data-tool={tool}] > summary").focus()
+    page.keyboard.press("Enter")
+
+
+def test_a_long_result_is_fetched_when_its_call_is_unfolded(page: Page):
+    asked: list[str] = []
+    page.on("request", lambda request: asked.append(request.url))
+    held = page.locator("[data-tool=read] [data-payload=content]")
+    expect(held).to_contain_text("The beginning of 28,890 characters, 3,000 lines.")
+    call(page, "read")
+    expect(held).to_contain_text("line 2999")
+    expect(held.get_by_role("link", name="Download it all")).to_be_visible()
+    call(page, "read")
+    call(page, "read")
+    expect(held).to_contain_text("line 2999")
+    assert len([url for url in asked if "/events/" in url]) == 1
+
+
+def test_the_rest_of_a_message_comes_where_it_is_read_and_takes_the_focus(page: Page):
+    held = page.locator("article.assistant [data-payload=content]").last
+    link = held.get_by_role("link", name="Show all of it")
+    link.focus()
+    page.keyboard.press("Enter")
+    expect(held).to_contain_text("line 2999")
+    expect(held).to_be_focused()
+
+
+def test_code_is_coloured_once_it_is_seen(page: Page):
+    held = page.locator("article.assistant [data-payload=content]").first
+    held.scroll_into_view_if_needed()
+    expect(held.locator(".k").first).to_have_text("def")
+    assert "Look:" in held.inner_text()
+
+
+def test_a_message_a_call_and_a_link_are_copied(page: Page):
+    page.context.grant_permissions(["clipboard-read", "clipboard-write"])
+    copied = "navigator.clipboard.readText()"
+    said = page.locator("article.person")
+    said.get_by_role("button", name="Copy", exact=True).press("Enter")
+    expect(page.locator("#announcer")).to_have_text("The message is copied.")
+    assert page.evaluate(copied) == "Show me *everything*."
+    said.get_by_role("button", name="Copy link").click()
+    expect(page.locator("#announcer")).to_have_text("The link is copied.")
+    page.goto(page.evaluate(copied))
+    expect(page.locator("article.person:target")).to_be_visible()
+    call(page, "write")
+    page.locator("[data-tool=write]").get_by_role("button", name="Copy as JSON").click()
+    expect(page.locator("#announcer")).to_have_text("The tool call is copied.")
+    assert json.loads(page.evaluate(copied))["result"]["content"] == DIFF
+
+
+def test_what_cannot_be_copied_says_so(page: Page):
+    page.route("**/content.txt", lambda route: route.fulfill(status=404))
+    page.add_listener("console", lambda message: None)
+    said = page.locator("article.person").get_by_role("button", name="Copy", exact=True)
+    said.click()
+    expect(page.locator("#announcer")).to_contain_text("could not be copied")
+    expect(said.or_(page.get_by_role("button", name="Not copied")).first).to_be_visible()
+
+
+def test_what_events_hold_is_read_by_everybody(page: Page):
+    for tool in ("write", "run", "fetch", "read"):
+        call(page, tool)
+        page.locator(f"[data-tool={tool}] [data-payload=content]").scroll_into_view_if_needed()
+    expect(page.locator("[data-tool=read] [data-payload=content]")).to_contain_text("line 2999")
+    check(page)
+
+
+def test_without_scripts_the_whole_is_a_page_away(
+    tmp_path: Path, live: Live, visiting: Callable[[Server], Visit]
+):
+    making.folder(
+        tmp_path / "home",
+        "17000000000-x",
+        stream(TurnStart(), ChatResponse("message", LINES)),
+        title=TITLE,
+    )
+    page = visiting(live(workspace=tmp_path / "home")).open("/conversations", javascript=False)
+    page.get_by_role("link", name=TITLE).click()
+    expect(page.get_by_role("button", name="Copy", exact=True)).to_have_count(0)
+    page.get_by_role("link", name="Show all of it").click()
+    expect(page.locator("[data-payload=content]")).to_contain_text("line 2999")
+    check(page)

@@ -1,0 +1,190 @@
+"""Scrolling through a conversation of any length: both ways, in place, in bounded memory."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from playwright.sync_api import CDPSession, Page, expect
+
+from tests.browser.pages import Visit
+from tests.browser.reading.windows import (
+    EARLIER,
+    ITEMS,
+    LATER,
+    loaded,
+    long_one,
+    reading,
+    scroll,
+    stretches,
+    to_bottom,
+    top_of,
+)
+from tests.machine.ports import wait_until
+
+pytestmark = pytest.mark.browser
+
+#: Windows that stay, and pixels by which what is read may move.
+MOST, STILL = 8, 2
+
+
+def unbroken(page: Page) -> None:
+    """Find neither a hole between the windows nor anything twice."""
+    pairs = stretches(page)
+    assert all(last + 1 == first for (_, last), (first, _) in zip(pairs, pairs[1:], strict=False))
+    ids = page.evaluate("[...document.querySelectorAll('[id]')].map(each => each.id)")
+    assert len(ids) == len(set(ids))
+
+
+def test_scrolling_down_loads_what_is_later(shelf: Visit):
+    page = shelf.open(long_one(shelf))
+    assert len(stretches(page)) == 1
+    to_bottom(page)
+    loaded(page, 2)
+    unbroken(page)
+    expect(page.locator(EARLIER)).to_have_count(0)
+    expect(page.locator(LATER)).to_have_count(1)
+
+
+def test_scrolling_up_loads_what_is_earlier_and_nothing_on_the_screen_moves(shelf: Visit):
+    page = shelf.open(f"{long_one(shelf)}?at=end#foot")
+    for count in range(2, 5):
+        while len(stretches(page)) < count:
+            scroll(page, -900)
+        loaded(page, count)
+    page.evaluate("scrollBy(0, 1)")
+    unbroken(page)
+    # The link is gone to beyond the screen: what it brings must not move what is read.
+    page.evaluate("document.querySelector('.window').scrollIntoView({behavior: 'instant'})")
+    before, count = reading(page), len(stretches(page))
+    loaded(page, count + 1)
+    assert abs(top_of(page, before.anchor) - before.top) <= STILL
+
+
+def test_nothing_earlier_comes_by_itself_at_the_top_of_a_page(shelf: Visit):
+    page = shelf.open(f"{long_one(shelf)}?at=5000")
+    to_bottom(page)
+    loaded(page, 2)
+    expect(page.locator(EARLIER)).to_have_count(1)
+    first = stretches(page)[0]
+    page.evaluate("scrollTo({top: 200, behavior: 'instant'})")
+    loaded(page, 3)
+    assert stretches(page)[0] < first
+
+
+def test_a_permalink_has_room_on_both_sides_and_stays_under_the_bar(shelf: Visit):
+    page = shelf.open(f"{long_one(shelf)}?at=5000")
+    anchor = page.locator(ITEMS).nth(10).get_attribute("id") or ""
+    other = shelf.open(f"{long_one(shelf)}?at={anchor}#{anchor}")
+    expect(other.locator(f"#{anchor}")).to_be_in_viewport()
+    for way, by in ((EARLIER, -900), (LATER, 900)):
+        count = len(stretches(other))
+        expect(other.locator(way)).to_have_count(1)
+        while len(stretches(other)) == count:
+            scroll(other, by)
+        loaded(other, count + 1)
+        unbroken(other)
+
+
+def test_far_windows_leave_and_a_link_stands_for_them(shelf: Visit):
+    page = shelf.open(long_one(shelf))
+    first = stretches(page)[0]
+    while stretches(page)[0] == first:
+        to_bottom(page)
+    loaded(page, MOST)
+    assert len(stretches(page)) == MOST
+    expect(page.locator(EARLIER)).to_have_count(1)
+    unbroken(page)
+    while stretches(page)[0] != first:
+        scroll(page, -1500)
+    loaded(page, MOST)
+    unbroken(page)
+    expect(page.locator(EARLIER)).to_have_count(0)
+    assert len(stretches(page)) <= MOST
+
+
+def test_what_holds_the_focus_does_not_leave(shelf: Visit):
+    page = shelf.open(long_one(shelf))
+    kept = page.locator(f"{ITEMS} summary").first
+    kept.focus()
+    anchor = kept.locator("..").get_attribute("id")
+    while len(stretches(page)) < MOST or stretches(page)[-1][1] < 2000:
+        to_bottom(page)
+    expect(page.locator(f"#{anchor} > summary")).to_be_focused()
+    loaded(page, MOST)
+    assert len(stretches(page)) == MOST
+    # Between it and the rest a link stands on either side, and each brings what is missing.
+    expect(page.locator(".way + .way")).to_have_count(1)
+    while page.locator(".way + .way").count():
+        scroll(page, -1200)
+        loaded(page, MOST)
+    assert len(stretches(page)) == MOST
+    unbroken(page)
+
+
+def test_a_selection_does_not_leave(shelf: Visit):
+    page = shelf.open(long_one(shelf))
+    said = page.locator("article p").first
+    page.evaluate("getSelection().selectAllChildren(document.querySelector('article p'))")
+    text = said.inner_text()
+    while stretches(page)[-1][1] < 1500:
+        to_bottom(page)
+    assert page.evaluate("getSelection().toString()").strip() == text.strip()
+
+
+def test_a_link_that_is_pressed_gives_the_focus_to_what_it_brought(shelf: Visit):
+    page = shelf.open(f"{long_one(shelf)}?at=5000")
+    last = page.locator(ITEMS).first.get_attribute("id")
+    page.get_by_role("link", name="Earlier events").press("Enter")
+    loaded(page, 2)
+    focused = "document.activeElement.closest('[data-kind]')"
+    assert page.evaluate(f"{focused}.nextElementSibling === null")
+    assert page.evaluate(f"{focused}.closest('.window').nextElementSibling.querySelector('#{last}') !== null")
+
+
+def test_what_did_not_come_can_be_asked_for_again(shelf: Visit):
+    shelf.pages.forgive("503|Response Status Error")
+    page = shelf.open(long_one(shelf))
+    page.route(re.compile("after="), lambda route: route.fulfill(status=503))
+    to_bottom(page)
+    failed = page.get_by_role("link", name="These events did not come. Try again")
+    expect(failed).to_be_visible()
+    page.unroute_all()
+    failed.click()
+    loaded(page, 2)
+    unbroken(page)
+
+
+def test_without_scripts_the_links_lead_to_pages(shelf: Visit):
+    page = shelf.open(long_one(shelf), javascript=False)
+    first = page.locator(ITEMS).first.get_attribute("id") or ""
+    page.get_by_role("link", name="Later events").click()
+    expect(page.locator(f"#{first}")).to_have_count(0)
+    page.get_by_role("link", name="Earlier events").click()
+    expect(page.locator(f"#{first}")).to_have_count(1)
+
+
+def weight(page: Page, tools: CDPSession) -> tuple[float, float]:
+    """Return how many nodes the page has, and the bytes of its scripts' heap."""
+    tools.send("HeapProfiler.collectGarbage")
+    metrics = tools.send("Performance.getMetrics")["metrics"]
+    found = {each["name"]: each["value"] for each in metrics}
+    return found["Nodes"], found["JSHeapUsedSize"]
+
+
+def test_memory_does_not_grow_however_far_somebody_scrolls(shelf: Visit):
+    page = shelf.open(long_one(shelf))
+    tools = page.context.new_cdp_session(page)
+    tools.send("Performance.enable")
+    measured: list[tuple[float, float]] = []
+    for place in range(2_000, 10_001, 1_000):
+        while stretches(page)[-1][1] < place:
+            to_bottom(page)
+        loaded(page, MOST)
+        assert len(stretches(page)) == MOST
+        measured.append(weight(page, tools))
+    for nodes, heap in measured[1:]:
+        assert nodes <= 1.25 * measured[0][0], measured
+        assert heap <= 1.25 * measured[0][1] + 1_000_000, measured
+    wait_until(lambda: not page.locator(".way .htmx-request").count(), "it is quiet")
+    unbroken(page)

@@ -1,0 +1,69 @@
+"""The first window of a conversation of very many events, against that of a hundred."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from pathlib import Path
+from time import perf_counter
+
+from django.core.management import call_command
+from django.db import connection
+from django.test import Client
+
+from jpweb.store.models import Conversation, Person
+from jpweb.store.terms import Role
+from tests.load.benchmark import Progress, interleaved
+from tests.load.importing import database
+from tests.load.synthetic import imported
+from tests.store import making
+
+#: Events of the conversation, and of the one that it is compared with.
+MANY, FEW = int(os.environ.get("JPWEB_BENCH_EVENTS", "100000")), 100
+ROUNDS = 25
+#: Bytes that a page may have.
+MOST = 300_000
+
+
+def first(progress: Progress) -> tuple[float, float]:
+    """Return the milliseconds of the page of a conversation of many events, and of few."""
+    with tempfile.TemporaryDirectory(prefix="jpweb-bench-") as scratch:
+        with database(Path(scratch) / "opening.sqlite3"):
+            call_command("migrate", verbosity=0)
+            many, few = _prepared(progress)
+            value, floor = interleaved(
+                lambda: _opened(*many), lambda: _opened(*few), progress, ROUNDS
+            )
+        return value * 1000, floor * 1000
+
+
+def _prepared(progress: Progress) -> list[tuple[Client, str]]:
+    """Import both, each into a workspace of its own; return how each is opened."""
+    made = []
+    for step, events in enumerate((MANY, FEW)):
+        progress(step, 2)
+        home = making.workspace(f"{events} events")
+        talk = imported(home, events)
+        made.append((_signed_in(making.person(f"reader{events}", Role.READER, home)), _path(talk)))
+    with connection.cursor() as cursor:
+        cursor.execute("ANALYZE")
+    return made
+
+
+def _signed_in(person: Person) -> Client:
+    client = Client(headers={"host": "localhost"})
+    client.force_login(person)
+    return client
+
+
+def _path(talk: Conversation) -> str:
+    return f"/conversations/{talk.pk}"
+
+
+def _opened(client: Client, path: str) -> float:
+    began = perf_counter()
+    response = client.get(path)
+    taken = perf_counter() - began
+    assert response.status_code == 200, response.status_code
+    assert len(response.content) <= MOST, f"{path} weighs {len(response.content)} bytes"
+    return taken

@@ -1,0 +1,61 @@
+"""How long Markdown takes that is shown for the first time, beside the libraries that make it.
+
+The floor is comrak and nh3 with the same options and nothing around them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from time import perf_counter
+
+import comrak
+
+from jpweb.runtime import prose
+from jpweb.runtime.prose import markdown as rendering
+from jpweb.stream import wire
+from jpweb.stream.events import ChatRequest, ChatResponse
+from tests.load.benchmark import Progress, interleaved
+from tests.load.importing import workspace
+
+MEGABYTE = 1_000_000
+#: Texts that are measured are repeated to at least so many characters.
+_LEAST = 500_000
+
+
+def markdown(progress: Progress) -> tuple[float, float]:
+    """Return the milliseconds that a megabyte of real messages takes, and those of the floor."""
+    texts = messages()
+    size = sum(len(text.encode()) for text in texts) / MEGABYTE
+    value, floor = interleaved(
+        lambda: _timed(prose.html, texts), lambda: _timed(_bare, texts), progress
+    )
+    return value / size * 1000, floor / size * 1000
+
+
+def messages() -> list[str]:
+    """Return what was said in the conversations at hand."""
+    found: list[str] = []
+    for path in sorted((workspace() / ".jp" / "conversations").glob("*/events.json")):
+        for raw in wire.split(path.read_bytes()):
+            for event in wire.read(raw).events:
+                match event.kind:
+                    case ChatRequest(content=text) | ChatResponse(content=str(text)):
+                        found.append(text)
+                    case _:
+                        pass
+    if not found:
+        raise SystemExit(f"No message in {workspace()}: name another in JPWEB_BENCH_WORKSPACE")
+    return found * (_LEAST // sum(map(len, found)) + 1)
+
+
+def _timed(make: Callable[[str], object], texts: list[str]) -> float:
+    start = perf_counter()
+    for text in texts:
+        make(text)
+    return perf_counter() - start
+
+
+def _bare(text: str) -> str:
+    options = (rendering.EXTENSIONS, None, rendering.RENDER)
+    made: str = rendering.CLEANER.clean(comrak.markdown_to_html(text, *options))
+    return made

@@ -1,0 +1,55 @@
+"""Conversations of given elements, and what a page of them says."""
+
+from __future__ import annotations
+
+import html
+import re
+from typing import Any
+
+from jpweb.store import inquiries, journal
+from jpweb.store.models import Conversation
+from jpweb.store.terms import Origin
+from jpweb.stream.outline import outline
+from tests.builders import stream
+from tests.store import making
+from tests.web.world import World, signed_in
+
+
+def held(world: World, *kinds: Any) -> Conversation:
+    """Return a mirrored conversation of these, in the workspace of everybody in ``world``."""
+    elements = stream(*kinds)
+    talk: Conversation = making.conversation(world.home)
+    talk.origin = Origin.MIRRORED
+    shown = outline(elements)
+    journal.replace(talk, elements, shown.anchors)
+    inquiries.derive(talk, shown)
+    talk.save()
+    return talk
+
+
+def opened(world: World, talk: Conversation, view: str, query: str = "") -> str:
+    """Return a page as a reader gets it."""
+    response = signed_in(world.people["reader"]).get(f"/conversations/{talk.pk}/{view}{query}")
+    assert response.status_code == 200, response.status_code
+    text: str = response.content.decode()
+    return text
+
+
+def words(page: str) -> str:
+    """Return what a page says, without its markup."""
+    main = page[page.index("<main") :]
+    return " ".join(html.unescape(re.sub(r"<[^>]*>", " ", main)).split())
+
+
+def anchors(talk: Conversation) -> list[str]:
+    return list(talk.journal.order_by("position").values_list("anchor", flat=True))
+
+
+def positions(page: str) -> list[int]:
+    return [int(found) for found in re.findall(r'data-position="(\d+)"', page)]
+
+
+def way(page: str, rel: str) -> str:
+    """Return where a page leads on or back to; nothing where it does not."""
+    found = re.search(rf'<a rel="{rel}" href="([^"]*)"', page)
+    return html.unescape(found[1]) if found else ""

@@ -1,0 +1,57 @@
+"""Nothing is hidden: what is left out is counted, and leads there."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from jpweb.stream.layout.facets import GROUPS
+from jpweb.web import kinds
+from jpweb.web.transcript import CHOICES, Choice, groups
+from tests.store.browsing.test_windows import long
+from tests.web.transcript.test_windows import opened, reader
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.mark.parametrize(
+    "show", ["", "person", "questions", "tools", "person,assistant", "problems"]
+)
+def test_what_is_shown_and_what_is_left_out_add_up(show: str):
+    talk = long(15)
+    account = kinds.account(talk, Choice.read({"show": show}))
+    left = sum(kind.left_out for kind in account.kinds if kind.name in GROUPS)
+    assert account.shown + left + account.marks == talk.length
+    assert (account.shown == talk.length) == (show == "")
+
+
+def test_questions_come_with_the_whole_calls_that_ask_them():
+    talk = long(15)
+    account = kinds.account(talk, Choice.read({"show": "questions"}))
+    assert account.shown == 15 * 4
+    assert {kind.name: kind.left_out for kind in account.left_out} == {
+        "person": 15, "assistant": 15, "reasoning": 15, "tools": 30,
+    }  # fmt: skip
+    assert account.marks == 15
+
+
+def test_each_kind_left_out_leads_to_itself():
+    talk = long(15)
+    page = opened(reader(talk), talk, "show=person,assistant")
+    assert "Shown: 30 of 150 events." in page.text
+    there = {tag["href"] for tag in page if tag.inside(**{"class": "accounting"})}
+    assert f"/conversations/{talk.pk}?show=reasoning" in there
+
+
+def test_a_page_of_one_kind_shows_that_kind_alone():
+    page = opened(reader(talk := long(15)), talk, "show=reasoning")
+    shown = [tag["data-kind"] for tag in page if "data-kind" in tag]
+    assert shown == ["chat_response"] * 15
+
+
+@given(st.text(max_size=40))
+@settings(deadline=None)
+def test_any_text_names_known_groups_or_none(text: str):
+    assert set(groups(text)) <= set(CHOICES)
+    assert Choice.read({"show": text, "at": text, "after": text, "open": text, "q": text})

@@ -1,0 +1,217 @@
+"""One window of a conversation a page: by any address, at the same weight whatever the length."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from django.db import connection
+from django.test import Client
+from django.test.utils import CaptureQueriesContext
+
+from jpweb.store.browsing import readings, windows
+from jpweb.store.models import Conversation, Reading
+from jpweb.store.terms import Role
+from jpweb.stream.events import ChatRequest, TurnStart
+from jpweb.web.templatetags.jpweb_outline import hint
+from tests.builders import called
+from tests.store import making
+from tests.store.browsing.test_windows import held, long
+from tests.web.reading import Page, Tag, read
+from tests.web.world import signed_in
+
+pytestmark = pytest.mark.django_db
+
+
+def reader(talk: Conversation) -> Client:
+    return signed_in(making.person("", Role.READER, talk.workspace))
+
+
+def opened(client: Client, talk: Conversation, query: str = "", **headers: Any) -> Page:
+    response = client.get(f"/conversations/{talk.pk}?{query}", **headers)
+    assert response.status_code == 200, response.content
+    return read(response.content.decode())
+
+
+def heads(page: Page) -> tuple[int, int]:
+    window = window_of(page)
+    return int(window["data-first"]), int(window["data-last"])
+
+
+def window_of(page: Page) -> Tag:
+    return next(tag for tag in page if "window" in tag.get("class", "").split())
+
+
+def ways(page: Page) -> dict[str, str]:
+    return {tag["rel"]: tag["href"] for tag in page if tag.get("rel") in ("prev", "next")}
+
+
+def anchors(page: Page) -> list[str]:
+    return [tag["id"] for tag in page if tag.get("id", "").startswith("e-")]
+
+
+def test_the_ways_lead_through_the_whole_conversation_without_scripts():
+    talk = long(30)
+    client = reader(talk)
+    page, seen = opened(client, talk), []
+    assert "prev" not in ways(page)
+    while True:
+        seen += anchors(page)
+        if "next" not in ways(page):
+            break
+        page = opened(client, talk, ways(page)["next"].partition("?")[2])
+    assert len(seen) == len(set(seen)) == talk.length
+    assert window_of(page)["id"] == "tail"
+    assert "prev" in ways(page)
+
+
+def test_a_permalink_shows_its_event_in_the_middle_of_a_long_conversation():
+    talk = long(60)
+    client = reader(talk)
+    whole = windows.start(talk.pk)
+    while whole.later:
+        whole = windows.after(talk.pk, whole.heads[-1])
+    anchor = anchors(opened(client, talk, "at=305"))[20]
+    page = opened(client, talk, f"at={anchor}")
+    assert anchor in anchors(page)
+    assert {"prev", "next"} == set(ways(page))
+
+
+def test_a_permalink_to_nothing_is_not_found():
+    talk = long(1)
+    response = reader(talk).get(f"/conversations/{talk.pk}?at=e-gone")
+    assert response.status_code == 404
+
+
+@pytest.mark.parametrize(
+    "query", ["at=end", "after=100000", "before=0", "turn=99999", "at=2147483647", "turn=x"]
+)
+def test_every_address_shows_something(query: str):
+    assert opened(reader(talk := long(30)), talk, query).one(id="transcript")
+
+
+def test_a_turn_has_an_address():
+    talk = long(40)
+    page = opened(reader(talk), talk, "turn=33")
+    assert page.one(id="turn-33").tag == "h2"
+
+
+def test_a_window_that_begins_within_a_turn_says_so():
+    talk = long(30)
+    page = opened(reader(talk), talk, "after=2")
+    first = next(tag for tag in page if "turn-head" in tag.get("class", ""))
+    assert "continued" in first["class"]
+    assert "id" not in first
+    assert "Turn 1, continued" in first.text
+
+
+def test_htmx_gets_the_window_alone_with_the_way_beyond_it():
+    talk = long(60)
+    client = reader(talk)
+    later = opened(client, talk, "after=100", headers={"HX-Request": "true"})
+    assert set(ways(later)) == {"next"}
+    earlier = opened(client, talk, "before=300", headers={"HX-Request": "true"})
+    assert set(ways(earlier)) == {"prev"}
+    assert not any(tag.tag in ("html", "main", "nav") for page in (later, earlier) for tag in page)
+
+
+def test_the_end_is_shown_first_while_somebody_is_waited_for():
+    home = making.workspace()
+    talk = making.conversation(home)
+    run = making.running(talk)
+    for _ in range(60):
+        making.journal.append(talk.pk, [making.event(ChatRequest("More"))], run)
+    making.question(run)
+    client = signed_in(making.person("", Role.RESPONDER, home))
+    assert window_of(opened(client, talk))["id"] == "tail"
+    assert heads(opened(client, talk, "at=0"))[0] == 0
+
+
+def test_folds_that_an_address_names_are_open():
+    talk = long(1)
+    client = reader(talk)
+    call = next(tag["id"] for tag in opened(client, talk) if tag.get("data-tool"))
+    assert "open" not in opened(client, talk).one(id=call)
+    assert "open" in opened(client, talk, f"open={call},e-other").one(id=call)
+
+
+def test_a_gap_in_time_is_told():
+    talk = making.conversation(making.workspace())
+    for at in ("2026-01-01 10:00:00.0", "2026-01-01 10:14:00.0", "2026-01-01 12:20:00.0"):
+        making.journal.append(talk.pk, [making.event(ChatRequest("Hi"), at)])
+    page = opened(reader(talk), talk)
+    assert [tag.text for tag in page if tag.get("class") == "gap"] == ["2 h 6 min later"]
+
+
+def test_where_news_begin_is_told_to_each_reader():
+    talk = long(30)
+    client = reader(talk)
+    person = Reading._meta.get_field("person").related_model.objects.get(
+        pk=client.session["_auth_user_id"]
+    )
+    page = opened(client, talk)
+    assert not any(tag.get("id") == "new" for tag in page)
+    assert readings.length(person.pk, talk.pk) is None
+    opened(client, talk, "at=end")
+    assert readings.length(person.pk, talk.pk) == talk.length
+    readings.read(person.pk, talk.pk, 210)
+    assert "90 new events since you were here" in opened(client, talk).text
+    page = opened(client, talk, "at=new")
+    line = page.one(id="new")
+    following = page.tags[page.tags.index(line) :]
+    assert next(tag["data-turn"] for tag in following if "data-turn" in tag) == "21"
+
+
+def test_a_page_tells_how_far_somebody_read_and_no_further_than_there_is():
+    talk = long(2)
+    client = reader(talk)
+    person = int(client.session["_auth_user_id"])
+    for said, known in (("7", 7), ("999", 20)):
+        assert client.post(f"/conversations/{talk.pk}/read", {"length": said}).status_code == 204
+        assert readings.length(person, talk.pk) == known
+    assert client.post(f"/conversations/{talk.pk}/read", {"length": "x"}).status_code == 400
+
+
+def test_the_outline_names_the_turns_and_what_is_in_the_one_that_is_shown():
+    talk = held(
+        TurnStart(), ChatRequest("Mend the roof"), called("a", "hammer"),
+        TurnStart(), ChatRequest("Paint it"),
+    )  # fmt: skip
+    client = reader(talk)
+    outline = opened(client, talk).one(id="outline").text
+    assert "Mend the roof" in outline
+    assert "Paint it" in outline
+    assert "hammer" in outline
+    inside = client.get(f"/conversations/{talk.pk}/outline?turn=0")
+    assert "hammer" in inside.content.decode()
+    assert "hammer" not in client.get(f"/conversations/{talk.pk}/outline?turn=1").content.decode()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "expected"),
+    [
+        ({"path": "src/a.py", "text": "x"}, "src/a.py"),
+        ({"deep": {"a": 1}, "count": 3}, "3"),
+        ({"flag": True, "empty": "", "text": "  first\nsecond"}, "first"),
+        ({"text": "x" * 500}, "x" * 60 + "…"),
+        ({"flag": True}, ""),
+    ],
+)
+def test_calls_of_one_tool_are_told_apart(arguments: Any, expected: str):
+    assert hint(called("a", "fs", **arguments)) == expected
+
+
+@pytest.mark.parametrize("query", ["at=0", "at=end", "at=200", "show=questions&at=200", "turn=25"])
+def test_no_page_costs_more_in_a_longer_conversation(query: str):
+    counted, weights = [], []
+    for turns in (50, 500):
+        talk = long(turns)
+        client = reader(talk)
+        opened(client, talk, "at=end")
+        with CaptureQueriesContext(connection) as captured:
+            response = client.get(f"/conversations/{talk.pk}?{query}")
+        counted.append(len(captured))
+        weights.append(len(response.content))
+    assert counted[0] == counted[1]
+    assert max(weights) < 300_000
+    assert weights[1] < weights[0] * 1.2
