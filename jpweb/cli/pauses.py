@@ -4,13 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import gc
-import sys
 from time import perf_counter
 from typing import Any
 
-#: Seconds for which one thread computes while another waits for its turn. Most of what is computed
-#: here takes milliseconds, and who waits is the loop that every browser hangs on.
-TURN = 0.0005
 #: Seconds of looking through old objects for rubbish, from which on the rest is set aside.
 LONG = 0.01
 #: Seconds between two looks at what was set aside, and how much it has to have grown by.
@@ -48,8 +44,6 @@ class _Heap:
 
 async def keep_short() -> None:
     """Keep pauses short, until cancelled."""
-    before = sys.getswitchinterval()
-    sys.setswitchinterval(TURN)
     heap = _Heap()
     gc.callbacks.append(heap.hear)
     try:
@@ -59,6 +53,5 @@ async def keep_short() -> None:
             if heap.grown:
                 heap.look_through()
     finally:
-        sys.setswitchinterval(before)
         gc.callbacks.remove(heap.hear)
         gc.unfreeze()

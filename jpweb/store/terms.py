@@ -22,7 +22,10 @@ class Origin(TextChoices):
 
 
 class Writing(TextChoices):
-    """Whether native conversations are also written into the workspace they belong to."""
+    """Whether native conversations are also written into the workspace they belong to.
+
+    With it, what people change about a mirrored one, such as its title, is written there too.
+    """
 
     OFF = "off", "no: they stay in jpweb"
     CURRENT = "current", "yes, for a jp that knows RFD 082"

@@ -64,7 +64,9 @@ class Visit:
     def server(self) -> Server:
         return self.home.server
 
-    def open(self, path: str = "/conversations", *, who: Visitor | None = None, **look: Any) -> Page:
+    def open(
+        self, path: str = "/conversations", *, who: Visitor | None = None, **look: Any
+    ) -> Page:
         """Open a page as a person who is signed in: the owner unless told otherwise."""
         page = self.pages(**look)
         cookies = [

@@ -2,7 +2,6 @@ from __future__ import annotations
 
 import asyncio
 import gc
-import sys
 from collections.abc import Iterator
 
 import pytest
@@ -18,14 +17,14 @@ def thawed() -> Iterator[None]:
 
 
 async def test_pauses_are_as_before_once_nobody_keeps_them_short():
-    before = sys.getswitchinterval(), list(gc.callbacks)
+    before = list(gc.callbacks)
     keeping = asyncio.create_task(pauses.keep_short())
     await asyncio.sleep(0)
-    assert sys.getswitchinterval() == pytest.approx(pauses.TURN)
+    assert gc.callbacks != before
     assert gc.get_freeze_count()
     keeping.cancel()
     await asyncio.wait([keeping])
-    assert (sys.getswitchinterval(), list(gc.callbacks)) == before
+    assert gc.callbacks == before
     assert gc.get_freeze_count() == 0
 
 

@@ -22,6 +22,7 @@ from django.core.management import call_command
 
 from jpweb.store.models import Inquiry
 from jpweb.store.terms import Role
+from jpweb.web import changes
 from tests.load.benchmark import Progress
 from tests.load.crowd import Crowd, crowd
 from tests.load.fanout import Request
@@ -72,7 +73,7 @@ def _asked(server: _Server, browser: Browser, talk: int, others: Crowd) -> list[
     """Let turn after turn ask, and answer as the page of the conversation does."""
     times: list[float] = []
     with Page(server.port, server.cookie) as page:
-        page.say({"conversation": talk, "facts": "there", "desk": True, "shown": []})
+        page.say({"conversation": talk, "facts": server.facts, "desk": True, "shown": []})
         page.text()
         for _ in range(EACH):
             others.idle(0.002)
@@ -106,13 +107,14 @@ class _Server:
     cookie: str
     talks: list[int]
     pages: list[tuple[str, int, int]]
+    facts: str
 
     def enter(self, others: Crowd, progress: Progress) -> None:
         """Open the pages of the others: of a conversation each, with its question."""
         cookies = [cookie for cookie, _, _ in self.pages]
         came = others.enter(self.port, "/ws", cookies, lambda n: progress(n, OTHERS))
         for visitor, (_, talk, question) in zip(came, self.pages, strict=True):
-            shows = {"length": 4, "facts": "there", "desk": True, "shown": [question]}
+            shows = {"length": 4, "facts": self.facts, "desk": True, "shown": [question]}
             visitor.say({"conversation": talk} | shows)
         others.watch(2 * OTHERS)  # the foot, since the run is news to them, and the counter
         others.idle(1)
@@ -143,7 +145,7 @@ def _serving() -> Iterator[_Server]:
             end(process)
 
 
-def _prepare() -> tuple[str, list[int], list[tuple[str, int, int]]]:
+def _prepare() -> tuple[str, list[int], list[tuple[str, int, int]], str]:
     """Make who answers, the conversations that ask them, and the others with their questions."""
     home = making.workspace()
     places = [home] * HOMES if TOGETHER else [making.workspace() for _ in range(HOMES)]
@@ -153,5 +155,6 @@ def _prepare() -> tuple[str, list[int], list[tuple[str, int, int]]]:
     rows = Inquiry.objects.values_list("conversation__workspace_id", "conversation_id", "pk")
     pages = [(cookies[place], talk, question) for place, talk, question in rows]
     ada = making.person("ada", Role.RESPONDER, home)
-    talks = [making.conversation(home, starter=ada).pk for _ in range(1 + TALKS)]
-    return cookie(ada), talks, pages
+    talks = [making.conversation(home, starter=ada) for _ in range(1 + TALKS)]
+    facts = changes.facts_key(talks[0])  # those of all: they have the same title
+    return cookie(ada), [talk.pk for talk in talks], pages, facts

@@ -48,6 +48,8 @@ ROUTES = {
     "conversation-change": member("conversation", Role.RESPONDER, 302, method="post"),
     "conversation-new": somewhere(Role.RESPONDER),
     "conversation": member("conversation", Role.READER),
+    "conversation-find": member("conversation", Role.READER),
+    "conversation-step": member("conversation", Role.READER, 302),
     "conversation-raw": member("conversation", Role.READER),
     "conversation-compacted": member("conversation", Role.READER),
     "conversation-thread": member("conversation", Role.READER),

@@ -7,9 +7,13 @@ from unittest.mock import AsyncMock
 
 import pytest
 
+from jpweb.runtime.crossing import in_store
 from jpweb.runtime.signals import announce
+from jpweb.store.disk import facts
 from jpweb.store.models import Conversation
 from tests.web.reading import read
+from tests.web.sockets import page
+from tests.web.transcript.test_consumers import shows
 from tests.web.world import World
 
 
@@ -79,3 +83,20 @@ def test_only_who_may_change_it_has_the_ways_to(world: World):
         buttons = [tag for tag in page if tag.get("name") == "do"]
         assert bool(buttons) is there
         assert bool(page.all(href=f"/conversations/{world.talk.pk}/facts")) is there
+
+
+async def test_a_page_hears_of_another_title_label_or_pin_once(lasting: World):
+    says = await in_store(shows, lasting)
+    async with page(lasting.people["reader"], **says | {"shown": []}) as socket:
+        await socket.everything()
+        for wanted, said in (
+            (facts.titled("<New> words"), "<New> words"),
+            (facts.labelled("area=x"), "area=x"),
+            (facts.Change(pinned=True), "Pinned: "),
+        ):
+            await in_store(facts.change, lasting.talk.pk, wanted)
+            await announce.conversation(lasting.talk.pk)
+            heard = read(await socket.everything())
+            assert said in heard.one(id="heading").text + heard.one(id="facts").text
+        await announce.conversation(lasting.talk.pk)
+        assert await socket.hears_nothing()

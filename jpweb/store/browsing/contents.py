@@ -22,7 +22,8 @@ _LOOKED_UP = 20_000
 #: Characters that a page shows of an element at once, by its facet; of others ``_HEAVY``.
 _HEAVIEST = {"call": 2_000, "result": 2_000, "failure": 2_000}
 _HEAVY = 12_000
-#: What the markup around an element counts as.
+#: What the markup around an element counts as, by its facet; that of others is ``_FRAME``.
+_FRAMES = {"question": 3_000, "outcome": 1_000, "dropped": 1_000}
 _FRAME = 400
 
 
@@ -50,7 +51,8 @@ class _Member:
 
     @property
     def weight(self) -> int:
-        return min(self.length, _HEAVIEST.get(self.facet, _HEAVY)) + _FRAME
+        frame = _FRAMES.get(self.facet, _FRAME)
+        return min(self.length, _HEAVIEST.get(self.facet, _HEAVY)) + frame
 
 
 class Members:

@@ -54,9 +54,9 @@ class Turning:
             self._now.save(update_fields=["words"])
 
     def asker(self, entry: JournalEntry, event: ConversationEvent) -> tuple[int, str]:
-        """Return the position and the tool's name of the call that asks (``turns.owners``).
+        """Return the position of the call that asks (``turns.owners``), else the question's own.
 
-        The question's own position and nothing where none does.
+        With it the name of its tool, where the call is noted beside the question.
         """
         noted = event.note.get("tool_call_id")
         known = self._calls(noted) if isinstance(noted, str) else []
@@ -67,7 +67,7 @@ class Turning:
         events = [((position, 0), ConversationEvent("", call, {})) for position, call in running]
         place = (entry.position, 0)
         found = owners([*events, (place, event)], Matches({}, frozenset())).get(place)
-        return (found[0], dict(running)[found[0]].name) if found else (entry.position, "")
+        return (found[0] if found else entry.position), ""
 
     def caller(self, entry: JournalEntry, call_id: str) -> int:
         """Return the position of the call that a result belongs to, else the result's own."""

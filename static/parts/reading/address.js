@@ -9,6 +9,9 @@ export function changed(changes, hash = location.hash) {
     if (value) query.set(name, value);
     else query.delete(name);
   }
+  const open = query.get("open");
+  query.delete("open");
+  if (open) query.set("open", open); // the longest comes last
   const text = query.toString().replaceAll("%2C", ",");
   return location.pathname + (text && `?${text}`) + hash;
 }

@@ -3,16 +3,17 @@
 import { WHERE, changed, enter } from "./address.js";
 import { all, byId, keep, on, recall } from "../page.js";
 import { edge, top } from "./place.js";
-import { mark } from "./steps.js";
+import { current, mark } from "./steps.js";
 
 const PHONE = "(max-width: 70rem)";
 const REST = 400; // milliseconds that somebody stays before turns that are not listed are fetched
 
-// The turn under the bar: the last heading above it. One that goes on in another window is not
+// The turn of the item that a reader is at, or else under the bar: the last heading above. One that goes on in another window is not
 // shown, and says the same as the one before it.
 function turn() {
   const heads = all("#transcript .turn-head").filter((head) => head.offsetParent);
-  const line = edge() + 40;
+  const here = current();
+  const line = here ? top(here) + 1 : edge() + 40;
   const head = heads.findLast((each) => top(each) <= line) || heads[0];
   return head && head.dataset.turn;
 }

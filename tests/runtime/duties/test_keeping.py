@@ -317,7 +317,7 @@ async def test_beginning_without_a_database_is_no_problem(
 async def test_the_duties_of_a_process_are_done_and_left(monkeypatch: pytest.MonkeyPatch):
     async def look() -> bool:
         rows = await in_store(list, Row.objects.values_list("name", flat=True))
-        return set(rows) == {"expiry", "notify", "follow", "recall", "tidy"}
+        return set(rows) == {"expiry", "notify", "follow", "recall", "index", "tidy"}
 
     keeper = Keeper("here", keeping.DUTIES)
     monkeypatch.setattr(keeping, "_keeper", keeper)

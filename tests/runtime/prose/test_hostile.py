@@ -28,6 +28,8 @@ CLASSES = {
 TURNING = set("\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069\x00\x1b")
 #: Generous: the slowest takes a third of a second, and what a guard lets through takes minutes.
 SECONDS = 20
+#: Characters that one request sends of a payload, at the very most.
+LARGEST = 1_000_000
 
 
 def held(document: hostile.Document) -> list[payloads.Payload]:
@@ -46,6 +48,7 @@ def test_a_hostile_document_is_inert_and_its_size_bounded(document: hostile.Docu
         for shown in (payload.beginning(), payload.part(1)):
             assert shown is not None
             assert len(shown.html) < 10 * min(len(payload.text), payloads.PART) + 4_000
+            assert len(shown.html) < LARGEST
             assert not TURNING & set(shown.html)
             page = read(shown.html)
             assert (page.crossed, page.unclosed) == ([], [])

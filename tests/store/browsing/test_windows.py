@@ -154,12 +154,12 @@ def test_heavy_items_make_a_short_window():
 def test_of_a_call_that_asks_without_end_the_beginning_and_the_result_are_read():
     questions = [asked(f"c.{n}") for n in range(1000)]
     talk = held(TurnStart(), called("c"), *questions, returned("c", "The end"), ChatRequest("Hi"))
-    found = windows.start(talk.pk)
-    call: Any = found.contents.items[1].item
+    found = windows.after(talk.pk, 0)
+    call: Any = found.contents.items[0].item
     assert len(call.inquiries) == contents.MEMBERS - 2
     assert call.response.element.kind.content == "The end"
     assert found.contents.more == {1: 1002 - contents.MEMBERS}
-    assert found.later is False
+    assert found.heads == [1]
 
 
 def test_a_question_without_an_outcome_stands_as_its_row_does():

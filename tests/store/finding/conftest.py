@@ -3,13 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import pytest
+from django.db import connection
 
+from jpweb.store import journal
 from jpweb.store.finding import index, language, search
 from jpweb.store.finding.search import Hit
-from jpweb.store.models import Person, Workspace
+from jpweb.store.models import Conversation, Passage, Person, Workspace
 from jpweb.store.terms import Role
+from jpweb.stream import identity
+from jpweb.stream.events import (
+    ChatResponse,
+    Element,
+)
 from tests.store import making
 
 #: Looks for something as the reader, everything indexed before; returns the hits.
@@ -42,3 +50,54 @@ def up_to_date() -> int:
         steps += 1
         assert steps < 100
     return steps
+
+
+def said(*texts: str) -> list[Any]:
+    return [making.event(ChatResponse("message", text)) for text in texts]
+
+
+def places() -> list[tuple[int, str]]:
+    return list(Passage.objects.order_by("position", "part").values_list("position", "facet"))
+
+
+def everything() -> list[tuple[Any, ...]]:
+    return list(Passage.objects.order_by("id").values_list())
+
+
+def whole_index() -> str:
+    """Return all that the tables and the index of the database hold of passages, as text."""
+    with connection.cursor() as cursor:
+        if connection.vendor == "postgresql":
+            cursor.execute("SELECT p.*, p.lexemes::text FROM store_passage p")
+            return repr(cursor.fetchall())
+        found = ""
+        for shadow in ("data", "idx", "docsize", "config"):
+            cursor.execute(f"SELECT * FROM store_passage_words_{shadow}")  # noqa: S608  four names
+            found += repr(cursor.fetchall())
+        cursor.execute(
+            "CREATE VIRTUAL TABLE temp.terms USING fts5vocab(main, store_passage_words, row)"
+        )
+        cursor.execute("SELECT term FROM temp.terms")
+        found += repr(cursor.fetchall())
+        cursor.execute("DROP TABLE temp.terms")
+        cursor.execute("SELECT * FROM store_passage")
+        return found + repr(cursor.fetchall())
+
+
+def sound() -> None:
+    """Let the database check that its index is that of the table."""
+    if connection.vendor == "sqlite":
+        with connection.cursor() as cursor:
+            cursor.execute(
+                "INSERT INTO store_passage_words(store_passage_words, rank)"
+                " VALUES('integrity-check', 1)"
+            )
+
+
+def hold(talk: Conversation, read: list[Element]) -> None:
+    """Let the journal of a conversation hold these elements, as a mirror does."""
+    anchors = identity.anchors(read)
+    journal.replace(talk, read, anchors)
+    talk.length = len(read)
+    talk.unindexed = True
+    talk.save()

@@ -1,4 +1,4 @@
-"""What is indexed, and that it follows the journal, whatever happens on the way."""
+"""That the index follows the journal, whatever happens on the way."""
 
 from __future__ import annotations
 
@@ -13,169 +13,32 @@ from django.test.utils import CaptureQueriesContext
 
 from jpweb.store import journal
 from jpweb.store.disk import mirror
-from jpweb.store.finding import index, passages
+from jpweb.store.finding import index
 from jpweb.store.inquiries import Decider
 from jpweb.store.models import Conversation, Passage, Workspace
-from jpweb.stream import identity
-from jpweb.stream.answers import Option, Secret, Select, Text
 from jpweb.stream.events import (
-    ChatRequest,
     ChatResponse,
-    Compaction,
-    Element,
     EventKind,
-    ToolCallResponse,
+    TurnStart,
 )
 from jpweb.stream.inquiry import (
     Answered,
     CancellationReason,
     Cancelled,
-    InquiryQuestion,
-    InquiryRequest,
-    InquirySource,
-    Redacted,
 )
 from tests import builders
 from tests.store import making
-from tests.store.finding.conftest import Find, up_to_date
+from tests.store.finding.conftest import (
+    Find,
+    everything,
+    hold,
+    places,
+    said,
+    sound,
+    up_to_date,
+)
 
 pytestmark = pytest.mark.django_db
-CANARY = "xyzzycanary"
-
-
-def said(*texts: str) -> list[Any]:
-    return [making.event(ChatResponse("message", text)) for text in texts]
-
-
-def places() -> list[tuple[int, str]]:
-    return list(Passage.objects.order_by("position", "part").values_list("position", "facet"))
-
-
-def everything() -> list[tuple[Any, ...]]:
-    return list(Passage.objects.order_by("id").values_list())
-
-
-def whole_index() -> str:
-    """Return all that the tables and the index of the database hold of passages, as text."""
-    with connection.cursor() as cursor:
-        if connection.vendor == "postgresql":
-            cursor.execute("SELECT p.*, p.lexemes::text FROM store_passage p")
-            return repr(cursor.fetchall())
-        found = ""
-        for shadow in ("data", "idx", "docsize", "config"):
-            cursor.execute(f"SELECT * FROM store_passage_words_{shadow}")  # noqa: S608  four names
-            found += repr(cursor.fetchall())
-        cursor.execute(
-            "CREATE VIRTUAL TABLE temp.terms USING fts5vocab(main, store_passage_words, row)"
-        )
-        cursor.execute("SELECT term FROM temp.terms")
-        found += repr(cursor.fetchall())
-        cursor.execute("DROP TABLE temp.terms")
-        cursor.execute("SELECT * FROM store_passage")
-        return found + repr(cursor.fetchall())
-
-
-def sound() -> None:
-    """Let the database check that its index is that of the table."""
-    if connection.vendor == "sqlite":
-        with connection.cursor() as cursor:
-            cursor.execute(
-                "INSERT INTO store_passage_words(store_passage_words, rank)"
-                " VALUES('integrity-check', 1)"
-            )
-
-
-def test_all_that_was_said_asked_answered_called_and_returned_is_found(home: Workspace, find: Find):
-    run = making.running(making.conversation(home, "Beds of beans"))
-    row = making.question(run, Text(), "Which compost?")
-    making.settle(row, Answered("horse manure"))
-    more: list[EventKind] = [
-        ChatResponse("reasoning", "pondering loam"),
-        ChatResponse("message", "planting leeks"),
-        ChatResponse("data", {"crop": {"name": "chard"}}),
-        ToolCallResponse("call_1", "harvest ready", is_error=False),
-        Compaction(0, 0, {"summary": {"summary": "spring sowing"}}),
-    ]
-    journal.append(run.conversation_id, [making.event(kind) for kind in more])
-    for words, facet in {
-        "beans": "title",
-        "hello": "person",
-        "pondering": "reasoning",
-        "leeks": "message",
-        "chard": "structure",
-        "vault": "call",
-        "harvest": "result",
-        "compost": "question",
-        "manure": "outcome",
-        "sowing": "compaction",
-    }.items():
-        (hit,) = find(words)
-        assert (hit.facet, hit.workspace, hit.title) == (facet, "Garden", "Beds of beans")
-    sound()
-
-
-def test_arguments_and_options_are_found(home: Workspace, find: Find):
-    talk = making.conversation(home)
-    kind = Select((Option("drip", "slow water"), Option(7)))
-    asked = InquiryRequest(
-        "q",
-        InquirySource.tool("hose"),
-        InquiryQuestion("How?", kind, context="dry soil", default="drip"),
-    )
-    call = builders.called("c", "hose", zones=[{"bed": "north"}], force=True)
-    journal.append(talk.pk, [making.event(call), making.event(asked)])
-    assert [hit.facet for hit in find("zones north bed true")] == ["call"]
-    assert [hit.facet for hit in find("soil slow drip")] == ["question"]
-
-
-def test_what_is_no_speech_is_not_indexed(home: Workspace):
-    talk = making.conversation(home, "")
-    read = [
-        builders.raw({"type": "config_delta", "timestamp": builders.AT, "delta": {"a": CANARY}}),
-        builders.raw({"type": "novelty", "text": CANARY}),
-        builders.raw({"type": "chat_request", "content": [CANARY]}),
-        builders.raw({"type": "turn_start", "timestamp": builders.AT}),
-    ]
-    hold(talk, read)
-    up_to_date()
-    assert places() == []
-
-
-def hold(talk: Conversation, read: list[Element]) -> None:
-    """Let the journal of a conversation hold these elements, as a mirror does."""
-    anchors = identity.anchors(read)
-    journal.replace(talk, read, anchors)
-    talk.length = len(read)
-    talk.unindexed = True
-    talk.save()
-
-
-def test_a_secret_is_nowhere(home: Workspace, find: Find, tmp_path: Path):
-    """Neither one that was redacted, nor one that somebody's file holds."""
-    run = making.running(making.conversation(home))
-    making.settle(making.question(run, Secret(), "Token please?"), Redacted())
-    secret = InquiryQuestion("Password please?", Secret(), default=CANARY)
-    read = builders.stream(
-        ChatRequest("Go"),
-        builders.called("c", "vault"),
-        InquiryRequest("c.q.1", InquirySource.tool("vault"), secret),
-        builders.answered("c.q.1", CANARY),
-        builders.answered("c.q.1", CANARY),
-        builders.answered("never.asked", CANARY),
-        InquiryRequest("c.q.2", InquirySource.tool("vault"), InquiryQuestion("Twice?", Text())),
-        InquiryRequest("c.q.2", InquirySource.tool("vault"), secret),
-        builders.answered("c.q.2", CANARY),
-        builders.answered("c.q.2", CANARY),
-    )
-    making.folder(tmp_path, "17700000000-x", read)
-    mirror.mirror(tmp_path)
-    up_to_date()
-    assert len(find("please")) == 1
-    assert Passage.objects.filter(body="Password please?").exists()
-    assert CANARY not in whole_index()
-    journal.append(run.conversation_id, said(CANARY))
-    up_to_date()
-    assert CANARY in whole_index()
 
 
 def test_what_is_added_is_indexed_and_the_rest_stays(home: Workspace, find: Find):
@@ -235,7 +98,7 @@ def test_a_question_carries_its_outcome_also_when_that_comes_later(home: Workspa
     assert [hit.state for hit in find("kind:question outcome:open")] == ["open"]
     making.settle(row, Cancelled(CancellationReason.USER), Decider("person", "Ada Lovelace"))
     assert find("outcome:open") == []
-    (hit,) = find("outcome:cancelled reason:user tool:vault who:ada dig")
+    (hit,) = find(f"outcome:cancelled reason:user tool:{row.asker} who:ada dig")
     assert (hit.facet, hit.state, hit.reason, hit.who) == (
         "question",
         "cancelled",
@@ -255,27 +118,6 @@ def test_a_question_that_turns_out_unanswered_is_indexed_anew(home: Workspace, f
     journal.append(run.conversation_id, said("onwards"))
     assert find("outcome:open") == []
     assert len(find("outcome:unanswered")) == 1
-
-
-def test_long_ones_are_several_and_found_to_their_end(home: Workspace, find: Find):
-    talk = making.conversation(home)
-    text = "filler " * 20_000 + "needle"
-    journal.append(talk.pk, said(text))
-    (hit,) = find("needle")
-    assert hit.position == 0
-    own = Passage.objects.filter(position=0).order_by("part")
-    assert "".join(own.values_list("body", flat=True)) == text
-    assert all(len(body) <= passages.PART for body in own.values_list("body", flat=True))
-    assert list(own.values_list("part", flat=True)) == [0, 1, 2]
-
-
-def test_what_is_longer_than_all_parts_is_cut(home: Workspace, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(passages, "PARTS", 2)
-    monkeypatch.setattr(passages, "PART", 10)
-    talk = making.conversation(home, "")
-    journal.append(talk.pk, said("x" * 100))
-    up_to_date()
-    assert list(Passage.objects.values_list("body", flat=True)) == ["x" * 10] * 2
 
 
 @pytest.mark.parametrize("entries", [1, 3])
@@ -394,13 +236,13 @@ def test_whoever_writes_old_figures_back_costs_a_look_and_nothing_else(home: Wor
         up_to_date()
     assert everything() == before
     written = [each["sql"] for each in captured if Passage.TABLE in each["sql"]]
-    assert {sql.split()[0] for sql in written} == {"SELECT"}
+    assert "SELECT" in {sql.split()[0] for sql in written} <= {"SELECT", "DECLARE"}
 
 
 def test_an_outcome_that_comes_after_the_call_returned_is_indexed(
     home: Workspace, find: Find, tmp_path: Path
 ):
-    kinds = [
+    kinds: list[EventKind] = [
         TurnStart(),
         builders.called("c"),
         builders.asked("c.q.1"),

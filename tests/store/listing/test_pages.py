@@ -7,7 +7,16 @@ import pytest
 
 from jpweb.store.listing import pages, ranges
 from jpweb.store.listing.choice import Choice, Sort
-from jpweb.store.models import Conversation, Membership, Person, Reading, Run, Workspace
+from jpweb.store.models import (
+    Conversation,
+    Inquiry,
+    Membership,
+    Person,
+    Prompt,
+    Reading,
+    Run,
+    Workspace,
+)
 from jpweb.store.terms import Origin, Role
 from jpweb.stream.inquiry import Answered
 from tests.store import making
@@ -216,6 +225,22 @@ def test_what_began_to_wait_at_one_instant_is_listed_once(
         type(row).objects.filter(pk=row.pk).update(asked_at=START)
     seen = [title for page in forth(reader, sort=Sort.WAITING) for title in titles(page)]
     assert sorted(seen) == [f"talk {n}" for n in range(6)]
+
+
+def test_a_question_and_a_prompt_of_one_instant_and_one_key_are_told_apart_both_ways(
+    home: Workspace, reader: Person, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(pages, "PAGE", 1)
+    for n in range(3):
+        asked = making.question(making.running(making.conversation(home, f"question {n}")))
+        prompt = making.prompt(making.running(making.conversation(home, f"prompt {n}")))
+        Prompt.objects.filter(pk=prompt.pk).update(id=1000 + n, asked_at=START)
+        Inquiry.objects.filter(pk=asked.pk).update(id=1000 + n, asked_at=START)
+    there = forth(reader, sort=Sort.WAITING)
+    seen = [title for page in there for title in titles(page)]
+    assert seen == [f"{kind} {n}" for n in range(3) for kind in ("question", "prompt")]
+    again = [title for page in back(reader, there[-1], sort=Sort.WAITING) for title in titles(page)]
+    assert again[-5:] == seen[:5]
 
 
 FILTERS: list[tuple[dict[str, Any], list[str]]] = [

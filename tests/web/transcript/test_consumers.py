@@ -12,7 +12,6 @@ from jpweb.asgi import application
 from jpweb.runtime.crossing import in_store
 from jpweb.runtime.signals import announce
 from jpweb.store import journal
-from jpweb.store.disk import facts
 from jpweb.store.models import Membership, Run
 from jpweb.store.terms import RunState
 from jpweb.stream.events import ChatRequest, ChatResponse, TurnStart
@@ -388,20 +387,3 @@ async def test_a_session_is_who_one_is(lasting: World):
     await line.send_to(text_data=json.dumps({"shown": []}))
     assert 'id="waiting"' in await line.receive_from(5)
     await line.disconnect()
-
-
-async def test_a_page_hears_of_another_title_label_or_pin_once(lasting: World):
-    says = await in_store(shows, lasting)
-    async with page(lasting.people["reader"], **says | {"shown": []}) as socket:
-        await socket.everything()
-        for wanted, said in (
-            (facts.titled("<New> words"), "<New> words"),
-            (facts.labelled("area=x"), "area=x"),
-            (facts.Change(pinned=True), "Pinned: "),
-        ):
-            await in_store(facts.change, lasting.talk.pk, wanted)
-            await announce.conversation(lasting.talk.pk)
-            heard = read(await socket.everything())
-            assert said in heard.one(id="heading").text + heard.one(id="facts").text
-        await announce.conversation(lasting.talk.pk)
-        assert await socket.hears_nothing()

@@ -191,6 +191,7 @@ def test_the_outline_names_the_turns_and_what_is_in_the_one_that_is_shown():
     ("arguments", "expected"),
     [
         ({"path": "src/a.py", "text": "x"}, "src/a.py"),
+        ({"repository": "a/b", "path": "src/b.py"}, "src/b.py"),
         ({"deep": {"a": 1}, "count": 3}, "3"),
         ({"flag": True, "empty": "", "text": "  first\nsecond"}, "first"),
         ({"text": "x" * 500}, "x" * 60 + "…"),

@@ -112,11 +112,11 @@ def test_pages_cover_what_is_left_once(world: World):
 
 
 def test_a_position_inside_a_summary_shows_that_summary(world: World):
-    talk = held(world, *turns(4), summary(1, 2))
-    page = opened(world, talk, "compacted", "?from=12")
-    assert "Summary of turns 2 to 3" in words(page)
-    assert "Ask 0" not in page
-    assert way(page, "prev") == "?from=0"
+    talk = held(world, *turns(20), summary(10, 18))
+    page = opened(world, talk, "compacted", "?from=145")
+    assert "Summary of turns 11 to 19" in words(page)
+    assert "Ask 9" not in page
+    assert way(page, "prev") == f"?from={10 * 8 - 50}"
 
 
 def test_a_position_past_the_end_says_so(world: World):

@@ -116,9 +116,9 @@ def test_a_compaction_that_reaches_into_a_later_turn_shortens_what_is_sent_of_it
 
 def test_a_long_message_is_cut_with_its_size_and_the_way_to_the_rest(world: World):
     talk = held(world, TurnStart(), ChatRequest("a" * 5000))
-    assert "The beginning of 5000 characters; all of them are sent." in words(
-        opened(world, talk, "thread")
-    )
+    sent, happened = sides(opened(world, talk, "thread"))
+    assert "The beginning of 5000 characters; all of them are sent." in sent
+    assert ("a" * 1500 in sent, "a" * 1501 in sent, "a" * 5000 in happened) == (True, False, True)
 
 
 def test_a_long_turn_is_shown_in_parts_that_are_all_of_it(world: World):

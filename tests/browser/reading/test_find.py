@@ -1,0 +1,172 @@
+"""Find in a conversation: counts, goes to what is not loaded, lights it, closes by Escape."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from playwright.sync_api import Locator, Page, expect
+
+from tests.browser.pages import Visit, path_of
+from tests.browser.reading.windows import ITEMS, address, current, long_one, stretches
+from tests.load.synthetic import needle
+from tests.machine.ports import wait_until
+
+pytestmark = pytest.mark.browser
+
+LIT = """name => [...(CSS.highlights.get(name) || [])].map(range => range.toString())"""
+SEEN = """() => [...CSS.highlights.get('found-here')].some(range => {
+  const {top, bottom} = range.getBoundingClientRect();
+  return top >= 50 && bottom <= innerHeight && bottom > top;
+})"""
+
+
+@pytest.fixture
+def indexed(shelf: Visit) -> str:
+    """Return the path of the long conversation, once all of it can be found."""
+    path = long_one(shelf)
+    wait_until(
+        lambda: "yet to be indexed" not in shelf.home.owner.get(f"{path}/find?q=bed").text,
+        "the conversation is indexed",
+        120,
+    )
+    return path
+
+
+def count(page: Page) -> Locator:
+    return page.locator("#find [role=status]")
+
+
+def find(page: Page, words: str) -> None:
+    page.keyboard.press("f")
+    page.get_by_label("Find in this conversation").fill(words)
+    page.keyboard.press("Enter")
+
+
+def lit(page: Page, name: str = "found") -> list[str]:
+    return [str(text) for text in page.evaluate(LIT, name)]
+
+
+def test_it_counts_and_goes_from_hit_to_hit_and_round(shelf: Visit, indexed: str):
+    page = shelf.open(indexed)
+    find(page, f'"{needle(1)}"')
+    expect(count(page)).to_have_text("1 of 1 event")
+    page.get_by_label("Find in this conversation").fill("look after bed 79")
+    page.keyboard.press("Enter")
+    expect(count(page)).to_have_text(re.compile(r"^1 of \d+ events$"))
+    first = current(page)
+    page.get_by_role("button", name="Next hit").click()
+    expect(count(page)).to_have_text(re.compile(r"^2 of \d+ events$"))
+    page.get_by_role("button", name="Previous hit").click()
+    expect(count(page)).to_have_text(re.compile(r"^1 of \d+ events$"))
+    assert current(page) == first
+    page.get_by_role("button", name="Previous hit").click()
+    expect(count(page)).to_have_text(re.compile(r"^([\d,]+) of \1 events$"))
+
+
+def test_a_hit_that_is_not_loaded_is_fetched_and_lit(shelf: Visit, indexed: str):
+    page = shelf.open(indexed)
+    find(page, needle(500))
+    expect(count(page)).to_have_text("1 of 1 event")
+    assert stretches(page)[0][0] > 1000
+    assert lit(page, "found-here") == [needle(500)]
+    assert page.evaluate(SEEN)
+    assert address(page)["q"] == needle(500)
+    assert address(page)["at"] == current(page)
+    page.go_back()
+    expect(page.locator("#turn-0")).to_have_count(1)
+
+
+def test_n_goes_on_once_the_field_is_left(shelf: Visit, indexed: str):
+    page = shelf.open(indexed)
+    find(page, "snapdragon1")
+    expect(count(page)).to_have_text(re.compile("^1 of"))
+    first = current(page)
+    page.get_by_label("Find in this conversation").blur()
+    page.keyboard.press("n")
+    expect(count(page)).to_have_text(re.compile("^2 of"))
+    assert current(page) != first
+    page.keyboard.press("N")
+    expect(count(page)).to_have_text(re.compile("^1 of"))
+    assert current(page) == first
+
+
+def test_a_fold_that_hides_a_hit_is_unfolded(visit: Visit):
+    page = visit.open("/conversations")
+    page.get_by_role("link", name="Release 1.4 of the orchard planner").click()
+    page.wait_for_load_state()
+    path = path_of(page)
+    wait_until(
+        lambda: "yet to be indexed" not in visit.home.owner.get(f"{path}/find?q=a").text,
+        "it is indexed",
+    )
+    hidden = page.locator("#transcript .fold.tool [data-payload=content]").first
+    words = (hidden.text_content() or "").split()[0]
+    find(page, f'"{words}"')
+    expect(count(page)).to_have_text(re.compile(r"^\d+ of"))
+    assert page.evaluate(SEEN)
+
+
+def test_what_lies_beyond_the_shown_part_of_a_result_is_fetched(shelf: Visit, indexed: str):
+    page = shelf.open(f"{indexed}?at=0")
+    long_result = page.locator("#transcript .result:has(.rest a[hx-get])").first
+    anchor = long_result.get_attribute("id")
+    whole = shelf.home.owner.get(f"{indexed}/events/{anchor}/content.txt").text
+    tail = whole.rstrip()[-30:].split("\n")[-1].strip()
+    assert tail not in (long_result.text_content() or "")
+    page.goto(f"{page.url.partition('?')[0]}?at={anchor}#{anchor}")
+    find(page, f'"{tail}"')
+    wait_until(lambda: lit(page, "found-here"), "the hit is there and lit")
+    wait_until(lambda: page.evaluate(SEEN), "it is on the screen")
+
+
+def test_escape_closes_find_and_nothing_else(shelf: Visit, indexed: str):
+    page = shelf.open(indexed)
+    find(page, needle(1))
+    expect(count(page)).to_have_text("1 of 1 event")
+    here = current(page)
+    page.keyboard.press("Escape")
+    expect(count(page)).to_have_text("")
+    assert lit(page) == []
+    assert "q" not in address(page)
+    assert current(page) == here
+    assert page.locator(f"#{here}").evaluate("each => each.contains(document.activeElement)")
+    page.keyboard.press("Escape")
+    assert current(page) == here
+
+
+def test_nothing_found_is_said(shelf: Visit, indexed: str):
+    page = shelf.open(indexed)
+    find(page, "no such word anywhere")
+    expect(count(page)).to_have_text("Nothing found")
+    expect(page.locator("#transcript [aria-current]")).to_have_count(0)
+
+
+def test_opening_find_leaves_the_reader_where_they_are(shelf: Visit, indexed: str):
+    page = shelf.open(f"{indexed}?at=5000")
+    page.locator(ITEMS).nth(20).evaluate("each => each.scrollIntoView({behavior: 'instant'})")
+    before = page.evaluate("scrollY")
+    page.keyboard.press("/")
+    expect(page.get_by_label("Find in this conversation")).to_be_focused()
+    expect(page.get_by_label("Find in this conversation")).to_be_in_viewport()
+    assert abs(page.evaluate("scrollY") - before) < 2
+
+
+def test_whoever_comes_from_a_search_finds_its_words_lit(shelf: Visit, indexed: str):
+    reply = shelf.home.owner.get(f"{indexed}/find?q={needle(40)}").text
+    link = re.search(r'class="row-link hit-link" href="([^"]+)"', reply)
+    assert link
+    page = shelf.open(link[1].replace("&amp;", "&"))
+    expect(count(page)).to_have_text("1 of 1 event")
+    assert lit(page, "found-here") == [needle(40)]
+    expect(page.get_by_label("Find in this conversation")).to_have_value(needle(40))
+
+
+def test_without_scripts_find_is_a_page_of_links(shelf: Visit, indexed: str):
+    page = shelf.open(indexed, javascript=False)
+    page.get_by_label("Find in this conversation").fill(needle(500))
+    page.get_by_role("button", name="Find").click()
+    expect(page.get_by_role("status").last).to_have_text("1 event holds this")
+    expect(page.locator(".hit mark")).to_have_text(needle(500))
+    page.locator(".hit-link").click()
+    expect(page.locator("article", has_text=needle(500))).to_be_in_viewport()

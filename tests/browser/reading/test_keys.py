@@ -1,0 +1,268 @@
+"""Reading by keyboard: from event to event, to what is not loaded, folds, the link."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from tests.browser.pages import Visit, path_of
+from tests.browser.reading.windows import ITEMS, LATER, address, current, long_one, stretches
+from tests.machine.ports import wait_until
+
+pytestmark = pytest.mark.browser
+
+PROMPT, QUESTION = "[data-kind=chat_request]", "details.inquiry"
+PROBLEM = (
+    ":is(.result.failed, .fold.unknown, .inquiry[data-outcome=cancelled]:not([data-reason=user]))"
+)
+
+
+def tour(visit: Visit, title: str = "A tour of questions and answers") -> Page:
+    link = visit.open("/conversations").get_by_role("link", name=title)
+    return visit.open(link.get_attribute("href") or "")
+
+
+def at(page: Page, anchor: str | None) -> None:
+    """Expect the reader to be at an event: it is marked, has the focus, and is under the bar."""
+    here = page.locator(f"#{anchor}")
+    expect(here).to_have_attribute("aria-current", "true")
+    expect(page.locator("#transcript [aria-current]")).to_have_count(1)
+    assert here.evaluate("each => each.contains(document.activeElement)")
+    expect(here).to_be_in_viewport()
+
+
+def press_until(page: Page, key: str, holds: Callable[[], bool]) -> None:
+    """Press a key, each time once the page has moved, until something holds."""
+    for _ in range(60):
+        before = current(page)
+        page.keyboard.press(key)
+        wait_until(lambda was=before: current(page) != was, "the reader moved on")
+        if holds():
+            return
+    raise AssertionError(f"{key}: never")
+
+
+def test_j_and_k_go_from_event_to_event(visit: Visit):
+    page = tour(visit)
+    ids = page.locator(ITEMS).evaluate_all("all => all.map(each => each.id)")
+    for anchor in ids[:3]:
+        page.keyboard.press("j")
+        at(page, anchor)
+    page.keyboard.press("k")
+    at(page, ids[1])
+
+
+@pytest.mark.parametrize(
+    ("key", "back", "what"), [("J", "K", PROMPT), ("i", "I", QUESTION), ("e", "E", PROBLEM)]
+)
+def test_each_sort_has_its_key_and_another_goes_back(visit: Visit, key: str, back: str, what: str):
+    page = tour(visit, "A night with nobody at the desk")
+    found = page.locator(f"#transcript {what}")
+    ids = found.evaluate_all("all => all.map(each => each.id)")
+    assert len(ids) > 1
+    for anchor in ids[:2]:
+        page.keyboard.press(key)
+        at(page, anchor)
+    page.keyboard.press(back)
+    at(page, ids[0])
+
+
+def test_past_the_last_one_it_says_so_and_stays(visit: Visit):
+    page = tour(visit)
+    page.keyboard.press("j")
+    first = current(page)
+    page.keyboard.press("K")
+    expect(page.locator("#announcer")).to_have_text("No earlier prompt.")
+    at(page, first)
+
+
+def test_from_where_somebody_scrolled_to(visit: Visit):
+    page = tour(visit)
+    page.keyboard.press("j")
+    target = page.locator(ITEMS).nth(7)
+    target.evaluate("each => each.scrollIntoView({behavior: 'instant'})")
+    page.keyboard.press("j")
+    at(page, target.get_attribute("id"))
+
+
+def test_the_next_event_comes_where_it_is_not_loaded(shelf: Visit):
+    page = shelf.open(f"{long_one(shelf)}?at=5000")
+    anchor = page.locator(ITEMS).last.get_attribute("id")
+    page.locator(f"#{anchor}").evaluate("each => each.scrollIntoView({behavior: 'instant'})")
+    page.keyboard.press("j")
+    at(page, anchor)
+    page.keyboard.press("j")
+    wait_until(lambda: current(page) != anchor, "the next one came")
+    following = f"#{current(page)}"
+    assert page.locator(following).evaluate(
+        "(each, last) => each.closest('.window').previousElementSibling.contains("
+        "document.getElementById(last))",
+        anchor,
+    )
+
+
+@pytest.mark.parametrize("key", ["J", "i", "e"])
+def test_what_is_not_loaded_is_looked_for_on_the_server(shelf: Visit, key: str):
+    page = shelf.open(f"{long_one(shelf)}?at=3000")
+    # Nothing comes by itself, as where a page is far longer than what is looked for is near.
+    page.evaluate("document.querySelector('.window').scrollIntoView()")
+    page.route(re.compile("after=|before="), lambda route: route.abort())
+    shelf.pages.forgive("ERR_FAILED|^.object Event.|^htmx:")
+    page.keyboard.press("j")
+    (_, end), *_ = stretches(page)
+    press_until(page, key, lambda: stretches(page)[0][0] > 3000 or stretches(page)[-1][1] > end)
+    at(page, current(page))
+    assert page.locator(f"#{current(page)}").evaluate(
+        "(each, at) => each.id === at || Boolean(each.querySelector('#' + at))", address(page)["at"]
+    )
+    page.go_back()
+    expect(page).to_have_url(re.compile("at=3000"))
+
+
+def test_o_and_enter_unfold_and_fold(visit: Visit):
+    page = tour(visit)
+    call = page.locator(".fold.tool").first
+    call.evaluate("each => each.scrollIntoView({behavior: 'instant'})")
+    page.keyboard.press("j")
+    at(page, call.get_attribute("id"))
+    for key in ("o", "Enter"):
+        page.keyboard.press(key)
+        expect(call).to_have_attribute("open", "")
+        page.keyboard.press(key)
+        expect(call).not_to_have_attribute("open", "")
+
+
+def test_brackets_fold_and_unfold_all_that_is_loaded_and_say_so(shelf: Visit):
+    page = shelf.open(long_one(shelf))
+    page.keyboard.press("]")
+    expect(page.locator("#transcript details:not([open])")).to_have_count(0)
+    expect(page.locator("#announcer")).to_have_text(
+        re.compile(r"^Unfolded: \d+ folds of what is loaded\.$")
+    )
+    page.keyboard.press("[")
+    expect(page.locator("#transcript details[open]")).to_have_count(0)
+
+
+def test_g_g_and_G_go_to_the_ends(shelf: Visit):
+    page = shelf.open(f"{long_one(shelf)}?at=5000")
+    page.keyboard.press("G")
+    expect(page.locator("#tail")).to_have_count(1)
+    expect(page.locator(LATER)).to_have_count(0)
+    expect(page.locator(ITEMS).last).to_have_attribute("aria-current", "true")
+    page.keyboard.press("g")
+    page.keyboard.press("g")
+    expect(page.locator("#turn-0")).to_have_count(1)
+    expect(page.locator(ITEMS).first).to_have_attribute("aria-current", "true")
+    assert page.evaluate("scrollY") == 0
+
+
+def test_keys_are_off_while_somebody_types_and_with_ctrl(visit: Visit):
+    page = tour(visit)
+    page.get_by_label("Find in this conversation").press_sequentially("jkGe")
+    expect(page.get_by_label("Find in this conversation")).to_have_value("jkGe")
+    expect(page.locator("#transcript [aria-current]")).to_have_count(0)
+    page.get_by_label("Find in this conversation").blur()
+    page.keyboard.press("Control+j")
+    expect(page.locator("#transcript [aria-current]")).to_have_count(0)
+    page.keyboard.press("j")
+    expect(page.locator("#transcript [aria-current]")).to_have_count(1)
+
+
+def test_l_copies_the_link_of_the_event(visit: Visit):
+    page = tour(visit)
+    page.context.grant_permissions(["clipboard-read", "clipboard-write"])
+    page.keyboard.press("J")
+    anchor = current(page)
+    page.keyboard.press("l")
+    expect(page.locator("#announcer")).to_have_text("The link is copied.")
+    link = page.evaluate("navigator.clipboard.readText()")
+    assert link == f"{visit.server.url}{path_of(page)}?at={anchor}#{anchor}"
+
+
+def test_the_dialog_lists_the_keys_and_escape_closes_that_alone(visit: Visit):
+    page = tour(visit)
+    page.keyboard.press("J")
+    anchor = current(page)
+    page.keyboard.press("?")
+    dialog = page.get_by_role("dialog", name="Keys")
+    expect(dialog).to_contain_text("Next prompt")
+    page.keyboard.press("j")
+    at_once = page.locator(f"#{anchor}")
+    expect(at_once).to_have_attribute("aria-current", "true")
+    page.keyboard.press("Escape")
+    expect(dialog).to_have_count(0)
+    at(page, anchor)
+
+
+def test_a_copied_address_opens_the_same_folds_for_somebody_else(visit: Visit):
+    page = tour(visit)
+    call = page.locator(".fold.tool:has(details.inquiry)").first
+    asked = call.locator("details.inquiry").first
+    call.locator("> summary").click(position={"x": 8, "y": 12})
+    asked.locator("> summary").click(position={"x": 8, "y": 12})
+    folds = [call.get_attribute("id") or "", asked.get_attribute("id") or ""]
+    expect(page).to_have_url(re.compile(rf"\?open={','.join(folds)}$"))
+    reader = visit.home.invite("Second reader", "reader")
+    other = visit.open(page.url.removeprefix(visit.server.url), who=reader)
+    for anchor in folds:
+        expect(other.locator(f"#{anchor}")).to_have_attribute("open", "")
+    expect(other.locator(f"#{folds[1]} [data-answer]")).to_be_visible()
+    call.locator("> summary").click(position={"x": 8, "y": 12})
+    expect(page).to_have_url(re.compile(rf"\?open={folds[1]}$"))
+
+
+def test_the_address_names_no_more_than_fifty_folds(shelf: Visit):
+    page = shelf.open(long_one(shelf))
+    for _ in range(2):
+        page.evaluate("scrollTo(0, document.documentElement.scrollHeight)")
+        wait_until(lambda: len(stretches(page)) > 1, "more is loaded")
+    page.keyboard.press("]")
+    wait_until(lambda: len(address(page).get("open", "").split(",")) == 50, "fifty are named")
+
+
+def test_a_fold_is_as_it_was_left_when_its_window_comes_back(shelf: Visit):
+    page = shelf.open(long_one(shelf))
+    call = page.locator(".fold.tool").first
+    anchor = call.get_attribute("id")
+    call.locator("> summary").click(position={"x": 8, "y": 12})
+    expect(page).to_have_url(re.compile("open="))
+    page.keyboard.press("G")
+    expect(page.locator("#tail")).to_have_count(1)
+    expect(page.locator(f"#{anchor}")).to_have_count(0)
+    page.keyboard.press("g")
+    page.keyboard.press("g")
+    expect(page.locator(f"#{anchor}")).to_have_attribute("open", "")
+
+
+def test_the_outline_moves_without_a_new_page_where_the_turn_is_loaded(visit: Visit):
+    page = tour(visit)
+    page.evaluate("window.unbroken = true")
+    page.locator("#outline li[data-turn='2'] .outline-turn").click()
+    expect(page.locator("#turn-2")).to_be_in_viewport()
+    expect(page.locator("#outline li[aria-current]")).to_have_attribute("data-turn", "2")
+    expect(page).to_have_url(re.compile(r"\?turn=2#turn-2$"))
+    assert page.evaluate("window.unbroken") is True
+
+
+def test_the_outline_follows_the_reader_beyond_the_turns_that_it_listed(shelf: Visit):
+    page = shelf.open(long_one(shelf))
+    page.keyboard.press("G")
+    expect(page.locator("#tail")).to_have_count(1)
+    here = page.locator("#outline li[aria-current]")
+    last = page.locator(".turn-head").last.get_attribute("data-turn") or ""
+    expect(here).to_have_attribute("data-turn", last)
+    expect(here).to_be_in_viewport()
+
+
+def test_the_outline_is_folded_on_a_phone_until_somebody_opens_it(visit: Visit):
+    path = path_of(tour(visit))
+    page = visit.open(path, size=(390, 844))
+    fold = page.locator(".outline-fold")
+    expect(fold).not_to_have_attribute("open", "")
+    fold.locator("> summary").click()
+    page.locator("#outline li[data-turn='1'] .outline-turn").click()
+    expect(fold).not_to_have_attribute("open", "")
+    expect(page.locator("#turn-1")).to_be_in_viewport()

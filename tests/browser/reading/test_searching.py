@@ -1,0 +1,85 @@
+"""Searching all conversations, in a real browser."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from tests.browser import looks
+from tests.browser.pages import Visit
+from tests.machine.ports import wait_until
+
+pytestmark = pytest.mark.browser
+
+#: In the demo alone, and in one event of it.
+WORDS = '"nightly run"'
+
+
+def searched(visit: Visit, query: str = "", *, javascript: bool = True) -> Page:
+    """Return the page of a search, once all is indexed."""
+    behind = "yet to be indexed"
+    wait_until(lambda: behind not in visit.home.owner.get("/search").text, "all is indexed")
+    page = visit.open("/search", javascript=javascript)
+    if query:
+        page.get_by_label("Search all conversations").fill(query)
+        page.get_by_role("button", name="Search", exact=True).first.click()
+    page.wait_for_load_state("load")  # the keys are ours by then
+    return page
+
+
+def test_what_was_looked_for_is_found_opened_and_lit_by_keys(visit: Visit):
+    page = searched(visit)
+    page.locator("h1").click()
+    page.keyboard.press("/")
+    expect(page.get_by_label("Search all conversations")).to_be_focused()
+    page.keyboard.type(f"{WORDS} kind:question")
+    page.keyboard.press("Enter")
+    expect(page.locator(".hit mark").first).to_have_text("nightly run")
+    expect(page).to_have_title(re.compile(r"results?"))
+    page.wait_for_load_state("load")
+    first = page.locator(".hit").first
+    anchor = first.get_attribute("data-anchor")
+    page.locator("h1").click()
+    page.keyboard.press("j")
+    expect(first.locator("a")).to_be_focused()
+    page.keyboard.press("Enter")
+    expect(page).to_have_url(re.compile(rf"/conversations/\d+\?at={anchor}&q=.*#{anchor}$"))
+    expect(page.locator(f"#{anchor}")).to_have_count(1)
+
+
+def test_what_is_empty_does_not_stand_in_the_address(visit: Visit):
+    page = searched(visit, "nightly")
+    expect(page).to_have_url(re.compile(r"/search\?q=nightly$"))
+    page.get_by_text("Filters", exact=True).click()
+    page.get_by_label("Kind").select_option("question")
+    page.get_by_label("Kind").press("Enter")
+    page.get_by_role("button", name="Search", exact=True).last.click()
+    expect(page).to_have_url(re.compile(r"/search\?q=nightly&kind=question$"))
+    page.go_back()
+    expect(page.get_by_label("Search all conversations")).to_be_enabled()
+
+
+def test_the_same_without_scripts(visit: Visit):
+    page = searched(visit, WORDS, javascript=False)
+    expect(page.locator(".hit")).not_to_have_count(0)
+    page.get_by_text("Saved searches").click()
+    page.get_by_label("Name of this search").fill("Nights")
+    page.get_by_role("button", name="Save").click()
+    expect(page.locator(".notice")).to_have_text("Saved as “Nights”.")
+    page.goto(visit.server.url + "/search")
+    page.get_by_text("Saved searches (1)").click()
+    page.get_by_role("link", name="Nights").click()
+    expect(page.locator(".hit")).not_to_have_count(0)
+    page.get_by_text("Saved searches (1)").click()
+    page.get_by_role("button", name="Delete the saved search Nights").click()
+    expect(page.locator(".notice")).to_have_text("The saved search is deleted.")
+
+
+@pytest.mark.parametrize("query", ["", "the", "zzzzz colour:green", "kind:question"])
+def test_it_bars_nobody(visit: Visit, query: str):
+    page = searched(visit, query)
+    if query:
+        page.get_by_text("Filters", exact=True).click()
+    looks.check(page)

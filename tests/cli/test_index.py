@@ -1,0 +1,43 @@
+"""``manage.py index``."""
+
+from __future__ import annotations
+
+from io import StringIO
+
+import pytest
+from django.core.management import call_command
+
+from jpweb.store import journal
+from jpweb.store.models import Conversation, Passage
+from jpweb.stream.events import ChatResponse
+from tests.store import making
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+def told(*options: str) -> str:
+    out = StringIO()
+    call_command("index", *options, stdout=out)
+    return out.getvalue()
+
+
+@pytest.fixture
+def talk() -> Conversation:
+    made: Conversation = making.conversation(making.workspace())
+    journal.append(made.pk, [making.event(ChatResponse("message", "pear"))])
+    making.conversation(made.workspace)
+    return made
+
+
+def test_what_has_yet_to_be_indexed_is(talk: Conversation):
+    assert told() == "2 conversations indexed.\n"
+    assert Passage.objects.filter(body="pear").count() == 1
+    assert told() == "0 conversations indexed.\n"
+
+
+def test_all_is_indexed_anew_where_asked(talk: Conversation):
+    told()
+    Passage.objects.filter(body="pear").update(body="plum")
+    assert told("--all") == "2 conversations indexed.\n"
+    assert Passage.objects.filter(body="pear").count() == 1
+    assert not Passage.objects.filter(body="plum").exists()
