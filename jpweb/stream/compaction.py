@@ -96,15 +96,17 @@ class Overlays:
         if own is None:
             return turn, turn
         _, first, last, _ = own
-        for _, overlay, opinions in self._newest_first:
-            said = opinions.get("summary", {}).get("overlay")
-            if said == own:
-                break
-            if said is not None and overlay.from_turn <= overlay.to_turn:
-                if overlay.to_turn < turn:
-                    first = max(first, overlay.to_turn + 1)
-                elif overlay.from_turn > turn:
-                    last = min(last, overlay.from_turn - 1)
+        summaries = [
+            opinions["summary"]["overlay"]
+            for _, overlay, opinions in self._newest_first
+            if "summary" in opinions and overlay.from_turn <= overlay.to_turn
+        ]
+        for taken in summaries[: summaries.index(own)]:
+            # It is newer and wins where it reaches, so it does not reach the turn.
+            if taken[2] < turn:
+                first = max(first, taken[2] + 1)
+            else:
+                last = min(last, taken[1] - 1)
         return first, last
 
 

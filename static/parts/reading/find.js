@@ -67,15 +67,14 @@ export async function find(to) {
     return;
   }
   hit = reply.anchor ? reply : null;
-  status.textContent = count(reply);
   form.querySelector(".find-steps").hidden = false;
   byId("transcript").dataset.query = kept(words);
-  if (!hit) {
+  if (hit) await go(hit, { q: words }, arrive);
+  else {
     dark();
     restate({ q: words });
-    return;
   }
-  await go(hit, { q: words }, arrive);
+  status.textContent = count(reply);
 }
 
 function arrive(item) {

@@ -146,7 +146,7 @@ def test_brackets_fold_and_unfold_all_that_is_loaded_and_say_so(shelf: Visit):
     expect(page.locator("#transcript details[open]")).to_have_count(0)
 
 
-def test_g_g_and_G_go_to_the_ends(shelf: Visit):
+def test_the_ends_have_keys(shelf: Visit):
     page = shelf.open(f"{long_one(shelf)}?at=5000")
     page.keyboard.press("G")
     expect(page.locator("#tail")).to_have_count(1)
