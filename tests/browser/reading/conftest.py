@@ -2,11 +2,22 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
+from jpweb.stream import wire
+from jpweb.stream.events import (
+    ChatRequest,
+    ConversationEvent,
+    ToolCallRequest,
+    ToolCallResponse,
+    TurnStart,
+)
 from tests.browser.pages import Home, Visit
+from tests.builders import AT
 from tests.load import synthetic
 from tests.machine.browsing import Pages
 from tests.machine.ports import free_port
@@ -14,6 +25,8 @@ from tests.machine.serving import Server
 
 #: Elements of the long conversation: more than the ten thousand that are scrolled through.
 LENGTH = 10_200
+#: The title of a conversation whose one result is cut on its page, and the last word of that.
+LONG_RESULT, LAST_WORD = "A long result", "zanzibar"
 
 
 @pytest.fixture(scope="session")
@@ -21,6 +34,7 @@ def library(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Home]:
     """Serve the long conversation."""
     folder = tmp_path_factory.mktemp("library")
     root = synthetic.workspace(folder / "shelf", LENGTH)
+    _long_result(root)
     server = Server(folder / "data", free_port(), root, {"JPWEB_SCRIPT_PACE": "0"})
     server.start()
     yield Home(server)
@@ -34,3 +48,18 @@ def shelf(library: Home, open_page: Pages) -> Iterator[Visit]:
     visit = Visit(library, open_page)
     yield visit
     visit.leave()
+
+
+def _long_result(root: Path) -> None:
+    kinds = (
+        TurnStart(),
+        ChatRequest("Count"),
+        ToolCallRequest("call_1", "count", {"to": 5_000}),
+        ToolCallResponse("call_1", " ".join([*map(str, range(5_000)), LAST_WORD]), is_error=False),
+    )
+    events = [wire.write(ConversationEvent(AT, kind)).raw for kind in kinds]
+    folder = root / ".jp" / "conversations" / "17670000001-long"
+    folder.mkdir()
+    (folder / "events.json").write_text(wire.join(events))
+    about = {"title": LONG_RESULT, "last_activated_at": AT}
+    (folder / "metadata.json").write_text(json.dumps(about))

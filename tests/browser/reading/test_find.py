@@ -8,6 +8,7 @@ import pytest
 from playwright.sync_api import Locator, Page, expect
 
 from tests.browser.pages import Visit, path_of
+from tests.browser.reading.conftest import LAST_WORD, LONG_RESULT
 from tests.browser.reading.windows import ITEMS, address, current, long_one, stretches
 from tests.load.synthetic import needle
 from tests.machine.ports import wait_until
@@ -107,17 +108,17 @@ def test_a_fold_that_hides_a_hit_is_unfolded(visit: Visit):
     assert page.evaluate(SEEN)
 
 
-def test_what_lies_beyond_the_shown_part_of_a_result_is_fetched(shelf: Visit, indexed: str):
-    page = shelf.open(f"{indexed}?at=0")
-    long_result = page.locator("#transcript .result:has(.rest a[hx-get])").first
-    anchor = long_result.get_attribute("id")
-    whole = shelf.home.owner.get(f"{indexed}/events/{anchor}/content.txt").text
-    tail = whole.rstrip()[-30:].split("\n")[-1].strip()
-    assert tail not in (long_result.text_content() or "")
-    page.goto(f"{page.url.partition('?')[0]}?at={anchor}#{anchor}")
-    find(page, f'"{tail}"')
-    wait_until(lambda: lit(page, "found-here"), "the hit is there and lit")
-    wait_until(lambda: page.evaluate(SEEN), "it is on the screen")
+def test_what_lies_beyond_the_shown_part_of_a_result_is_fetched(shelf: Visit):
+    link = shelf.open("/conversations").get_by_role("link", name=LONG_RESULT)
+    page = shelf.open(link.get_attribute("href") or "")
+    assert LAST_WORD not in (page.locator("#transcript .result").text_content() or "")
+    wait_until(
+        lambda: "1 event holds" in shelf.home.owner.get(f"{path_of(page)}/find?q={LAST_WORD}").text,
+        "it is indexed",
+    )
+    find(page, LAST_WORD)
+    wait_until(lambda: lit(page, "found-here") == [LAST_WORD], "the hit is there and lit")
+    assert page.evaluate(SEEN)
 
 
 def test_escape_closes_find_and_nothing_else(shelf: Visit, indexed: str):
@@ -166,7 +167,7 @@ def test_without_scripts_find_is_a_page_of_links(shelf: Visit, indexed: str):
     page = shelf.open(indexed, javascript=False)
     page.get_by_label("Find in this conversation").fill(needle(500))
     page.get_by_role("button", name="Find").click()
-    expect(page.get_by_role("status").last).to_have_text("1 event holds this")
+    expect(page.locator("#count")).to_have_text("1 event holds this")
     expect(page.locator(".hit mark")).to_have_text(needle(500))
     page.locator(".hit-link").click()
     expect(page.locator("article", has_text=needle(500))).to_be_in_viewport()
