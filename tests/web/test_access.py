@@ -48,6 +48,10 @@ ROUTES = {
     "conversation-change": member("conversation", Role.RESPONDER, 302, method="post"),
     "conversation-new": somewhere(Role.RESPONDER),
     "conversation": member("conversation", Role.READER),
+    "conversation-outline": member("conversation", Role.READER),
+    "conversation-read": member(
+        "conversation", Role.READER, 204, method="post", data=(("length", "1"),)
+    ),
     "conversation-find": member("conversation", Role.READER),
     "conversation-step": member("conversation", Role.READER, 302),
     "conversation-raw": member("conversation", Role.READER),

@@ -58,14 +58,14 @@ GROWTH: dict[str, Callable[[World, int], None]] = {
 @pytest.mark.parametrize("path", QUERIES)
 def test_the_queries_of_a_page_do_not_grow(world: World, path: str):
     client = signed_in(world.people["owner"])
-    address = f"/conversations/{world.talk.pk}?at=0" if path == "talk" else path
+    address = f"/conversations/{world.talk.pk}?at=2" if path == "talk" else path
     counted = []
     for more in (5, 95):
         GROWTH[path](world, more)
         with CaptureQueriesContext(connection) as captured:
             assert client.get(address).status_code == 200
         counted.append(len(captured))
-    assert counted == [QUERIES[path]] * 2
+    assert counted[1] <= counted[0] == QUERIES[path]
 
 
 def test_the_list_of_a_hundred_weighs_little(world: World):

@@ -17,17 +17,31 @@ const link = document.createElement("a");
 link.className = "live";
 link.hidden = true;
 
-// How many events there were when somebody was last at the end.
+// How many events somebody has seen at the end, and how many they know of.
 let read = 0;
+let known = 0;
 function stand() {
-  if (atEnd()) read = length();
-  const fresh = read ? length() - read : 0;
-  link.hidden = atEnd() || !(goesOn() || fresh);
-  const text = fresh ? `Jump to live (${fresh.toLocaleString("en")} new)` : "Jump to live";
+  if (atEnd()) known = read = length();
+  const fresh = length() - known;
+  link.hidden = atEnd() || !(goesOn() || fresh > 0);
+  const text = fresh > 0 ? `Jump to live (${fresh.toLocaleString("en")} new)` : "Jump to live";
   if (link.textContent !== text) link.textContent = text;
 }
 
+// Somebody follows from when they come to the end until they scroll up or unfold something there.
 let following = false;
+let stood = scrollY;
+function scrolled() {
+  if (atEnd()) following = true;
+  else if (scrollY < stood) following = false;
+  stood = scrollY;
+  stand();
+}
+const follow = () => { if (following && (scrollY > 0 || goesOn())) toEnd(); };
+on("toggle", (event) => {
+  if (event.target.contains(document.activeElement)) following = following && atEnd();
+}, true);
+
 function begin() {
   const transcript = byId("transcript");
   const { href, query } = transcript.dataset;
@@ -36,17 +50,17 @@ function begin() {
   link.addEventListener("click", (event) => {
     if (!byId("tail")) return;
     event.preventDefault();
+    following = true;
     toEnd();
     const foot = byId("foot");
     foot.tabIndex = -1;
     foot.focus({ preventScroll: true });
     stand();
   });
-  on("scroll", stand, { passive: true });
+  on("scroll", scrolled, { passive: true });
   on("jpweb:windows", stand);
   let before;
   on("htmx:wsBeforeMessage", () => {
-    following = atEnd() && (scrollY > 0 || goesOn());
     before = { length: length(), last: byId("tail") && byId("tail").lastElementChild };
   });
   on("htmx:wsAfterMessage", () => {
@@ -55,9 +69,11 @@ function begin() {
       standing(trim);
       again();
     }
-    if (following) toEnd();
+    follow();
     stand();
   });
+  // Text that was fetched late makes the page longer.
+  on("htmx:load", (event) => { if (event.target.closest("#transcript")) follow(); });
   // Who comes without a place to what goes on comes to where it does.
   const placed = location.hash || ["at", "turn", "after", "before"].some(says);
   if (!placed && byId("tail") && (goesOn() || openCards().length)) {
@@ -65,7 +81,8 @@ function begin() {
     if (card) card.scrollIntoView({ block: "nearest", behavior: "instant" });
     else toEnd();
   }
-  stand();
+  known = length();
+  scrolled();
 }
 
 // How far somebody has read: to the end, if they saw it.

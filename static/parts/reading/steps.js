@@ -1,5 +1,5 @@
 // The item that a reader is at, and the way to the next one of a sort, loaded or not.
-import { WHERE, changed } from "./address.js";
+import { WHERE, changed, restate } from "./address.js";
 import { more, visit } from "./loading.js";
 import { all, byId } from "../page.js";
 import { edge, firstInView, give, items, top } from "./place.js";
@@ -59,6 +59,15 @@ function neighbour(list, by) {
   return by > 0 ? list.find((each) => top(seen(each)) >= line) : list.findLast((each) => top(seen(each)) < line);
 }
 
+// The address leads to it too; browsers bear no change of it for each step.
+const SOON = 200; // milliseconds
+let soon;
+function reach(item) {
+  mark(item);
+  clearTimeout(soon);
+  soon = setTimeout(() => { if (at === item.id) restate({ ...WHERE, at }, `#${at}`); }, SOON);
+}
+
 let going = false;
 export async function step(what, by) {
   if (going) return;
@@ -69,7 +78,7 @@ async function towards(what, by) {
   const found = neighbour(SORTS[what](), by);
   // What is not loaded may hold a nearer one.
   const way = neighbour(all("#transcript > .way"), by);
-  if (found && !(way && (by > 0 ? follows(way, found) : follows(found, way)))) return mark(found);
+  if (found && !(way && (by > 0 ? follows(way, found) : follows(found, way)))) return reach(found);
   const none = `No ${by > 0 ? "later" : "earlier"} ${WORDS[what]}.`;
   if (!way) return say(none);
   if (what === "item") return (await more(way)) ? towards(what, by) : undefined;
@@ -77,7 +86,7 @@ async function towards(what, by) {
   const next = await ask("step", { what, to: by > 0 ? "next" : "previous", from: beside.dataset[by > 0 ? "last" : "first"] });
   if (!next) return say("It could not be looked for. Try again.");
   if (!next.anchor) return say(none);
-  await go(next);
+  await go(next, {}, reach);
 }
 
 export async function ask(path, query) {

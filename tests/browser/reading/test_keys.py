@@ -70,6 +70,15 @@ def test_each_sort_has_its_key_and_another_goes_back(visit: Visit, key: str, bac
     at(page, ids[0])
 
 
+def test_the_address_leads_to_the_event_that_somebody_went_to(visit: Visit):
+    page = tour(visit)
+    page.keyboard.press("i")
+    anchor = current(page)
+    expect(page).to_have_url(re.compile(rf"\?at={anchor}#{anchor}$"))
+    other = visit.open(page.url.removeprefix(visit.server.url))
+    expect(other.locator(f"#{anchor}")).to_be_in_viewport()
+
+
 def test_past_the_last_one_it_says_so_and_stays(visit: Visit):
     page = tour(visit)
     page.keyboard.press("j")
@@ -112,14 +121,15 @@ def test_what_is_not_loaded_is_looked_for_on_the_server(shelf: Visit, key: str):
     page.route(re.compile("after=|before="), lambda route: route.abort())
     shelf.pages.forgive("ERR_FAILED|^.object Event.|^htmx:")
     page.keyboard.press("j")
-    (_, end), *_ = stretches(page)
+    (begin, end), *_ = stretches(page)
     press_until(page, key, lambda: stretches(page)[0][0] > 3000 or stretches(page)[-1][1] > end)
     at(page, current(page))
     assert page.locator(f"#{current(page)}").evaluate(
         "(each, at) => each.id === at || Boolean(each.querySelector('#' + at))", address(page)["at"]
     )
     page.go_back()
-    expect(page).to_have_url(re.compile("at=3000"))
+    wait_until(lambda: stretches(page)[0][0] <= end, "what was there before is there again")
+    assert stretches(page)[0][1] >= begin
 
 
 def test_o_and_enter_unfold_and_fold(visit: Visit):

@@ -23,6 +23,16 @@ _READING = """() => {
   return [item.id, item.getBoundingClientRect().top];
 }""".replace("%s", ITEMS)
 
+_AT_REST = """() => new Promise(done => {
+  let before, frames = 0;
+  const look = () => {
+    frames = scrollY === before ? frames + 1 : 0;
+    before = scrollY;
+    if (frames > 5) done(); else requestAnimationFrame(look);
+  };
+  look();
+})"""
+
 
 class Place(NamedTuple):
     """The item under the bar, and how far below the top of the screen it begins."""
@@ -61,6 +71,7 @@ def scroll(page: Page, by: float) -> None:
     page.mouse.move(700, 400)
     page.mouse.wheel(0, by)
     wait_until(lambda: page.evaluate("scrollY") != before, "the page has scrolled")
+    page.evaluate(_AT_REST)
 
 
 def to_bottom(page: Page) -> None:

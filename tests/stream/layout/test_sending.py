@@ -23,6 +23,11 @@ from tests.builders import answered, asked, called, raw, returned, stream
 from tests.stream import strategies
 
 
+def told_of(*kinds: Any) -> Any:
+    """Return what is sent of one turn."""
+    return sent(items(*kinds))
+
+
 def items(*kinds: Any) -> Any:
     (turn,) = outline(stream(TurnStart(), *kinds)).turns
     return turn.items
@@ -58,7 +63,7 @@ def test_roles_are_those_of_messages():
 
 
 def test_a_call_without_a_result_is_told_that_it_was_interrupted():
-    (_, call, told) = sent(items(ChatRequest("Hi"), called("c")))
+    (_, call, told) = told_of(ChatRequest("Hi"), called("c"))
     assert (told.kind.content, told.made, told.placed) == (INTERRUPTED, True, call.placed)
 
 

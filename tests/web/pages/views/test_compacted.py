@@ -105,8 +105,8 @@ def test_pages_cover_what_is_left_once(world: World):
         page = opened(world, talk, "compacted", there)
     assert count > 2
     for n in range(40):
-        there = not (10 <= n <= 19 or 25 <= n <= 29)
-        assert said.count(f"Say {n} ") == there, n
+        is_left = not (10 <= n <= 19 or 25 <= n <= 29)
+        assert said.count(f"Say {n} ") == is_left, n
     assert said.count("Ten to nineteen.") == said.count("Later.") == 1
     assert way(page, "prev")
 

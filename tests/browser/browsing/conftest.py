@@ -1,0 +1,70 @@
+"""One server with the real conversations, as far as they are here, and one of 100,000 events."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator
+
+import pytest
+
+from tests.browser.browsing.shelf import REAL, Book, books
+from tests.browser.pages import Home, Visit
+from tests.load import synthetic
+from tests.machine.browsing import Pages
+from tests.machine.ports import free_port, wait_until
+from tests.machine.serving import Server
+from tests.machine.visiting import Visitor
+
+LENGTH = 100_000
+#: Seconds that importing, and then indexing, may take on a machine that does much else.
+PATIENCE = 300
+
+
+@pytest.fixture(scope="package")
+def archive(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Home]:
+    """Serve a workspace of all of them; everything in it can be searched for."""
+    folder = tmp_path_factory.mktemp("archive")
+    root = synthetic.workspace(folder / "shelf", LENGTH)
+    for each in REAL:
+        shutil.copytree(each, root / ".jp" / "conversations" / each.name, copy_function=_copy)
+    server = Server(folder / "data", free_port(), root, {"JPWEB_SCRIPT_PACE": "0"})
+    server.start(PATIENCE)
+    home = Home(server)
+    wait_until(
+        lambda: "yet to be indexed" not in home.owner.get("/search").text,
+        "everything is indexed",
+        PATIENCE,
+    )
+    yield home
+    server.close()
+    assert " ERROR " not in server.log_text()
+
+
+@pytest.fixture(scope="package")
+def other(archive: Home) -> Visitor:
+    """Sign a second person in, who may read."""
+    return archive.invite("Bo", "reader", "shelf")
+
+
+@pytest.fixture
+def visit(archive: Home, open_page: Pages) -> Visit:
+    """Visit the archive: nothing is begun there."""
+    return Visit(archive, open_page)
+
+
+@pytest.fixture(params=books(LENGTH))
+def book(request: pytest.FixtureRequest) -> Book:
+    """Return each of the conversations in turn."""
+    found: Book = request.param
+    return found
+
+
+@pytest.fixture
+def long_book() -> Book:
+    """Return the conversation of 100,000 events."""
+    return Book.long(LENGTH)
+
+
+def _copy(source: str, target: str) -> str:
+    """Copy a file without its mode: what is real is kept where nobody may write."""
+    return shutil.copyfile(source, target)

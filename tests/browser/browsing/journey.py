@@ -1,0 +1,118 @@
+"""What somebody on a journey through a conversation sees, and what their browser asks for."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from playwright.sync_api import Locator, Page, Request, Response, expect
+
+from tests.browser.browsing.shelf import Book
+from tests.machine.ports import wait_until
+
+HIT = re.compile(r"^1 of \d+\+? events?$")
+ABORTED = "net::ERR_ABORTED"
+#: Whether what was looked for is on the screen, lit, and nothing lies over it.
+_LIT = """() => [...(CSS.highlights.get('found-here') || [])].some(range => {
+  const box = range.getClientRects()[0];
+  if (!box || box.top < 0 || box.bottom > innerHeight) return false;
+  const over = document.elementFromPoint(box.left + box.width / 2, box.top + box.height / 2);
+  return Boolean(over) && over.contains(range.startContainer);
+})"""
+#: Whether the beginning of an element is on the screen, and nothing lies over it.
+_CLEAR = """each => {
+  const box = (each.matches('details') ? each.querySelector('summary') : each)
+    .getBoundingClientRect();
+  if (box.bottom <= 0 || box.top >= innerHeight || !box.height) return false;
+  const [x, y] = [box.left + Math.min(box.width / 2, 120), box.top + Math.min(box.height / 2, 12)];
+  const over = document.elementFromPoint(x, y);
+  return Boolean(over) && (each.contains(over) || over.contains(each));
+}"""
+_OPEN = """() => [...document.querySelectorAll('#transcript .fold[open]')].map(each => each.id)"""
+_ITEM = "#transcript > .window > [data-kind]"
+
+
+@contextmanager
+def whole(page: Page) -> Iterator[None]:
+    """Check that everything a page asks for comes, except what leaving the page cut off."""
+    failed: list[str] = []
+
+    def lost(request: Request) -> None:
+        if request.failure != ABORTED:
+            failed.append(f"{request.url}: {request.failure}")
+
+    def came(response: Response) -> None:
+        if response.status >= 400:
+            failed.append(f"{response.url}: {response.status}")
+
+    page.on("requestfailed", lost)
+    page.on("response", came)
+    yield
+    assert failed == []
+
+
+def hit(page: Page, book: Book) -> Locator:
+    """Return the result of a search that is in a conversation."""
+    return page.locator(".hit", has=page.get_by_role("link", name=book.title, exact=True)).first
+
+
+def landed(page: Page) -> str:
+    """Wait until the event that the address names is there, lit and clear; return its anchor."""
+    expect(page).to_have_url(re.compile(r"[?&]at=(e-[\w-]+).*#\1$"))
+    anchor = page.url.rpartition("#")[2]
+    expect(page.locator(f"#{anchor}")).to_have_count(1)
+    wait_until(lambda: page.evaluate(_LIT), "what was looked for is lit and clear")
+    return anchor
+
+
+def counted(page: Page) -> Locator:
+    """Return how many events hold what is looked for, as the page says it."""
+    return page.locator("#find [role=status]")
+
+
+def here(page: Page) -> Locator:
+    """Return the event that the reader is at."""
+    return page.locator("#transcript [aria-current=true]")
+
+
+def clear(page: Page, anchor: str) -> bool:
+    """Tell whether an event begins on the screen, with nothing over it."""
+    return bool(page.locator(f"#{anchor}").evaluate(_CLEAR))
+
+
+def folds(page: Page) -> set[str]:
+    """Return the anchors of what is unfolded."""
+    return set(page.evaluate(_OPEN))
+
+
+def words_at(page: Page, anchor: str) -> str:
+    """Return what an event says, white space as it is shown."""
+    found = page.locator(f"#{anchor}").text_content() or ""
+    return re.sub(r"\s+", " ", found)
+
+
+def to_question(page: Page, book: Book) -> str:
+    """Go to the next question by its key, or where none is to the next fold; return its anchor."""
+    before = here(page).get_attribute("id")
+    page.keyboard.press("i")
+    if book.asks:
+        expect(page.locator("#transcript details.inquiry[aria-current=true]")).to_have_count(1)
+    else:
+        expect(page.locator("#announcer")).to_have_text("No later question.")
+        most = page.locator(_ITEM).count()
+        for _ in range(most):
+            page.keyboard.press("j")
+            wait_until(lambda was=before: here(page).get_attribute("id") != was, "it moved on")
+            before = here(page).get_attribute("id")
+            if here(page).evaluate("each => each.matches('details.fold')"):
+                break
+    anchor = here(page).get_attribute("id") or ""
+    wait_until(lambda: clear(page, anchor), "it is on the screen")
+    return anchor
+
+
+def named(page: Page, anchor: str) -> None:
+    """Wait until the address says that a fold is open."""
+    opened = re.compile(rf"[?&]open=(?:[\w-]+,)*{anchor}(?:[,&#]|$)")
+    expect(page).to_have_url(opened)

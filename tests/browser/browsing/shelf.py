@@ -1,0 +1,68 @@
+"""The conversations that are journeyed through, and words that lead into each."""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Self
+
+import pytest
+
+from tests.load.synthetic import needle
+from tests.machine.serving import ROOT
+
+#: The real conversations of JP's own repository, where they are.
+REAL = sorted((ROOT.parent / "shared" / "workspace" / ".jp" / "conversations").glob("[0-9]*"))
+#: Three words that no markup interrupts.
+_PLAIN = re.compile(r"(?<![\w`*_\[(/.-])(?:[A-Za-z]{3,} ){2}[A-Za-z]{3,}(?![\w`*_\])/.-])")
+
+
+@dataclass(frozen=True)
+class Book:
+    """A conversation: its title, and words of one event in its middle and of one far from there.
+
+    ``asks`` tells whether a question stands after the far one.
+    """
+
+    title: str
+    middle: str
+    far: str
+    asks: bool
+
+    @classmethod
+    def long(cls, length: int) -> Self:
+        """Return the generated conversation of so many events."""
+        return cls(f"{length} events", needle(4_000), needle(77), asks=True)
+
+    @classmethod
+    def real(cls, folder: Path) -> Self:
+        """Return a conversation as JP keeps it."""
+        title = json.loads((folder / "metadata.json").read_text())["title"]
+        file = folder / "events.json"
+        events = json.loads(file.read_text())
+        told = _phrases(events, file.read_text().lower())
+        asks = any(each["type"] == "inquiry_request" for each in events)
+        return cls(title, told[len(told) // 2], told[0], asks)
+
+
+def books(length: int) -> list[Any]:
+    """Return every conversation as a parameter; what is not here is skipped, with the reason."""
+    if not REAL:
+        away = pytest.mark.skip(reason=f"the workspace of JP itself is not in {ROOT.parent}/shared")
+        found = [pytest.param(None, id="real", marks=away)]
+    else:
+        found = [pytest.param(Book.real(each), id=each.name.partition("-")[2]) for each in REAL]
+    return [*found, pytest.param(Book.long(length), id=f"{length}-events")]
+
+
+def _phrases(events: list[dict[str, Any]], raw: str) -> list[str]:
+    """Return a phrase of each thing said that has one to itself, in order."""
+    found = []
+    for event in events:
+        key = {"chat_request": "content", "chat_response": "message"}.get(event["type"], "")
+        said = _PLAIN.finditer(event.get(key, ""))
+        own = next((each[0] for each in said if raw.count(each[0].lower()) == 1), "")
+        found += [own] if own else []
+    return found

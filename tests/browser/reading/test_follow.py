@@ -1,0 +1,139 @@
+"""Following what goes on: at the end, not above it, with a way back; and how far one has read."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from tests.browser.pages import Visit, connected
+from tests.browser.reading.windows import ITEMS, long_one, scroll
+from tests.load import synthetic
+from tests.machine.fixtures import Live
+from tests.machine.ports import wait_until
+from tests.machine.serving import Server
+
+pytestmark = pytest.mark.browser
+
+Visiting = Callable[[Server], Visit]
+LENGTH = 300
+AT_END = "innerHeight + scrollY >= document.documentElement.scrollHeight - 2"
+LIVE = "a.live"
+IS_AFTER = """(news, seen) => {
+  const last = document.getElementById(seen);
+  return Boolean(last && last.compareDocumentPosition(news) & Node.DOCUMENT_POSITION_FOLLOWING);
+}"""
+
+
+class Growing:
+    """A conversation of jp's that grows, on a server of its own."""
+
+    def __init__(self, live: Live, visiting: Visiting, folder: Path) -> None:
+        root = synthetic.workspace(folder / "growing", LENGTH)
+        (self._file,) = root.glob(".jp/conversations/*/events.json")
+        self.visit = visiting(live(workspace=root))
+        self.path = long_one(self.visit)
+
+    def grow(self, length: int) -> None:
+        self._file.write_bytes(synthetic.everything(length))
+
+
+@pytest.fixture
+def growing(live: Live, visiting: Visiting, tmp_path: Path) -> Growing:
+    return Growing(live, visiting, tmp_path)
+
+
+def events(page: Page, count: int) -> None:
+    expect(page.locator("#counts")).to_have_attribute("data-length", str(count), timeout=20_000)
+
+
+def test_what_comes_is_followed_at_the_end(growing: Growing):
+    page = growing.visit.open(f"{growing.path}?at=end#foot")
+    page.evaluate("scrollTo({top: document.documentElement.scrollHeight, behavior: 'instant'})")
+    connected(page)
+    growing.grow(LENGTH + 40)
+    events(page, LENGTH + 40)
+    wait_until(lambda: page.evaluate(AT_END), "the page is at its end")
+    expect(page.locator(ITEMS).last).to_be_in_viewport()
+    expect(page.locator(LIVE)).to_be_hidden()
+
+
+def test_whoever_reads_above_stays_there_and_has_a_way_back(growing: Growing):
+    page = growing.visit.open(f"{growing.path}?at=end#foot")
+    connected(page)
+    scroll(page, -1500)
+    before = page.evaluate("scrollY")
+    growing.grow(LENGTH + 40)
+    events(page, LENGTH + 40)
+    assert page.evaluate("scrollY") == before
+    back = page.get_by_role("link", name="Jump to live (40 new)")
+    expect(back).to_be_visible()
+    back.click()
+    wait_until(lambda: page.evaluate(AT_END), "the page is at its end")
+    expect(back).to_be_hidden()
+    expect(page.locator("#foot")).to_be_focused()
+
+
+def test_the_way_back_leads_to_an_end_that_is_not_loaded(growing: Growing):
+    page = growing.visit.open(growing.path)
+    connected(page)
+    growing.grow(LENGTH + 40)
+    events(page, LENGTH + 40)
+    page.get_by_role("link", name="Jump to live (40 new)").click()
+    expect(page.locator("#tail")).to_have_count(1)
+    expect(page.locator("#foot")).to_be_in_viewport()
+
+
+def test_whoever_follows_for_long_keeps_no_more_than_a_reader(growing: Growing):
+    page = growing.visit.open(f"{growing.path}?at=end#foot")
+    page.evaluate("scrollTo({top: document.documentElement.scrollHeight, behavior: 'instant'})")
+    connected(page)
+    for length in range(LENGTH + 40, LENGTH + 601, 40):
+        growing.grow(length)
+        events(page, length)
+    assert page.locator(ITEMS).count() <= 8 * 60
+    expect(page.locator(".way[data-way=earlier]")).to_have_count(1)
+    expect(page.locator("#tail")).to_have_count(1)
+    ids = page.evaluate("[...document.querySelectorAll('[id]')].map(each => each.id)")
+    assert len(ids) == len(set(ids))
+    wait_until(lambda: page.evaluate(AT_END), "the page is at its end")
+    # What left comes again where somebody reads back.
+    count = page.locator(".window").count()
+    first = page.locator(ITEMS).first.get_attribute("id")
+    page.evaluate("document.querySelector('.window').scrollIntoView({behavior: 'instant'})")
+    scroll(page, -200)
+    wait_until(lambda: page.locator(ITEMS).first.get_attribute("id") != first, "it came")
+    assert page.locator(".window").count() <= max(count, 8)
+
+
+def test_how_far_somebody_has_read_is_told_when_they_leave(growing: Growing):
+    reader = growing.visit.home.invite("Reader", "reader", "growing")
+    page = growing.visit.open(f"{growing.path}?at=end#foot", who=reader)
+    page.evaluate("scrollTo({top: document.documentElement.scrollHeight, behavior: 'instant'})")
+    connected(page)
+    growing.grow(LENGTH + 20)
+    events(page, LENGTH + 20)
+    seen = page.locator(ITEMS).last.get_attribute("id")
+    page.goto(f"{growing.visit.server.url}/conversations")
+    growing.grow(LENGTH + 40)
+    address = f"{growing.visit.server.url}{growing.path}?at=new#new"
+
+    def begins_after_what_was_seen() -> bool:
+        page.goto(address)
+        events(page, LENGTH + 40)
+        news = page.locator("#new")
+        return news.count() == 1 and bool(news.evaluate(IS_AFTER, seen))
+
+    wait_until(begins_after_what_was_seen, "what is new begins after what was seen")
+
+
+def test_text_that_streams_is_followed(live: Live, visiting: Visiting):
+    visit = visiting(live(JPWEB_SCRIPT_PACE="0.04"))
+    page = visit.begin("Stream, please", size=(700, 420))
+    partial = page.locator("#partial")
+    expect(partial).to_contain_text("I am a script", timeout=15_000)
+    wait_until(lambda: page.evaluate(AT_END), "the page is at its end while text comes")
+    expect(page.locator("article.assistant").first).to_be_visible(timeout=15_000)
+    wait_until(lambda: page.evaluate(AT_END), "and once it is on record")

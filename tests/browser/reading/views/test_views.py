@@ -1,0 +1,86 @@
+"""A conversation raw, compacted, and as the model saw it, in a real browser."""
+
+from __future__ import annotations
+
+import os
+import re
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from tests.browser.looks import check
+from tests.browser.pages import Visit
+from tests.browser.reading.conftest import LENGTH
+
+pytestmark = pytest.mark.browser
+
+VIEWS = ("Transcript", "Compacted", "Raw", "What the model saw")
+
+
+def views(page: Page) -> dict[str, str]:
+    """Open the long conversation; return the addresses of its views by their names."""
+    page.get_by_role("link", name=f"{LENGTH} events").click()
+    tabs = page.get_by_role("navigation", name="Views of this conversation").get_by_role("link")
+    assert tabs.all_inner_texts() == list(VIEWS)
+    return {tab.inner_text(): tab.get_attribute("href") or "" for tab in tabs.all()}
+
+
+@pytest.mark.parametrize("javascript", [True, False])
+def test_the_views_are_reached_from_each_other_by_keyboard(shelf: Visit, javascript: bool):
+    page = shelf.open(javascript=javascript)
+    views(page)
+    for name in (*VIEWS[1:], VIEWS[0]):
+        tab = page.get_by_role("link", name=name, exact=True)
+        tab.focus()
+        page.keyboard.press("Enter")
+        expect(tab).to_have_attribute("aria-current", "page")
+
+
+@pytest.mark.parametrize("name", VIEWS[1:])
+def test_each_view_bars_nobody(shelf: Visit, name: str):
+    page = shelf.open()
+    there = shelf.server.url + views(page)[name]
+    far = {"Compacted": "?from=80", "Raw": "?from=0", "What the model saw": "?turn=3"}[name]
+    for query in ("", far):
+        page.goto(there + query)
+        check(page)
+        page.locator("main details").evaluate_all(
+            "folds => { for (const fold of folds.slice(0, 5)) fold.open = true }"
+        )
+        check(page)
+    if kept := os.environ.get("JPWEB_TEST_SHOTS"):
+        page.screenshot(path=Path(kept) / f"{name}.png", full_page=True)
+
+
+def test_an_element_leads_to_its_place_in_the_transcript(shelf: Visit):
+    page = shelf.open()
+    page.goto(shelf.server.url + views(page)["Raw"] + "?from=300")
+    entry = page.locator("article.entry").nth(3)
+    anchor = entry.get_attribute("id") or ""
+    entry.get_by_role("link", name="In the transcript").click()
+    expect(page).to_have_url(re.compile(f"at={anchor}#{anchor}$"))
+    expect(page.locator(f"#{anchor}")).to_be_attached()
+
+
+def test_what_is_wrapped_is_shown_as_it_is_meant(shelf: Visit):
+    page = shelf.open()
+    page.goto(shelf.server.url + views(page)["Raw"])
+    entry = page.locator("article.entry[data-kind=tool_call_request]").first
+    expect(entry.locator("> pre")).to_contain_text("YmVkcy8w")
+    expect(entry.get_by_text('"beds/0.py"')).to_be_hidden()
+    entry.get_by_text("Decoded: arguments").click()
+    expect(entry.get_by_text('"beds/0.py"')).to_be_visible()
+
+
+def test_what_was_sent_stands_beside_what_happened_or_above_it_on_a_phone(shelf: Visit):
+    page = shelf.open()
+    page.goto(shelf.server.url + views(page)["What the model saw"] + "?turn=1")
+    sent, happened = page.locator(".side").all()
+    for size, beside in (((1280, 800), True), ((390, 844), False)):
+        page.set_viewport_size({"width": size[0], "height": size[1]})
+        left, right = sent.bounding_box(), happened.bounding_box()
+        assert left
+        assert right
+        assert (right["x"] > left["x"] + left["width"]) is beside
+        assert (right["y"] >= left["y"] + left["height"]) is not beside
