@@ -124,7 +124,7 @@ def may(person_id: int, workspace_id: int, role: Role) -> bool:
 
 
 def navigation(request: HttpRequest) -> dict[str, Any]:
-    """Return what the head of every page shows: own roles and how much waits."""
+    """Return what the head of every page shows: own roles, how much waits, where one is."""
     user = getattr(request, "user", None)
     if user is None or not user.is_authenticated:
         return {}
@@ -136,6 +136,7 @@ def navigation(request: HttpRequest) -> dict[str, Any]:
         "joined": joined,
         "owned": [each for each in joined if roles.get(each.pk) == Role.OWNER],
         "waiting_count": prompts.waiting_count(user.pk),
+        "section": request.path.strip("/").partition("/")[0],
     }
 
 

@@ -136,9 +136,10 @@ class _Now:
         return parts
 
     def _anew(self, page: Shown) -> str:
-        """Render the window of a page again, as it is now."""
-        end = "end" if page.last is None else str(page.first)
-        choice = Choice(at=end, show=page.show)
+        """Render the window of a page again, as it is now; of what is gone, what is last."""
+        last = max(self.found.length - 1, 0)
+        place = "end" if page.last is None else str(min(page.first, last))
+        choice = Choice(at=place, show=page.show)
         part = transcript.part(self.found, choice, read=None)
         context = transcript.context(self.found, choice, part)
         return render_to_string("conversations/_again.html", context)

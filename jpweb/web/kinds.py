@@ -7,18 +7,18 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from jpweb.store.browsing import windows
-from jpweb.stream.layout.facets import GROUPS
+from jpweb.stream.layout.facets import GROUPS, PROBLEMS
 from jpweb.web import words
 from jpweb.web.transcript import CHOICES, Choice
 
 if TYPE_CHECKING:
     from jpweb.store.models import Conversation
 
-#: What people often want to see alone: a word, and the groups.
+#: What people often want to see alone: a word, the groups, and the facets that it counts.
 PRESETS = {
-    "Dialogue": ("person", "assistant"),
-    "Questions": ("questions",),
-    "Problems": ("problems",),
+    "Dialogue": (("person", "assistant"), ("person", "message", "structure")),
+    "Questions": (("questions",), ("question",)),
+    "Problems": (("problems",), PROBLEMS),
 }
 
 
@@ -33,6 +33,16 @@ class Kind:
     chosen: bool
     query: str
     only: str
+
+
+@dataclass(frozen=True, slots=True)
+class Preset:
+    """A word for some groups, how many there are of what it names, its address."""
+
+    word: str
+    count: int
+    chosen: bool
+    query: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,12 +79,18 @@ def account(found: Conversation, choice: Choice) -> Account:
     return Account(made, sum(shown.values()), marks)
 
 
-def presets(choice: Choice) -> list[tuple[str, str, bool]]:
-    """Return the presets: a word, the query of the address, whether it is the one chosen."""
-    return [
-        (word, replace(choice, show=groups).kept(), choice.show == groups)
-        for word, groups in PRESETS.items()
+def presets(found: Conversation, choice: Choice) -> list[Preset]:
+    """Return the presets of which there is something, and the one that is chosen."""
+    made = [
+        Preset(
+            word,
+            _sum(found.accounts, counted),
+            choice.show == groups,
+            replace(choice, show=groups).kept(),
+        )
+        for word, (groups, counted) in PRESETS.items()
     ]
+    return [each for each in made if each.count or each.chosen]
 
 
 def _sum(counts: Mapping[str, int], facets: Iterable[str]) -> int:

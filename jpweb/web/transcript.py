@@ -132,19 +132,26 @@ def part(found: Conversation, choice: Choice, *, read: int | None, live: bool = 
     UnknownEvent for a permalink to nothing.
     """
     window = _window(found, choice, read, live=live)
-    return Part(window, lines(window.contents, found.length, read=read))
+    made = lines(window.contents, found.length, read=read, top=not window.earlier)
+    return Part(window, made)
 
 
 def lines(
-    shown: Contents, length: int, *, read: int | None = None, whole: bool = True
+    shown: Contents, length: int, *, read: int | None = None, whole: bool = True, top: bool = False
 ) -> list[Line]:
-    """Return items as a page shows them; without ``whole`` they need not stand in a row."""
+    """Return items as a page shows them; without ``whole`` they need not stand in a row.
+
+    A turn's heading stands above the first item that is shown of it: above the first of all, where
+    ``top`` says that none is before that.
+    """
     starts = {turn.position: turn for turn in shown.turns.values()}
     made: list[Line] = []
     before: datetime | None = None
     known = read is None or read >= length
     for number, (turn, item) in enumerate(shown.items):
         begun = starts.get(item.first)
+        if begun is None and whole and (turn != shown.items[number - 1][0] if number else top):
+            begun = shown.turns.get(turn)
         continued = whole and number == 0 and begun is None
         times = [at for at in map(_at, _placed(item)) if at]
         moment = times[0] if times else None

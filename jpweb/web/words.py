@@ -103,7 +103,7 @@ SHOWN = {
 
 #: What a reader chooses to see, by the group's name.
 GROUPS = {
-    "person": "You",
+    "person": "Prompts",
     "assistant": "Assistant",
     "reasoning": "Reasoning",
     "tools": "Tool calls and results",

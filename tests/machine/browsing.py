@@ -99,7 +99,8 @@ class Pages:
             self.complaints.append(text)
 
 
-def inaccessible(page: Page) -> list[str]:
-    """Return what axe finds wrong with the page, one line each."""
-    found = Axe().run(page).response["violations"]
+def inaccessible(page: Page, only: str = "") -> list[str]:
+    """Return what axe finds wrong with the page, one line each; by one rule where it is named."""
+    options = {"resultTypes": ["violations"]} | ({"runOnly": [only]} if only else {})
+    found = Axe().run(page, options=options).response["violations"]
     return [f"{each['id']}: {each['help']} {each['nodes'][0]['target']}" for each in found]

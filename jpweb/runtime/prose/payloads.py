@@ -178,7 +178,9 @@ def _said(element: Element, part: int) -> Iterator[Payload]:
 
 def _chat(kind: ChatRequest | ChatResponse) -> Iterator[Payload]:
     if isinstance(kind.content, str):
-        yield Payload("content", "Content", kind.content, "markdown")
+        # What a person typed is shown in the lines they typed it in.
+        look: Look = "lines" if isinstance(kind, ChatRequest) else "markdown"
+        yield Payload("content", "Content", kind.content, look)
     else:
         yield Payload("content", "Content", values.text(kind.content), "json")
 

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
-from typing import cast
+from math import inf
+from typing import NamedTuple, cast
 
 from django.db.models.functions import Length
 
@@ -17,7 +18,7 @@ from jpweb.stream.layout.laying import Row, Shown
 
 #: Elements of one item that are read; a hostile call may ask thousands of questions.
 MEMBERS = 120
-#: Elements of all items of a window of which it is looked up what they are.
+#: Elements of all items on one side of a place of which it is looked up what they are.
 _LOOKED_UP = 20_000
 #: Characters that a page shows of an element at once, by its facet; of others ``_HEAVY``.
 _HEAVIEST = {"call": 2_000, "result": 2_000, "failure": 2_000}
@@ -56,18 +57,24 @@ class _Member:
 
 
 class Members:
-    """The elements of some items, by the items' heads; one query."""
+    """The elements of some items, by the items' heads; a query for each side of a place.
 
-    def __init__(self, conversation_id: int, heads: Iterable[int]) -> None:
+    ``back`` are the heads before the place and ``on`` those from it on; of each side the nearest
+    are looked up first, and what is too far away for that is not known.
+    """
+
+    def __init__(self, conversation_id: int, back: Collection[int], on: Collection[int]) -> None:
         self._conversation = conversation_id
-        self._by_head: dict[int, list[_Member]] = defaultdict(list)
-        rows = JournalEntry.objects.filter(conversation_id=conversation_id, head__in=list(heads))
-        columns = ("head", "position", "facet", Length("text"))
-        for head, *about in rows.order_by("head", "position").values_list(*columns)[:_LOOKED_UP]:
-            self._by_head[head].append(_Member(*about))
+        self._by_head: dict[int, list[_Member]] = {}
+        if back:
+            self._look_up(back, "-head")
+        if on:
+            self._look_up(on, "head")
 
-    def weight(self, head: int) -> int:
+    def weight(self, head: int) -> float:
         """Return how much an item weighs on a page, about in characters."""
+        if head not in self._by_head:
+            return inf
         return sum(member.weight for member in self._shown(head))
 
     def read(self, heads: Sequence[int]) -> Contents:
@@ -75,25 +82,42 @@ class Members:
         wanted = [member for head in heads for member in self._shown(head)]
         if not wanted:
             return Contents()
-        more = {head: left for head in heads if (left := self._left(head))}
-        turns = _turns(self._conversation, heads[0], heads[-1])
-        rows = self._rows([member.position for member in wanted])
         asked = [member.position for member in wanted if member.facet in ("question", "legacy")]
+        questions = _asked(self._conversation, asked)
+        # An item of which not all is read may have the outcome of what it asks in the rest.
+        read = {member.position for member in wanted} | questions.ended
+        more = {head: left for head in heads if (left := self._left(head, read))}
+        turns = _turns(self._conversation, heads[0], heads[-1])
         starts = [(turn.number, turn.position) for turn in turns]
-        states, questions = _asked(self._conversation, asked)
-        shown = laying.items(rows, starts, states)
+        shown = laying.items(self._rows(read), starts, questions.states)
         shown.sort(key=lambda one: one.item.first)
-        return Contents(shown, {turn.number: turn for turn in turns}, more, questions)
+        return Contents(shown, {turn.number: turn for turn in turns}, more, questions.keys)
+
+    def _look_up(self, heads: Collection[int], nearest: str) -> None:
+        rows = JournalEntry.objects.filter(
+            conversation_id=self._conversation, head__in=list(heads)
+        ).order_by(nearest, "position")
+        columns = rows.values_list("head", "position", "facet", Length("text"))
+        found: dict[int, list[_Member]] = defaultdict(list)
+        looked = list(columns[:_LOOKED_UP])
+        for head, *about in looked:
+            found[head].append(_Member(*about))
+        if len(looked) == _LOOKED_UP and len(found) > 1:
+            del found[looked[-1][0]]  # of which there may be more
+        self._by_head |= found
 
     def _shown(self, head: int) -> list[_Member]:
         """Return what is read of an item: its beginning, and its end, which may be the result."""
-        every = self._by_head[head]
+        every = self._by_head.get(head, [])
         return every if len(every) <= MEMBERS else [*every[: MEMBERS - 1], every[-1]]
 
-    def _left(self, head: int) -> int:
-        return max(len(self._by_head[head]) - MEMBERS, 0)
+    def _left(self, head: int, read: Collection[int]) -> int:
+        every = self._by_head.get(head, ())
+        if len(every) <= MEMBERS:
+            return 0
+        return sum(member.position not in read for member in every)
 
-    def _rows(self, positions: Sequence[int]) -> list[Row]:
+    def _rows(self, positions: Collection[int]) -> list[Row]:
         rows = JournalEntry.objects.filter(
             conversation_id=self._conversation, position__in=positions
         )
@@ -108,15 +132,24 @@ def _turns(conversation_id: int, first: int, last: int) -> list[Turn]:
     return list(every.filter(position__gte=begun).order_by("position"))
 
 
-def _asked(
-    conversation_id: int, positions: Sequence[int]
-) -> tuple[dict[int, State], dict[str, int]]:
-    """Return how questions stand that have no outcome, by position; the keys of all, by anchor.
+class _Asked(NamedTuple):
+    """How questions stand that have no outcome, by position; where the others have it; their keys.
+
+    The keys are by the anchors.
+    """
+
+    states: dict[int, State]
+    ended: frozenset[int]
+    keys: dict[str, int]
+
+
+def _asked(conversation_id: int, positions: Sequence[int]) -> _Asked:
+    """Return what is on record of the questions at these positions.
 
     A row is open until its run ends; a reader is told that it was left as soon as a turn begins.
     """
     if not positions:
-        return {}, {}
+        return _Asked({}, frozenset(), {})
     asked = Inquiry.objects.filter(conversation_id=conversation_id, position__in=positions)
     columns = ("position", "anchor", "pk", "state", "response_position")
     rows = list(asked.values_list(*columns, named=True))
@@ -125,4 +158,7 @@ def _asked(
         turns = Turn.objects.filter(conversation_id=conversation_id).order_by("-number")
         last = turns.values_list("position", flat=True).first() or 0
         states = {at: state if at >= last else "unanswered" for at, state in states.items()}
-    return cast(dict[int, State], states), {row.anchor: row.pk for row in rows}
+    ended = {row.response_position for row in rows} - {None}
+    return _Asked(
+        cast(dict[int, State], states), frozenset(ended), {row.anchor: row.pk for row in rows}
+    )

@@ -46,4 +46,5 @@ def _place(conversation_id: int) -> None:
     turns = [(conversation_id, number, *begun) for number, begun in enumerate(laid.turns)]
     many.insert(Turn.TABLE, journal.TURN, turns)
     journal.count(conversation, laid)
-    conversation.save(update_fields=growth.COLUMNS)
+    conversation.indexed_length = 0  # passages say where they are shown as well
+    conversation.save(update_fields=[*growth.COLUMNS, "indexed_length"])

@@ -4,10 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
+from django.db import connection
 from django.utils import timezone
 
 from jpweb.store.models import Reading
 from jpweb.store.rows import many
+
+_READ = """
+INSERT INTO store_reading (person_id, conversation_id, length, at) VALUES (%s, %s, %s, %s)
+ON CONFLICT (person_id, conversation_id) DO UPDATE SET at = excluded.at, length = CASE
+    WHEN store_reading.length BETWEEN excluded.length AND
+        (SELECT length FROM store_conversation WHERE id = excluded.conversation_id)
+    THEN store_reading.length ELSE excluded.length END
+"""
 
 
 def length(person_id: int, conversation_id: int) -> int | None:
@@ -23,7 +32,10 @@ def lengths(person_id: int, conversation_ids: Collection[int]) -> dict[int, int]
 
 
 def read(person_id: int, conversation_id: int, length: int) -> None:
-    """Note that a person has read so many entries."""
+    """Note that a person has read so many entries.
+
+    Who read further stays there, in whatever order pages tell it; but no further than there is.
+    """
     moment = many.moments()(timezone.now())
-    columns = ("person_id", "conversation_id", "length", "at")
-    many.upsert(Reading.TABLE, columns, [(person_id, conversation_id, length, moment)], columns[:2])
+    with connection.cursor() as cursor:
+        cursor.execute(_READ, [person_id, conversation_id, length, moment])

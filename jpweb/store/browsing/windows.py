@@ -60,7 +60,7 @@ def end(conversation_id: int, facets: Facets = None) -> Window:
 def after(conversation_id: int, head: int, facets: Facets = None) -> Window:
     """Return the items that follow one, by its head."""
     on = _later(conversation_id, head, facets)
-    fits = _fitting(Members(conversation_id, on), [], on)
+    fits = _fitting(Members(conversation_id, [], on), [], on)
     back = _earlier(conversation_id, head + 1, facets, 1) if head >= 0 else []
     return _window(fits, back, on)
 
@@ -68,7 +68,7 @@ def after(conversation_id: int, head: int, facets: Facets = None) -> Window:
 def before(conversation_id: int, head: int | None, facets: Facets = None) -> Window:
     """Return the items before one, by its head; the last ones where that is None."""
     back = _earlier(conversation_id, head, facets, ITEMS + 1)
-    fits = _fitting(Members(conversation_id, back), back, [])
+    fits = _fitting(Members(conversation_id, back, []), back, [])
     on = [] if head is None else _later(conversation_id, head - 1, facets, 1)
     return _window(fits, back, on)
 
@@ -82,15 +82,16 @@ def around(conversation_id: int, place: int, facets: Facets = None) -> Window:
     head = entries.values_list("head", flat=True).first()
     if head is None:
         return Window()
-    back = _earlier(conversation_id, head, facets, ITEMS // 2 + 1)
-    on = [head, *_later(conversation_id, head, facets, ITEMS // 2 + 1)]
-    fits = _fitting(Members(conversation_id, [*back, *on]), back, on)
+    # Where there are few on one side, all of a window may stand on the other, and one beyond it.
+    back = _earlier(conversation_id, head, facets, ITEMS + 1)
+    on = [head, *_later(conversation_id, head, facets)]
+    fits = _fitting(Members(conversation_id, back, on), back, on)
     return _window(fits, back, on)
 
 
 def of(conversation_id: int, heads: Collection[int]) -> Contents:
     """Return exactly these items."""
-    return Members(conversation_id, heads).read(sorted(heads))
+    return Members(conversation_id, [], heads).read(sorted(heads))
 
 
 def changed(conversation_id: int, length: int, most: int = ITEMS) -> list[int] | None:
@@ -148,7 +149,7 @@ class _Fits:
 
 def _fitting(members: Members, back: list[int], on: list[int]) -> _Fits:
     """Return how many fit, the nearest to the place between both sides first."""
-    fits, weight = _Fits(members), 0
+    fits, weight = _Fits(members), 0.0
     while fits.back + fits.on < ITEMS:
         goes_back = fits.back < len(back) and (fits.on >= len(on) or fits.back < fits.on)
         if not goes_back and fits.on >= len(on):

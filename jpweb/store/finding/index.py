@@ -284,7 +284,11 @@ def _same(passage: passages.Passage) -> tuple[Any, ...]:
 
 
 def _taken(wanted: list[int]) -> set[int]:
-    return set(Passage.objects.filter(pk__in=wanted).values_list("pk", flat=True))
+    taken: set[int] = set()
+    for begin in range(0, len(wanted), ENTRIES):
+        some = Passage.objects.filter(pk__in=wanted[begin : begin + ENTRIES])
+        taken.update(some.values_list("pk", flat=True))
+    return taken
 
 
 def _insert(key: int, rows: Sequence[tuple[int, passages.Passage]]) -> None:

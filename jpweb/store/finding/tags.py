@@ -8,9 +8,12 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from hashlib import blake2b
+from itertools import islice
 
 #: Segments of a name that a filter can name alone.
 _SEGMENTS = 8
+#: Labels by which a conversation is found: each passage carries them, and a file may hold any number.
+LABELS = 50
 _BREAK = re.compile(r"[_\-./:\s]+")
 _LETTERS = {"tool": "t", "who": "p", "reason": "r", "label": "l"}
 
@@ -47,8 +50,9 @@ def of_person(name: str) -> set[str]:
 
 
 def of_labels(labels: Mapping[str, object]) -> set[str]:
-    """Return the tags of labels: of each key, and of each key with its value."""
-    spelled = [(str(key), "" if value is None else str(value)) for key, value in labels.items()]
+    """Return the tags of the first labels: of each key, and of each key with its value."""
+    first = islice(labels.items(), LABELS)
+    spelled = [(str(key), "" if value is None else str(value)) for key, value in first]
     return {named("label", key) for key, _ in spelled} | {
         named("label", f"{key}={value}") for key, value in spelled if value
     }

@@ -69,13 +69,15 @@ def _detail(
         part = transcript.part(conversation, choice, read=read, live=live)
     except UnknownEvent as missing:
         raise Http404(str(missing)) from missing
-    if not part.window.later and read != conversation.length:
+    # What a script fetches nobody has seen yet; it tells when somebody has.
+    opened = request.headers.get("Sec-Fetch-Dest", "document") == "document"
+    if opened and not part.window.later and read != conversation.length:
         readings.read(person, conversation.pk, conversation.length)
     context |= transcript.context(conversation, choice, part) | transcript.aside(conversation, part)
     context |= {
         "choice": choice,
         "account": kinds.account(conversation, choice),
-        "presets": kinds.presets(choice),
+        "presets": kinds.presets(conversation, choice),
         "states": inquiries.counts([conversation.pk]).get(conversation.pk, {}),
         "length": conversation.length,
         "news": conversation.length - read if read is not None and part.window.later else 0,

@@ -84,7 +84,6 @@ def index(request: Request) -> HttpResponse:
         "sorts": [(sort.value, words[0]) for sort, words in SORTS.items()],
         "origins": [(origin.value, word) for origin, word in ORIGINS.items()],
         "here": request.get_full_path(),
-        "section": "conversations",
     }
     name = "conversations/_list.html" if request.htmx else "conversations/index.html"
     return render(request, name, context)
@@ -117,7 +116,6 @@ def _forms(request: Request, conversation: Conversation) -> HttpResponse:
         "conversation": conversation,
         "may_change": True,
         "here": request.get_full_path(),
-        "section": "conversations",
     }
     return render(request, "conversations/facts.html", context)
 

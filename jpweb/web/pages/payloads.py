@@ -17,13 +17,14 @@ from jpweb.store.errors import UnknownEvent
 from jpweb.store.terms import Role
 from jpweb.stream import identity
 from jpweb.stream.events import ConversationEvent, Element
-from jpweb.stream.layout.items import Inquiry, Placed, StrayInquiry, ToolCall
+from jpweb.stream.layout.items import Entry, Inquiry, Item, Placed, StrayInquiry, ToolCall
 from jpweb.stream.outline import outline
 from jpweb.web import access
 
 if TYPE_CHECKING:
     from jpweb.runtime.prose.payloads import Payload
     from jpweb.store.models import Conversation
+    from jpweb.stream.turns import Place
     from jpweb.web.http import Request
 
 #: The highest number of a part that is looked for.
@@ -98,10 +99,12 @@ def whole(
 ) -> HttpResponse:
     """Download what an event is shown in as JSON: a tool call with its inquiries and result."""
     try:
-        elements = item.elements(conversation.pk, anchor)
+        found = item.whole(conversation.pk, anchor)
     except UnknownEvent as missing:
         raise Http404(str(missing)) from missing
-    made = msgspec.json.format(msgspec.json.encode(_together(elements)), indent=2)
+    _, among = identity.whole(anchor)
+    together = _together(found.elements, (found.named, among))
+    made = msgspec.json.format(msgspec.json.encode(together), indent=2)
     return _file(made, "application/json", f"{anchor}.json")
 
 
@@ -148,10 +151,13 @@ def _file(content: bytes, content_type: str, name: str) -> HttpResponse:
     return response
 
 
-def _together(elements: list[Element]) -> dict[str, Any]:
-    """Return the elements of one item by what they are in it."""
+def _together(elements: list[Element], place: Place) -> dict[str, Any]:
+    """Return what stands in the item of a place by what it is in it.
+
+    An element of an older layout may be part of several items.
+    """
     (turn, *_) = outline(elements).turns
-    match turn.items[0]:
+    match next((each for each in turn.items if place in _places(each)), turn.items[0]):
         case ToolCall() as call:
             made = {"request": _fields(call.request)}
             made["inquiries"] = [_inquiry(each) for each in call.inquiries]
@@ -160,6 +166,19 @@ def _together(elements: list[Element]) -> dict[str, Any]:
             return {"inquiries": [_inquiry(inquiry)]}
         case entry:
             return {"event": _fields(entry.placed)}
+
+
+def _places(shown: Item) -> set[Place]:
+    ends: list[Placed | None]
+    match shown:
+        case ToolCall():
+            ends = [shown.request, shown.response]
+            ends += [end for one in shown.inquiries for end in (one.request, one.response)]
+        case StrayInquiry(inquiry=one):
+            ends = [one.request, one.response]
+        case Entry(placed=placed):
+            ends = [placed]
+    return {(end.position, end.part) for end in ends if end is not None}
 
 
 def _inquiry(inquiry: Inquiry) -> dict[str, Any]:

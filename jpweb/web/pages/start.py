@@ -17,5 +17,5 @@ if TYPE_CHECKING:
 @access.signed_in
 def index(request: Request) -> HttpResponse:
     """Show what waits, what runs, what changed, and what is pinned."""
-    context = {"agenda": agenda.agenda(request.user.pk), "section": "start"}
+    context = {"agenda": agenda.agenda(request.user.pk)}
     return render(request, "start/index.html", context)

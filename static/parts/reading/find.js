@@ -146,8 +146,10 @@ if (form) {
     looked = says("q");
     field.value = looked;
     light(terms(looked), byId(location.hash.slice(1)));
-    ask("find", { q: looked, at: location.hash.slice(1) }).then((reply) => {
-      if (!reply || looked !== field.value.trim()) return;
+    const words = looked;
+    ask("find", { q: words, at: location.hash.slice(1) }).then((reply) => {
+      // Somebody may look for something else already.
+      if (hit || !reply || looked !== words || words !== field.value.trim()) return;
       hit = reply.anchor ? reply : null;
       status.textContent = count(reply);
       form.querySelector(".find-steps").hidden = false;

@@ -1,16 +1,16 @@
 // Following the end of a conversation while somebody is there; a way back once they read above.
 // And how far they have read, told when they leave.
 import { says } from "./address.js";
-import { byId, on, openCards } from "../page.js";
-import { again } from "../socket.js";
-import { standing } from "./place.js";
+import { tell } from "./loading.js";
+import { byId, land, on, openCards } from "../page.js";
+import { edge, standing } from "./place.js";
 import { cut, trim } from "./windows.js";
 
 const NEAR = 160; // pixels from the end
 const atEnd = () => Boolean(byId("tail")) && innerHeight + scrollY >= document.documentElement.scrollHeight - NEAR;
 const length = () => Number(byId("counts").dataset.length);
 const OVER = /-(done|failed|stopped|lost)/;
-const goesOn = () => Boolean(byId("foot").dataset.run) && !OVER.test(byId("foot").dataset.run);
+export const goesOn = () => Boolean(byId("foot").dataset.run) && !OVER.test(byId("foot").dataset.run);
 const toEnd = () => window.scrollTo({ top: document.documentElement.scrollHeight, behavior: "instant" });
 
 const link = document.createElement("a");
@@ -23,9 +23,22 @@ let known = 0;
 function stand() {
   if (atEnd()) known = read = length();
   const fresh = length() - known;
-  link.hidden = atEnd() || !(goesOn() || fresh > 0);
-  const text = fresh > 0 ? `Jump to live (${fresh.toLocaleString("en")} new)` : "Jump to live";
+  const out = openCards().every(isOut);
+  const text = out && waits() || (fresh > 0 ? `Jump to live (${fresh.toLocaleString("en")} new)` : "Jump to live");
+  link.hidden = !out || !waits() && (atEnd() || !(goesOn() || fresh > 0));
   if (link.textContent !== text) link.textContent = text;
+}
+// What waits on this page for somebody who does not see it; first of all they are told of that.
+const isOut = (card) => {
+  const { top, bottom } = card.getBoundingClientRect();
+  return bottom <= edge() || top >= innerHeight;
+};
+function waits() {
+  const cards = openCards();
+  const more = byId("more");
+  const count = cards.length + Number(more ? more.dataset.more : 0);
+  if (count > 1) return `${count.toLocaleString("en")} wait for an answer`;
+  return count && cards.length ? `A ${"prompt" in cards[0].dataset ? "decision" : "question"} waits` : "";
 }
 
 // Somebody follows from when they come to the end until they scroll up or unfold something there.
@@ -48,6 +61,12 @@ function begin() {
   link.href = `${href}?at=end${query && `&${query}`}#foot`;
   document.querySelector("main").append(link);
   link.addEventListener("click", (event) => {
+    const [card] = openCards();
+    if (card) {
+      event.preventDefault();
+      land(card);
+      return;
+    }
     if (!byId("tail")) return;
     event.preventDefault();
     following = true;
@@ -67,7 +86,7 @@ function begin() {
     // Whoever follows for hours keeps no more than a reader does.
     if (cut(before.length, before.last)) {
       standing(trim);
-      again();
+      tell();
     }
     follow();
     stand();
@@ -87,7 +106,7 @@ function begin() {
 
 // How far somebody has read: to the end, if they saw it.
 let told = 0;
-function tell() {
+function leave() {
   if (read <= told) return;
   told = read;
   const form = new FormData();
@@ -97,6 +116,6 @@ function tell() {
 }
 if (byId("transcript")) {
   begin();
-  on("visibilitychange", () => { if (document.hidden) tell(); });
-  window.addEventListener("pagehide", tell);
+  on("visibilitychange", () => { if (document.hidden) leave(); });
+  window.addEventListener("pagehide", leave);
 }

@@ -75,7 +75,7 @@ export function bring(range) {
     if (there < 0 || there > box.clientHeight - 24) box.scrollTop += there - box.clientHeight / 2;
   }
   const { top } = range.getBoundingClientRect();
-  if (top < innerHeight * 0.15 || top > innerHeight * 0.8) {
-    window.scrollBy({ top: top - innerHeight / 3, behavior: "instant" });
+  if (top < innerHeight * 0.25 || top > innerHeight * 0.8) {
+    window.scrollBy({ top: top - innerHeight * 0.4, behavior: "instant" });
   }
 }

@@ -5,8 +5,9 @@ import { give, standing, windows } from "./place.js";
 import { again } from "../socket.js";
 import { isWay, meet, trim } from "./windows.js";
 
-// Whoever cares hears that other windows are there, or that none came.
-function tell() {
+// Whoever cares hears that other windows are there.
+export function tell() {
+  for (const way of all("#transcript > .way")) observer.observe(way);
   const beyond = byId("beyond");
   if (beyond && byId("tail")) beyond.hidden = true;
   again();
@@ -37,7 +38,6 @@ on("htmx:beforeSwap", (event) => {
   });
   standing(trim);
   busy = null;
-  look();
   tell();
 });
 for (const name of ["htmx:sendError", "htmx:timeout", "htmx:responseError"]) {
@@ -86,9 +86,6 @@ const observer = new IntersectionObserver((entries) => {
   for (const { target, isIntersecting } of entries) near[isIntersecting ? "add" : "delete"](target);
   load();
 }, { rootMargin: "100% 0px" });
-function look() {
-  for (const way of all("#transcript > .way")) observer.observe(way);
-}
 
 let stood = scrollY;
 function moved(up) {
@@ -123,9 +120,8 @@ export async function visit(query, address) {
   enter(address);
   for (const id of ["#outline", "#transcript"]) if (document.querySelector(id)) put(id, html, id);
   upward = true;
-  look();
   tell();
   return true;
 }
 
-if (byId("transcript")) look();
+for (const way of all("#transcript > .way")) observer.observe(way);

@@ -8,8 +8,8 @@ import { current, mark } from "./steps.js";
 const PHONE = "(max-width: 70rem)";
 const REST = 400; // milliseconds that somebody stays before turns that are not listed are fetched
 
-// The turn of the item that a reader is at, or else under the bar: the last heading above. One that goes on in another window is not
-// shown, and says the same as the one before it.
+// The turn of the item that a reader is at, or else under the bar: the last heading above. One that
+// goes on in another window is not shown, and says the same as the one before it.
 function turn() {
   const heads = all("#transcript .turn-head").filter((head) => head.offsetParent);
   const here = current();
@@ -49,6 +49,33 @@ async function fetched(number) {
   point(number);
 }
 
+// What comes is in the outline soon after it is on the page.
+const SOON = 1000; // milliseconds
+const last = () => Number(document.querySelector("[data-count=turns]").textContent) - 1;
+const came = () => { const { length, revision } = byId("counts").dataset; return `${length} ${revision}`; };
+let told;
+let due;
+function grown() {
+  if (came() === told || due) return;
+  due = setTimeout(() => {
+    due = 0;
+    if (byId("outline").contains(document.activeElement)) return;
+    told = came();
+    refresh();
+  }, SOON);
+}
+async function refresh() {
+  const rows = all("#outline li[data-turn]");
+  const number = String(last());
+  const row = rows.find((each) => each.dataset.turn === number);
+  if (!row && shown !== undefined && !document.querySelector("#outline ol ~ .outline-way")) return fetched(shown);
+  const inside = row && row.querySelector("ol.inside");
+  if (!inside) return;
+  const reply = await fetch(`${byId("transcript").dataset.href}/outline?turn=${number}`, { headers: { "HX-Request": "true" } }).catch(() => null);
+  if (!reply || !reply.ok || !inside.isConnected || inside.contains(document.activeElement)) return;
+  htmx.swap(inside, await reply.text(), { swapStyle: "outerHTML", swapDelay: 0, settleDelay: 0 });
+}
+
 // On a phone it is a line above the text until somebody opens it; elsewhere as they left it.
 function ready(open) {
   const fold = document.querySelector(".outline-fold");
@@ -76,13 +103,18 @@ on("click", (event) => {
 
 if (byId("outline") && byId("transcript")) {
   ready(!matchMedia(PHONE).matches && recall("outline") !== "folded");
-  let due = false;
+  let asked = false;
   const soonest = () => {
-    if (due) return;
-    due = true;
-    requestAnimationFrame(() => { due = false; follow(); });
+    if (asked) return;
+    asked = true;
+    requestAnimationFrame(() => { asked = false; follow(); });
   };
   on("scroll", soonest, { passive: true });
   on("jpweb:windows", soonest);
+  told = came();
+  on("htmx:wsAfterMessage", () => {
+    soonest();
+    grown();
+  });
   soonest();
 }

@@ -1,6 +1,7 @@
 // The keys of a reader.
 import "./following.js";
 import "./outline.js";
+import "./returning.js";
 import { close, find, finding, open } from "./find.js";
 import { foldAll, unfoldAll } from "./folds.js";
 import { keys } from "../keys.js";
@@ -8,18 +9,18 @@ import { byId } from "../page.js";
 import { firstInView } from "./place.js";
 import { current, end, step, toggle } from "./steps.js";
 
+const TOLD = 1800; // milliseconds that its words are to be seen
 // As the buttons of an event do it.
 function copyLink() {
   const item = current() || firstInView();
   if (!item) return false;
   const button = document.createElement("button");
-  button.className = "copy";
-  button.hidden = true;
+  button.className = "copy told";
   button.dataset.copyLink = `${byId("transcript").dataset.href}?at=${item.id}#${item.id}`;
   button.dataset.what = "The link";
   document.body.append(button);
   button.click();
-  button.remove();
+  setTimeout(() => button.remove(), TOLD);
   return true;
 }
 function enter() {

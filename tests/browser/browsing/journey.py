@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 
 from playwright.sync_api import Locator, Page, Request, Response, expect
 
@@ -13,8 +14,9 @@ from tests.machine.ports import wait_until
 
 HIT = re.compile(r"^1 of \d+\+? events?$")
 ABORTED = "net::ERR_ABORTED"
-#: Whether what was looked for is on the screen, lit, and nothing lies over it.
-_LIT = """() => [...(CSS.highlights.get('found-here') || [])].some(range => {
+#: Whether words that were looked for are on the screen, lit, and nothing lies over them.
+_LIT = """words => [...(CSS.highlights.get('found-here') || [])].some(range => {
+  if (!words.toLowerCase().includes(range.toString().toLowerCase())) return false;
   const box = range.getClientRects()[0];
   if (!box || box.top < 0 || box.bottom > innerHeight) return false;
   const over = document.elementFromPoint(box.left + box.width / 2, box.top + box.height / 2);
@@ -57,13 +59,25 @@ def hit(page: Page, book: Book) -> Locator:
     return page.locator(".hit", has=page.get_by_role("link", name=book.title, exact=True)).first
 
 
-def landed(page: Page) -> str:
-    """Wait until the event that the address names is there, lit and clear; return its anchor."""
+def landed(page: Page, words: str) -> str:
+    """Wait until the words are lit in the event that the address names; return its anchor."""
+    wait_until(lambda: page.evaluate(_LIT, words), f"{words} is lit, and nothing lies over it")
     expect(page).to_have_url(re.compile(r"[?&]at=(e-[\w-]+).*#\1$"))
     anchor = page.url.rpartition("#")[2]
     expect(page.locator(f"#{anchor}")).to_have_count(1)
-    wait_until(lambda: page.evaluate(_LIT), "what was looked for is lit and clear")
+    assert words.lower() in words_at(page, anchor).lower()
     return anchor
+
+
+def folded(page: Page, anchor: str, key: str) -> None:
+    """Fold and unfold by a key; then it is unfolded, and the address says so."""
+    fold = page.locator(f"#{anchor}")
+    was = bool(fold.evaluate("each => each.open"))
+    for opened in (not was, was, True):
+        if opened is not fold.evaluate("each => each.open"):
+            page.keyboard.press(key)
+        expect(fold).to_have_js_property("open", opened)
+    named(page, anchor)
 
 
 def counted(page: Page) -> Locator:
@@ -103,13 +117,17 @@ def to_question(page: Page, book: Book) -> str:
         most = page.locator(_ITEM).count()
         for _ in range(most):
             page.keyboard.press("j")
-            wait_until(lambda was=before: here(page).get_attribute("id") != was, "it moved on")
+            wait_until(partial(_left, page, before), "it moved on")
             before = here(page).get_attribute("id")
             if here(page).evaluate("each => each.matches('details.fold')"):
                 break
     anchor = here(page).get_attribute("id") or ""
     wait_until(lambda: clear(page, anchor), "it is on the screen")
     return anchor
+
+
+def _left(page: Page, anchor: str | None) -> bool:
+    return here(page).get_attribute("id") != anchor
 
 
 def named(page: Page, anchor: str) -> None:

@@ -34,7 +34,7 @@ class Book:
     @classmethod
     def long(cls, length: int) -> Self:
         """Return the generated conversation of so many events."""
-        return cls(f"{length} events", needle(4_000), needle(77), asks=True)
+        return cls(f"{length} events", needle(4_000), needle(78), asks=True)
 
     @classmethod
     def real(cls, folder: Path) -> Self:

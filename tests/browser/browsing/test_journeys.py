@@ -29,6 +29,7 @@ def searched(page: Page, book: Book) -> None:
     found = journey.hit(page, book)
     expect(found.locator("mark").first).to_be_visible()
     found.locator(".hit-link").click()
+    page.wait_for_url(re.compile(r"/conversations/\d+\?at="))
 
 
 def found_far(page: Page, book: Book) -> str:
@@ -36,7 +37,7 @@ def found_far(page: Page, book: Book) -> str:
     page.get_by_label("Find in this conversation").fill(f'"{book.far}"')
     page.get_by_role("button", name="Find", exact=True).click()
     expect(journey.counted(page)).to_have_text(journey.HIT)
-    return journey.landed(page)
+    return journey.landed(page, book.far)
 
 
 def test_a_search_leads_to_an_event_and_its_address_to_the_same_for_somebody_else(
@@ -45,19 +46,11 @@ def test_a_search_leads_to_an_event_and_its_address_to_the_same_for_somebody_els
     page = visit.open("/")
     with journey.whole(page):
         searched(page, book)
-        anchor = journey.landed(page)
-        assert book.middle in journey.words_at(page, anchor)
-        far = found_far(page, book)
-        assert far != anchor
-        assert book.far in journey.words_at(page, far)
+        anchor = journey.landed(page, book.middle)
+        assert found_far(page, book) != anchor
         question = journey.to_question(page, book)
-        fold = page.locator(f"#{question}")
-        was = fold.get_attribute("open") is not None
-        page.keyboard.press("o")
-        expect(fold).to_have_js_property("open", not was)
-        if was:
-            page.keyboard.press("o")
-        journey.named(page, question)
+        journey.folded(page, question, "o")
+        expect(page).to_have_url(re.compile(rf"[?&]at={question}&.*#{question}$"))
     theirs = visit.pages()
     with journey.whole(theirs):
         _sign_in(theirs, visit, other)
@@ -71,7 +64,7 @@ def test_a_search_leads_to_an_event_and_its_address_to_the_same_for_somebody_els
 def test_find_reaches_what_is_not_loaded_in_100_000_events(visit: Visit, long_book: Book):
     page = visit.open("/")
     searched(page, long_book)
-    journey.landed(page)
+    journey.landed(page, long_book.middle)
     before = stretches(page)
     found_far(page, long_book)
     assert stretches(page)[-1][1] < before[0][0] - 10_000

@@ -1,54 +1,179 @@
+"""No page bars anybody: each that can be opened, light and dark, on a desk and on a phone."""
+
 from __future__ import annotations
 
+import re
+
 import pytest
-from playwright.sync_api import expect
+from playwright.sync_api import Page, expect
 
 from tests.browser.looks import check
 from tests.browser.pages import BOOLEAN, SECRET, SELECT, TEXT, Visit, card, decline
+from tests.browser.reading.windows import long_one
+from tests.machine.browsing import Pages
+from tests.machine.fixtures import Live
+from tests.machine.ports import wait_until
+from tests.web.test_access import ROUTES
 
 pytestmark = pytest.mark.browser
 
-
-def test_the_pages_to_read_bar_nobody(visit: Visit):
-    visit.pages.forgive("status of 404")
-    page = visit.open()
-    people = visit.home.workspaces()["Demo"]
-    for path in (
-        "/",
+#: Of each page, by its route, the addresses at which it looks different: of the demo.
+PAGES = {
+    "start": ["/"],
+    "conversations": [
         "/conversations",
-        "/conversations?q=no+such&sort=length",
-        "/conversations/new",
-        "/audit",
-        f"/workspaces/{people}/people",
-        f"/workspaces/{people}/waiting",
-        f"/workspaces/{people}/tools",
-    ):
-        page.goto(visit.server.url + path)
+        "/conversations?sort=waiting",
+        "/conversations?sort=length",
+        "/conversations?q=no+such&origin=native&label=x",
+        "/conversations?label=tour&has=problem&odd=1",
+        "/conversations?archived=1",
+    ],
+    "conversation-new": ["/conversations/new"],
+    "conversation-facts": ["{talk}/facts"],
+    "search": [
+        "/search",
+        "/search?q=backup",
+        "/search?q=zzzzz+colour:green",
+        "/search?q=kind:question&sort=best",
+    ],
+    "questions": ["/questions"],
+    "question": ["{question}"],
+    "event": ["{talk}/events/{anchor}"],
+    "conversation-outline": ["{talk}/outline?turn=1"],
+    "audit": ["/audit", "/audit?outcome=cancelled", "/audit?tool=nobody"],
+    "notifications": ["/notifications"],
+    "people": ["/workspaces/{workspace}/people"],
+    "waiting": ["/workspaces/{workspace}/waiting"],
+    "tools": ["/workspaces/{workspace}/tools"],
+}
+#: The same, of a conversation that is too long for a page.
+LONG = {
+    "conversation": [
+        "",
+        "?at=5000",
+        "?at=end#foot",
+        "?at=5000&show=person,problems",
+        "?at=5000&q=bed",
+        "?show=rest",
+    ],
+    "conversation-find": ["/find", "/find?q=bed", "/find?q=no+such+word"],
+    "conversation-raw": ["/raw", "/raw?from=20"],
+    "conversation-compacted": ["/compacted"],
+    "conversation-thread": ["/thread", "/thread?turn=4"],
+}
+#: Pages that take more to come by, and the tests that look at them.
+ELSEWHERE = {"prompt": "asking/test_prompts", "answer-link": "asking/test_links", "sign-in": "here"}
+#: What is read by GET and is no page.
+NO_PAGE = {
+    "audit-csv", "conversation-export", "conversation-step", "event-part", "event-text",
+    "event-whole", "sign-in-link",
+}  # fmt: skip
+OLD = "Old and odd: written by other versions"
+TOUR = "A tour of questions and answers"
+_ANCHOR = re.compile(r'id="(e-\w+)" data-kind="tool_call_request"')
+_QUESTION = re.compile(r'href="(/questions/\d+)"')
+
+
+def test_every_page_that_can_be_opened_is_looked_at():
+    opened = {name for name, route in ROUTES.items() if route.method == "get"}
+    looked_at = {*PAGES, *LONG, *ELSEWHERE, *NO_PAGE}
+    assert opened - looked_at == set(), "pages that nobody looks at: name their addresses here"
+    assert looked_at - opened == set(), "pages that are gone"
+
+
+def addresses(visit: Visit) -> dict[str, str]:
+    """Return what stands for the keys in an address."""
+    listed = visit.home.owner.get("/conversations?q=tour").text
+    talk = re.search(rf'href="(/conversations/\d+)"[^>]*>(?:[^<]|<(?!/a))*{TOUR}', listed)
+    assert talk
+    text = visit.home.owner.get(talk[1]).text
+    anchor, question = _ANCHOR.search(text), _QUESTION.search(text)
+    assert anchor
+    assert question
+    workspace = visit.home.workspaces()["Demo"]
+    return {
+        "talk": talk[1],
+        "anchor": anchor[1],
+        "question": question[1],
+        "workspace": workspace,
+    }
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_a_page_bars_nobody(visit: Visit, name: str):
+    keys = addresses(visit)
+    page = visit.open("/sign-in")
+    for address in PAGES[name]:
+        page.goto(visit.server.url + address.format(**keys))
+        expect(page.locator(".menu summary").first).to_be_visible()
         check(page)
-    page.locator(".menu summary").click()
+
+
+@pytest.mark.parametrize("name", LONG)
+def test_a_page_of_a_long_conversation_bars_nobody(shelf: Visit, name: str):
+    path = long_one(shelf)
+    page = shelf.open("/sign-in")
+    for address in LONG[name]:
+        page.goto(shelf.server.url + path + address)
+        expect(page.get_by_role("heading", level=1)).to_be_visible()
+        check(page)
+
+
+def test_the_menu_bars_nobody(visit: Visit):
+    page = visit.open()
+    page.locator(".menu summary").first.click()
     check(page)
-    page.goto(visit.server.url + "/no-such-page")
-    expect(page.get_by_role("heading", name="Not found")).to_be_visible()
+
+
+def test_a_page_that_refuses_bars_nobody(visit: Visit):
+    visit.pages.forgive("status of 40[034]")
+    page = visit.open("/no-such-page")
+    refused(page, "Not found")
+    page.goto(visit.server.url + "/conversations/new")
+    page.context.clear_cookies(name="jpweb_csrf")
+    page.get_by_label("What is it about?").fill("Nothing")
+    page.get_by_role("button", name="Start").click()
+    expect(page.get_by_role("heading", level=1)).to_be_visible()
     check(page)
+    reader = visit.open("/audit", who=visit.home.invite("Reader of pages", "reader"))
+    refused(reader, "Not allowed")
     page.context.clear_cookies()
     page.goto(visit.server.url + "/")
-    expect(page.get_by_role("heading", name="Sign in")).to_be_visible()
+    refused(page, "Sign in")
+    page.goto(visit.server.url + "/sign-in/used-up")
+    refused(page, "Sign in")
+
+
+def test_a_page_for_a_request_that_is_not_understood_bars_nobody(live: Live, open_page: Pages):
+    open_page.forgive("status of 400")
+    refused(open_page(live().url.replace("127.0.0.1", "other.localhost")), "not understood")
+
+
+def refused(page: Page, heading: str) -> None:
+    expect(page.get_by_role("heading", name=heading)).to_be_visible()
     check(page)
 
 
 @pytest.mark.parametrize(
     "title",
     [
-        "A tour of questions and answers",
+        TOUR,
         "A night with nobody at the desk",
         "What hostile text looks like here",
+        OLD,
     ],
 )
 def test_a_conversation_bars_nobody_folded_and_unfolded(visit: Visit, title: str):
-    page = visit.open()
+    archived = "&archived=1" if title == OLD else ""
+    page = visit.open(f"/conversations?q={title.split()[1]}{archived}")
     page.get_by_role("link", name=title).click()
+    page.wait_for_url(re.compile(r"/conversations/\d+"))
+    page.wait_for_load_state("load")  # the buttons work by then
     check(page)
     page.get_by_role("button", name="Unfold all").click()
+    expect(page.locator("#transcript .fold:not([open])")).to_have_count(0)
+    # What is fetched on unfolding has come.
+    wait_until(lambda: not page.locator("#transcript .htmx-request").count(), "it is quiet")
     check(page)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from functools import partial
 
 import pytest
 from playwright.sync_api import Page, expect
@@ -34,12 +35,16 @@ def at(page: Page, anchor: str | None) -> None:
     expect(here).to_be_in_viewport()
 
 
+def moved(page: Page, before: str) -> bool:
+    return current(page) != before
+
+
 def press_until(page: Page, key: str, holds: Callable[[], bool]) -> None:
     """Press a key, each time once the page has moved, until something holds."""
     for _ in range(60):
         before = current(page)
         page.keyboard.press(key)
-        wait_until(lambda was=before: current(page) != was, "the reader moved on")
+        wait_until(partial(moved, page, before), "the reader moved on")
         if holds():
             return
     raise AssertionError(f"{key}: never")

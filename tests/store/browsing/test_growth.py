@@ -94,11 +94,11 @@ def test_rows_of_an_older_version_are_derived_again():
     expected = rows(talk)
     JournalEntry.objects.update(head=0, facet="")
     Turn.objects.all().delete()
-    Conversation.objects.update(placed=0, accounts={}, unindexed=False)
+    Conversation.objects.update(placed=0, accounts={}, unindexed=False, indexed_length=4)
     told: list[tuple[int, int]] = []
     assert placing.place_all(lambda done, total: told.append((done, total))) == 1
     talk.refresh_from_db()
     assert rows(talk) == expected
-    assert talk.unindexed
+    assert (talk.unindexed, talk.indexed_length) == (True, 0)
     assert told == [(0, 1), (1, 1)]
     assert placing.place_all(lambda *_: None) == 0

@@ -97,6 +97,17 @@ def test_a_window_around_a_permalink_has_its_item_in_the_middle():
         assert len(found.contents.items) <= windows.ITEMS
 
 
+def test_a_window_around_a_place_says_whether_there_is_more_on_either_side():
+    talk = long(20)
+    every = whole(talk)
+    heads = [window.heads for window in forward(talk)]
+    first, last = heads[0][0], heads[-1][-1]
+    for one in every:
+        found = windows.around(talk.pk, windows.position(talk.pk, _anchor(one)))
+        assert len(found.heads) == windows.ITEMS
+        assert (found.earlier, found.later) == (found.heads[0] > first, found.heads[-1] < last)
+
+
 def _anchor(one: Shown) -> str:
     item: Any = one.item
     return (item.request if isinstance(item, ToolCall) else item.placed).anchor
@@ -160,6 +171,29 @@ def test_of_a_call_that_asks_without_end_the_beginning_and_the_result_are_read()
     assert call.response.element.kind.content == "The end"
     assert found.contents.more == {1: 1002 - contents.MEMBERS}
     assert found.heads == [1]
+
+
+def test_a_question_of_which_the_outcome_stands_in_the_part_left_out_is_no_question_without():
+    asking = [asked(f"c.{n}") for n in range(contents.MEMBERS)]
+    ends = [InquiryResponse(f"c.{n}", Answered(True)) for n in range(contents.MEMBERS)]
+    talk = held(TurnStart(), called("c"), *asking, *ends, returned("c"))
+    found = windows.after(talk.pk, 0)
+    call: Any = found.contents.items[0].item
+    assert {inquiry.state for inquiry in call.inquiries} == {"answered"}
+    assert found.contents.more == {1: 2 * (contents.MEMBERS - len(call.inquiries))}
+
+
+@pytest.mark.parametrize("through", [forward, backward])
+def test_where_much_is_asked_nearby_the_nearest_items_are_shown(
+    through: Any, monkeypatch: pytest.MonkeyPatch
+):
+    talk = long(9)
+    monkeypatch.setattr(contents, "_LOOKED_UP", 7)
+    assert items(through(talk)) == whole(talk)
+    for place in range(talk.length):
+        found = windows.around(talk.pk, place)
+        assert [one.item.first for one in found.contents.items] == found.heads
+        assert found.heads
 
 
 def test_a_question_without_an_outcome_stands_as_its_row_does():

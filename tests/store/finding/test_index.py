@@ -13,7 +13,7 @@ from django.test.utils import CaptureQueriesContext
 
 from jpweb.store import journal
 from jpweb.store.disk import mirror
-from jpweb.store.finding import index
+from jpweb.store.finding import index, tags
 from jpweb.store.inquiries import Decider
 from jpweb.store.models import Conversation, Passage, Workspace
 from jpweb.stream.events import (
@@ -89,6 +89,16 @@ def test_a_new_title_and_new_labels_are_indexed(home: Workspace, find: Find):
     own.update(title="", labels={}, unindexed=True)
     assert find("name") == find("label:topic") == []
     assert len(find("word")) == 1
+    sound()
+
+
+def test_of_labels_without_number_the_first_are_with_each_passage(home: Workspace, find: Find):
+    talk = making.conversation(home, "Many")
+    journal.append(talk.pk, said("word"))
+    labels = {f"label{n:03}": "" for n in range(300)}
+    Conversation.objects.filter(pk=talk.pk).update(labels=labels, unindexed=True)
+    assert [found.facet for found in find("word label:label007")] == ["message"]
+    assert max(len(row.tags.split()) for row in Passage.objects.all()) < tags.LABELS + 10
     sound()
 
 

@@ -274,6 +274,23 @@ def test_legacy_events_are_shown_each_as_what_they_are(shown: Any):
     assert len(set(anchors)) == len(anchors) > 0
 
 
+def test_of_an_older_layout_what_is_copied_is_the_event_that_was_asked_for(shown: Any):
+    calls = [{"id": name, "name": name, "arguments": {}} for name in ("first", "second")]
+    results = [{"id": "second", "content": "RG9uZS4=", "error": False}]
+    old = {"timestamp": "2025-07-01T00:00:00Z", "reply": {"provider": "x", "tool_calls": calls}}
+    old |= {"message": "Hi", "context": {}}
+    there = shown(
+        TurnStart(), raw(old), raw(old | {"message": results, "reply": {"provider": "x"}})
+    )
+    made = [
+        json.loads(there.client.get(there.url(1, rest)).content)
+        for rest in (".json", "-p2.json", "-p3.json")
+    ]
+    assert made[0]["event"]["type"] == "chat_request"
+    assert [one["request"]["name"] for one in made[1:]] == ["first", "second"]
+    assert [bool(one["result"]) for one in made[1:]] == [False, True]
+
+
 def test_pages_of_hostile_documents_are_inert_and_light(shown: Any):
     there = shown(*hostile.conversation())
     address, seen = f"/conversations/{there.talk.pk}", set()

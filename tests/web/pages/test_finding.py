@@ -9,6 +9,7 @@ import pytest
 from jpweb.store import journal
 from jpweb.store.browsing import steps
 from jpweb.store.finding import index
+from jpweb.store.models import JournalEntry, Membership
 from jpweb.stream.events import (
     ChatRequest,
     ChatResponse,
@@ -162,7 +163,7 @@ def test_what_is_no_place_counts_as_the_beginning(world: World, talk: Any):
 def test_a_question_that_no_person_ended_is_a_problem(world: World):
     home = making.workspace("Elsewhere again")
     made = making.conversation(home, "Asked", world.people["owner"])
-    making.Membership.objects.create(person=world.people["reader"], workspace=home, role=10)
+    Membership.objects.create(person=world.people["reader"], workspace=home, role=10)
     run = making.running(made)
     for reason in (CancellationReason.USER, CancellationReason.EXPIRED):
         row = making.question(run)
@@ -177,7 +178,7 @@ def test_a_question_that_no_person_ended_is_a_problem(world: World):
 
 
 def _facet(talk: Any, position: int) -> str:
-    rows = making.JournalEntry.objects.filter(conversation=talk, position=position)
+    rows = JournalEntry.objects.filter(conversation=talk, position=position)
     return rows.values_list("facet", flat=True).first() or ""
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
 from django.utils import timezone
 
 from jpweb.runtime.crossing import in_store
@@ -98,6 +99,20 @@ async def test_where_jp_changed_what_was_there_a_page_is_given_its_part_anew(las
     assert int(window["data-first"]) <= 50 <= int(window["data-last"])
     assert "Other 60" in window.text
     assert "id" not in window
+
+
+@pytest.mark.parametrize("first", [500, 2**31, 10**30])
+async def test_a_page_of_what_is_no_more_is_given_what_is_last_and_holds_up_no_other(
+    lasting: World, first: int
+):
+    usual = await in_store(shows, lasting) | {"shown": []}
+    async with page(lasting.people["owner"], **usual) as other:
+        await other.everything()
+        says = usual | {"revision": 7, "first": first, "last": 2**31}
+        async with page(lasting.people["reader"], **says) as socket:
+            assert "call_1" in read(await socket.everything()).text
+            await append(lasting, A_WORD)
+            assert added(read(await other.everything())) == ["chat_response"]
 
 
 async def test_the_first_event_of_a_conversation_ends_that_nothing_was_said(lasting: World):

@@ -55,3 +55,13 @@ def test_a_page_of_one_kind_shows_that_kind_alone():
 def test_any_text_names_known_groups_or_none(text: str):
     assert set(groups(text)) <= set(CHOICES)
     assert Choice.read({"show": text, "at": text, "after": text, "open": text, "q": text})
+
+
+def test_presets_say_how_many_there_are_and_the_empty_are_left_out():
+    talk = long(15)
+    page = opened(reader(talk), talk).one(id="kinds").text
+    assert "Dialogue 30" in page
+    assert "Questions 15" in page
+    assert "Problems 3" in page
+    short = long(1)
+    assert "Problems" not in opened(reader(short), short).one(id="kinds").text

@@ -154,7 +154,7 @@ def test_where_news_begin_is_told_to_each_reader():
     assert readings.length(person.pk, talk.pk) is None
     opened(client, talk, "at=end")
     assert readings.length(person.pk, talk.pk) == talk.length
-    readings.read(person.pk, talk.pk, 210)
+    Reading.objects.update(length=210)
     assert "90 new events since you were here" in opened(client, talk).text
     page = opened(client, talk, "at=new")
     line = page.one(id="new")
@@ -166,10 +166,19 @@ def test_a_page_tells_how_far_somebody_read_and_no_further_than_there_is():
     talk = long(2)
     client = reader(talk)
     person = int(client.session["_auth_user_id"])
-    for said, known in (("7", 7), ("999", 20)):
+    for said, known in (("7", 7), ("999", 20), ("9", 20)):
         assert client.post(f"/conversations/{talk.pk}/read", {"length": said}).status_code == 204
         assert readings.length(person, talk.pk) == known
     assert client.post(f"/conversations/{talk.pk}/read", {"length": "x"}).status_code == 400
+
+
+def test_who_read_what_is_no_more_has_read_what_there_is():
+    talk = long(2)
+    person = int(reader(talk).session["_auth_user_id"])
+    readings.read(person, talk.pk, talk.length)
+    Conversation.objects.update(length=15)
+    readings.read(person, talk.pk, 15)
+    assert readings.length(person, talk.pk) == 15
 
 
 def test_the_outline_names_the_turns_and_what_is_in_the_one_that_is_shown():
@@ -216,3 +225,24 @@ def test_no_page_costs_more_in_a_longer_conversation(query: str):
     assert counted[0] == counted[1]
     assert max(weights) < 300_000
     assert weights[1] < weights[0] * 1.2
+
+
+def test_each_turn_has_its_heading_where_only_some_kinds_are_shown():
+    talk = long(60)
+    client = reader(talk)
+    page = opened(client, talk, "show=questions")
+    turns = [tag for tag in page if "turn-head" in tag.get("class", "")]
+    assert [tag.get("id") for tag in turns[:3]] == ["turn-0", "turn-1", "turn-2"]
+    later = opened(client, talk, f"show=questions&after={heads(page)[-1]}")
+    first = next(tag for tag in later if "turn-head" in tag.get("class", ""))
+    assert "id" not in first
+
+
+def test_what_a_script_fetches_counts_as_read_only_when_it_says_so():
+    talk = long(2)
+    client = reader(talk)
+    person = int(client.session["_auth_user_id"])
+    opened(client, talk, headers={"Sec-Fetch-Dest": "empty"})
+    assert readings.length(person, talk.pk) is None
+    opened(client, talk, headers={"Sec-Fetch-Dest": "document"})
+    assert readings.length(person, talk.pk) == talk.length

@@ -1,0 +1,92 @@
+"""The journey by keyboard alone: no mouse, and what has the focus can be seen."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from playwright.sync_api import Locator, Page, expect
+
+from tests.browser.browsing import journey
+from tests.browser.browsing.shelf import Book
+from tests.browser.pages import Visit
+from tests.machine.ports import wait_until
+from tests.machine.visiting import Visitor
+
+pytestmark = pytest.mark.browser
+
+#: Stops of the tabulator before what is looked for must have come.
+MOST = 60
+#: What has the focus, where nothing of it can be seen.
+_HIDDEN = """() => {
+  const each = document.activeElement;
+  const bar = each.closest('.bar') ? 0 : document.querySelector('.bar').offsetHeight;
+  const seen = [...each.getClientRects()].some(({left, top, right, bottom}) => {
+    const [x, y] = [left + right, Math.max(top, bar) + Math.min(bottom, innerHeight)];
+    const over = document.elementFromPoint(x / 2, y / 2);
+    return over && (each.contains(over) || over.contains(each));
+  });
+  return seen ? '' : each.outerHTML.slice(0, 200);
+}"""
+_FOCUSED = "each => each === document.activeElement"
+
+
+def tab_to(page: Page, wanted: Locator) -> None:
+    """Press the tabulator until something has the focus; each stop on the way can be seen."""
+    for _ in range(MOST):
+        page.keyboard.press("Tab")
+        assert page.evaluate(_HIDDEN) == ""
+        if wanted.evaluate(_FOCUSED):
+            return
+    raise AssertionError(f"{wanted}: not within {MOST} stops")
+
+
+def searched(page: Page, book: Book) -> None:
+    """Look for the words in the middle, and follow what was found."""
+    tab_to(page, page.get_by_role("link", name="Search", exact=True))
+    page.keyboard.press("Enter")
+    expect(page.get_by_label("Search all conversations")).to_be_focused()
+    page.keyboard.type(f'"{book.middle}"')
+    page.keyboard.press("Enter")
+    found = journey.hit(page, book)
+    expect(found.locator("mark").first).to_be_visible()
+    page.wait_for_load_state("load")  # the keys are ours by then
+    tab_to(page, page.get_by_role("link", name="Skip to the content"))
+    page.keyboard.press("Enter")
+    link = found.locator(".hit-link")
+    for _ in range(MOST):
+        page.keyboard.press("j")
+        if link.evaluate(_FOCUSED):
+            break
+    page.keyboard.press("Enter")
+    page.wait_for_url(re.compile(r"/conversations/\d+\?at="))
+
+
+def found_far(page: Page, book: Book) -> str:
+    """Look in the conversation for the words far away; return the anchor of their event."""
+    page.keyboard.press("f")
+    expect(page.get_by_label("Find in this conversation")).to_be_focused()
+    page.keyboard.type(f'"{book.far}"')
+    page.keyboard.press("Enter")
+    expect(journey.counted(page)).to_have_text(journey.HIT)
+    return journey.landed(page, book.far)
+
+
+def test_all_of_it_works_by_keyboard_alone(visit: Visit, book: Book, other: Visitor):
+    page = visit.open("/")
+    page.context.grant_permissions(["clipboard-read", "clipboard-write"])
+    with journey.whole(page):
+        searched(page, book)
+        anchor = journey.landed(page, book.middle)
+        assert found_far(page, book) != anchor
+        page.keyboard.press("Escape")
+        expect(journey.counted(page)).to_have_text("")
+        question = journey.to_question(page, book)
+        journey.folded(page, question, "Enter")
+        page.keyboard.press("Tab")
+        assert page.evaluate(_HIDDEN) == ""
+        page.keyboard.press("l")
+        expect(page.locator("#announcer")).to_have_text("The link is copied.")
+    link = str(page.evaluate("navigator.clipboard.readText()"))
+    theirs = visit.open(re.sub(r"^\w+://[^/]+", "", link), who=other)
+    wait_until(lambda: journey.clear(theirs, question), "they are at the same event")

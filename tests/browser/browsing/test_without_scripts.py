@@ -1,0 +1,79 @@
+"""The journey with scripts off: pages, links and forms."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from tests.browser.browsing import journey
+from tests.browser.browsing.shelf import Book
+from tests.browser.pages import Visit
+from tests.browser.reading.windows import stretches
+from tests.load.synthetic import needle
+from tests.machine.visiting import Visitor
+
+pytestmark = pytest.mark.browser
+
+
+def searched(page: Page, words: str, book: Book) -> None:
+    """Look for words, and follow what was found."""
+    page.get_by_role("link", name="Search", exact=True).click()
+    page.get_by_label("Search all conversations").fill(f'"{words}"')
+    page.get_by_role("button", name="Search", exact=True).first.click()
+    journey.hit(page, book).locator(".hit-link").click()
+
+
+def target(page: Page) -> str:
+    """Expect the event that the address names on the screen; return its anchor."""
+    anchor = page.url.rpartition("#")[2]
+    expect(page.locator(f"#{anchor}")).to_have_count(1)
+    assert journey.clear(page, anchor)
+    return anchor
+
+
+def test_pages_lead_from_a_search_to_an_event_and_to_what_is_far_from_it(
+    visit: Visit, book: Book, other: Visitor
+):
+    page = visit.open("/", javascript=False, who=other)
+    with journey.whole(page):
+        searched(page, book.middle, book)
+        anchor = target(page)
+        assert book.middle in journey.words_at(page, anchor)
+        page.get_by_label("Find in this conversation").fill(f'"{book.far}"')
+        page.get_by_role("button", name="Find", exact=True).click()
+        count = re.compile(r"\d+ events? holds? this")
+        expect(page.locator("#count")).to_have_text(count)
+        page.locator(".hit-link").first.click()
+        far = target(page)
+        assert far != anchor
+        assert book.far in journey.words_at(page, far)
+
+
+def test_the_outline_the_windows_and_an_event_are_pages_of_their_own(visit: Visit, long_book: Book):
+    page = visit.open("/", javascript=False)
+    with journey.whole(page):
+        searched(page, needle(4_000), long_book)
+        # The turn after it holds a result that is too large for the page.
+        turn = page.locator("#outline li[data-turn='4001']")
+        turn.locator("summary").click()
+        turn.get_by_role("link", name="Tool calls and questions").click()
+        expect(page.get_by_role("heading", level=1)).to_have_text(re.compile("^Turn 4002:"))
+        page.get_by_role("link", name="fs_read_file").click()
+        call = page.locator(f"#{target(page)}")
+        call.locator("> summary").click()
+        call.get_by_role("link", name="Show all of it").click()
+        expect(page.get_by_role("heading", name="Result")).to_be_visible()
+        shown = page.locator(".whole .text").first
+        first = shown.inner_text()
+        page.get_by_role("link", name="Show the next part").click()
+        expect(page.get_by_text(re.compile(r"^\s*Part 2 of"))).to_be_visible()
+        assert shown.inner_text() != first
+        page.locator(".back a").click()
+        target(page)
+        (_, last), *_ = stretches(page)
+        page.get_by_role("link", name="Later events").click()
+        assert stretches(page)[0][0] == last + 1
+        page.get_by_role("link", name="Earlier events").click()
+        assert stretches(page)[0][1] == last
