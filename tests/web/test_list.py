@@ -24,7 +24,8 @@ from tests.web.world import World, signed_in
 HTMX = {"HX-Request": "true"}
 
 
-def get(world: World, who: str = "reader", htmx: bool = False, **given: Any) -> Any:
+def get(world: World, who: str = "reader", **given: Any) -> Any:
+    htmx = given.pop("htmx", False)
     headers = HTMX if htmx else {}
     response = world.client(who).get(f"/conversations?{urlencode(given)}", headers=headers)
     assert response.status_code == 200

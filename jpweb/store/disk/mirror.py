@@ -245,7 +245,9 @@ def _conversation(
     if fresh:
         conversation = Conversation(**key, **first)
     else:
-        conversation, _ = Conversation.objects.get_or_create(**key, defaults=first)
+        # Held, since all of it is saved: search notes in the row how far it has come.
+        rows = Conversation.objects.select_for_update()
+        conversation, _ = rows.get_or_create(**key, defaults=first)
     if not about.problem:
         conversation.title = about.title
         conversation.pinned_at = about.pinned_at
@@ -256,6 +258,7 @@ def _conversation(
     conversation.gone_at = None
     conversation.source = plain.text(folder.folder.name)
     conversation.fingerprint = folder.fingerprint
+    conversation.unindexed = True
     return conversation
 
 

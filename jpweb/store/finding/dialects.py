@@ -19,14 +19,14 @@ Group: TypeAlias = tuple[tuple[str, ...], bool]
 class Dialect:
     """Parts of a statement over passages ``p``. ``expression`` spells what ``match`` takes.
 
-    In the order ``best`` the expression stands once more where ``ranks_by_match``.
+    ``rank`` is smaller the better one matches; it takes the expression where ``ranks_by_match``.
     """
 
     source: str
     match: str
     key: str
     newest: str
-    best: str
+    rank: str
     ranks_by_match: bool
     expression: Callable[[Sequence[Term], Sequence[Group]], str]
 
@@ -77,7 +77,7 @@ SQLITE = Dialect(
     match="store_passage_words MATCH %s",
     key="f.rowid",
     newest="f.rowid DESC",
-    best="f.rank",
+    rank="f.rank",
     ranks_by_match=False,
     expression=fts5,
 )
@@ -86,7 +86,7 @@ POSTGRESQL = Dialect(
     match="p.lexemes @@ %s::tsquery",
     key="p.id",
     newest="p.id DESC",
-    best="ts_rank(p.lexemes, %s::tsquery) DESC, p.id DESC",
+    rank="-ts_rank(p.lexemes, %s::tsquery)",
     ranks_by_match=True,
     expression=tsquery,
 )

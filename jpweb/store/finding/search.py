@@ -18,9 +18,10 @@ from jpweb.store.finding.language import Filter, Query, Term
 from jpweb.store.finding.snippets import Piece, snippet
 from jpweb.store.models import Workspace
 
-#: Hits of one page, and of all that are in the order of how well they match.
+#: Hits of one page; of all that are in the order of how well they match, and among how many of the
+#: newest they are looked for: how well one matches has to be asked of each.
 PAGE = 25
-BEST = 50
+BEST, AMONG = 50, 10_000
 #: Hits that are counted; where there are more, that is said.
 MOST = 500
 
@@ -28,10 +29,8 @@ _COLUMNS = (
     "p.body, p.id, p.conversation_id, p.position, p.head, p.anchor, p.facet, p.tool, p.who,"
     " p.state, p.reason, c.title, c.archived, w.name"
 )
-_JOINED = (
-    " JOIN store_conversation c ON c.id = p.conversation_id"
-    " JOIN store_workspace w ON w.id = c.workspace_id"
-)
+_HOME = " JOIN store_conversation c ON c.id = p.conversation_id"
+_JOINED = f"{_HOME} JOIN store_workspace w ON w.id = c.workspace_id"
 #: Said again of each row, whatever the index says.
 _READABLE = "c.workspace_id IN (SELECT workspace_id FROM store_membership WHERE person_id = %s)"
 
@@ -78,12 +77,27 @@ class Search:
 
     def newest(self, before: int = 0) -> Hits:
         """Return a page of hits, the newest first, from below a key on."""
-        rows = self._rows(PAGE + 1, before=before)
+        rows = self._rows(PAGE + 1, before)
         return Hits(rows[:PAGE], rows[PAGE - 1].key if len(rows) > PAGE else 0)
 
     def best(self) -> Hits:
-        """Return the hits that match best, and no more."""
-        return Hits(self._rows(BEST, best=True), 0)
+        """Return those of the ``AMONG`` newest hits that match best, and no more."""
+        if not self._match:
+            return Hits([], 0)
+        where, given = self._where(0)
+        dialect = dialects.current()
+        if dialect.ranks_by_match:
+            given = [self._match, *given]
+        ranked = (
+            f"SELECT {dialect.key} AS key, {dialect.rank} AS rank FROM {dialect.source}{_HOME}"  # noqa: S608  own names
+            f" WHERE {where} ORDER BY {dialect.newest} LIMIT {AMONG}"
+        )
+        statement = (
+            f"SELECT {_COLUMNS} FROM ({ranked}) AS ranked"  # noqa: S608  own names
+            f" JOIN store_passage p ON p.id = ranked.key{_JOINED}"
+            f" ORDER BY ranked.rank, p.id DESC LIMIT {BEST}"
+        )
+        return Hits(self._read(statement, given), 0)
 
     def count(self) -> int:
         """Return how many hits there are, at most one more than ``MOST``."""
@@ -98,18 +112,18 @@ class Search:
             cursor.execute(statement, given)
             return int(cursor.fetchone()[0])
 
-    def _rows(self, limit: int, *, before: int = 0, best: bool = False) -> list[Hit]:
+    def _rows(self, limit: int, before: int) -> list[Hit]:
         if not self._match:
             return []
         where, given = self._where(before)
         dialect = dialects.current()
-        order = dialect.best if best else dialect.newest
-        if best and dialect.ranks_by_match:
-            given = [*given, self._match]
         statement = (
             f"SELECT {_COLUMNS} FROM {dialect.source}{_JOINED}"  # noqa: S608  own names
-            f" WHERE {where} ORDER BY {order} LIMIT {limit}"
+            f" WHERE {where} ORDER BY {dialect.newest} LIMIT {limit}"
         )
+        return self._read(statement, given)
+
+    def _read(self, statement: str, given: list[Any]) -> list[Hit]:
         with connection.cursor() as cursor:
             cursor.execute(statement, given)
             rows = cursor.fetchall()

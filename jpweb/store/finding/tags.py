@@ -12,7 +12,7 @@ from itertools import islice
 
 #: Segments of a name that a filter can name alone.
 _SEGMENTS = 8
-#: Labels by which a conversation is found: each passage carries them, and a file may hold any number.
+#: Labels by which a conversation is found: each passage carries them, and a file may hold many.
 LABELS = 50
 _BREAK = re.compile(r"[_\-./:\s]+")
 _LETTERS = {"tool": "t", "who": "p", "reason": "r", "label": "l"}

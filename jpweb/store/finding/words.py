@@ -15,6 +15,8 @@ from typing import TypeAlias
 WORD = re.compile(r"\w+")
 #: Characters of a lexeme; PostgreSQL takes 2 kB.
 _LONGEST = 200
+#: Words of a phrase that are lit; for a longer one, texts take long that begin it everywhere.
+_LIT = 20
 #: What a lexeme keeps of where it stands: PostgreSQL counts no further, and no more places.
 _LAST_PLACE = 16_383
 _PLACES = 255
@@ -64,9 +66,10 @@ Spans: TypeAlias = list[tuple[int, int]]
 def lighter(wanted: Iterable[Phrase]) -> Callable[[str], Spans]:
     """Return what tells where these phrases stand in a text, in order and apart.
 
-    Single words of a phrase are not lit, the phrase is.
+    Single words of a phrase are not lit, the phrase is; of a long one its beginning.
     """
-    phrases = sorted(wanted, key=lambda phrase: -sum(map(len, phrase[0])))
+    begins = ((found[:_LIT], begun and len(found) <= _LIT) for found, begun in wanted)
+    phrases = sorted(begins, key=lambda phrase: -sum(map(len, phrase[0])))
     patterns = [
         r"\W+".join(map(re.escape, found)) + (r"\w*" if begun else "")
         for found, begun in phrases
@@ -87,8 +90,9 @@ def _accented(text: str, phrases: Iterable[Phrase]) -> Spans:
     """Return the spans of phrases word by word, each folded."""
     found = list(WORD.finditer(text))
     folded = [fold(each[0]) for each in found]
+    begins = tuple({looked[0] for looked, _ in phrases if looked})
     spans: Spans = []
-    for nth in range(len(found)):
+    for nth in (nth for nth, word in enumerate(folded) if word.startswith(begins)):
         for looked, begun in phrases:
             last = nth + len(looked) - 1
             there = tuple(folded[nth : last + 1])

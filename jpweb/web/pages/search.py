@@ -85,6 +85,7 @@ def index(request: Request) -> HttpResponse:
         "rows": [_row(hit, query.words) for hit in hits.rows],
         "count": _count(found, hits, best=best, below=below),
         "best": best,
+        "among": f"{searching.AMONG:,}",
         "following": urlencode(given | {"below": hits.before}) if hits.before else "",
         "continued": bool(below),
         "first_page": urlencode(given),

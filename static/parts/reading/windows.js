@@ -72,7 +72,10 @@ export function meet(fresh) {
     const known = new Set([...other.children].map((each) => each.id).filter(Boolean));
     const twice = [...fresh.children].filter((each) => known.has(each.id));
     for (const each of [...twice, ...(twice.length ? ways : [])]) each.remove();
-    if (twice.length && other.id) fresh.removeAttribute("id");
+    if (!twice.length) continue;
+    if (side === "previousElementSibling") fresh.dataset.first = Number(other.dataset.last) + 1;
+    else fresh.dataset.last = Number(other.dataset.first) - 1;
+    if (other.id) fresh.removeAttribute("id");
   }
   if (!fresh.querySelector("[data-kind]")) fresh.remove();
 }

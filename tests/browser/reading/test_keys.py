@@ -104,17 +104,14 @@ def test_from_where_somebody_scrolled_to(visit: Visit):
 
 def test_the_next_event_comes_where_it_is_not_loaded(shelf: Visit):
     page = shelf.open(f"{long_one(shelf)}?at=5000")
-    anchor = page.locator(ITEMS).last.get_attribute("id")
-    page.locator(f"#{anchor}").evaluate("each => each.scrollIntoView({behavior: 'instant'})")
+    known = page.locator(ITEMS).evaluate_all("all => all.map(each => each.id)")
     page.keyboard.press("j")
-    at(page, anchor)
-    page.keyboard.press("j")
-    wait_until(lambda: current(page) != anchor, "the next one came")
-    following = f"#{current(page)}"
-    assert page.locator(following).evaluate(
+    press_until(page, "j", lambda: current(page) not in known)
+    at(page, current(page))
+    assert page.locator(f"#{current(page)}").evaluate(
         "(each, last) => each.closest('.window').previousElementSibling.contains("
         "document.getElementById(last))",
-        anchor,
+        known[-1],
     )
 
 
@@ -132,9 +129,11 @@ def test_what_is_not_loaded_is_looked_for_on_the_server(shelf: Visit, key: str):
     assert page.locator(f"#{current(page)}").evaluate(
         "(each, at) => each.id === at || Boolean(each.querySelector('#' + at))", address(page)["at"]
     )
-    page.go_back()
-    wait_until(lambda: stretches(page)[0][0] <= end, "what was there before is there again")
-    assert stretches(page)[0][1] >= begin
+    with page.expect_event("load"):
+        page.go_back()
+    (first, last), *_ = stretches(page)
+    assert first <= end
+    assert last >= begin
 
 
 def test_o_and_enter_unfold_and_fold(visit: Visit):

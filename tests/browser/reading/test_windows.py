@@ -27,12 +27,15 @@ pytestmark = pytest.mark.browser
 
 #: Windows that stay, and pixels by which what is read may move.
 MOST, STILL = 8, 2
+#: Events of the longest item of the long conversation; a window has several times as many.
+MEMBERS = 6
 
 
 def unbroken(page: Page) -> None:
     """Find neither a hole between the windows nor anything twice."""
     pairs = stretches(page)
-    assert all(last + 1 == first for (_, last), (first, _) in pairwise(pairs))
+    # A window is named by where its items begin: what else is in the last one comes in between.
+    assert all(0 < first - last <= MEMBERS for (_, last), (first, _) in pairwise(pairs)), pairs
     ids = page.evaluate("[...document.querySelectorAll('[id]')].map(each => each.id)")
     assert len(ids) == len(set(ids))
 

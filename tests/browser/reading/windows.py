@@ -23,6 +23,8 @@ _READING = """() => {
   return [item.id, item.getBoundingClientRect().top];
 }""".replace("%s", ITEMS)
 
+_AT_TOP = "scrollY < 1"
+_AT_BOTTOM = "innerHeight + scrollY > document.documentElement.scrollHeight - 1"
 _AT_REST = """() => new Promise(done => {
   let before, frames = 0;
   const look = () => {
@@ -66,11 +68,14 @@ def top_of(page: Page, anchor: str) -> float:
 
 
 def scroll(page: Page, by: float) -> None:
-    """Scroll as a wheel does, and wait until it has."""
+    """Scroll as a wheel does, as far as there is room, and wait until it has."""
     before = page.evaluate("scrollY")
     page.mouse.move(700, 400)
     page.mouse.wheel(0, by)
-    wait_until(lambda: page.evaluate("scrollY") != before, "the page has scrolled")
+    end = _AT_TOP if by < 0 else _AT_BOTTOM
+    wait_until(
+        lambda: page.evaluate("scrollY") != before or page.evaluate(end), "the page has scrolled"
+    )
     page.evaluate(_AT_REST)
 
 

@@ -12,7 +12,7 @@ from jpweb.store import inquiries, journal
 from jpweb.store.browsing import contents, windows
 from jpweb.store.browsing.windows import Window
 from jpweb.store.errors import UnknownEvent
-from jpweb.store.models import Conversation
+from jpweb.store.models import Conversation, JournalEntry
 from jpweb.store.terms import Origin
 from jpweb.stream.events import ChatRequest, ChatResponse, Element, TurnStart
 from jpweb.stream.inquiry import Answered, InquiryResponse
@@ -30,7 +30,7 @@ FAR = 10**9
 def held(*kinds: Any) -> Conversation:
     """Return a mirrored conversation of these."""
     elements = stream(*kinds)
-    talk = making.conversation(making.workspace())
+    talk: Conversation = making.conversation(making.workspace())
     talk.origin = Origin.MIRRORED
     shown = outline(elements)
     journal.replace(talk, elements, shown.anchors)
@@ -134,7 +134,7 @@ def test_no_such_position_shows_nothing():
 @pytest.mark.parametrize("facets", [{"person"}, {"message", "reasoning"}, {"question"}])
 def test_chosen_facets_show_the_items_that_they_are_part_of(facets: set[str]):
     talk = long(60)
-    rows = journal.JournalEntry.objects.filter(conversation=talk, facet__in=facets)
+    rows = JournalEntry.objects.filter(conversation=talk, facet__in=facets)
     heads = sorted(set(rows.values_list("head", flat=True)))
     assert [head for window in forward(talk, facets) for head in window.heads] == heads
     assert [head for window in backward(talk, facets) for head in window.heads] == heads

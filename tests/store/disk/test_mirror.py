@@ -200,6 +200,16 @@ def test_what_was_read_before_stays_and_comes_back(tmp_path: Path, breaks: Any):
     assert (only(tmp_path).problem, keys(only(tmp_path))) == ("", before)
 
 
+def test_a_title_is_told_to_search_also_where_the_events_cannot_be_read(tmp_path: Path):
+    made = folder(tmp_path, NAME, stream(*KINDS), title="A title")
+    again(tmp_path)
+    Conversation.objects.update(unindexed=False)
+    break_json(made)
+    (made / "metadata.json").write_text('{"title": "Another title"}')
+    again(tmp_path)
+    assert (only(tmp_path).title, only(tmp_path).unindexed) == ("Another title", True)
+
+
 @pytest.mark.parametrize("where", ["jpweb.store.inquiries.hold", "jpweb.store.journal.hold"])
 def test_a_pass_that_fails_midway_leaves_the_conversation_as_it_was(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, where: str

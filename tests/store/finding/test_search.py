@@ -169,6 +169,16 @@ def test_the_best_come_first_where_asked(talk: Conversation, reader: Person):
     assert [hit.position for hit in found.newest().rows] == [1, 0]
 
 
+def test_the_best_are_looked_for_among_the_newest(
+    talk: Conversation, reader: Person, monkeypatch: pytest.MonkeyPatch
+):
+    say(talk, "pear pear pear", "pear", "pear and much else besides")
+    up_to_date()
+    monkeypatch.setattr(search, "AMONG", 2)
+    found = search.search(reader.pk, language.read("pear"))
+    assert {hit.position for hit in found.best().rows} == {1, 2}
+
+
 def test_hits_are_counted_up_to_a_bound(
     talk: Conversation, reader: Person, monkeypatch: pytest.MonkeyPatch
 ):

@@ -66,6 +66,13 @@ def test_what_was_looked_for_is_lit(text: str, phrases: list[words.Phrase], span
     assert [text[begin:end] for begin, end in words.lighter(phrases)(text)] == spans
 
 
+@pytest.mark.parametrize("letter", ["a", "é"])
+def test_of_a_long_phrase_the_beginning_is_lit(letter: str):
+    text = " ".join([letter] * 50)
+    (first, *_) = words.lighter([(tuple(words.words(text)), True)])(text)
+    assert first == (0, 2 * 20 - 1)
+
+
 @given(st.text(max_size=600), st.integers(0, 599), st.integers(1, 40))
 def test_a_snippet_is_short_and_lights_what_was_found(text: str, begin: int, size: int):
     begin = min(begin, len(text))

@@ -16,7 +16,7 @@ from jpweb.store.disk import mirror
 from jpweb.store.models import Conversation
 from jpweb.store.terms import Role
 from jpweb.stream import armour
-from jpweb.stream.events import ChatResponse, Compaction, ConfigDelta, TurnStart
+from jpweb.stream.events import ChatRequest, ChatResponse, Compaction, ConfigDelta, TurnStart
 from tests import hostile
 from tests.builders import answered, asked, called, element, raw, returned, stream
 from tests.store import making
@@ -275,7 +275,7 @@ def test_legacy_events_are_shown_each_as_what_they_are(shown: Any):
 
 
 def test_of_an_older_layout_what_is_copied_is_the_event_that_was_asked_for(shown: Any):
-    calls = [{"id": name, "name": name, "arguments": {}} for name in ("first", "second")]
+    calls: list[Any] = [{"id": name, "name": name, "arguments": {}} for name in ("first", "second")]
     results = [{"id": "second", "content": "RG9uZS4=", "error": False}]
     old = {"timestamp": "2025-07-01T00:00:00Z", "reply": {"provider": "x", "tool_calls": calls}}
     old |= {"message": "Hi", "context": {}}
@@ -308,3 +308,9 @@ def test_pages_of_hostile_documents_are_inert_and_light(shown: Any):
         seen |= set(ids)
         address = next((t["href"] for t in page if t.get("rel") == "next"), "")
     assert set(there.anchors) <= seen
+
+
+def test_what_a_person_typed_keeps_its_line_ends(shown: Any):
+    both = shown(TurnStart(), ChatRequest("one\ntwo"), ChatResponse("message", "one\ntwo"))
+    ends = [tag for tag in both.page() if tag.tag == "br"]
+    assert [tag.inside(**{"data-kind": "chat_request"}) for tag in ends] == [True]

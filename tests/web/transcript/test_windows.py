@@ -9,8 +9,9 @@ from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
+from jpweb.store import journal
 from jpweb.store.browsing import readings, windows
-from jpweb.store.models import Conversation, Reading
+from jpweb.store.models import Conversation, Person, Reading
 from jpweb.store.terms import Role
 from jpweb.stream.events import ChatRequest, TurnStart
 from jpweb.web.templatetags.jpweb_outline import hint
@@ -120,7 +121,7 @@ def test_the_end_is_shown_first_while_somebody_is_waited_for():
     talk = making.conversation(home)
     run = making.running(talk)
     for _ in range(60):
-        making.journal.append(talk.pk, [making.event(ChatRequest("More"))], run)
+        journal.append(talk.pk, [making.event(ChatRequest("More"))], run)
     making.question(run)
     client = signed_in(making.person("", Role.RESPONDER, home))
     assert window_of(opened(client, talk))["id"] == "tail"
@@ -138,7 +139,7 @@ def test_folds_that_an_address_names_are_open():
 def test_a_gap_in_time_is_told():
     talk = making.conversation(making.workspace())
     for at in ("2026-01-01 10:00:00.0", "2026-01-01 10:14:00.0", "2026-01-01 12:20:00.0"):
-        making.journal.append(talk.pk, [making.event(ChatRequest("Hi"), at)])
+        journal.append(talk.pk, [making.event(ChatRequest("Hi"), at)])
     page = opened(reader(talk), talk)
     assert [tag.text for tag in page if tag.get("class") == "gap"] == ["2 h 6 min later"]
 
@@ -146,9 +147,7 @@ def test_a_gap_in_time_is_told():
 def test_where_news_begin_is_told_to_each_reader():
     talk = long(30)
     client = reader(talk)
-    person = Reading._meta.get_field("person").related_model.objects.get(
-        pk=client.session["_auth_user_id"]
-    )
+    person = Person.objects.get(pk=client.session["_auth_user_id"])
     page = opened(client, talk)
     assert not any(tag.get("id") == "new" for tag in page)
     assert readings.length(person.pk, talk.pk) is None

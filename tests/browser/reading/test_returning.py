@@ -1,0 +1,93 @@
+"""Coming back to where one was; what waits, and what comes, is told wherever one reads."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from tests.browser.pages import Visit, connected
+from tests.browser.reading.windows import address, loaded, long_one, reading, scroll, to_bottom
+from tests.machine.fixtures import Live
+from tests.machine.ports import wait_until
+from tests.machine.serving import Server
+
+pytestmark = pytest.mark.browser
+
+#: Pixels by which what is read may move.
+STILL = 2
+NOTED = "history.state && history.state.stands && history.state.stands.item"
+
+
+def down(page: Page) -> tuple[str, float]:
+    """Read on to what the page did not show at first, until it has noted that."""
+    for count in (2, 3):
+        to_bottom(page)
+        loaded(page, count)
+    scroll(page, -300)
+    wait_until(lambda: page.evaluate(NOTED) == reading(page).anchor, "it is noted")
+    return reading(page)
+
+
+def there_again(page: Page, place: tuple[str, float]) -> bool:
+    anchor, top = reading(page)
+    return anchor == place[0] and abs(top - place[1]) <= STILL
+
+
+def test_a_reload_comes_back_to_what_was_read(shelf: Visit):
+    page = shelf.open(long_one(shelf))
+    place = down(page)
+    assert address(page)["at"] == place[0]
+    page.reload()
+    wait_until(lambda: there_again(page, place), "the same stands at the same height")
+
+
+def test_the_way_back_from_another_page_leads_to_what_was_read(shelf: Visit):
+    page = shelf.open(long_one(shelf))
+    place = down(page)
+    page.get_by_role("link", name="Audit").click()
+    expect(page).to_have_url(re.compile(r"/audit$"))
+    page.go_back()
+    wait_until(lambda: there_again(page, place), "the same stands at the same height")
+
+
+def test_the_address_stays_while_the_part_that_it_names_is_read(shelf: Visit):
+    page = shelf.open(long_one(shelf))
+    scroll(page, 600)
+    wait_until(lambda: page.evaluate(NOTED) == reading(page).anchor, "it is noted")
+    assert address(page) == {}
+    place = reading(page)
+    page.reload()
+    wait_until(lambda: there_again(page, place), "the same stands at the same height")
+
+
+def test_what_waits_is_told_to_who_reads_above_and_the_outline_has_it(
+    live: Live, visiting: Callable[[Server], Visit]
+):
+    visit = visiting(live(JPWEB_SCRIPT_PACE="0"))
+    page = visit.begin("Ask me", size=(1280, 500))
+    connected(page)
+    expect(page.locator("#desk .card")).to_have_count(1, timeout=15_000)
+    inside = page.locator("#outline ol.inside")
+    expect(inside).to_contain_text("Waiting", timeout=15_000)
+    page.evaluate("scrollTo({top: 0, behavior: 'instant'})")
+    told = page.get_by_role("link", name="A question waits")
+    expect(told).to_be_visible()
+    told.click()
+    expect(page.locator("#desk .card")).to_be_focused()
+    expect(page.locator("#desk .card")).to_be_in_viewport()
+    expect(page.locator("a.live")).to_be_hidden()
+    page.get_by_role("radio", name="Yes").check()
+    page.get_by_role("button", name="Answer", exact=True).click()
+    expect(inside).to_contain_text("Answered", timeout=15_000)
+
+
+def test_a_link_copied_by_key_is_told_to_who_sees(shelf: Visit):
+    page = shelf.open(long_one(shelf))
+    page.context.grant_permissions(["clipboard-read", "clipboard-write"])
+    page.keyboard.press("j")
+    page.keyboard.press("l")
+    expect(page.locator(".copy.told")).to_have_text("Copied")
+    expect(page.locator(".copy.told")).to_have_count(0)
