@@ -22,7 +22,7 @@ QUERIES = {
     "/conversations": 13,
     "/conversations?sort=waiting": 13,
     "/conversations?sort=length": 12,
-    "talk": 26,
+    "talk": 27,
     "/questions": 12,
     "/audit": 12,
     "/audit.csv": 4,

@@ -76,8 +76,9 @@ export async function step(what, by) {
 }
 async function towards(what, by) {
   const found = neighbour(SORTS[what](), by);
-  // What is not loaded may hold a nearer one.
-  const way = neighbour(all("#transcript > .way"), by);
+  // What is not loaded may hold a nearer one; not what lies behind all that is.
+  const ahead = (way) => (by > 0 ? way.previousElementSibling : way.nextElementSibling);
+  const way = neighbour(all("#transcript > .way").filter(ahead), by);
   if (found && !(way && (by > 0 ? follows(way, found) : follows(found, way)))) return reach(found);
   const none = `No ${by > 0 ? "later" : "earlier"} ${WORDS[what]}.`;
   if (!way) return say(none);

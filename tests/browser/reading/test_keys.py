@@ -79,7 +79,7 @@ def test_the_address_leads_to_the_event_that_somebody_went_to(visit: Visit):
     page = tour(visit)
     page.keyboard.press("i")
     anchor = current(page)
-    expect(page).to_have_url(re.compile(rf"\?at={anchor}#{anchor}$"))
+    expect(page).to_have_url(re.compile(rf"\?at={anchor}(&open=[\w,-]+)?#{anchor}$"))
     other = visit.open(page.url.removeprefix(visit.server.url))
     expect(other.locator(f"#{anchor}")).to_be_in_viewport()
 
@@ -113,6 +113,14 @@ def test_the_next_event_comes_where_it_is_not_loaded(shelf: Visit):
         "document.getElementById(last))",
         known[-1],
     )
+
+
+def test_the_first_question_is_looked_for_in_what_is_loaded(shelf: Visit):
+    page = shelf.open(f"{long_one(shelf)}?at=5000")
+    expect(page.get_by_role("link", name="Earlier events")).to_be_in_viewport()
+    first = page.locator(f"#transcript {QUESTION}").first.get_attribute("id")
+    page.keyboard.press("i")
+    at(page, first)
 
 
 @pytest.mark.parametrize("key", ["J", "i", "e"])
