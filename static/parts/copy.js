@@ -52,14 +52,18 @@ on("click", async (event) => {
   if (document.activeElement === document.body && focused) focused.focus({ preventScroll: true });
 });
 
-// The link that asked for the rest is gone once the rest is there.
-let asked = false;
+// The link that asked for the rest is gone once the rest is there. It may come twice, since what is
+// seen is coloured as well: the focus stays with the last, unless somebody took it elsewhere.
+let asked = null;
+const named = (payload) => `${payload.dataset.payload} ${payload.closest("[id]").id}`;
 on("click", (event) => {
-  if (event.target.closest(".payload a[hx-get]")) asked = true;
+  const link = event.target.closest(".payload a[hx-get]");
+  asked = link && named(link.closest(".payload"));
+});
+on("focusin", (event) => {
+  if (!event.target.matches(".payload, .payload a[hx-get]")) asked = null;
 });
 on("htmx:load", (event) => {
-  const payload = asked && event.target.closest(".payload");
-  if (!payload) return;
-  asked = false;
-  payload.focus({ preventScroll: true });
+  const payload = event.target.closest(".payload");
+  if (asked && payload && named(payload) === asked) payload.focus({ preventScroll: true });
 });

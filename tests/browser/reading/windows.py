@@ -70,7 +70,9 @@ def top_of(page: Page, anchor: str) -> float:
 def scroll(page: Page, by: float) -> None:
     """Scroll as a wheel does, as far as there is room, and wait until it has."""
     before = page.evaluate("scrollY")
-    page.mouse.move(700, 400)
+    # Beside the text: a wheel over a long result scrolls that.
+    size = page.viewport_size or {"width": 1280, "height": 800}
+    page.mouse.move(size["width"] - 4, 400)
     page.mouse.wheel(0, by)
     end = _AT_TOP if by < 0 else _AT_BOTTOM
     wait_until(
