@@ -199,7 +199,15 @@ def aside(found: Conversation, here: Part) -> dict[str, Any]:
         "stretch": turns.around(found.pk, current, found.turns),
         "current": current,
         "inside": inside.get(current, []),
+        "partly": bool(numbers) and not _holds(here, current),
     }
+
+
+def _holds(here: Part, number: int) -> bool:
+    """Tell whether all of a turn is in a window."""
+    turns = here.window.contents.turns
+    begins = turns[number].position >= here.first or not here.window.earlier
+    return begins and (number + 1 in turns or not here.window.later)
 
 
 def _window(found: Conversation, choice: Choice, read: int | None, *, live: bool) -> Window:

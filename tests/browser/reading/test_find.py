@@ -80,9 +80,12 @@ def test_a_hit_that_is_not_loaded_is_fetched_and_lit(shelf: Visit, indexed: str)
 
 def test_n_goes_on_once_the_field_is_left(shelf: Visit, indexed: str):
     page = shelf.open(indexed)
-    find(page, "snapdragon1")
+    find(page, "planner")
     expect(count(page)).to_have_text(re.compile("^1 of"))
     first = current(page)
+    here = lit(page, "found-here")
+    assert set(here) == {"planner"}
+    assert len(lit(page)) > len(here)
     page.get_by_label("Find in this conversation").blur()
     page.keyboard.press("n")
     expect(count(page)).to_have_text(re.compile("^2 of"))

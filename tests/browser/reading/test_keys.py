@@ -10,7 +10,15 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from tests.browser.pages import Visit, path_of
-from tests.browser.reading.windows import ITEMS, LATER, address, current, long_one, stretches
+from tests.browser.reading.windows import (
+    ITEMS,
+    LATER,
+    address,
+    current,
+    long_one,
+    stretches,
+    to_bottom,
+)
 from tests.machine.ports import wait_until
 
 pytestmark = pytest.mark.browser
@@ -276,6 +284,18 @@ def test_the_outline_follows_the_reader_beyond_the_turns_that_it_listed(shelf: V
     here = page.locator("#outline li[aria-current]")
     last = page.locator(".turn-head").last.get_attribute("data-turn") or ""
     expect(here).to_have_attribute("data-turn", last)
+    expect(here).to_be_in_viewport()
+
+
+def test_the_outline_lists_other_turns_once_somebody_has_scrolled_to_them(shelf: Visit):
+    page = shelf.open(long_one(shelf))
+    listed = page.locator("#outline li[data-turn]").last.get_attribute("data-turn") or ""
+    turns = page.locator(".turn-head[data-turn]")
+    while int(turns.last.get_attribute("data-turn") or "") <= int(listed) + 5:
+        to_bottom(page)
+    here = page.locator("#outline li[aria-current]")
+    expect(here).to_have_count(1)
+    wait_until(lambda: int(here.get_attribute("data-turn") or "") > int(listed), "it follows")
     expect(here).to_be_in_viewport()
 
 

@@ -12,7 +12,7 @@ from playwright.sync_api import Page, expect
 
 from jpweb.stream import armour
 from jpweb.stream.events import ChatRequest, ChatResponse, TurnStart
-from tests.browser.looks import check
+from tests.browser.looks import TOO_WIDE, check
 from tests.browser.pages import Visit, connected
 from tests.builders import called, element, returned, stream
 from tests.machine.browsing import Pages
@@ -143,4 +143,4 @@ def test_without_scripts_the_whole_is_a_page_away(
     expect(page.get_by_role("button", name="Copy", exact=True)).to_have_count(0)
     page.get_by_role("link", name="Show all of it").click()
     expect(page.locator("[data-payload=content]")).to_contain_text("line 2999")
-    check(page)
+    assert not page.evaluate(TOO_WIDE)  # axe needs scripts; it sees this page elsewhere

@@ -195,6 +195,18 @@ def test_the_outline_names_the_turns_and_what_is_in_the_one_that_is_shown():
     assert "hammer" not in client.get(f"/conversations/{talk.pk}/outline?turn=1").content.decode()
 
 
+def test_the_outline_leads_to_all_of_a_turn_of_which_the_window_shows_a_part():
+    talk = held(TurnStart(), *(called(f"c{n}", "hammer") for n in range(80)), TurnStart())
+    client = reader(talk)
+    for query, partly in (("at=0", True), ("at=60", True), ("at=end", True)):
+        there = opened(client, talk, query).one(id="outline").text
+        assert ("All of this turn" in there) == partly
+    few = held(TurnStart(), called("a", "hammer"), TurnStart())
+    assert "All of this turn" not in opened(reader(few), few).one(id="outline").text
+    whole = client.get(f"/conversations/{talk.pk}/outline?turn=0").content.decode()
+    assert whole.count("hammer") >= 80
+
+
 @pytest.mark.parametrize(
     ("arguments", "expected"),
     [
