@@ -194,11 +194,13 @@ def connected(page: Page) -> None:
 
 @contextmanager
 def staying(page: Page) -> Iterator[None]:
-    """Check that the page neither reloads nor goes elsewhere."""
+    """Check that the page neither reloads nor goes elsewhere; its folds may be in its address."""
     left: list[str] = []
+    here = path_of(page)
 
-    def note(frame: Any) -> None:
-        left.append(frame.url)
+    def note(_frame: Any) -> None:
+        if path_of(page) != here:
+            left.append(page.url)
 
     page.on("framenavigated", note)
     page.evaluate("window.unbroken = true")

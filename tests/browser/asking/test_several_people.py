@@ -156,7 +156,8 @@ def test_a_reader_sees_the_conversation_and_can_do_nothing_in_it(visit: Visit, n
     expect(cards(reader)).to_have_count(0)
     expect(composer(reader)).to_have_count(0)
     expect(reader.get_by_role("button", name="Stop the turn")).to_have_count(0)
-    expect(reader.get_by_role("link", name="Questions")).to_have_count(0)
+    main = reader.get_by_role("navigation", name="Main")
+    expect(main.get_by_role("link", name="Questions")).to_have_count(0)
     visit.pages.forgive(REFUSED)
     for path in ("/questions", "/conversations/new", "/audit"):
         reader.goto(visit.server.url + path)
