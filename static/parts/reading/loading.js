@@ -8,8 +8,6 @@ import { isWay, meet, trim } from "./windows.js";
 // Whoever cares hears that other windows are there.
 export function tell() {
   for (const way of all("#transcript > .way")) observer.observe(way);
-  const beyond = byId("beyond");
-  if (beyond && byId("tail")) beyond.hidden = true;
   again();
   document.dispatchEvent(new CustomEvent("jpweb:windows"));
 }
