@@ -8,6 +8,7 @@ import { firstInView, top, windows } from "./place.js";
 
 const REST = 200; // milliseconds; browsers bear no change of the history for each step
 const AT_END = 2; // pixels
+const SETTLED = 1500; // milliseconds
 
 // What the address shows by itself; another part replaces the whole transcript.
 let shown = null;
@@ -25,7 +26,7 @@ function place() {
   return item && { item: item.id, top: top(item) };
 }
 function note() {
-  const stands = place();
+  const stands = settling ? null : place();
   if (!stands) return;
   const item = stands.item && byId(stands.item);
   if (item && !own.has(item.closest(".window"))) restate({ ...WHERE, at: item.id }, "");
@@ -37,8 +38,30 @@ function restore() {
   if (!stands) return;
   const item = byId(stands.item);
   if (stands.end) window.scrollTo({ top: document.documentElement.scrollHeight, behavior: "instant" });
-  else if (item) window.scrollBy({ top: top(item) - stands.top, behavior: "instant" });
+  else if (item) settle(stands);
   else if (says("at") !== stands.item) location.replace(changed({ ...WHERE, at: stands.item }, ""));
+}
+
+// What is in view gets its colours, and what is above may grow: the item stays where it stood
+// until that is over, or until somebody goes on.
+let settling = null;
+const growth = new ResizeObserver(align);
+function align() {
+  const item = settling && byId(settling.item);
+  if (item) window.scrollBy({ top: top(item) - settling.top, behavior: "instant" });
+}
+function settle(stands) {
+  settling = stands;
+  align();
+  growth.observe(byId("transcript"));
+  setTimeout(settled, SETTLED);
+}
+function settled() {
+  settling = null;
+  growth.disconnect();
+}
+for (const goes of ["wheel", "touchstart", "pointerdown", "keydown"]) {
+  window.addEventListener(goes, settled, { passive: true });
 }
 // An address of an event without the mark of one: to the event, as to any place.
 function land() {

@@ -47,7 +47,8 @@ def test_a_reload_comes_back_to_what_was_read(shelf: Visit):
 def test_the_way_back_from_another_page_leads_to_what_was_read(shelf: Visit):
     page = shelf.open(long_one(shelf))
     place = down(page)
-    page.get_by_role("link", name="Audit").click()
+    # As with a mouse: what brings the link into view first would scroll to the top of its bar.
+    page.get_by_role("link", name="Audit").evaluate("link => link.click()")
     expect(page).to_have_url(re.compile(r"/audit$"))
     page.go_back()
     wait_until(lambda: there_again(page, place), "the same stands at the same height")
