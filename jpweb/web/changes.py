@@ -22,7 +22,7 @@ from jpweb.store.browsing import turns, windows
 from jpweb.store.errors import UnknownConversation
 from jpweb.store.telling import standing
 from jpweb.store.terms import Origin, Role, RunState
-from jpweb.web import access, transcript
+from jpweb.web import access, kinds, transcript
 from jpweb.web.transcript import Choice, Line
 
 if TYPE_CHECKING:
@@ -38,7 +38,8 @@ class Shown:
     """What a page shows of a conversation: so many entries, of which revision, which run.
 
     ``first`` and ``last`` are the heads of the items between which it shows all that ``show``
-    chooses; without a last one it shows the end, and what comes is added there.
+    chooses; without a last one it shows the end, and what comes is added there. ``words`` are
+    those that its address is looked through for.
     """
 
     length: int = 0
@@ -48,6 +49,7 @@ class Shown:
     first: int = 0
     last: int | None = None
     show: tuple[str, ...] = ()
+    words: str = ""
 
     def has(self, head: int) -> bool:
         """Tell whether an item that is older than the page is on it."""
@@ -97,6 +99,9 @@ class _Now:
             parts.append(render_to_string("conversations/_partial.html", {"text": ""}))
             context = {"conversation": found, "states": self.states, "oob": True}
             parts.append(render_to_string("conversations/_counts.html", context))
+            choice = Choice(show=page.show, words=page.words)
+            context = kinds.context(found, choice) | {"oob": True}
+            parts.append(render_to_string("conversations/_kinds.html", context))
         now = replace(
             page,
             length=found.length,

@@ -25,7 +25,7 @@ from jpweb.runtime.signals.rounds import Rounds
 from jpweb.web import cards, changes
 from jpweb.web.cards import Cards, Desk, News
 from jpweb.web.changes import Shown
-from jpweb.web.transcript import groups
+from jpweb.web.transcript import WORDS, groups
 
 #: Close codes that tell the browser not to come back.
 SIGNED_OUT, FORBIDDEN, MALFORMED = 4401, 4404, 4400
@@ -358,6 +358,7 @@ def _page(says: dict[str, Any]) -> Shown:
         max(int(says.get("first") or 0), 0),
         None if says.get("last") is None else _whole(says["last"]),
         groups(str(says.get("show") or "")),
+        str(says.get("words") or "")[:WORDS],
     )
 
 

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
+
+from django.urls import reverse
 
 from jpweb.store.browsing import windows
 from jpweb.stream.layout.facets import GROUPS, PROBLEMS
@@ -61,6 +63,17 @@ class Account:
     def left_out(self) -> list[Kind]:
         """The groups of which something is left out."""
         return [kind for kind in self.kinds if kind.name in GROUPS and kind.left_out]
+
+
+def context(found: Conversation, choice: Choice) -> dict[str, Any]:
+    """Return what the template of the kinds needs."""
+    return {
+        "conversation": found,
+        "here": reverse("conversation", args=[found.pk]),
+        "choice": choice,
+        "account": account(found, choice),
+        "presets": presets(found, choice),
+    }
 
 
 def account(found: Conversation, choice: Choice) -> Account:

@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 
 #: Folds that an address names at most.
 FOLDS = 50
+#: Characters of what it looks for.
+WORDS = 200
 #: Seconds without an event that a reader is told of.
 GAP = 15 * 60
 #: The largest position that there can be.
@@ -58,20 +60,13 @@ class Choice:
             _number(says.get("before")),
             groups(says.get("show", "")),
             frozenset(opened[:FOLDS]),
-            says.get("q", "").strip()[:200],
+            says.get("q", "").strip()[:WORDS],
         )
 
     @property
     def facets(self) -> frozenset[str] | None:
         """The facets to show, or None for all."""
         return facets(self.show)
-
-    @property
-    def placed(self) -> bool:
-        """Whether it says where."""
-        return bool(self.at) or any(
-            each is not None for each in (self.turn, self.after, self.before)
-        )
 
     def kept(self, **more: Any) -> str:
         """Return the query of an address elsewhere that shows the same kinds and words."""

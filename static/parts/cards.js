@@ -25,10 +25,6 @@ function giveBack(settled, typed) {
   }
 }
 
-const justSettled = (before, after) =>
-  before.dataset.outcome === "open" && after.dataset.outcome !== "open" &&
-  !before.contains(document.activeElement);
-
 on("htmx:oobBeforeSwap", (event) => {
   // A card that is being sent waits for its reply, which alone knows what was typed; one that
   // is settled stays as it is, since it may hold that text or the focus.
@@ -42,11 +38,6 @@ on("htmx:oobBeforeSwap", (event) => {
   if (settled) {
     giveBack(settled, texts(card));
     forget(card);
-  }
-  // What is unfolded stays unfolded when its fragment is replaced.
-  for (const fold of all("details[id]", event.detail.fragment)) {
-    const old = byId(fold.id);
-    if (old && !justSettled(old, fold)) fold.open = old.open;
   }
 });
 

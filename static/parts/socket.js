@@ -7,9 +7,9 @@ const keys = (name) => openCards().filter((card) => name in card.dataset).map((c
 function stretch() {
   const windows = all("#transcript > .window");
   if (!windows.length) return {};
-  const show = new URLSearchParams(byId("transcript").dataset.query).get("show");
+  const query = new URLSearchParams(byId("transcript").dataset.query);
   const last = byId("tail") ? null : Number(windows.at(-1).dataset.last);
-  return { first: Math.max(Number(windows[0].dataset.first), 0), last, show: show || "" };
+  return { first: Math.max(Number(windows[0].dataset.first), 0), last, show: query.get("show") || "", words: query.get("q") || "" };
 }
 
 function hello() {

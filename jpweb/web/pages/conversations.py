@@ -74,10 +74,8 @@ def _detail(
     if opened and not part.window.later and read != conversation.length:
         readings.read(person, conversation.pk, conversation.length)
     context |= transcript.context(conversation, choice, part) | transcript.aside(conversation, part)
+    context |= kinds.context(conversation, choice)
     context |= {
-        "choice": choice,
-        "account": kinds.account(conversation, choice),
-        "presets": kinds.presets(conversation, choice),
         "states": inquiries.counts([conversation.pk]).get(conversation.pk, {}),
         "length": conversation.length,
         "news": conversation.length - read if read is not None and part.window.later else 0,

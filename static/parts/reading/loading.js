@@ -3,10 +3,17 @@ import { all, byId, on } from "../page.js";
 import { enter } from "./address.js";
 import { give, standing, windows } from "./place.js";
 import { again } from "../socket.js";
+import { renew } from "../renewing.js";
 import { isWay, meet, trim } from "./windows.js";
 
-// Whoever cares hears that other windows are there.
+// Whoever cares hears that other windows are there. One may have been made before what the page
+// has been told since: then it lacks that, and has to be told it again.
 export function tell() {
+  for (const each of windows()) {
+    const { length } = each.dataset;
+    if (length && Number(length) < Number(byId("counts").dataset.length)) byId("counts").dataset.length = length;
+    delete each.dataset.length;
+  }
   for (const way of all("#transcript > .way")) observer.observe(way);
   again();
   document.dispatchEvent(new CustomEvent("jpweb:windows"));
@@ -50,11 +57,15 @@ for (const name of ["htmx:sendError", "htmx:timeout", "htmx:responseError"]) {
 const put = (place, html, select) => htmx.swap(
   place, html, { swapStyle: "outerHTML", swapDelay: 0, settleDelay: 0, ignoreTitle: true }, { select });
 
-// What a live page is sent may have come with a window already.
+// What a live page is sent may have come with a window already, as it was then.
 on("htmx:oobBeforeSwap", (event) => {
   if (event.detail.target.id !== "tail") return;
-  for (const each of all("[data-kind][id], .turn-head[id]", event.detail.fragment)) {
-    if (byId(each.id)) each.remove();
+  for (const each of all(":scope > [id]", event.detail.fragment)) {
+    const old = byId(each.id);
+    if (!old) continue;
+    renew(old, each);
+    const rest = each.nextElementSibling;
+    for (const gone of [each, ...(rest && rest.matches(".left-out") ? [rest] : [])]) gone.remove();
   }
 });
 
@@ -123,3 +134,4 @@ export async function visit(query, address) {
 }
 
 for (const way of all("#transcript > .way")) observer.observe(way);
+for (const each of windows()) delete each.dataset.length;

@@ -222,3 +222,25 @@ def test_a_call_that_waits_says_so_once(visit: Visit):
     states = page.locator("[data-kind=tool_call_request] > summary .state").last
     expect(states).to_contain_text("Waiting")
     expect(page.get_by_text("no result yet")).to_have_count(0)
+
+
+def test_what_changes_in_the_transcript_takes_no_focus_and_is_counted(visit: Visit):
+    page = visit.begin()
+    beside = visit.open(path_of(page))
+    connected(beside)
+    call = beside.locator("[data-kind=tool_call_request]").first
+    with staying(beside):
+        asked = inquiries(beside).first.locator("> summary")
+        expect(asked).to_contain_text("Waiting")
+        call.evaluate("each => { each.open = true; }")
+        asked.focus()
+        answer(page, BOOLEAN, "Yes")
+        expect(asked).to_contain_text("Answered")
+        expect(asked).to_be_focused()
+        expect(call).to_have_attribute("open", "")
+        link = beside.locator("#kinds").get_by_role("link", name="Questions")
+        link.focus()
+        answer(page, SELECT, "not at all")
+        expect(inquiries(beside)).to_have_count(3)
+        expect(link).to_have_text("Questions 3")
+        expect(link).to_be_focused()

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Page, Route, expect
 
 from tests.browser.pages import Visit, connected
 from tests.browser.reading.windows import ITEMS, long_one, scroll
@@ -21,6 +22,12 @@ Visiting = Callable[[Server], Visit]
 LENGTH = 300
 AT_END = "innerHeight + scrollY >= document.documentElement.scrollHeight - 2"
 LIVE = "a.live"
+IDS = "[...document.querySelectorAll('[id]')].map(each => each.id)"
+#: Make a page one of a moment at which it had fewer events, and its last one was another.
+OLDER = """length => {
+  document.getElementById("counts").dataset.length = length;
+  [...document.querySelectorAll("#tail > [data-kind][id]")].at(-1).title = "Old";
+}"""
 #: Several lines of a text have come, and how far above the end the page is just then.
 STREAMED = """() => {
   const partial = document.getElementById("partial");
@@ -103,7 +110,7 @@ def test_whoever_follows_for_long_keeps_no_more_than_a_reader(growing: Growing):
     assert page.locator(ITEMS).count() <= 8 * 60
     expect(page.locator(".way[data-way=earlier]")).to_have_count(1)
     expect(page.locator("#tail")).to_have_count(1)
-    ids = page.evaluate("[...document.querySelectorAll('[id]')].map(each => each.id)")
+    ids = page.evaluate(IDS)
     assert len(ids) == len(set(ids))
     wait_until(lambda: page.evaluate(AT_END), "the page is at its end")
     # What left comes again where somebody reads back.
@@ -113,6 +120,39 @@ def test_whoever_follows_for_long_keeps_no_more_than_a_reader(growing: Growing):
     scroll(page, -200)
     wait_until(lambda: page.locator(ITEMS).first.get_attribute("id") != first, "it came")
     assert page.locator(".window").count() <= max(count, 8)
+
+
+def test_what_a_page_shows_of_an_earlier_moment_is_renewed(growing: Growing):
+    page = growing.visit.open(f"{growing.path}?at=end#foot")
+    connected(page)
+    page.evaluate(OLDER, LENGTH - 5)
+    scroll(page, -200)
+    page.evaluate("document.querySelector('.window').scrollIntoView({behavior: 'instant'})")
+    scroll(page, -200)
+    events(page, LENGTH)
+    expect(page.get_by_title("Old")).to_have_count(0)
+    ids = page.evaluate(IDS)
+    assert len(ids) == len(set(ids))
+
+
+def test_a_window_that_comes_late_is_told_what_it_lacks(growing: Growing):
+    path = f"{growing.path}?before={LENGTH - 40}"
+    page = growing.visit.open(growing.path)
+    held: list[Route] = []
+    page.route("**after=*", lambda route: held.append(route))  # noqa: PLW0108  playwright marks it
+    page.goto(f"{growing.visit.server.url}{path}")
+    connected(page)
+    page.evaluate("scrollTo({top: document.documentElement.scrollHeight})")
+    wait_until(lambda: bool(page.title() and held), "the page asks for the rest")
+    reply = held[0].fetch()
+    growing.grow(LENGTH + 10)
+    events(page, LENGTH + 10)
+    held[0].fulfill(response=reply)
+    expect(page.locator("#tail")).to_have_count(1)
+    whole = growing.visit.home.owner.get(f"{growing.path}?at=end").text
+    last = re.findall(r'<(?:article|details)[^>]* id="(e-\w+)" data-kind', whole)[-1]
+    expect(page.locator(ITEMS).last).to_have_id(last)
+    events(page, LENGTH + 10)
 
 
 def test_how_far_somebody_has_read_is_told_when_they_leave(growing: Growing):
