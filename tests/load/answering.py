@@ -1,8 +1,9 @@
 """How long a tool waits that asks somebody who answers at once.
 
 From the tool's question over the browser, its page's card and its form, until the tool is resumed.
-The floor is an echo over a bare socket of the same daphne. The values are those that one round in a
-hundred is slower than, with many other pages open and many other questions waiting.
+One floor is an echo over a bare socket of the same daphne, another what anything in Django has to
+do that takes a form and outlives a kill. The values are those that one round in a hundred is slower
+than, with many other pages open and many other questions waiting.
 """
 
 from __future__ import annotations
@@ -11,11 +12,12 @@ import os
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from math import ceil
 from pathlib import Path
+from typing import TypeAlias
 
 from django.conf import settings
 from django.core.management import call_command
@@ -45,7 +47,13 @@ TOGETHER = bool(os.environ.get("JPWEB_BENCH_TOGETHER"))
 
 def p99(progress: Progress) -> tuple[float, float]:
     """Return the milliseconds of jpweb and of the echo."""
-    value, floor = (slowest(times) for times in rounds(progress))
+    value, floor = (slowest(times) for times in rounds(progress, _echoed))
+    return value * 1000, floor * 1000
+
+
+def form(progress: Progress) -> tuple[float, float]:
+    """Return the milliseconds of jpweb and of a bare form between two commits."""
+    value, floor = (slowest(times) for times in rounds(progress, _formed))
     return value * 1000, floor * 1000
 
 
@@ -54,8 +62,8 @@ def slowest(times: list[float], of: float = 0.99) -> float:
     return sorted(times)[ceil(of * len(times)) - 1]
 
 
-def rounds(progress: Progress) -> tuple[list[float], list[float]]:
-    """Return the seconds of each round of jpweb and of the echo; the first ones warm up."""
+def rounds(progress: Progress, bare: Bare) -> tuple[list[float], list[float]]:
+    """Return the seconds of each round of jpweb and of a floor; the first ones warm up."""
     ours: list[float] = []
     floor: list[float] = []
     with _serving() as server, crowd() as others:
@@ -64,7 +72,7 @@ def rounds(progress: Progress) -> tuple[list[float], list[float]]:
         for done, talk in enumerate(server.talks):
             progress(done, len(server.talks))
             ours += _asked(server, browser, talk, others)
-            floor += _echoed(server, others)
+            floor += bare(server, browser, others)
     progress(1, 1)
     return ours[EACH:], floor[EACH:]
 
@@ -87,7 +95,7 @@ def _asked(server: _Server, browser: Browser, talk: int, others: Crowd) -> list[
     return times
 
 
-def _echoed(server: _Server, others: Crowd) -> list[float]:
+def _echoed(server: _Server, _browser: Browser, others: Crowd) -> list[float]:
     times: list[float] = []
     with Page(server.port, path="/bare") as bare:
         for _ in range(EACH):
@@ -96,6 +104,23 @@ def _echoed(server: _Server, others: Crowd) -> list[float]:
             bare.reply(bare.text())
             times.append(said.answer()["seconds"])
     return times
+
+
+def _formed(server: _Server, browser: Browser, others: Crowd) -> list[float]:
+    times: list[float] = []
+    with Page(server.port, path="/bare") as bare:
+        for _ in range(EACH):
+            others.idle(0.002)
+            said = Request(server.port, "/form")
+            bare.text()
+            status, _ = browser.send("/plain", answer="true")
+            assert status == 200, status
+            times.append(said.answer()["seconds"])
+    return times
+
+
+#: Rounds of a floor.
+Bare: TypeAlias = Callable[["_Server", Browser, Crowd], list[float]]
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,7 +1,9 @@
 """``python -m tests.load.asking PORT``: jpweb as ``serve`` runs it, and a bare socket beside it.
 
 A built-in tool asks when it is told to. ``GET /ask`` has it ask and says how long it took until the
-tool was resumed with the answer; ``GET /echo`` does the same with the socket ``/bare``.
+tool was resumed with the answer; ``GET /echo`` does the same with the socket ``/bare``, and
+``GET /form`` with what anything in Django has to do that outlives a kill: a commit, a frame on that
+socket, a form of somebody who is signed in to ``/plain``, a commit.
 """
 
 from __future__ import annotations
@@ -69,11 +71,18 @@ tools.BUILTINS = (*tools.BUILTINS, AskOnce())
 django.setup()
 
 from channels.generic.websocket import AsyncWebsocketConsumer  # noqa: E402  needs Django set up
+from django.contrib.sessions.models import Session  # noqa: E402  as above
+from django.db import transaction  # noqa: E402  as above
+from django.http import HttpRequest, HttpResponse  # noqa: E402  as above
+from django.urls import path as route  # noqa: E402  as above
+from django.utils import timezone  # noqa: E402  as above
 
+from jpweb import urls  # noqa: E402  as above
 from jpweb.asgi import application as jpweb  # noqa: E402  as above
 from jpweb.cli.management.commands.serve import _leave  # noqa: E402  as above
 from jpweb.cli.server import leave, serve  # noqa: E402  as above
 from jpweb.runtime import presence, showing  # noqa: E402  as above
+from jpweb.runtime.crossing import in_store  # noqa: E402  as above
 from jpweb.runtime.duties import keeping  # noqa: E402  as above
 from jpweb.runtime.executing import holding  # noqa: E402  as above
 from jpweb.runtime.signals import relay  # noqa: E402  as above
@@ -94,6 +103,31 @@ class Bare(AsyncWebsocketConsumer):
         one.end()
 
 
+@transaction.atomic
+def _commit() -> None:
+    Session.objects.update_or_create(pk="bench", defaults={"expire_date": timezone.now()})
+
+
+async def _plain(request: HttpRequest) -> HttpResponse:
+    """Take a form as barely as Django can: from a person who is signed in, with their token."""
+    person = await request.auser()
+    if person.is_authenticated and request.POST.get("answer"):
+        await in_store(_commit)
+        one.end()
+    return HttpResponse()
+
+
+urls.urlpatterns.append(route("plain", _plain))
+
+
+async def _formed() -> float:
+    over = one.begin()
+    began = perf_counter()
+    await in_store(_commit)
+    await Bare.here[-1].send("Go on?")
+    return await over - began
+
+
 async def _asked() -> float:
     over = one.begin()
     one.told.set()
@@ -107,6 +141,9 @@ async def _echoed() -> float:
     return await over - began
 
 
+WAYS = {"/ask": _asked, "/echo": _echoed, "/form": _formed}
+
+
 async def _quiet() -> None:
     """Return once everybody has been told what there was to tell."""
     while consumers.talks.busy or consumers.desks.busy:  # noqa: ASYNC110  they ring no bell
@@ -118,11 +155,11 @@ async def application(scope: Any, receive: Any, send: Any) -> None:
     path = scope["path"]
     if path == "/bare":
         await Bare.as_asgi()(scope, receive, send)
-    elif path not in ("/ask", "/echo"):
+    elif path not in WAYS:
         await jpweb(scope, receive, send)
     else:
         await _quiet()
-        seconds = await (_asked() if path == "/ask" else _echoed())
+        seconds = await WAYS[path]()
         await send({"type": "http.response.start", "status": 200, "headers": []})
         body = json.dumps({"seconds": seconds}).encode()
         await send({"type": "http.response.body", "body": body})

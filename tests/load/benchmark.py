@@ -46,6 +46,7 @@ BENCHMARKS = {
         Benchmark("fanout.5000.layer", "ms", 0.2, "tests.load.fanout.layer"),
         Benchmark("socket.idle", "KB", 1.5, "tests.load.sockets.idle"),
         Benchmark("answer.p99", "ms", 2.0, "tests.load.answering.p99"),
+        Benchmark("answer.p99.form", "ms", 2.0, "tests.load.answering.form"),
         Benchmark("open.100k", "ms", 1.3, "tests.load.browsing.opening.first"),
         Benchmark("list.1m", "ms", 1.5, "tests.load.listing.pages"),
         Benchmark("search.1m", "ms", 2.0, "tests.load.browsing.searching.p95"),
