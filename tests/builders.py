@@ -22,6 +22,8 @@ from jpweb.stream.inquiry import (
     InquiryResponse,
     InquirySource,
 )
+from jpweb.stream.layout.items import Placed
+from jpweb.stream.outline import Outline
 
 AT = "2026-01-02 03:04:05.0"
 
@@ -78,3 +80,8 @@ def asked(
 def answered(id: str, answer: Any = True) -> InquiryResponse:  # noqa: A002  JP calls it id
     """Return an answer."""
     return InquiryResponse(id, Answered(answer))
+
+
+def everywhere(shown: Outline) -> list[Placed]:
+    """Return everything that has a place in an outline, in its order."""
+    return [here for turn in shown.turns for item in turn.items for here in item.elements]

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from jpweb.stream import identity
 from jpweb.stream.events import Element, ToolCallRequest, ToolCallResponse
 from jpweb.stream.inquiry import InquiryRequest, InquiryResponse
-from jpweb.stream.layout.items import Entry, Inquiry, Item, Placed, StrayInquiry, ToolCall
+from jpweb.stream.layout.items import Inquiry, Item, Placed, StrayInquiry, ToolCall
 from jpweb.stream.layout.laying import lay, parts
 from jpweb.stream.turns import (
     Happening,
@@ -48,35 +48,6 @@ class Outline:
 
     turns: tuple[OutlineTurn, ...]
     anchors: tuple[str, ...]
-
-    @property
-    def length(self) -> int:
-        """How many elements there are."""
-        return len(self.anchors)
-
-    def accounts(self) -> dict[str, int]:
-        """Return how many elements there are of each tag; they add up to ``length``.
-
-        Elements of unknown kinds are counted as ``unknown``, those that cannot be read as
-        ``broken``, legacy ones under their layout, each once.
-        """
-        return dict(Counter(here.account for here in self.placed() if not here.part))
-
-    def placed(self) -> Iterator[Placed]:
-        """Return everything that has a place, in the order of the outline."""
-        for turn in self.turns:
-            for item in turn.items:
-                match item:
-                    case Entry(placed=here):
-                        yield here
-                    case StrayInquiry(inquiry=inquiry):
-                        yield from _of_inquiry(inquiry)
-                    case ToolCall():
-                        yield item.request
-                        for inquiry in item.inquiries:
-                            yield from _of_inquiry(inquiry)
-                        if item.response:
-                            yield item.response
 
     def states(self) -> dict[str, int]:
         """Return how many inquiries are in each state, those that occur."""
@@ -160,7 +131,3 @@ def _paired(glances: Sequence[Glance], turn: Turn) -> list[tuple[Place, Happenin
 
 def _unfinished(elements: Sequence[Seen], turn: Turn, is_last: bool) -> bool:
     return is_last and incomplete(elements, turn, pair(elements, turn))
-
-
-def _of_inquiry(inquiry: Inquiry) -> list[Placed]:
-    return [inquiry.request, inquiry.response] if inquiry.response else [inquiry.request]

@@ -27,6 +27,7 @@ from jpweb.web.transcript import Choice, Line
 
 if TYPE_CHECKING:
     from jpweb.runtime.wiring import Player
+    from jpweb.store.browsing.contents import Contents
     from jpweb.store.models import Conversation, Run
 
 #: Characters of a tool call's arguments that are shown while they are being received.
@@ -129,7 +130,9 @@ class _Now:
             self._grown[page.length] = _grown(self.found, page.length)
         grown = self._grown[page.length]
         if grown is None:
-            return [self._anew(page)] if page.last is None else []
+            if page.last is None:
+                return [self._anew(page)]
+            grown = _continued(self.found, page.length)
         facets = transcript.facets(page.show)
         parts: list[str] = [] if page.length else ['<div id="nothing" hx-swap-oob="delete"></div>']
         for line in grown:
@@ -162,6 +165,18 @@ def _grown(found: Conversation, length: int) -> list[Line] | None:
     begun = [turn.position for turn in shown.turns.values() if turn.position >= length]
     if begun and (left := turns.left_open(found.pk, min(begun))):
         shown = windows.of(found.pk, {*heads, *left})
+    return _lines(found, shown)
+
+
+def _continued(found: Conversation, length: int) -> list[Line]:
+    """Return the items before a position that changed since, where too much came to tell all."""
+    heads = windows.continued(found.pk, length)
+    begun = turns.next_start(found.pk, length)
+    left = [] if begun is None else turns.left_open(found.pk, begun)
+    return _lines(found, windows.of(found.pk, {*heads, *left}))
+
+
+def _lines(found: Conversation, shown: Contents) -> list[Line]:
     found.question_keys = shown.questions  # type: ignore[attr-defined]  # for the tag
     return transcript.lines(shown, found.length, whole=False)
 

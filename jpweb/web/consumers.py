@@ -22,15 +22,15 @@ from jpweb.runtime.signals.codes import FAULT
 from jpweb.runtime.signals.fanout import Signal
 from jpweb.runtime.signals.line import SCOPE, Line
 from jpweb.runtime.signals.rounds import Rounds
-from jpweb.web import cards, changes
+from jpweb.web import cards, changes, numbers
 from jpweb.web.cards import Cards, Desk, News
 from jpweb.web.changes import Shown
 from jpweb.web.transcript import WORDS, groups
 
 #: Close codes that tell the browser not to come back.
 SIGNED_OUT, FORBIDDEN, MALFORMED = 4401, 4404, 4400
-#: The largest key that a database has, and how many of them a page may name.
-LARGEST, KEYS = 2**63 - 1, 10_000
+#: How many keys a page may name.
+KEYS = 10_000
 #: Characters that a page says at once.
 LONGEST = 1024 * 1024
 #: Sockets that are sent to in one go, before others have their turn.
@@ -394,6 +394,6 @@ def _keys(values: Any) -> frozenset[int]:
 def _whole(value: Any) -> int:
     """Read a key or a count. Raises ValueError, TypeError, OverflowError."""
     number = int(value)
-    if not 0 <= number <= LARGEST:
+    if not 0 <= number <= numbers.KEY:
         raise ValueError(number)
     return number

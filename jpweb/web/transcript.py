@@ -20,7 +20,8 @@ from jpweb.store.browsing.windows import Window
 from jpweb.stream import timestamps
 from jpweb.stream.events import ConversationEvent
 from jpweb.stream.layout.facets import GROUPS, PROBLEMS, facet
-from jpweb.stream.layout.items import Entry, Item, Placed, StrayInquiry, ToolCall
+from jpweb.stream.layout.items import Entry, Item, Placed
+from jpweb.web import numbers
 
 if TYPE_CHECKING:
     from jpweb.store.models import Conversation, Turn
@@ -31,8 +32,6 @@ FOLDS = 50
 WORDS = 200
 #: Seconds without an event that a reader is told of.
 GAP = 15 * 60
-#: The largest position that there can be.
-_LARGEST = 2**31 - 1
 #: What a reader can choose: groups of facets, and what went wrong.
 CHOICES = GROUPS | {"problems": PROBLEMS}
 
@@ -55,9 +54,9 @@ class Choice:
         opened = [anchor for anchor in says.get("open", "").split(",") if anchor]
         return cls(
             says.get("at", "")[:80],
-            _number(says.get("turn")),
-            _number(says.get("after")),
-            _number(says.get("before")),
+            numbers.read(says.get("turn")),
+            numbers.read(says.get("after")),
+            numbers.read(says.get("before")),
             groups(says.get("show", "")),
             frozenset(opened[:FOLDS]),
             says.get("q", "").strip()[:WORDS],
@@ -117,7 +116,7 @@ def facets(show: Iterable[str]) -> frozenset[str] | None:
 
 def chosen(item: Item, facets: frozenset[str] | None) -> bool:
     """Tell whether an item is shown where these facets are."""
-    return facets is None or any(facet(each.element) in facets for each in _placed(item))
+    return facets is None or any(facet(each.element) in facets for each in item.elements)
 
 
 def part(found: Conversation, choice: Choice, *, read: int | None, live: bool = False) -> Part:
@@ -148,7 +147,7 @@ def lines(
         if begun is None and whole and (turn != shown.items[number - 1][0] if number else top):
             begun = shown.turns.get(turn)
         continued = whole and number == 0 and begun is None
-        times = [at for at in map(_at, _placed(item)) if at]
+        times = [at for at in map(_at, item.elements) if at]
         moment = times[0] if times else None
         gap = int((moment - before).total_seconds()) if whole and moment and before else 0
         news = not known and read is not None and item.first >= read
@@ -226,31 +225,10 @@ def _place(found: Conversation, choice: Choice, read: int | None) -> int | None:
         return read if read is not None and read < found.length else None
     if choice.at in ("", "end"):
         return None
-    number = _number(choice.at)
+    number = numbers.read(choice.at)
     return windows.position(found.pk, choice.at) if number is None else number
-
-
-def _placed(item: Item) -> list[Placed]:
-    """Return the elements of an item, in no particular order but the first."""
-    ends: list[Placed | None]
-    match item:
-        case ToolCall():
-            ends = [item.request, item.response]
-            ends += [end for each in item.inquiries for end in (each.request, each.response)]
-        case StrayInquiry():
-            ends = [item.inquiry.request, item.inquiry.response]
-        case Entry():
-            ends = [item.placed]
-    return [end for end in ends if end is not None]
 
 
 def _at(placed: Placed) -> datetime | None:
     body = placed.element.body
     return timestamps.parse(body.timestamp) if isinstance(body, ConversationEvent) else None
-
-
-def _number(text: str | None) -> int | None:
-    if text is None or not text.isascii() or not text.isdigit():
-        return None
-    number = int(text[:12])
-    return number if number <= _LARGEST else None

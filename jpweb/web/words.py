@@ -113,9 +113,39 @@ GROUPS = {
     "problems": "Problems",
 }
 
+#: What a search chooses a kind of thing by, by the kind's name.
+SEARCHED = {
+    "title": "Titles and labels",
+    "person": "Prompts",
+    "assistant": "Assistant",
+    "reasoning": "Reasoning",
+    "tool": "Tool calls",
+    "result": "Results",
+    "failure": "Failed results",
+    "question": "Questions",
+    "outcome": "Outcomes",
+    "summary": "Summaries",
+}
+
+#: What a hit was found in, by its facet.
+FACETS = {
+    "title": "Conversation",
+    "person": "Prompt",
+    "message": "Assistant",
+    "structure": "Assistant, data",
+    "reasoning": "Reasoning",
+    "call": "Tool call",
+    "result": "Result",
+    "failure": "Failed result",
+    "question": "Question",
+    "outcome": "Outcome",
+    "dropped": "Outcome",
+    "compaction": "Summary",
+}
+
 KINDS = {
     "turn_start": "Turn",
-    "chat_request": "You",
+    "chat_request": "Person",
     "chat_response": "Assistant",
     "tool_call_request": "Tool",
     "tool_call_response": "Result",

@@ -104,7 +104,7 @@ def test_a_question_is_asked_three_times():
 
 def test_inquiries_of_parallel_calls_overlap():
     spans = [
-        (call.first, inquiry.request.position, inquiry.last)
+        (call.first, inquiry.request.position, inquiry.elements[-1].position)
         for inquiry, call in outline.outline(elements(folder_of("release"))).inquiries()
         if call
     ]

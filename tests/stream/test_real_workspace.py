@@ -94,7 +94,8 @@ def test_a_reused_tool_call_id_has_a_result_each_time():
         for item in turn.items
         if isinstance(item, ToolCall) and item.call.id == "fs_modify_file_0"
     ]
-    assert [(call.first, call.last) for call in calls] == [(18, 19), (22, 23)]
+    found = [[each.position for each in call.elements] for call in calls]
+    assert found == [[18, 19], [22, 23]]
 
 
 def test_old_url_safe_contents_are_readable():

@@ -12,9 +12,10 @@ from channels.testing import WebsocketCommunicator
 from django.contrib.auth.models import AnonymousUser
 
 from jpweb.runtime.signals.line import SCOPE, Line
-from jpweb.store.models import Person
-from jpweb.web import consumers
+from jpweb.store.models import Person, Prompt
+from jpweb.web import changes, consumers
 from jpweb.web.consumers import PageConsumer
+from tests.web.world import World
 
 #: Seconds in which something has to come.
 SOON = 10
@@ -108,3 +109,18 @@ async def page(
         yield socket
     finally:
         await asyncio.wait_for(socket.disconnect(), SOON)
+
+
+def shows(world: World, *open_prompts: Prompt) -> dict[str, Any]:
+    """Return what a page says that was loaded just now."""
+    world.talk.refresh_from_db()
+    return {
+        "conversation": world.talk.pk,
+        "length": world.talk.length,
+        "revision": world.talk.revision,
+        "run": f"{world.run.pk}-{world.run.state}",
+        "facts": changes.facts_key(world.talk),
+        "desk": True,
+        "shown": [world.question.pk],
+        "prompts": [row.pk for row in open_prompts],
+    }

@@ -12,8 +12,7 @@ from jpweb.runtime.signals import announce
 from jpweb.store.disk import facts
 from jpweb.store.models import Conversation
 from tests.web.reading import read
-from tests.web.sockets import page
-from tests.web.transcript.test_consumers import shows
+from tests.web.sockets import page, shows
 from tests.web.world import World
 
 

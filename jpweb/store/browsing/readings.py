@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
-
 from django.db import connection
 from django.utils import timezone
 
@@ -23,12 +21,6 @@ def length(person_id: int, conversation_id: int) -> int | None:
     """Return how many entries a person has read, or None where they never looked."""
     own = Reading.objects.filter(person_id=person_id, conversation_id=conversation_id)
     return own.values_list("length", flat=True).first()
-
-
-def lengths(person_id: int, conversation_ids: Collection[int]) -> dict[int, int]:
-    """Return how many entries a person has read of conversations that they looked at."""
-    own = Reading.objects.filter(person_id=person_id, conversation_id__in=conversation_ids)
-    return dict(own.values_list("conversation_id", "length"))
 
 
 def read(person_id: int, conversation_id: int, length: int) -> None:

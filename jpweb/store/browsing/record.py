@@ -7,7 +7,7 @@ from typing import NamedTuple
 from django.db.models import QuerySet
 from django.db.models.functions import Length, Substr
 
-from jpweb.store.models import JournalEntry, Turn
+from jpweb.store.models import JournalEntry
 from jpweb.stream import wire
 from jpweb.stream.compaction import Overlay
 from jpweb.stream.events import Compaction
@@ -55,22 +55,10 @@ def entries_before(conversation_id: int, position: int) -> list[Kept]:
     return _kept(rows.order_by("-position"))[::-1]
 
 
-def begins(conversation_id: int, *numbers: int) -> dict[int, int]:
-    """Return where turns begin, by their numbers from 0; those that there are."""
-    rows = Turn.objects.filter(conversation_id=conversation_id, number__in=numbers)
-    return dict(rows.values_list("number", "position"))
-
-
 def next_head(conversation_id: int, head: int, end: int) -> int | None:
     """Return the head of the item after one, where it is before a position."""
     rows = JournalEntry.objects.filter(conversation_id=conversation_id, head__gt=head)
     return rows.filter(head__lt=end).order_by("head").values_list("head", flat=True).first()
-
-
-def turn_at(conversation_id: int, position: int) -> Turn | None:
-    """Return the turn that a position is in."""
-    rows = Turn.objects.filter(conversation_id=conversation_id, position__lte=position)
-    return rows.order_by("-position").first()
 
 
 def shortenings(conversation_id: int) -> list[Shortening] | None:

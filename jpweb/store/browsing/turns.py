@@ -32,21 +32,37 @@ def around(conversation_id: int, number: int, total: int) -> Stretch:
     return Stretch(found, first, max(total - first - len(found), 0))
 
 
+def at(conversation_id: int, position: int) -> Turn | None:
+    """Return the turn that a position is in."""
+    rows = Turn.objects.filter(conversation_id=conversation_id, position__lte=position)
+    return rows.order_by("-position").first()
+
+
+def starts(conversation_id: int, *numbers: int) -> dict[int, int]:
+    """Return the positions where turns begin, by their numbers from 0; of those that there are."""
+    rows = Turn.objects.filter(conversation_id=conversation_id, number__in=numbers)
+    return dict(rows.values_list("number", "position"))
+
+
+def next_start(conversation_id: int, position: int) -> int | None:
+    """Return the position where the first turn begins that does so from a position on, or None."""
+    rows = Turn.objects.filter(conversation_id=conversation_id, position__gte=position)
+    return rows.order_by("position").values_list("position", flat=True).first()
+
+
 def begins(conversation_id: int, number: int) -> int | None:
-    """Return the position at which a turn begins, or None where there is no such turn."""
-    rows = Turn.objects.filter(conversation_id=conversation_id, number=number)
-    return rows.values_list("position", flat=True).first()
+    """Return the position where a turn begins, or None where there is no such turn."""
+    return starts(conversation_id, number).get(number)
 
 
 def heads(conversation_id: int, number: int) -> tuple[list[int], int]:
     """Return the heads of a turn's tool calls and stray questions, and how many are left out."""
-    start = begins(conversation_id, number)
-    if start is None:
+    found = starts(conversation_id, number, number + 1)
+    if number not in found:
         return [], 0
-    rows = JournalEntry.objects.filter(conversation_id=conversation_id, head__gte=start)
-    end = begins(conversation_id, number + 1)
-    if end is not None:
-        rows = rows.filter(head__lt=end)
+    rows = JournalEntry.objects.filter(conversation_id=conversation_id, head__gte=found[number])
+    if number + 1 in found:
+        rows = rows.filter(head__lt=found[number + 1])
     asked = rows.filter(facet__in=("call", "question")).order_by("head")
     every = asked.values_list("head", flat=True).distinct()
     listed = list(every[:LISTED])
@@ -58,14 +74,13 @@ def left_open(conversation_id: int, start: int) -> list[int]:
 
     Those of the turn before it: what begins a turn ends what waited there.
     """
-    known = Turn.objects.filter(conversation_id=conversation_id, position__lt=start)
-    before = known.order_by("-position").values_list("position", flat=True).first()
+    before = at(conversation_id, start - 1)
     if before is None:
         return []
     asked = Inquiry.objects.filter(
         conversation_id=conversation_id,
         response_position=None,
-        position__gte=before,
+        position__gte=before.position,
         position__lt=start,
     )
     rows = JournalEntry.objects.filter(

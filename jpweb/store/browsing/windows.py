@@ -94,15 +94,25 @@ def of(conversation_id: int, heads: Collection[int]) -> Contents:
     return Members(conversation_id, [], heads).read(sorted(heads))
 
 
-def changed(conversation_id: int, length: int, most: int = ITEMS) -> list[int] | None:
+def changed(conversation_id: int, length: int) -> list[int] | None:
     """Return the heads of the items that the entries from a position on are part of, in order.
 
-    None where there are more than ``most``.
+    None where there are more than a window holds, or more entries than are looked through.
     """
     new = JournalEntry.objects.filter(conversation_id=conversation_id, position__gte=length)
-    heads = new.order_by("position").values_list("head", flat=True)[:_LOOKED_THROUGH]
+    rows = new.order_by("position").values_list("head", flat=True)
+    heads = list(rows[: _LOOKED_THROUGH + 1])
+    if len(heads) > _LOOKED_THROUGH:
+        return None
     found = sorted(set(heads))
-    return found if len(found) <= most else None
+    return found if len(found) <= ITEMS else None
+
+
+def continued(conversation_id: int, length: int) -> list[int]:
+    """Return the heads before a position that entries from it on are part of, as many as fit."""
+    new = JournalEntry.objects.filter(conversation_id=conversation_id, position__gte=length)
+    older = new.filter(head__lt=length).order_by("head").values_list("head", flat=True)
+    return list(older.distinct()[:ITEMS])
 
 
 def count(conversation_id: int, facets: Collection[str]) -> dict[str, int]:

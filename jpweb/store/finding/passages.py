@@ -190,7 +190,8 @@ def _question(question: InquiryQuestion) -> list[str]:
     kind = question.answer_type
     options = kind.options if isinstance(kind, Select) else ()
     choices = [text for each in options for text in (each.label, each.description or "")]
-    default = [] if isinstance(kind, Secret) else list(spelled(question.default))
+    told = not isinstance(kind, Secret) and any(spelled(question.default))
+    default = spelled({"default": question.default}) if told else ()
     return [question.text, question.context or "", *choices, *default]
 
 

@@ -26,7 +26,7 @@ BEST, AMONG = 50, 10_000
 MOST = 500
 
 _COLUMNS = (
-    "p.body, p.id, p.conversation_id, p.position, p.head, p.anchor, p.facet, p.tool, p.who,"
+    "p.body, p.id, p.conversation_id, p.position, p.anchor, p.facet, p.tool, p.who,"
     " p.state, p.reason, c.title, c.archived, w.name"
 )
 _HOME = " JOIN store_conversation c ON c.id = p.conversation_id"
@@ -41,7 +41,6 @@ class Hit(NamedTuple):
     key: int
     conversation_id: int
     position: int
-    head: int
     anchor: str
     facet: str
     tool: str

@@ -16,8 +16,8 @@ from jpweb.stream.events import KINDS, ChatRequest, ConversationEvent, ToolCallR
 from jpweb.stream.layout.places import words
 from jpweb.stream.turns import Matches, owners
 
-#: Which version of the derived columns this is; rows of an older one are derived again.
-PLACED = 1
+#: Which version of derived columns and of passages this is; those of an older one are made again.
+PLACED = 2
 #: The columns that a conversation says its growth in.
 COLUMNS = ("length", "turns", "accounts", "placed", "unindexed")
 

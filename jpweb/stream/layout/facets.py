@@ -43,6 +43,11 @@ _BY_TAG = {
     "compaction": "compaction",
 }
 _BY_VARIANT = {"message": "message", "reasoning": "reasoning", "data": "structure"}
+_WITHOUT_KIND: dict[type, str] = {
+    LegacyEvents: "legacy",
+    UnknownEvent: "unknown",
+    BrokenEvent: "broken",
+}
 
 
 class Told(Protocol):
@@ -61,7 +66,7 @@ def facet(element: Told) -> str:
     """Return the facet of an element, one of ``FACETS``."""
     match element.kind:
         case None:
-            return _without_kind(element.body)
+            return _WITHOUT_KIND[type(element.body)]
         case ChatResponse(variant=variant):
             return _BY_VARIANT[variant]
         case ToolCallResponse(is_error=failed):
@@ -71,18 +76,6 @@ def facet(element: Told) -> str:
             return "dropped" if cancelled and not _by_a_person(outcome) else "outcome"
         case kind:
             return _BY_TAG[kind.TAG]
-
-
-def _without_kind(body: object) -> str:
-    match body:
-        case LegacyEvents():
-            return "legacy"
-        case UnknownEvent():
-            return "unknown"
-        case BrokenEvent():
-            return "broken"
-        case _:
-            raise TypeError(body)
 
 
 def _by_a_person(outcome: object) -> bool:

@@ -7,8 +7,9 @@ from collections import defaultdict
 from dataclasses import dataclass, field
 from typing import Literal, NamedTuple, TypeAlias, cast
 
-from jpweb.stream.events import BrokenEvent, Element, ToolCallRequest, UnknownEvent
+from jpweb.stream.events import Element, ToolCallRequest
 from jpweb.stream.inquiry import InquiryRequest, InquiryResponse, Outcome
+from jpweb.stream.turns import Place
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,15 +27,9 @@ class Placed:
     layout: str = ""
 
     @property
-    def account(self) -> str:
-        """What it is counted under: its tag, its layout, ``unknown`` or ``broken``."""
-        match self.element.body:
-            case UnknownEvent():
-                return "unknown"
-            case BrokenEvent():
-                return "broken"
-            case _:
-                return self.layout or self.element.tag
+    def place(self) -> Place:
+        """Where it stands."""
+        return self.position, self.part
 
 
 State: TypeAlias = Literal["answered", "redacted", "cancelled", "open", "unanswered"]
@@ -64,9 +59,9 @@ class Inquiry:
         return kind.outcome if isinstance(kind, InquiryResponse) else None
 
     @property
-    def last(self) -> int:
-        """The last position that changed it."""
-        return self.response.position if self.response else self.request.position
+    def elements(self) -> list[Placed]:
+        """The request and, once it is there, the response."""
+        return [self.request, self.response] if self.response else [self.request]
 
 
 class Question(NamedTuple):
@@ -91,10 +86,10 @@ class ToolCall:
         return self.request.position
 
     @property
-    def last(self) -> int:
-        """The last position that changed what is shown of it."""
-        ends = [self.first, *(inquiry.last for inquiry in self.inquiries)]
-        return max([*ends, self.response.position] if self.response else ends)
+    def elements(self) -> list[Placed]:
+        """The request, the inquiries in their order, and the result."""
+        asked = [each for inquiry in self.inquiries for each in inquiry.elements]
+        return [self.request, *asked, *([self.response] if self.response else ())]
 
     @property
     def groups(self) -> list[Question]:
@@ -120,7 +115,10 @@ class Entry:
         """Its position."""
         return self.placed.position
 
-    last = first
+    @property
+    def elements(self) -> list[Placed]:
+        """What stands alone."""
+        return [self.placed]
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,11 +133,12 @@ class StrayInquiry:
         return self.inquiry.request.position
 
     @property
-    def last(self) -> int:
-        """The last position that changed it."""
-        return self.inquiry.last
+    def elements(self) -> list[Placed]:
+        """The request and, once it is there, the response."""
+        return self.inquiry.elements
 
 
+#: Each has a position, ``first``, and ``elements``, of which the first one stands there.
 Item: TypeAlias = Entry | ToolCall | StrayInquiry
 
 

@@ -46,19 +46,8 @@ def items(
         for row in own:
             here |= parts(row.position, row.anchor, row.element)
         index = turns[number][0]
-        shown.extend(Shown(index, item) for item in excerpt(here, states))
+        shown.extend(Shown(index, item) for item in _excerpt(here, states))
     return shown
-
-
-def excerpt(here: dict[Place, Placed], states: Mapping[int, State]) -> tuple[Item, ...]:
-    """Return the items of a part of one turn: of the places of all elements of some of its items.
-
-    They are those of ``outline``. How a question without an outcome stands only the whole turn can
-    say: ``states`` does, by the position of its request.
-    """
-    events = [(place, event) for place, own in here.items() for event in own.element.events]
-    found = match(events)
-    return lay(here, found, owners(events, found), False, states)
 
 
 def lay(
@@ -81,6 +70,17 @@ def parts(position: int, anchor: str, element: Element) -> dict[Place, Placed]:
         (position, part): Placed(position, identity.part(anchor, part), own, part, layout)
         for part, (own, layout) in enumerate(_parts(element))
     }
+
+
+def _excerpt(here: dict[Place, Placed], states: Mapping[int, State]) -> tuple[Item, ...]:
+    """Return the items of a part of one turn: of the places of all elements of some of its items.
+
+    They are those of ``outline``. How a question without an outcome stands only the whole turn can
+    say: ``states`` does, by the position of its request.
+    """
+    events = [(place, event) for place, own in here.items() for event in own.element.events]
+    found = match(events)
+    return lay(here, found, owners(events, found), False, states)
 
 
 def _parts(element: Element) -> list[tuple[Element, str]]:

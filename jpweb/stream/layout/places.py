@@ -1,8 +1,8 @@
 """Where each element of a stream is shown: in which turn, and in which item.
 
 An item begins with its *head*, the position of its first element. What a reader sees of any part
-of a stream can be laid out from the elements of the items in it alone (``excerpts``), because the
-elements of an item name the same head.
+of a stream can be laid out from the elements of the items in it alone (``laying.items``), because
+the elements of an item name the same head.
 """
 
 from __future__ import annotations

@@ -17,7 +17,7 @@ from jpweb.store.browsing import readings, turns, windows
 from jpweb.store.errors import StoreError, UnknownEvent
 from jpweb.store.inquiries import Decider
 from jpweb.store.terms import Role
-from jpweb.web import access, changes, kinds, transcript, unchanged
+from jpweb.web import access, changes, kinds, numbers, transcript, unchanged
 from jpweb.web.transcript import Choice
 
 if TYPE_CHECKING:
@@ -26,8 +26,6 @@ if TYPE_CHECKING:
 
 #: Characters of the first words that become the title.
 TITLE = 60
-#: No length has as many digits.
-LENGTH = 12
 
 
 @access.conversation(Role.READER)
@@ -110,10 +108,10 @@ def outline(request: Request, conversation: Conversation) -> HttpResponse:
 @access.conversation(Role.READER)
 def read(request: Request, conversation: Conversation) -> HttpResponse:
     """Note how far somebody has read: no further than there is."""
-    length = request.POST.get("length", "")
-    if not (length.isascii() and length.isdigit() and len(length) < LENGTH):
+    length = numbers.read(request.POST.get("length"))
+    if length is None:
         return HttpResponse("Say how many events: length=12", status=400)
-    readings.read(request.user.pk, conversation.pk, min(int(length), conversation.length))
+    readings.read(request.user.pk, conversation.pk, min(length, conversation.length))
     return HttpResponse(status=204)
 
 

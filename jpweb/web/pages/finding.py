@@ -14,7 +14,7 @@ from jpweb.store.browsing import steps, windows
 from jpweb.store.errors import UnknownEvent
 from jpweb.store.finding import within
 from jpweb.store.terms import Role
-from jpweb.web import access
+from jpweb.web import access, numbers
 from jpweb.web.transcript import Choice
 
 if TYPE_CHECKING:
@@ -25,8 +25,7 @@ if TYPE_CHECKING:
 #: Hits on a page of them.
 PAGE = 50
 #: Before, and after, every position that there can be.
-_FIRST, _LAST = -1, 2**31 - 1
-_DIGITS = 10
+_FIRST, _LAST = -1, numbers.POSITION
 _JSON = "application/json"
 #: What people call what they step between.
 _WORDS = {"item": "event", "prompt": "prompt", "inquiry": "question", "problem": "problem"}
@@ -120,6 +119,5 @@ def _place(conversation_id: int, anchor: str) -> int | None:
 
 def _number(text: str | None, otherwise: int) -> int:
     """Read a position; what is none counts as not said."""
-    if text is None or not text.isascii() or not text.isdigit() or len(text) > _DIGITS:
-        return otherwise
-    return min(int(text), _LAST)
+    number = numbers.read(text)
+    return otherwise if number is None else number

@@ -18,7 +18,7 @@ from jpweb.store import accounts
 from jpweb.store.telling import addresses
 from jpweb.store.telling.addresses import NotTaken, UnknownAddress
 from jpweb.store.terms import Role
-from jpweb.web import access
+from jpweb.web import access, numbers
 
 if TYPE_CHECKING:
     from django.http import QueryDict
@@ -123,12 +123,11 @@ def _said(request: Request, problem: str) -> HttpResponse:
 
 
 def _delay(form: QueryDict) -> int:
-    typed = form.get("delay", "").strip()
-    if typed.isascii() and typed.isdigit() and len(typed) <= len(str(addresses.LONGEST)):
-        seconds = int(typed)
-        if seconds <= addresses.LONGEST:
-            return seconds
-    raise Refused(f"The delay is a whole number of seconds from 0 to {addresses.LONGEST}, a day.")
+    seconds = numbers.read(form.get("delay", "").strip(), addresses.LONGEST)
+    if seconds is None:
+        most = addresses.LONGEST
+        raise Refused(f"The delay is a whole number of seconds from 0 to {most}, a day.")
+    return seconds
 
 
 def _workspace(form: QueryDict) -> int:
@@ -141,8 +140,7 @@ def _key(form: QueryDict) -> int:
 
 def _number(form: QueryDict, name: str) -> int:
     """Return a key as a form sent it; 0, which nothing has, where it is none."""
-    typed = form.get(name, "")
-    return int(typed) if typed.isascii() and typed.isdigit() and len(typed) < 10 else 0  # noqa: PLR2004  keys are shorter
+    return numbers.read(form.get(name), numbers.KEY) or 0
 
 
 def _span(seconds: int) -> str:

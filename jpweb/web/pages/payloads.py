@@ -17,9 +17,9 @@ from jpweb.store.errors import UnknownEvent
 from jpweb.store.terms import Role
 from jpweb.stream import identity
 from jpweb.stream.events import ConversationEvent, Element
-from jpweb.stream.layout.items import Entry, Inquiry, Item, Placed, StrayInquiry, ToolCall
+from jpweb.stream.layout.items import Inquiry, Placed, StrayInquiry, ToolCall
 from jpweb.stream.outline import outline
-from jpweb.web import access
+from jpweb.web import access, numbers
 
 if TYPE_CHECKING:
     from jpweb.runtime.prose.payloads import Payload
@@ -139,10 +139,10 @@ def _part(conversation: Conversation, anchor: str, payload: Payload, number: int
 
 
 def _number(request: Request) -> int:
-    text = request.GET.get("part", "1")
-    if not text.isascii() or not text.isdigit() or len(text) > len(str(_MOST_PARTS)):
+    number = numbers.read(request.GET.get("part", "1"), _MOST_PARTS)
+    if number is None:
         raise Http404
-    return int(text)
+    return number
 
 
 def _file(content: bytes, content_type: str, name: str) -> HttpResponse:
@@ -157,7 +157,8 @@ def _together(elements: list[Element], place: Place) -> dict[str, Any]:
     An element of an older layout may be part of several items.
     """
     (turn, *_) = outline(elements).turns
-    match next((each for each in turn.items if place in _places(each)), turn.items[0]):
+    named = (item for item in turn.items for each in item.elements if each.place == place)
+    match next(named, turn.items[0]):
         case ToolCall() as call:
             made = {"request": _fields(call.request)}
             made["inquiries"] = [_inquiry(each) for each in call.inquiries]
@@ -166,19 +167,6 @@ def _together(elements: list[Element], place: Place) -> dict[str, Any]:
             return {"inquiries": [_inquiry(inquiry)]}
         case entry:
             return {"event": _fields(entry.placed)}
-
-
-def _places(shown: Item) -> set[Place]:
-    ends: list[Placed | None]
-    match shown:
-        case ToolCall():
-            ends = [shown.request, shown.response]
-            ends += [end for one in shown.inquiries for end in (one.request, one.response)]
-        case StrayInquiry(inquiry=one):
-            ends = [one.request, one.response]
-        case Entry(placed=placed):
-            ends = [placed]
-    return {(end.position, end.part) for end in ends if end is not None}
 
 
 def _inquiry(inquiry: Inquiry) -> dict[str, Any]:

@@ -16,7 +16,7 @@ from jpweb.store.finding import language, saved
 from jpweb.store.finding import search as searching
 from jpweb.store.inquiries import STATES
 from jpweb.stream.inquiry import CancellationReason
-from jpweb.web import access, words
+from jpweb.web import access, numbers, words
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -24,34 +24,6 @@ if TYPE_CHECKING:
     from jpweb.store.finding.search import Hit, Hits, Search
     from jpweb.web.http import Request
 
-#: What people read for a facet, and how its badge looks.
-FACETS = {
-    "title": "Conversation",
-    "person": "Person",
-    "message": "Assistant",
-    "structure": "Assistant, data",
-    "reasoning": "Reasoning",
-    "call": "Tool call",
-    "result": "Result",
-    "failure": "Failed result",
-    "question": "Question",
-    "outcome": "Outcome",
-    "dropped": "Outcome",
-    "compaction": "Summary",
-}
-#: What people choose a kind by.
-KINDS = {
-    "title": "Titles and labels",
-    "person": "What people said",
-    "assistant": "What the assistant said",
-    "reasoning": "Reasoning",
-    "tool": "Tool calls",
-    "result": "Results of tools",
-    "failure": "Failed results",
-    "question": "Questions",
-    "outcome": "Outcomes of questions",
-    "summary": "Summaries",
-}
 #: Searches that show what can be typed.
 EXAMPLES = (
     ("watering plan", "both words, anywhere in one event"),
@@ -62,8 +34,6 @@ EXAMPLES = (
     ("tool:fs kind:failure", "failed calls of tools whose names begin with fs"),
     ("in:demo who:ada after:2026-01 before:2026-05", "in a workspace, by a person, in a time"),
 )
-#: Digits of the largest key.
-LONGEST_KEY = 19
 SORTS = {"newest": "Newest first", "best": "Best match first"}
 
 
@@ -91,7 +61,7 @@ def index(request: Request) -> HttpResponse:
         "first_page": urlencode(given),
         "waiting": indexed.waiting(request.user.pk),
         "saved": saved.saved(request.user.pk),
-        "kinds": KINDS,
+        "kinds": words.SEARCHED,
         "states": {tag: words.STATES[tag][0] for tag in STATES if tag != "open"}
         | {"open": words.STATES["open"][0]},
         "reasons": [reason.value for reason in CancellationReason],
@@ -156,13 +126,12 @@ def _row(hit: Hit, lit: str) -> Mapping[str, Any]:
     if hit.anchor:
         given = {"at": hit.anchor} | ({"q": lit} if lit else {})
         link += f"?{urlencode(given)}#{hit.anchor}"
-    return {"hit": hit, "link": link, "kind": FACETS.get(hit.facet, hit.facet)}
+    return {"hit": hit, "link": link}
 
 
 def _key(text: str) -> int:
     """Return a key that stood in an address or a form, or 0 where it cannot be one."""
-    digits = text.isascii() and text.isdecimal() and len(text) <= LONGEST_KEY
-    return int(text) if digits and int(text) < 2**63 else 0
+    return numbers.read(text, numbers.KEY) or 0
 
 
 def _query(request: Request) -> str:

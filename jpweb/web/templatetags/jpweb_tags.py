@@ -214,6 +214,12 @@ def kind_words(tag: str) -> str:
 
 
 @register.filter
+def found_in(facet: str) -> str:
+    """Say what a hit of a search was found in."""
+    return words.FACETS.get(facet, facet)
+
+
+@register.filter
 def reason_of(inquiry: Inquiry) -> str:
     """Return the tag of the reason why an inquiry was cancelled."""
     ended = inquiry.outcome

@@ -77,3 +77,11 @@ def test_the_outline_the_windows_and_an_event_are_pages_of_their_own(visit: Visi
         assert stretches(page)[0][0] == last + 1
         page.get_by_role("link", name="Earlier events").click()
         assert stretches(page)[0][1] == last
+        for word in ("prompt", "question", "problem"):
+            page.get_by_role("link", name=f"Next {word}").click()
+            assert stretches(page)[0][1] > last
+            target(page)
+            first, _ = stretches(page)[0]
+            page.get_by_role("link", name=f"Previous {word}").click()
+            assert stretches(page)[0][0] < first
+            target(page)

@@ -33,6 +33,8 @@ CODE = (
 )
 HTML = "<a href='x'>&amp;</a><!-- c -->\n"
 SPOKEN = f"Look:\n\n```python\n{CODE}```\n\n```html\n{HTML}```\n\n```diff\n{DIFF}```\n"
+#: What is seen may be replaced by itself in colours at any moment.
+SCROLL = "each => each.scrollIntoView()"
 LINES = "".join(f"line {n}\n" for n in range(3000))
 
 
@@ -92,7 +94,7 @@ def test_the_rest_of_a_message_comes_where_it_is_read_and_takes_the_focus(page: 
 
 def test_code_is_coloured_once_it_is_seen(page: Page):
     held = page.locator("article.assistant [data-payload=content]").first
-    held.scroll_into_view_if_needed()
+    held.evaluate(SCROLL)
     expect(held.locator(".k").first).to_have_text("def")
     assert "Look:" in held.inner_text()
 
@@ -124,7 +126,7 @@ def test_what_cannot_be_copied_says_so(page: Page, open_page: Pages):
 def test_what_events_hold_is_read_by_everybody(page: Page):
     for tool in ("write", "run", "fetch", "read"):
         call(page, tool)
-        page.locator(f"[data-tool={tool}] [data-payload=content]").scroll_into_view_if_needed()
+        page.locator(f"[data-tool={tool}] [data-payload=content]").evaluate(SCROLL)
     expect(page.locator("[data-tool=read] [data-payload=content]")).to_contain_text("line 2999")
     check(page)
 

@@ -210,10 +210,25 @@ def test_changed_items_are_those_that_new_entries_are_part_of():
     talk = long(2)
     assert windows.changed(talk.pk, 17) == [12, 18, 19]
     assert windows.changed(talk.pk, 20) == []
-    assert windows.changed(talk.pk, 0, most=3) is None
     shown = windows.of(talk.pk, [12, 18, 19])
     assert [one.item.first for one in shown.items] == [12, 18, 19]
     assert [one.turn for one in shown.items] == [1, 1, 1]
+
+
+def test_where_more_items_changed_than_a_window_holds_nobody_says_which():
+    talk = held(*(ChatRequest(f"Ask {n}") for n in range(windows.ITEMS + 1)))
+    assert windows.changed(talk.pk, 0) is None
+    assert windows.changed(talk.pk, 1) == list(range(1, windows.ITEMS + 1))
+
+
+def test_where_more_is_new_than_is_looked_through_nobody_says_what_changed():
+    """However few items it is part of: there may be others beyond."""
+    asking = [asked(f"c.{n}") for n in range(windows._LOOKED_THROUGH)]
+    talk = held(TurnStart(), called("c"), *asking, ChatRequest("Hi"))
+    beyond = talk.length - 1
+    assert windows.changed(talk.pk, 1) is None
+    assert windows.changed(talk.pk, 2) is None
+    assert windows.changed(talk.pk, 3) == [1, beyond]
 
 
 @pytest.mark.parametrize("facets", [None, {"message", "call"}])

@@ -12,10 +12,12 @@ from django.db import IntegrityError, connection
 from django.test.utils import CaptureQueriesContext
 
 from jpweb.store import journal
+from jpweb.store.browsing import placing
 from jpweb.store.disk import mirror
 from jpweb.store.finding import index, tags
 from jpweb.store.inquiries import Decider
 from jpweb.store.models import Conversation, Passage, Workspace
+from jpweb.stream.answers import Boolean
 from jpweb.stream.events import (
     ChatResponse,
     EventKind,
@@ -25,6 +27,9 @@ from jpweb.stream.inquiry import (
     Answered,
     CancellationReason,
     Cancelled,
+    InquiryQuestion,
+    InquiryRequest,
+    InquirySource,
 )
 from tests import builders
 from tests.store import making
@@ -300,6 +305,19 @@ def test_all_can_be_indexed_anew(home: Workspace, find: Find):
         index.forget(key)
     assert everything() == []
     assert [hit.key for hit in find("one")] == [before.key]
+    sound()
+
+
+def test_passages_of_an_older_version_are_made_again(home: Workspace, find: Find):
+    """Of version 1 a question ended with its bare default."""
+    kind = InquiryQuestion("Dig?", Boolean(), default=False)
+    asked = InquiryRequest("q", InquirySource.tool("spade"), kind)
+    journal.append(making.conversation(home).pk, [making.event(asked)])
+    (before,) = find("dig")
+    Passage.objects.filter(facet="question").update(body="Dig?\nfalse")
+    Conversation.objects.update(placed=1)
+    placing.place_all(lambda *_: None)
+    assert [hit.key for hit in find('"default false"')] == [before.key]
     sound()
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -10,7 +11,7 @@ from jpweb.store import journal
 from jpweb.store.disk import mirror
 from jpweb.store.finding import passages
 from jpweb.store.models import Passage, Workspace
-from jpweb.stream.answers import Option, Secret, Select, Text
+from jpweb.stream.answers import AnswerType, Boolean, Option, Secret, Select, Text
 from jpweb.stream.events import (
     ChatRequest,
     ChatResponse,
@@ -82,6 +83,28 @@ def test_arguments_and_options_are_found(home: Workspace, find: Find):
     journal.append(talk.pk, [making.event(call), making.event(asked)])
     assert [hit.facet for hit in find("zones north bed true")] == ["call"]
     assert [hit.facet for hit in find("soil slow drip")] == ["question"]
+
+
+@pytest.mark.parametrize(
+    ("kind", "default", "said"),
+    [
+        (Boolean(), False, "How?\ndefault: false"),
+        (Text(), "two\nlines", "How?\ndefault: two\nlines"),
+        (Select((Option("drip"),)), "drip", "How?\ndrip\ndefault: drip"),
+        (Text(), {"zones": [1, 2]}, "How?\ndefault: zones: 1\n2"),
+        (Boolean(), None, "How?"),
+        (Text(), "", "How?"),
+        (Secret(), "drip", "How?"),
+    ],
+)
+def test_a_default_is_told_from_what_was_asked(
+    home: Workspace, kind: AnswerType, default: Any, said: str
+):
+    question = InquiryQuestion("How?", kind, default=default)
+    asked = InquiryRequest("q", InquirySource.tool("hose"), question)
+    journal.append(making.conversation(home, "").pk, [making.event(asked)])
+    up_to_date()
+    assert Passage.objects.get(facet="question").body == said
 
 
 def test_what_is_no_speech_is_not_indexed(home: Workspace):

@@ -21,7 +21,7 @@ from jpweb.stream.outline import outline
 from jpweb.stream.repair import repair
 from jpweb.stream.thread import Thread
 from jpweb.stream.turns import unfinished
-from tests.builders import AT
+from tests.builders import AT, everywhere
 
 SAMPLES = Path(__file__).parents[2] / "samples"
 FILES = [path.read_bytes() for path in sorted((SAMPLES / "layouts").glob("*.json"))]
@@ -40,7 +40,7 @@ def everything(data: bytes) -> Any:
     assert wire.join(texts, framing).encode() == data
     elements = [wire.read(text) for text in texts]
     shown = outline(elements)
-    assert sum(shown.accounts().values()) == len(elements) == shown.length
+    assert {here.position for here in everywhere(shown)} == set(range(len(elements)))
     assert shown.anchors == tuple(identity.anchors(elements))
     markdown(shown, Options(title="?", reasoning=True))
     repaired = repair(elements).elements

@@ -27,7 +27,7 @@ from jpweb.stream.identity import whole
 from jpweb.stream.layout.items import Entry, ToolCall
 from jpweb.stream.thread import visible
 from jpweb.stream.wire import layouts
-from tests.builders import AT, element, raw, returned, stream
+from tests.builders import AT, element, everywhere, raw, returned, stream
 from tests.stream import strategies
 
 FOLDER = Path(__file__).parents[2] / "samples" / "layouts"
@@ -97,7 +97,8 @@ def test_a_message_may_be_the_results_of_the_pair_before():
 def test_calls_of_one_pair_are_answered_by_the_next():
     (turn,) = outline.outline([FIRST, SECOND]).turns
     calls = [item for item in turn.items if isinstance(item, ToolCall)]
-    assert [(call.first, call.last, bool(call.response)) for call in calls] == [(0, 1, True)] * 2
+    assert [[each.position for each in call.elements] for call in calls] == [[0, 1]] * 2
+    assert all(call.response for call in calls)
     assert not turn.incomplete
     (whole_turn,) = turns.split([FIRST, SECOND])
     assert turns.pair([FIRST, SECOND], whole_turn) == turns.Pairs({0: 1}, frozenset())
@@ -116,14 +117,14 @@ def test_a_pair_with_an_open_call_has_no_response_yet_and_is_no_orphan():
 
 def test_the_parts_of_a_pair_have_anchors_of_their_own():
     shown = outline.outline([FIRST, FIRST])
-    anchors = [here.anchor for here in shown.placed() if here.position == 1]
+    every = everywhere(shown)
+    anchors = [here.anchor for here in every if here.position == 1]
     assert anchors[0] == shown.anchors[1] == f"{shown.anchors[0]}-x2"
     assert anchors[1:3] == [f"{anchors[0]}-p2", f"{anchors[0]}-p3"]
     assert [whole(anchor) for anchor in anchors] == [(anchors[0], part) for part in range(6)]
     assert whole("e-abc-x2") == ("e-abc-x2", 0)
-    assert {here.layout for here in shown.placed()} == {"legacy_pair"}
-    assert shown.accounts() == {"legacy_pair": 2}
-    assert all(here.element.raw == FIRST.raw for here in shown.placed())
+    assert {here.layout for here in every} == {"legacy_pair"}
+    assert all(here.element.raw == FIRST.raw for here in every)
 
 
 def test_a_provider_sees_the_messages_of_a_pair_and_not_its_configuration():
@@ -222,7 +223,7 @@ def test_every_layout_of_section_12_is_read_whole_and_comes_back(path):
     shown = outline.outline(elements)
     assert not any(isinstance(item, Entry) and item.orphan for t in shown.turns for item in t.items)
     wanted = set(path.stem.split(".")[1:]) - {"empty"}
-    assert wanted <= set(shown.accounts())
+    assert wanted <= {here.layout or here.element.tag for here in everywhere(shown)}
 
 
 def test_each_layout_has_a_sample():
@@ -239,5 +240,5 @@ def test_a_legacy_element_stands_for_at_least_one_event_or_says_why_not(found):
 @given(strategies.legacy)
 @settings(deadline=None)
 def test_the_parts_of_a_legacy_element_have_their_place_each(found):
-    shown = [here.part for here in outline.outline(stream(found)).placed()]
+    shown = [here.part for here in everywhere(outline.outline(stream(found)))]
     assert sorted(shown) == list(range(max(1, len(found.events))))

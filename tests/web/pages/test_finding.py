@@ -113,6 +113,12 @@ def test_without_scripts_the_hits_are_a_list_of_links(world: World, indexed: Any
     assert world.client("reader").get(links[0]).status_code == 200
 
 
+def test_a_hit_in_the_list_says_what_it_is_in(world: World, indexed: Any):
+    page = read(world.client("reader").get(f"/conversations/{indexed.pk}/find", {"q": "water"}))
+    tags = [tag.text for tag in page.tags if tag.get("class") == "tag"]
+    assert tags == ["Prompt", "Failed result"]
+
+
 def test_the_list_of_hits_goes_on(world: World, indexed: Any, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr("jpweb.web.pages.finding.PAGE", 2)
     path = f"/conversations/{indexed.pk}/find"

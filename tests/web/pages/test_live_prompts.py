@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from typing import Any
 
 import pytest
 
@@ -21,25 +20,10 @@ from jpweb.stream.inquiry import CancellationReason
 from jpweb.web import changes
 from tests.store import making
 from tests.web.reading import read
-from tests.web.sockets import SOON, Socket, page
+from tests.web.sockets import SOON, Socket, page, shows
 from tests.web.world import World
 
 ASKS = RunPrompt("call_1", "vault", "local vault tool", {"path": "a.md"})
-
-
-def shows(world: World, *open_prompts: Prompt) -> dict[str, Any]:
-    """Return what a page says that was loaded just now."""
-    world.talk.refresh_from_db()
-    return {
-        "conversation": world.talk.pk,
-        "length": world.talk.length,
-        "revision": world.talk.revision,
-        "run": f"{world.run.pk}-{world.run.state}",
-        "facts": changes.facts_key(world.talk),
-        "desk": True,
-        "shown": [world.question.pk],
-        "prompts": [row.pk for row in open_prompts],
-    }
 
 
 async def card(socket: Socket, key: int) -> dict[str, str]:

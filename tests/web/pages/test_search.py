@@ -16,6 +16,7 @@ from jpweb.stream.answers import Secret
 from jpweb.stream.events import ChatResponse
 from jpweb.stream.inquiry import CancellationReason, Cancelled, Redacted
 from jpweb.stream.layout.facets import FACETS
+from jpweb.web import words
 from jpweb.web.pages import search as page
 from tests.store import making
 from tests.web.reading import Page, read
@@ -235,8 +236,8 @@ def test_the_form_offers_to_save_what_stands_in_the_address(world: World):
 
 def test_each_facet_that_is_indexed_has_its_word():
     named = {facet for facets in language.KINDS.values() for facet in facets}
-    assert named == set(page.FACETS)
-    assert set(page.KINDS) == set(language.KINDS)
+    assert named == set(words.FACETS)
+    assert set(words.SEARCHED) == set(language.KINDS)
     assert named - {"title"} <= set(FACETS)
 
 

@@ -16,26 +16,11 @@ from jpweb.store.models import Membership, Run
 from jpweb.store.terms import RunState
 from jpweb.stream.events import ChatRequest, ChatResponse, TurnStart
 from jpweb.stream.inquiry import Answered
-from jpweb.web import changes
 from tests.builders import returned
 from tests.store import making
 from tests.web.reading import read
-from tests.web.sockets import page
+from tests.web.sockets import page, shows
 from tests.web.world import World
-
-
-def shows(world: World) -> dict[str, Any]:
-    """Return what a page says that was loaded just now."""
-    world.talk.refresh_from_db()
-    return {
-        "conversation": world.talk.pk,
-        "length": world.talk.length,
-        "revision": world.talk.revision,
-        "run": f"{world.run.pk}-{world.run.state}",
-        "facts": changes.facts_key(world.talk),
-        "desk": True,
-        "shown": [world.question.pk],
-    }
 
 
 async def append(world: World, *kinds: Any) -> None:

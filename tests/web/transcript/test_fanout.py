@@ -22,8 +22,8 @@ from jpweb.stream.events import ChatResponse
 from jpweb.web import cards, changes
 from tests.store import making
 from tests.web.reading import read
-from tests.web.sockets import Socket, page
-from tests.web.transcript.test_consumers import append, shows
+from tests.web.sockets import Socket, page, shows
+from tests.web.transcript.test_consumers import append
 from tests.web.world import World
 
 

@@ -17,8 +17,8 @@ from jpweb.stream.events import ChatRequest, ChatResponse, TurnStart
 from tests.builders import called, returned, stream
 from tests.store import making
 from tests.web.reading import read
-from tests.web.sockets import page
-from tests.web.transcript.test_consumers import append, shows
+from tests.web.sockets import page, shows
+from tests.web.transcript.test_consumers import append
 from tests.web.world import World
 
 A_WORD = ChatResponse("message", "A word")
@@ -73,6 +73,21 @@ async def test_a_page_that_missed_very_much_is_given_the_end_anew(lasting: World
     assert any(tag.get("hx-swap-oob") == "innerHTML:#transcript" for tag in heard)
     assert "Word 79" in heard.one(id="tail").text
     assert any(tag.get("rel") == "prev" for tag in heard)
+
+
+async def test_however_much_a_page_missed_what_changed_on_it_is_told(lasting: World):
+    usual = await in_store(shows, lasting) | {"shown": [], "first": 0, "last": 2}
+    await append(lasting, returned("call_1", "Done."), TurnStart(), ChatRequest("And now?"))
+    await append(lasting, *(ChatResponse("message", f"Word {n}") for n in range(80)))
+    async with page(lasting.people["reader"], **usual) as socket:
+        heard = read(await socket.everything())
+    call = heard.one(**{"data-kind": "tool_call_request"})
+    assert call["hx-swap-oob"] == "true"
+    assert "Done." in heard.text
+    assert [tag["data-outcome"] for tag in heard if tag.get("data-kind") == "inquiry_request"] == [
+        "unanswered"
+    ]
+    assert "Word" not in heard.text
 
 
 async def test_where_jp_changed_what_was_there_a_page_is_given_its_part_anew(lasting: World):

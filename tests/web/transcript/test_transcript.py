@@ -110,7 +110,7 @@ def test_the_counts_are_those_of_the_outline(reader: Person, jp_id: int):
     found = page(reader, talk)
     here = found.one(id="counts")
     counts = {t["data-count"]: t.text for t in found if "data-count" in t and here in t.parents}
-    wanted = {"events": shown.length, "turns": len(shown.turns)} | shown.states()
+    wanted = {"events": len(shown.anchors), "turns": len(shown.turns)} | shown.states()
     assert counts == {key: str(value) for key, value in wanted.items()}
 
 

@@ -11,7 +11,7 @@ from django.views.decorators.http import require_POST
 
 from jpweb.store.running import expiring
 from jpweb.store.terms import Role
-from jpweb.web import access
+from jpweb.web import access, numbers
 
 if TYPE_CHECKING:
     from jpweb.store.models import Workspace
@@ -82,12 +82,12 @@ def _seconds(form: QueryDict) -> int | None:
     if after != OTHER:
         raise Refused("Choose one of the times.")
     unit = {str(seconds): seconds for seconds in UNITS}.get(form.get("unit", ""))
-    number = form.get("number", "").strip()
-    if unit is None or not (number.isascii() and number.isdigit() and len(number) < 9):  # noqa: PLR2004  more digits than any time has
+    number = numbers.read(form.get("number", "").strip())
+    if unit is None or number is None:
         raise Refused("Give the other time as a whole number of minutes, hours or days.")
-    if not 1 <= int(number) * unit <= expiring.LONGEST:
+    if not 1 <= number * unit <= expiring.LONGEST:
         raise Refused("The other time can be from 1 minute to 366 days.")
-    return int(number) * unit
+    return number * unit
 
 
 def _unit(seconds: int) -> int:

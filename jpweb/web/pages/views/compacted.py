@@ -11,15 +11,16 @@ from django.shortcuts import render
 from django.template.loader import render_to_string
 from django.utils.safestring import SafeString
 
-from jpweb.store.browsing import record, windows
+from jpweb.store.browsing import record, turns, windows
 from jpweb.store.terms import Role
 from jpweb.stream.compaction import SUMMARY_REQUEST, Overlays, Policy
 from jpweb.stream.layout.facets import facet
 from jpweb.stream.layout.items import Entry, Item, ToolCall
 from jpweb.stream.layout.shortening import shortened
-from jpweb.web import access
+from jpweb.web import access, numbers
+from jpweb.web.pages.views import shortenings
 from jpweb.web.pages.views.counting import listed
-from jpweb.web.pages.views.weight import Scales, number
+from jpweb.web.pages.views.weight import Scales
 from jpweb.web.templatetags.jpweb_events import item as item_html
 
 if TYPE_CHECKING:
@@ -27,66 +28,31 @@ if TYPE_CHECKING:
     from jpweb.store.models import Conversation, Turn
     from jpweb.web.http import Request
 
-#: Compactions that are listed; summaries and windows of a page.
-LISTED, STEPS = 20, 4
+#: Summaries and windows of a page.
+STEPS = 4
 #: Elements that a step back goes.
 _BACK = 50
 
 
 @access.conversation(Role.READER)
 def index(request: Request, conversation: Conversation) -> HttpResponse:
-    """Show what is left, from the position ``from`` on."""
+    """Show what is left, from the position ``from`` on, and up to ``to`` where it says so."""
     found = record.shortenings(conversation.pk)
-    start = number(request.GET, "from") or 0
+    start = numbers.read(request.GET.get("from")) or 0
     context: dict[str, Any] = {"conversation": conversation, "most": record.OVERLAYS}
     if found is None:
         return render(request, "views/compacted.html", context | {"too_many": True})
     if found:
         page = _Page(conversation, found)
-        page.fill(start)
+        page.fill(start, numbers.read(request.GET.get("to")))
         context |= {
-            "shortenings": [told(each) for each in found[: -LISTED - 1 : -1]],
-            "older": max(len(found) - LISTED, 0),
+            **shortenings.listed(found),
             "pieces": page.pieces,
             "earlier": max(page.start - _BACK, 0) if page.start else None,
+            "start": page.start,
             "later": page.later,
         }
     return render(request, "views/compacted.html", context)
-
-
-def told(found: Shortening) -> dict[str, Any]:
-    """Return what a compaction does, for people to read."""
-    kind = found.overlay.kind
-    policy = Overlays([found.overlay]).policy(kind.from_turn)
-    return {
-        "anchor": found.anchor,
-        "first": kind.from_turn + 1,
-        "last": kind.to_turn + 1,
-        "does": deeds(policy),
-        "is_empty": kind.from_turn > kind.to_turn,
-    }
-
-
-def deeds(policy: Policy) -> list[str]:
-    """Say what a policy does to a turn."""
-    if policy.summary is not None:
-        return ["a summary stands in their place"]
-    said = {
-        "reasoning is left out": policy.strip_reasoning,
-        "tool calls are left out": policy.omit_calls,
-        "arguments of tool calls are left out": policy.strip_arguments,
-        "results of tool calls are left out": policy.strip_results,
-    }
-    return [word for word, is_so in said.items() if is_so]
-
-
-def permalink(item: Item) -> str:
-    """Return the anchor of an item's first event."""
-    match item:
-        case ToolCall(request=first) | Entry(placed=first):
-            return first.anchor
-        case stray:
-            return stray.inquiry.request.anchor
 
 
 @dataclass
@@ -105,7 +71,7 @@ class _Dropped:
                 self.counts[facet(here.element)] += 1
             case _:
                 pass
-        self.anchor = self.anchor or permalink(item)
+        self.anchor = self.anchor or item.elements[0].anchor
 
 
 class _Page:
@@ -123,29 +89,31 @@ class _Page:
         self._found = found
         self._scales = Scales()
         self._dropped = _Dropped()
-        self._turn = -1
+        self._turn, self._end = -1, 0
         self._has_items = self._full = False
 
-    def fill(self, start: int) -> None:
-        """Put pieces from a position on: of one window at most, and of few summaries."""
+    def fill(self, start: int, end: int | None = None) -> None:
+        """Put pieces from a position on, up to another: of one window at most, of few summaries."""
         self.start, at = start, start
+        length = self._conversation.length
+        self._end = length if end is None else min(end, length)
         for step in range(STEPS):
-            turn = record.turn_at(self._conversation.pk, at)
-            if turn is None or self._full or at >= self._conversation.length:
+            turn = turns.at(self._conversation.pk, at)
+            if turn is None or self._full or at >= self._end:
                 break
             if self._overlays.policy(turn.number).summary is None:
                 at = self._window(at)
             else:
                 at = self._summary(turn.number, is_first=step == 0)
-        self.later = at if at < self._conversation.length else None
+        self.later = at if at < length else None
         self._flush()
 
     def _summary(self, turn: int, *, is_first: bool) -> int:
         """Put a summary in place of its turns; return where it goes on."""
         first, last = self._overlays.run(turn)
         last = min(last, self._conversation.turns - 1)
-        begins = record.begins(self._conversation.pk, first, last + 1)
-        start, end = begins.get(first, 0), begins.get(last + 1, self._conversation.length)
+        starts = turns.starts(self._conversation.pk, first, last + 1)
+        start, end = starts.get(first, 0), starts.get(last + 1, self._conversation.length)
         if is_first:
             self.start = start
         policy = self._overlays.policy(turn)
@@ -170,6 +138,8 @@ class _Page:
         self._conversation.question_keys = contents.questions  # type: ignore[attr-defined]  # for the tag
         for turn, item in contents.items:
             policy = self._overlays.policy(turn)
+            if item.first >= self._end:
+                return item.first
             if policy.summary is not None:
                 return contents.turns[turn].position
             left = shortened(item, policy)
@@ -184,12 +154,12 @@ class _Page:
         """Put what is left of an item, with the heading of its turn; tell whether it fits."""
         if turn.number != self._turn:
             about = {"number": turn.number, "continued": turn.position < item.first}
-            if not self._put("_turn", does=deeds(policy), **about):
+            if not self._put("_turn", does=shortenings.deeds(policy), **about):
                 return False
             self._turn = turn.number
         html = item_html(left, self._conversation)
         # What is too large for any page is led to, so that the pages go on.
-        anchor = permalink(item)
+        anchor = item.elements[0].anchor
         fits = self._put("_item", html=html, id=anchor, shortened=left != item)
         if not fits and not self._has_items:
             fits = self._put("_item", id=anchor)

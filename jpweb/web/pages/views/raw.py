@@ -15,8 +15,8 @@ from jpweb.store.browsing import record
 from jpweb.store.terms import Role
 from jpweb.stream import wire
 from jpweb.stream.events import ConversationEvent
-from jpweb.web import access
-from jpweb.web.pages.views.weight import Scales, number
+from jpweb.web import access, numbers
+from jpweb.web.pages.views.weight import Scales
 
 if TYPE_CHECKING:
     from jpweb.store.browsing.record import Kept
@@ -27,8 +27,8 @@ if TYPE_CHECKING:
 @access.conversation(Role.READER)
 def index(request: Request, conversation: Conversation) -> HttpResponse:
     """Show the elements from ``from`` on, or before ``before``, as many as fit."""
-    before = number(request.GET, "before")
-    first = number(request.GET, "from") or 0
+    before = numbers.read(request.GET.get("before"))
+    first = numbers.read(request.GET.get("from")) or 0
     scales = Scales()
     if before is None:
         shown = _fitting(conversation, record.entries(conversation.pk, first), scales)

@@ -11,7 +11,7 @@ from django.template.loader import render_to_string
 from django.utils.safestring import SafeString
 
 from jpweb.runtime.prose import values
-from jpweb.store.browsing import record, windows
+from jpweb.store.browsing import record, turns, windows
 from jpweb.store.terms import Role
 from jpweb.stream.compaction import Overlays, Policy
 from jpweb.stream.events import ChatResponse, ToolCallRequest
@@ -19,10 +19,10 @@ from jpweb.stream.layout.items import Item
 from jpweb.stream.layout.sending import Sent, order, requests, sent, withheld
 from jpweb.stream.layout.shortening import shortened
 from jpweb.stream.repair import INTERRUPTED
-from jpweb.web import access
-from jpweb.web.pages.views.compacted import LISTED, deeds, permalink, told
+from jpweb.web import access, numbers
+from jpweb.web.pages.views import shortenings
 from jpweb.web.pages.views.counting import listed
-from jpweb.web.pages.views.weight import Scales, number
+from jpweb.web.pages.views.weight import Scales
 from jpweb.web.templatetags.jpweb_events import item as item_html
 
 if TYPE_CHECKING:
@@ -38,30 +38,29 @@ _ROLES = {"user": "The person", "assistant": "The model", "tool": "Result of a t
 @access.conversation(Role.READER)
 def index(request: Request, conversation: Conversation) -> HttpResponse:
     """Show a turn, by its number from 0; the last one unless the address says which."""
-    chosen = number(request.GET, "turn")
+    chosen = numbers.read(request.GET.get("turn"))
     last = conversation.turns - 1
     turn = last if chosen is None else chosen
     context: dict[str, Any] = {"conversation": conversation, "turn": turn, "last": last}
     if last < 0:
         return render(request, "views/thread.html", context)
-    begins = record.begins(conversation.pk, turn, turn + 1)
-    if turn not in begins:
+    starts = turns.starts(conversation.pk, turn, turn + 1)
+    if turn not in starts:
         raise Http404
-    start, end = begins[turn], begins.get(turn + 1, conversation.length)
+    start, end = starts[turn], starts.get(turn + 1, conversation.length)
     found = record.shortenings(conversation.pk)
     before = [each for each in found or () if each.overlay.position < start]
     page = _Page(conversation, _policy(before, turn))
-    at = max(number(request.GET, "from") or 0, start)
+    at = max(numbers.read(request.GET.get("from")) or 0, start)
     page.fill(turn, at, end)
     context |= {
         "start": start,
         "requests": page.requests(),
         "happened": page.happened,
         "differences": page.differences(),
-        "shortenings": [told(each) for each in before[: -LISTED - 1 : -1]],
-        "older": max(len(before) - LISTED, 0),
+        **shortenings.listed(before),
         "too_many": found is None,
-        "shortened_then": deeds(page.policy),
+        "shortened_then": shortenings.deeds(page.policy),
         "shortened_since": _policy(found or (), turn) != page.policy,
         "begins_later": at > start,
         "later": page.later,
@@ -127,7 +126,7 @@ class _Page:
         if not self._scales.takes(html, *(message for _, message in own)):
             if self.happened:
                 return False
-            html, own = self._rendered("_item", id=permalink(item)), []
+            html, own = self._rendered("_item", id=item.elements[0].anchor), []
         self.happened.append(html)
         self._sent += own
         self._withheld += withheld([item])

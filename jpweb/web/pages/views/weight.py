@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 from django.utils.safestring import SafeString
 
 #: Bytes of all pieces of a page.
 MOST = 200_000
-#: The largest position that there can be.
-_LARGEST = 2**31 - 1
 
 
 class Scales:
@@ -25,11 +21,3 @@ class Scales:
         if weight <= self._most:
             self._weight = weight
         return weight <= self._most
-
-
-def number(says: Mapping[str, str], name: str) -> int | None:
-    """Return a position or a number of an address; None where it does not say one."""
-    text = says.get(name, "")
-    if not text.isascii() or not text.isdigit() or len(text) > len(str(_LARGEST)):
-        return None
-    return min(int(text), _LARGEST)

@@ -10,7 +10,7 @@ from django.test.utils import CaptureQueriesContext
 
 from jpweb.store.browsing import record
 from jpweb.stream.events import ChatRequest, ChatResponse, Compaction, ConfigDelta, TurnStart
-from jpweb.web.pages.views import compacted
+from jpweb.web.pages.views import shortenings
 from tests.builders import answered, asked, called, returned
 from tests.web.pages.views.reading import anchors, held, opened, way, words
 from tests.web.world import World, signed_in
@@ -95,12 +95,13 @@ def test_a_shortened_call_says_so_and_leads_to_all_of_it(world: World):
     assert page.count("Shortened.") == 1
 
 
-def test_pages_cover_what_is_left_once(world: World):
+@pytest.mark.parametrize(("begin", "rel"), [("", "next"), ("?from=300", "prev")])
+def test_pages_cover_what_is_left_once(world: World, begin: str, rel: str):
     talk = held(world, *turns(40), summary(10, 19, "Ten to nineteen."), summary(25, 29, "Later."))
-    page, said, count = opened(world, talk, "compacted"), "", 0
+    page, said, count = opened(world, talk, "compacted", begin), "", 0
     while True:
         said, count = f"{said} {words(page)}", count + 1
-        if not (there := way(page, "next")):
+        if not (there := way(page, rel)):
             break
         page = opened(world, talk, "compacted", there)
     assert count > 2
@@ -108,7 +109,7 @@ def test_pages_cover_what_is_left_once(world: World):
         is_left = not (10 <= n <= 19 or 25 <= n <= 29)
         assert said.count(f"Say {n} ") == is_left, n
     assert said.count("Ten to nineteen.") == said.count("Later.") == 1
-    assert way(page, "prev")
+    assert way(page, "next" if rel == "prev" else "prev")
 
 
 def test_a_position_inside_a_summary_shows_that_summary(world: World):
@@ -116,7 +117,7 @@ def test_a_position_inside_a_summary_shows_that_summary(world: World):
     page = opened(world, talk, "compacted", "?from=145")
     assert "Summary of turns 11 to 19" in words(page)
     assert "Ask 9" not in page
-    assert way(page, "prev") == f"?from={10 * 8 - 50}"
+    assert way(page, "prev") == f"?from={10 * 8 - 50}&to={10 * 8}"
 
 
 def test_a_position_past_the_end_says_so(world: World):
@@ -133,7 +134,7 @@ def test_more_compactions_than_anybody_looks_at_are_named(
 
 
 def test_the_newest_compactions_are_listed_and_the_others_counted(world: World):
-    listed = compacted.LISTED
+    listed = shortenings.MOST
     talk = held(world, *turns(1), *[summary(n, n) for n in range(listed + 2)])
     said = words(opened(world, talk, "compacted"))
     assert f"Turn {listed + 2} : a summary stands" in said

@@ -1,0 +1,159 @@
+"""That indexing outlives kill -9: ``manage.py index`` as people run it, on data of its own."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import signal
+import sqlite3
+import subprocess
+import sys
+from contextlib import closing
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from jpweb.store.finding import index
+from tests.load import synthetic
+from tests.machine.ports import end, wait_until
+from tests.machine.serving import ROOT, inherited
+
+EVENTS = 16_000
+#: How many entries are known, at least, when it is killed; more is left each time than a part.
+DEATHS = (1, 5_000, 10_000)
+#: A word that the last event alone says.
+LAST = "amaryllis"
+_SEARCH = f"""
+from jpweb.store import accounts
+from jpweb.store.finding import language, search
+found = search.search(accounts.first_owner().pk, language.read("{LAST}"))
+print([hit.position for hit in found.newest().rows])
+"""
+
+
+@dataclass
+class Installation:
+    """A folder with a database in it, and what is run on that."""
+
+    folder: Path
+
+    @property
+    def database(self) -> Path:
+        return self.folder / "jpweb.sqlite3"
+
+    def begin(self, *command: str) -> subprocess.Popen[bytes]:
+        own = {"JPWEB_DATA": str(self.folder), "JP_USER_DATA_DIR": str(self.folder / "jp")}
+        return subprocess.Popen(
+            [sys.executable, "manage.py", *command],
+            cwd=ROOT,
+            env=inherited() | own,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+        )
+
+    def run(self, *command: str) -> str:
+        """Run something to its end; return what it printed."""
+        process = self.begin(*command)
+        try:
+            said = process.communicate(timeout=300)[0].decode()
+        finally:
+            end(process)
+        assert process.returncode == 0, said
+        return said
+
+    def rows(self, query: str) -> list[Any]:
+        with closing(sqlite3.connect(self.database, timeout=20)) as connection:
+            return connection.execute(query).fetchall()
+
+    def known(self) -> int | None:
+        """Return how many entries search knows; None where nothing is left to look at."""
+        query = "SELECT unindexed, indexed_length FROM store_conversation"
+        ((unindexed, length),) = self.rows(query)
+        return length if unindexed else None
+
+    def die(self, least: int, *options: str) -> int:
+        """Index, killed once more is known than before, and at least so much; return how much."""
+        before = self.known() or 0
+        seen = [before]
+        process = self.begin("index", *options)
+
+        def strikes() -> bool:
+            known = self.known()
+            if known is not None:
+                seen.append(known)
+            return max(least, before + 1) <= seen[-1] < EVENTS or process.poll() is not None
+
+        try:
+            wait_until(strikes, f"{least} entries are indexed", 120)
+            process.kill()
+            code = process.wait(30)
+        finally:
+            said = process.communicate(timeout=30)[0].decode()
+        assert code == -signal.SIGKILL, said
+        assert min(seen) == before, "it goes on where the one before it was killed"
+        return self.known() or 0
+
+
+@pytest.fixture(scope="module")
+def mirrored(tmp_path_factory: pytest.TempPathFactory) -> Installation:
+    """Return where a conversation is mirrored, of which nothing is indexed."""
+    folder = tmp_path_factory.mktemp("killed")
+    root = synthetic.workspace(folder / "garden", EVENTS - 1)
+    (file,) = root.glob(".jp/conversations/*/events.json")
+    last = {"timestamp": "2027-01-01 00:00:00.0", "type": "chat_response", "message": LAST}
+    file.write_text(json.dumps([*json.loads(file.read_bytes()), last]))
+    made = Installation(folder / "data")
+    made.folder.mkdir()
+    made.run("mirror", str(root))
+    assert made.rows("SELECT length FROM store_conversation") == [(EVENTS,)]
+    assert made.known() == 0
+    return made
+
+
+@pytest.fixture(scope="module")
+def whole(mirrored: Installation) -> Installation:
+    """Return the same, indexed by one process that nobody disturbed."""
+    made = copied(mirrored, "whole")
+    made.run("index")
+    assert made.known() is None
+    return made
+
+
+def copied(given: Installation, name: str) -> Installation:
+    made = Installation(given.folder.with_name(name))
+    shutil.copytree(given.folder, made.folder)
+    return made
+
+
+def passages(of: Installation) -> list[Any]:
+    return of.rows("SELECT * FROM store_passage ORDER BY position, part")
+
+
+@pytest.mark.parametrize("options", [(), ("--all",)], ids=["first", "again"])
+def test_killed_again_and_again_it_ends_as_one_that_never_was(
+    mirrored: Installation, whole: Installation, options: tuple[str, ...]
+):
+    here = copied(whole if options else mirrored, "again" if options else "first")
+    for death, least in enumerate(DEATHS):
+        assert least <= here.die(least, *(() if death else options)) < EVENTS
+        there = len(passages(here))
+        assert 0 < there < len(passages(whole))
+    here.run("index")
+    assert here.known() is None
+    assert passages(here) == passages(whole)
+    places = here.rows("SELECT position, part FROM store_passage")
+    assert len(places) == len(set(places)) > EVENTS // 2
+    # Raises where the index of words is not that of the table.
+    here.rows(
+        "INSERT INTO store_passage_words(store_passage_words, rank) VALUES('integrity-check', 1)"
+    )
+    assert here.rows("PRAGMA integrity_check") == [("ok",)]
+    assert here.run("shell", "-v0", "-c", _SEARCH).split("\n")[-2] == str([EVENTS - 1])
+
+
+def test_between_two_deaths_lies_more_than_is_written_at_once():
+    ends = [*DEATHS, EVENTS]
+    assert min(later - death for death, later in zip(DEATHS, ends[1:], strict=True)) > index.ENTRIES
