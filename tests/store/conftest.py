@@ -1,4 +1,4 @@
-"""No test of the store sees the silos of whoever runs it."""
+"""A workspace and somebody who reads in it; no test sees the silos of whoever runs it."""
 
 from __future__ import annotations
 
@@ -6,9 +6,23 @@ from pathlib import Path
 
 import pytest
 
+from jpweb.store.models import Person, Workspace
+from jpweb.store.terms import Role
+from tests.store import making
+
 
 @pytest.fixture(autouse=True)
 def no_silo(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> Path:
     home = tmp_path_factory.mktemp("jp-data")
     monkeypatch.setenv("JP_USER_DATA_DIR", str(home))
     return home
+
+
+@pytest.fixture
+def home() -> Workspace:
+    return making.workspace()
+
+
+@pytest.fixture
+def reader(home: Workspace) -> Person:
+    return making.person("reader", Role.READER, home)

@@ -22,7 +22,7 @@ from jpweb.store.models import (
     Workspace,
 )
 from jpweb.store.running import leases
-from jpweb.store.terms import PromptKind, Role
+from jpweb.store.terms import Origin, PromptKind, Role
 from jpweb.stream import wire
 from jpweb.stream.answers import AnswerType
 from jpweb.stream.events import (
@@ -34,7 +34,8 @@ from jpweb.stream.events import (
     TurnStart,
 )
 from jpweb.stream.inquiry import Answered, InquiryResponse, Outcome
-from tests.builders import AT, asked
+from jpweb.stream.outline import outline
+from tests.builders import AT, asked, stream
 
 HOLDER = "test"
 LEASE = 60
@@ -58,6 +59,18 @@ def person(name: str = "", role: Role | None = None, home: Workspace | None = No
 def conversation(home: Workspace, title: str = "A talk", starter: Person | None = None) -> Any:
     """Return a native conversation, begun as people begin one."""
     return conversations.begin(home, title, (starter or person()).pk)
+
+
+def mirrored(home: Workspace, *kinds: Any) -> Conversation:
+    """Return a conversation of jp's that holds these."""
+    elements = stream(*kinds)
+    talk: Conversation = conversation(home)
+    talk.origin = Origin.MIRRORED
+    shown = outline(elements)
+    journal.replace(talk, elements, shown.anchors)
+    inquiries.derive(talk, shown)
+    talk.save()
+    return talk
 
 
 def event(kind: EventKind, at: str = AT, by: Decider | None = None) -> ConversationEvent:

@@ -15,11 +15,6 @@ pytestmark = pytest.mark.django_db
 
 
 @pytest.fixture
-def home() -> Workspace:
-    return making.workspace()
-
-
-@pytest.fixture
 def owner(home: Workspace) -> Person:
     return making.person("owner", Role.OWNER, home)
 

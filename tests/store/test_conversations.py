@@ -8,21 +8,11 @@ import pytest
 from jpweb.store import conversations
 from jpweb.store.errors import UnknownConversation
 from jpweb.store.models import Conversation, Person, Workspace
-from jpweb.store.terms import Origin, Role
+from jpweb.store.terms import Origin
 from tests.store import making
 
 pytestmark = pytest.mark.django_db
 START = datetime(2026, 1, 1, tzinfo=UTC)
-
-
-@pytest.fixture
-def home() -> Workspace:
-    return making.workspace()
-
-
-@pytest.fixture
-def reader(home: Workspace) -> Person:
-    return making.person("reader", Role.READER, home)
 
 
 def make(home: Workspace, count: int) -> list[Conversation]:

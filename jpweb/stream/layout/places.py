@@ -10,11 +10,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple, Protocol
 
+from jpweb.stream import turns
 from jpweb.stream.events import (
     Body,
     ChatRequest,
     ConversationEvent,
-    EventKind,
     LegacyEvents,
     ToolCallRequest,
     ToolCallResponse,
@@ -28,20 +28,8 @@ WORDS = 200
 _LOOK = 4 * WORDS
 
 
-class Seen(Protocol):
+class Seen(turns.Seen, Protocol):
     """What this needs to know of an element: an ``Element``, or a glance at one."""
-
-    @property
-    def tag(self) -> str:
-        """The wire tag."""
-
-    @property
-    def kind(self) -> EventKind | None:
-        """The kind, or None for legacy, unknown and broken elements."""
-
-    @property
-    def events(self) -> Sequence[Happening]:
-        """The events in it."""
 
     @property
     def body(self) -> Body:
@@ -65,10 +53,10 @@ class Places(NamedTuple):
 def places(elements: Sequence[Seen]) -> Places:
     """Return where the elements of a whole stream are shown."""
     heads = list(range(len(elements)))
-    turns = split(elements)
-    for turn in turns:
+    begun = split(elements)
+    for turn in begun:
         _link(elements, turn, heads)
-    return Places(heads, [Begun(turn.start, _asked(elements, turn)) for turn in turns])
+    return Places(heads, [Begun(turn.start, _asked(elements, turn)) for turn in begun])
 
 
 def words(text: str) -> str:

@@ -8,18 +8,17 @@ import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
-from jpweb.store import inquiries, journal
+from jpweb.store import journal
 from jpweb.store.browsing import contents, windows
 from jpweb.store.browsing.windows import Window
 from jpweb.store.errors import UnknownEvent
 from jpweb.store.models import Conversation, JournalEntry
-from jpweb.store.terms import Origin
 from jpweb.stream.events import ChatRequest, ChatResponse, Element, TurnStart
 from jpweb.stream.inquiry import Answered, InquiryResponse
 from jpweb.stream.layout.items import ToolCall
 from jpweb.stream.layout.laying import Shown
 from jpweb.stream.outline import outline
-from tests.builders import asked, called, returned, stream
+from tests.builders import asked, called, returned
 from tests.store import making
 
 pytestmark = pytest.mark.django_db
@@ -28,15 +27,8 @@ FAR = 10**9
 
 
 def held(*kinds: Any) -> Conversation:
-    """Return a mirrored conversation of these."""
-    elements = stream(*kinds)
-    talk: Conversation = making.conversation(making.workspace())
-    talk.origin = Origin.MIRRORED
-    shown = outline(elements)
-    journal.replace(talk, elements, shown.anchors)
-    inquiries.derive(talk, shown)
-    talk.save()
-    return talk
+    """Return a mirrored conversation of these, in a workspace of its own."""
+    return making.mirrored(making.workspace(), *kinds)
 
 
 def long(turns: int) -> Conversation:

@@ -11,8 +11,7 @@ from django.db import connection
 from jpweb.store import journal
 from jpweb.store.finding import index, language, search
 from jpweb.store.finding.search import Hit
-from jpweb.store.models import Conversation, Passage, Person, Workspace
-from jpweb.store.terms import Role
+from jpweb.store.models import Conversation, Passage, Person
 from jpweb.stream import identity
 from jpweb.stream.events import (
     ChatResponse,
@@ -22,16 +21,6 @@ from tests.store import making
 
 #: Looks for something as the reader, everything indexed before; returns the hits.
 Find = Callable[..., list[Hit]]
-
-
-@pytest.fixture
-def home() -> Workspace:
-    return making.workspace()
-
-
-@pytest.fixture
-def reader(home: Workspace) -> Person:
-    return making.person("reader", Role.READER, home)
 
 
 @pytest.fixture

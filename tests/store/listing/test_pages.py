@@ -25,16 +25,6 @@ from tests.store.listing.rows import START, back, change, forth, listed, make, t
 pytestmark = pytest.mark.django_db
 
 
-@pytest.fixture
-def home() -> Workspace:
-    return making.workspace()
-
-
-@pytest.fixture
-def reader(home: Workspace) -> Person:
-    return making.person("reader", Role.READER, home)
-
-
 def homes(reader: Person, count: int) -> list[Workspace]:
     """Make workspaces that the reader is in."""
     made = [making.workspace(f"w{n}") for n in range(count)]

@@ -30,11 +30,6 @@ ANSWER = {"content": "Done.", "is_error": False, "edited": None, "delivered": Tr
 
 
 @pytest.fixture
-def home() -> Workspace:
-    return making.workspace()
-
-
-@pytest.fixture
 def ada(home: Workspace) -> Person:
     return making.person("ada", Role.RESPONDER, home)
 

@@ -12,11 +12,6 @@ pytestmark = pytest.mark.django_db
 
 
 @pytest.fixture
-def home() -> Workspace:
-    return making.workspace()
-
-
-@pytest.fixture
 def ada(home: Workspace) -> Person:
     return making.person("ada", Role.RESPONDER, home)
 

@@ -16,11 +16,6 @@ pytestmark = pytest.mark.django_db
 
 
 @pytest.fixture
-def home() -> Workspace:
-    return making.workspace("Garden")
-
-
-@pytest.fixture
 def ada(home: Workspace) -> Person:
     return making.person("ada", Role.RESPONDER, home)
 

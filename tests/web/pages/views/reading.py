@@ -6,25 +6,14 @@ import html
 import re
 from typing import Any
 
-from jpweb.store import inquiries, journal
 from jpweb.store.models import Conversation
-from jpweb.store.terms import Origin
-from jpweb.stream.outline import outline
-from tests.builders import stream
 from tests.store import making
 from tests.web.world import World, signed_in
 
 
 def held(world: World, *kinds: Any) -> Conversation:
     """Return a mirrored conversation of these, in the workspace of everybody in ``world``."""
-    elements = stream(*kinds)
-    talk: Conversation = making.conversation(world.home)
-    talk.origin = Origin.MIRRORED
-    shown = outline(elements)
-    journal.replace(talk, elements, shown.anchors)
-    inquiries.derive(talk, shown)
-    talk.save()
-    return talk
+    return making.mirrored(world.home, *kinds)
 
 
 def opened(world: World, talk: Conversation, view: str, query: str = "") -> str:
