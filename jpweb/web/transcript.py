@@ -1,7 +1,8 @@
 """What a page shows of a conversation: a window of it, chosen by its address.
 
-An address says where (``at``, ``turn``, ``after``, ``before``), what (``show``) and which folds
-are open (``open``), so that a copied one shows the same to somebody else.
+An address says where (``at``, ``turn``, ``after``, ``before``), what (``show``), which folds are
+open (``open``) and which of those that are open by themselves are not (``shut``), so that a copied
+one shows the same to somebody else.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ from jpweb.web import numbers
 if TYPE_CHECKING:
     from jpweb.store.models import Conversation, Turn
 
-#: Folds that an address names at most.
+#: Folds that an address names at most, of either sort.
 FOLDS = 50
 #: Characters of what it looks for.
 WORDS = 200
@@ -47,19 +48,24 @@ class Choice:
     show: tuple[str, ...] = ()
     opened: frozenset[str] = frozenset()
     words: str = ""
+    shut: frozenset[str] = frozenset()
 
     @classmethod
     def read(cls, says: Mapping[str, str]) -> Choice:
-        """Read the parameters of an address; what nobody knows is left out."""
-        opened = [anchor for anchor in says.get("open", "").split(",") if anchor]
+        """Read the parameters of an address; what nobody knows is left out.
+
+        A fold that is named both open and shut is shut.
+        """
+        shut = _anchors(says.get("shut", ""))
         return cls(
             says.get("at", "")[:80],
             numbers.read(says.get("turn")),
             numbers.read(says.get("after")),
             numbers.read(says.get("before")),
             groups(says.get("show", "")),
-            frozenset(opened[:FOLDS]),
+            _anchors(says.get("open", "")) - shut,
             says.get("q", "").strip()[:WORDS],
+            shut,
         )
 
     @property
@@ -176,6 +182,7 @@ def context(found: Conversation, choice: Choice, part: Part) -> dict[str, Any]:
         "here": here,
         "kept": choice.kept(),
         "opened": choice.opened,
+        "shut": choice.shut,
         "earlier": part.window.earlier and f"{here}?{choice.kept(before=part.first)}",
         "later": part.window.later and f"{here}?{choice.kept(after=part.last)}",
     }
@@ -232,3 +239,7 @@ def _place(found: Conversation, choice: Choice, read: int | None) -> int | None:
 def _at(placed: Placed) -> datetime | None:
     body = placed.element.body
     return timestamps.parse(body.timestamp) if isinstance(body, ConversationEvent) else None
+
+
+def _anchors(text: str) -> frozenset[str]:
+    return frozenset([anchor for anchor in text.split(",") if anchor][:FOLDS])

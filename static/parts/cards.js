@@ -1,6 +1,7 @@
 // Cards: sending, not sent, settled; keys; where the focus goes.
 import { all, byId, land, on, openCards } from "./page.js";
 import { forget, restoreAll } from "./drafts.js";
+import { named } from "./reading/address.js";
 
 // Who was typing when somebody else answered gets their texts back, to copy.
 const LABELS = { answer: "What you typed, to copy", note: "The note you typed, to copy" };
@@ -170,9 +171,11 @@ on("htmx:load", (event) => {
   restoreAll(event.target);
 });
 
-// A permalink into something folded unfolds it.
+// A permalink into something folded unfolds it; what the address says is shut itself stays so.
 export function reveal() {
   const target = location.hash.length > 1 && byId(decodeURIComponent(location.hash.slice(1)));
-  if (target) land(target);
+  if (!target) return;
+  land(target);
+  if (named("shut").includes(target.id)) target.open = false;
 }
 window.addEventListener("hashchange", reveal);

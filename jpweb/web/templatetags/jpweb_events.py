@@ -31,18 +31,23 @@ _NONE: frozenset[str] = frozenset()
 
 
 class Here(NamedTuple):
-    """Where an item is shown: in which conversation, and the anchors whose folds are open."""
+    """Where an item is shown: in which conversation, and the anchors of folds as they were left."""
 
     conversation: Conversation
     opened: frozenset[str] = _NONE
+    shut: frozenset[str] = _NONE
 
 
 @register.simple_tag
 def item(
-    item: Item, conversation: Conversation, oob: bool = False, opened: frozenset[str] = _NONE
+    item: Item,
+    conversation: Conversation,
+    oob: bool = False,
+    opened: frozenset[str] = _NONE,
+    shut: frozenset[str] = _NONE,
 ) -> SafeString:
     """Render an item of an outline with the fragment of its kind."""
-    here = Here(conversation, opened)
+    here = Here(conversation, opened, shut)
     match item:
         case ToolCall():
             return _placed(item.request, here, call=item, oob=oob, **_asked(item))
@@ -94,6 +99,7 @@ def _placed(placed: Placed, here: Here, **more: Any) -> SafeString:
         "here": here,
         "conversation": here.conversation,
         "unfolded": placed.anchor in here.opened,
+        "folded": placed.anchor in here.shut,
     }
     if not isinstance(body, ConversationEvent):
         context["broken"] = body.problem if isinstance(body, BrokenEvent) else ""

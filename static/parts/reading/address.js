@@ -1,6 +1,8 @@
 // The address of the page: it says what the page shows, so that a copy shows the same.
 
 export const says = (name) => new URLSearchParams(location.search).get(name) || "";
+// The folds that it says something of.
+export const named = (name) => says(name).split(",").filter(Boolean);
 
 // The address with some of what it says changed; what is empty does not stand in it.
 export function changed(changes, hash = location.hash) {
@@ -9,9 +11,11 @@ export function changed(changes, hash = location.hash) {
     if (value) query.set(name, value);
     else query.delete(name);
   }
-  const open = query.get("open");
-  query.delete("open");
-  if (open) query.set("open", open); // the longest comes last
+  for (const name of ["shut", "open"]) { // the longest come last
+    const folds = query.get(name);
+    query.delete(name);
+    if (folds) query.set(name, folds);
+  }
   const text = query.toString().replaceAll("%2C", ",");
   return location.pathname + (text && `?${text}`) + hash;
 }

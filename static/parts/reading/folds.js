@@ -1,31 +1,41 @@
-// Folds: which are open stands in the address, so that whoever it is given to sees the same.
-import { restate, says } from "./address.js";
+// Folds: which are open, and which are shut that are open by themselves, stands in the address, so
+// that whoever it is given to sees the same.
+import { named, restate } from "./address.js";
 import { all, byId, on } from "../page.js";
 
 const NAMED = 50; // anchors in an address
 const SOON = 200; // milliseconds; browsers bear no change of the address for each fold
-const opened = new Set(says("open").split(",").filter(Boolean));
+const shut = new Set(named("shut"));
+const opened = new Set(named("open").filter((anchor) => !shut.has(anchor)));
 // These are open unless somebody folds them.
 const byDefault = (fold) => fold.matches(".inquiry:not([data-outcome=answered])");
 
 let soon;
 function write() {
   clearTimeout(soon);
-  soon = setTimeout(() => restate({ open: [...opened].slice(-NAMED).join(",") }), SOON);
+  const last = (anchors) => [...anchors].slice(-NAMED).join(",");
+  soon = setTimeout(() => restate({ open: last(opened), shut: last(shut) }), SOON);
+}
+// Whether that changed anything.
+function name(anchors, anchor, is) {
+  if (anchors.has(anchor) === is) return false;
+  anchors[is ? "add" : "delete"](anchor);
+  return true;
 }
 on("toggle", (event) => {
   const fold = event.target;
-  if (!fold.id || !fold.matches("#transcript .fold") || byDefault(fold)) return;
-  if (fold.open === opened.has(fold.id)) return;
-  opened[fold.open ? "add" : "delete"](fold.id);
-  write();
+  if (!fold.id || !fold.matches("#transcript .fold")) return;
+  const opens = name(opened, fold.id, fold.open && !byDefault(fold));
+  const shuts = name(shut, fold.id, !fold.open && byDefault(fold));
+  if (opens || shuts) write();
 }, true);
 
-// What comes again is as it was left.
-on("jpweb:windows", () => {
-  for (const anchor of opened) {
-    const fold = byId(anchor);
-    if (fold && fold.matches("details")) fold.open = true;
+// What comes again is as it was left, before anybody measures it.
+on("htmx:load", ({ target }) => {
+  for (const fold of [target, ...all("details[id]", target)]) {
+    if (!fold.matches("#transcript .fold")) continue;
+    if (opened.has(fold.id)) fold.open = true;
+    if (shut.has(fold.id)) fold.open = false;
   }
 });
 

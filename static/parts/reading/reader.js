@@ -7,9 +7,8 @@ import { foldAll, unfoldAll } from "./folds.js";
 import { keys } from "../keys.js";
 import { byId } from "../page.js";
 import { firstInView } from "./place.js";
-import { current, end, step, toggle } from "./steps.js";
+import { current, end, show, step, toggle } from "./steps.js";
 
-const TOLD = 1800; // milliseconds that its words are to be seen
 // As the buttons of an event do it.
 function copyLink() {
   const item = current() || firstInView();
@@ -18,9 +17,8 @@ function copyLink() {
   button.className = "copy told";
   button.dataset.copyLink = `${byId("transcript").dataset.href}?at=${item.id}#${item.id}`;
   button.dataset.what = "The link";
-  document.body.append(button);
+  show(button);
   button.click();
-  setTimeout(() => button.remove(), TOLD);
   return true;
 }
 function enter() {

@@ -11,7 +11,24 @@ const SORTS = {
   problem: () => all("#transcript > .window :is(.result.failed, .fold.unknown, .inquiry[data-outcome=cancelled]:not([data-reason=user]))"),
 };
 const WORDS = { item: "event", prompt: "prompt", inquiry: "question", problem: "problem" };
-const say = (text) => { byId("announcer").textContent = text; };
+
+// Something is to be seen for a while, instead of what was before it.
+const TOLD = 1800; // milliseconds
+export function show(note) {
+  for (const old of all("body > .told")) old.remove();
+  document.body.append(note);
+  setTimeout(() => note.remove(), TOLD);
+}
+// The announcer tells those who listen; what is to be seen is not for them as well.
+function say(text) {
+  byId("announcer").textContent = text;
+  const note = document.createElement("p");
+  note.className = "told";
+  note.setAttribute("aria-hidden", "true");
+  note.textContent = text;
+  show(note);
+}
+const FAILED = "It could not be loaded. Try again.";
 
 // By its id, since it may be drawn anew.
 let at = "";
@@ -40,14 +57,14 @@ export const shownAs = (anchor) => {
 };
 
 // Go to an event: by its anchor, or that of its item where it does not stand on the page alone.
-export async function go({ anchor, item }, says = {}, show = mark) {
+export async function go({ anchor, item }, says = {}, arrive = mark) {
   const there = () => shownAs(anchor) || shownAs(item);
   if (!there() && !(await visit(`at=${anchor}`, changed({ ...WHERE, at: anchor, ...says }, `#${anchor}`)))) {
-    say("It could not be loaded. Try again.");
+    say(FAILED);
     return null;
   }
   const found = there();
-  if (found) show(found);
+  if (found) arrive(found);
   return found;
 }
 
@@ -82,7 +99,7 @@ async function towards(what, by) {
   if (found && !(way && (by > 0 ? follows(way, found) : follows(found, way)))) return reach(found);
   const none = `No ${by > 0 ? "later" : "earlier"} ${WORDS[what]}.`;
   if (!way) return say(none);
-  if (what === "item") return (await more(way)) ? towards(what, by) : undefined;
+  if (what === "item") return (await more(way)) ? towards(what, by) : say(FAILED);
   const beside = by > 0 ? way.previousElementSibling : way.nextElementSibling;
   const next = await ask("step", { what, to: by > 0 ? "next" : "previous", from: beside.dataset[by > 0 ? "last" : "first"] });
   if (!next) return say("It could not be looked for. Try again.");
@@ -100,7 +117,7 @@ export async function ask(path, query) {
 export async function end(by) {
   const open = document.querySelector(`#transcript > .way[data-way=${by > 0 ? "later" : "earlier"}]`);
   const where = by > 0 ? "end" : "0";
-  if (open && !(await visit(`at=${where}`, changed({ ...WHERE, at: where }, "")))) return;
+  if (open && !(await visit(`at=${where}`, changed({ ...WHERE, at: where }, "")))) return say(FAILED);
   const item = items().at(by > 0 ? -1 : 0);
   if (item) mark(item);
   if (by < 0) window.scrollTo({ top: 0, behavior: "instant" });

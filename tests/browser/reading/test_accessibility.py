@@ -9,8 +9,8 @@ from playwright.sync_api import Page, expect
 
 from tests.browser.looks import check
 from tests.browser.pages import BOOLEAN, SECRET, SELECT, TEXT, Visit, card, decline
-from tests.browser.reading.windows import long_one
-from tests.machine.browsing import Pages
+from tests.browser.reading.windows import LASTING, long_one
+from tests.machine.browsing import PHONE, Pages
 from tests.machine.fixtures import Live
 from tests.machine.ports import wait_until
 from tests.web.test_access import ROUTES
@@ -175,6 +175,24 @@ def test_a_conversation_bars_nobody_folded_and_unfolded(visit: Visit, title: str
     # What is fetched on unfolding has come.
     wait_until(lambda: not page.locator("#transcript .htmx-request").count(), "it is quiet")
     check(page)
+
+
+def test_what_is_said_for_a_while_bars_nobody_and_covers_no_way_back(visit: Visit):
+    page = visit.begin("Say it", size=PHONE)
+    card(page, BOOLEAN)
+    page.keyboard.press("g")
+    page.keyboard.press("g")
+    back = page.locator("a.live")
+    expect(back).to_be_visible()
+    page.evaluate(LASTING)
+    page.keyboard.press("K")
+    expect(page.locator("body > .told")).to_have_text("No earlier prompt.")
+    upper, lower = page.locator("body > .told").bounding_box(), back.bounding_box()
+    assert upper
+    assert lower
+    assert upper["y"] + upper["height"] <= lower["y"]
+    check(page)
+    expect(page.locator("body > .told")).to_be_visible()
 
 
 def test_open_cards_and_what_became_of_them_bar_nobody(visit: Visit):

@@ -12,12 +12,14 @@ from playwright.sync_api import Page, expect
 from tests.browser.pages import Visit, path_of
 from tests.browser.reading.windows import (
     ITEMS,
+    LASTING,
     LATER,
     address,
     current,
     long_one,
     stretches,
     to_bottom,
+    until,
 )
 from tests.machine.ports import wait_until
 
@@ -98,6 +100,50 @@ def test_past_the_last_one_it_says_so_and_stays(visit: Visit):
     first = current(page)
     page.keyboard.press("K")
     expect(page.locator("#announcer")).to_have_text("No earlier prompt.")
+    at(page, first)
+
+
+def test_what_is_said_is_seen_for_a_while_and_told_once(visit: Visit):
+    page = tour(visit)
+    page.keyboard.press("j")
+    first = current(page)
+    told = page.locator("body > .told")
+    page.clock.install(time=0)
+    page.clock.pause_at(1000)
+    for key, words in (("K", "No earlier prompt."), ("k", "No earlier event.")):
+        page.keyboard.press(key)
+        expect(told).to_have_text(words)
+        expect(told).to_be_in_viewport(ratio=1)
+        assert page.locator("body").aria_snapshot().count(words) == 1
+        at(page, first)
+    page.context.grant_permissions(["clipboard-read", "clipboard-write"])
+    page.keyboard.press("l")
+    expect(told).to_have_text("Copied")
+    page.keyboard.press("K")
+    page.clock.run_for(1700)
+    expect(told).to_have_text("No earlier prompt.")
+    page.clock.run_for(200)
+    expect(told).to_have_count(0)
+
+
+@pytest.mark.parametrize(
+    ("key", "cannot", "words"),
+    [
+        ("k", "before=", "It could not be loaded. Try again."),
+        ("G", "at=end", "It could not be loaded. Try again."),
+        ("K", "/step", "It could not be looked for. Try again."),
+    ],
+)
+def test_what_cannot_be_loaded_is_said(shelf: Visit, key: str, cannot: str, words: str):
+    page = shelf.open(f"{long_one(shelf)}?at=5000")
+    page.keyboard.press("j")
+    first = current(page)
+    page.route(re.compile(cannot), lambda route: route.abort())
+    shelf.pages.forgive("ERR_FAILED|^.object Event.|^htmx:")
+    page.evaluate(LASTING)
+    page.keyboard.press(key)
+    expect(page.locator("body > .told")).to_have_text(words)
+    expect(page.locator("#announcer")).to_have_text(words)
     at(page, first)
 
 
@@ -291,8 +337,11 @@ def test_the_outline_lists_other_turns_once_somebody_has_scrolled_to_them(shelf:
     page = shelf.open(long_one(shelf))
     listed = page.locator("#outline li[data-turn]").last.get_attribute("data-turn") or ""
     turns = page.locator(".turn-head[data-turn]")
-    while int(turns.last.get_attribute("data-turn") or "") <= int(listed) + 5:
-        to_bottom(page)
+
+    def beyond() -> bool:
+        return int(turns.last.get_attribute("data-turn") or "") > int(listed) + 5
+
+    until(beyond, lambda: to_bottom(page), "turns that are not listed")
     here = page.locator("#outline li[aria-current]")
     expect(here).to_have_count(1)
     wait_until(lambda: int(here.get_attribute("data-turn") or "") > int(listed), "it follows")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import partial
 from itertools import pairwise
 
 import pytest
@@ -20,6 +21,7 @@ from tests.browser.reading.windows import (
     stretches,
     to_bottom,
     top_of,
+    until,
 )
 from tests.machine.ports import wait_until
 
@@ -29,6 +31,16 @@ pytestmark = pytest.mark.browser
 MOST, STILL = 8, 2
 #: Events of the longest item of the long conversation; a window has several times as many.
 MEMBERS = 6
+
+
+def shows(page: Page, count: int) -> bool:
+    """Tell whether so many windows are there."""
+    return len(stretches(page)) >= count
+
+
+def reaches(page: Page, place: int) -> bool:
+    """Tell whether a position is loaded."""
+    return stretches(page)[-1][1] >= place
 
 
 def unbroken(page: Page) -> None:
@@ -53,8 +65,7 @@ def test_scrolling_down_loads_what_is_later(shelf: Visit):
 def test_scrolling_up_loads_what_is_earlier_and_nothing_on_the_screen_moves(shelf: Visit):
     page = shelf.open(f"{long_one(shelf)}?at=end#foot")
     for count in range(2, 5):
-        while len(stretches(page)) < count:
-            scroll(page, -900)
+        until(partial(shows, page, count), partial(scroll, page, -900), "one window more")
         loaded(page, count)
     page.evaluate("scrollBy(0, 1)")
     unbroken(page)
@@ -84,8 +95,7 @@ def test_a_permalink_has_room_on_both_sides_and_stays_under_the_bar(shelf: Visit
     for way, by in ((EARLIER, -900), (LATER, 900)):
         count = len(stretches(other))
         expect(other.locator(way)).to_have_count(1)
-        while len(stretches(other)) == count:
-            scroll(other, by)
+        until(partial(shows, other, count + 1), partial(scroll, other, by), "one window more")
         loaded(other, count + 1)
         unbroken(other)
 
@@ -93,14 +103,12 @@ def test_a_permalink_has_room_on_both_sides_and_stays_under_the_bar(shelf: Visit
 def test_far_windows_leave_and_a_link_stands_for_them(shelf: Visit):
     page = shelf.open(long_one(shelf))
     first = stretches(page)[0]
-    while stretches(page)[0] == first:
-        to_bottom(page)
+    until(lambda: stretches(page)[0] != first, partial(to_bottom, page), "the first has left")
     loaded(page, MOST)
     assert len(stretches(page)) == MOST
     expect(page.locator(EARLIER)).to_have_count(1)
     unbroken(page)
-    while stretches(page)[0] != first:
-        scroll(page, -1500)
+    until(lambda: stretches(page)[0][0] == first[0], partial(scroll, page, -1500), "it is back")
     loaded(page, MOST)
     unbroken(page)
     expect(page.locator(EARLIER)).to_have_count(0)
@@ -112,15 +120,14 @@ def test_what_holds_the_focus_does_not_leave(shelf: Visit):
     kept = page.locator(f"{ITEMS} summary").first
     kept.focus()
     anchor = kept.locator("..").get_attribute("id")
-    while not page.locator(".way + .way").count():
-        to_bottom(page)
+    ways = page.locator(".way + .way")
+    until(ways.count, partial(to_bottom, page), "the rest has left")
     expect(page.locator(f"#{anchor} > summary")).to_be_focused()
     loaded(page, MOST)
     assert len(stretches(page)) == MOST
     # Between it and the rest a link stands for either side, and brings what is missing.
-    while page.locator(".way + .way").count():
-        scroll(page, -500)
-        loaded(page, MOST)
+    until(lambda: not ways.count(), partial(scroll, page, -500), "both sides meet")
+    loaded(page, MOST)
     assert len(stretches(page)) == MOST
     unbroken(page)
 
@@ -130,8 +137,7 @@ def test_a_selection_does_not_leave(shelf: Visit):
     said = page.locator("article p").first
     page.evaluate("getSelection().selectAllChildren(document.querySelector('article p'))")
     text = said.inner_text()
-    while stretches(page)[-1][1] < 1500:
-        to_bottom(page)
+    until(partial(reaches, page, 1500), partial(to_bottom, page), "it is far away")
     assert page.evaluate("getSelection().toString()").strip() == text.strip()
 
 
@@ -183,8 +189,7 @@ def test_memory_does_not_grow_however_far_somebody_scrolls(shelf: Visit):
     tools.send("Performance.enable")
     measured: list[tuple[float, float]] = []
     for place in range(2_000, 10_001, 1_000):
-        while stretches(page)[-1][1] < place:
-            to_bottom(page)
+        until(partial(reaches, page, place), partial(to_bottom, page), f"{place} is there")
         loaded(page, MOST)
         assert len(stretches(page)) == MOST
         measured.append(weight(page, tools))

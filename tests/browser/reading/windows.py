@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from functools import partial
 from typing import Any, NamedTuple, cast
 
@@ -13,6 +14,8 @@ from tests.machine.ports import wait_until
 
 ITEMS = "#transcript > .window > [data-kind]:not(.mark)"
 EARLIER, LATER = ".way[data-way=earlier]", ".way[data-way=later]"
+#: What is said stays to be seen.
+LASTING = "HTMLParagraphElement.prototype.remove = () => {}"
 _ROW = re.compile(r'href="(/conversations/\d+)"[^>]*>\s*\d+ events<')
 _STRETCHES = """() => [...document.querySelectorAll('#transcript > .window')]
   .map(each => [Number(each.dataset.first), Number(each.dataset.last)])"""
@@ -84,6 +87,18 @@ def scroll(page: Page, by: float) -> None:
 def to_bottom(page: Page) -> None:
     """Scroll to the end of what is loaded."""
     page.evaluate("scrollTo({top: document.documentElement.scrollHeight, behavior: 'instant'})")
+
+
+def until(holds: Callable[[], object], go: Callable[[], None], what: str) -> None:
+    """Go on until something is so. Raises AssertionError where it is not after two minutes."""
+
+    def there() -> bool:
+        if holds():
+            return True
+        go()
+        return False
+
+    wait_until(there, what, seconds=120)
 
 
 def loaded(page: Page, count: int) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from jpweb.store.models import Conversation
@@ -14,6 +14,8 @@ from tests.store.browsing.test_windows import long
 from tests.web.transcript.test_windows import opened, reader
 
 pytestmark = pytest.mark.django_db
+
+_FOLDS = st.integers(0, 90).map(lambda number: f"e-{number}") | st.just("")
 
 
 @pytest.mark.parametrize(
@@ -57,6 +59,17 @@ def test_any_text_names_known_groups_or_none(text: str):
     assert set(groups(text)) <= set(CHOICES)
     read = Choice.read({"show": text, "at": text, "after": text, "open": text, "q": text})
     assert len(read.opened) <= FOLDS
+
+
+@example([f"e-{n}" for n in range(70)], [f"e-{n}" for n in range(90, 20, -1)])
+@given(st.lists(_FOLDS, max_size=70), st.lists(_FOLDS, max_size=70))
+@settings(deadline=None)
+def test_an_address_names_a_bounded_number_of_folds_each_either_open_or_shut(
+    opened: list[str], shut: list[str]
+):
+    read = Choice.read({"open": ",".join(opened), "shut": ",".join(shut)})
+    assert read.shut == set([anchor for anchor in shut if anchor][:FOLDS])
+    assert read.opened == set([anchor for anchor in opened if anchor][:FOLDS]) - read.shut
 
 
 def test_presets_say_how_many_there_are_and_the_empty_are_left_out():

@@ -14,8 +14,9 @@ from jpweb.store.browsing import readings, windows
 from jpweb.store.models import Conversation, Person, Reading
 from jpweb.store.terms import Role
 from jpweb.stream.events import ChatRequest, TurnStart
+from jpweb.stream.inquiry import Answered, CancellationReason, Cancelled, InquiryResponse
 from jpweb.web.templatetags.jpweb_outline import hint
-from tests.builders import called
+from tests.builders import asked, called, returned
 from tests.store import making
 from tests.store.browsing.test_windows import held, long
 from tests.web.reading import Page, Tag, read
@@ -134,6 +135,27 @@ def test_folds_that_an_address_names_are_open():
     call = next(tag["id"] for tag in opened(client, talk) if tag.get("data-tool"))
     assert "open" not in opened(client, talk).one(id=call)
     assert "open" in opened(client, talk, f"open={call},e-other").one(id=call)
+
+
+def test_questions_that_an_address_names_as_shut_are_not_open():
+    talk = held(
+        TurnStart(), called("a"), asked("a.cancelled.1"),
+        InquiryResponse("a.cancelled.1", Cancelled(CancellationReason("user"))),
+        asked("a.left.1"), asked("a.answered.1"),
+        InquiryResponse("a.answered.1", Answered(True)), returned("a"),
+    )  # fmt: skip
+    client = reader(talk)
+
+    def folds(query: str) -> list[bool]:
+        asked = opened(client, talk, query).all(**{"data-kind": "inquiry_request"})
+        return ["open" in fold for fold in asked]
+
+    asked_here = opened(client, talk).all(**{"data-kind": "inquiry_request"})
+    cancelled, left, answered = (fold["id"] for fold in asked_here)
+    assert folds("") == [True, True, False]
+    assert folds(f"shut={cancelled}") == [False, True, False]
+    assert folds(f"shut={left},e-other,{cancelled}&open={answered}") == [False, False, True]
+    assert folds(f"shut={left},{answered}&open={left},{answered}") == [True, False, False]
 
 
 def test_a_gap_in_time_is_told():

@@ -1,0 +1,156 @@
+"""Questions that were not answered are open; one that somebody shuts stays so, for others too."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from playwright.sync_api import Locator, Page, expect
+
+from tests.browser.pages import BOOLEAN, Visit, card, decline, inquiries
+from tests.browser.reading.windows import (
+    address,
+    current,
+    loaded,
+    long_one,
+    reading,
+    scroll,
+    stretches,
+    to_bottom,
+    top_of,
+    until,
+)
+from tests.machine.ports import wait_until
+
+pytestmark = pytest.mark.browser
+
+NIGHT = "A night with nobody at the desk"
+UNANSWERED = ".fold.inquiry:not([data-outcome=answered])"
+OPEN = ("open", "")
+STILL = 1  # pixel
+
+
+def night(visit: Visit) -> Page:
+    link = visit.open("/conversations").get_by_role("link", name=NIGHT)
+    return visit.open(link.get_attribute("href") or "")
+
+
+def press(fold: Locator) -> None:
+    fold.locator("> summary").click(position={"x": 8, "y": 12})
+
+
+def shut(page: Page) -> str:
+    """Shut the first question that is open by itself, whose call is unfolded; return its anchor."""
+    fold = page.locator(UNANSWERED).first
+    press(page.locator(f".fold.tool:has({UNANSWERED})").first)
+    press(fold)
+    anchor = fold.get_attribute("id") or ""
+    wait_until(lambda: address(page).get("shut") == anchor, "the address says so")
+    return anchor
+
+
+def to_unanswered(page: Page) -> str:
+    """Go to the first question that was not answered, by its key; return its anchor."""
+    asked = page.locator("#transcript .fold.inquiry").evaluate_all("all => all.map(e => e.id)")
+    unanswered = page.locator(f"#transcript {UNANSWERED}").first.get_attribute("id") or ""
+    for _ in range(asked.index(unanswered) + 1):
+        page.keyboard.press("i")
+    assert current(page) == unanswered
+    return unanswered
+
+
+@pytest.mark.parametrize("javascript", [True, False])
+def test_a_copied_address_shows_somebody_else_what_was_shut(visit: Visit, javascript: bool):
+    page = night(visit)
+    anchor = to_unanswered(page)
+    expect(page.locator(f"#{anchor}")).to_have_attribute(*OPEN)
+    page.keyboard.press("o")
+    expect(page).to_have_url(re.compile(rf"[?&]shut={anchor}(&open=[\w,-]+)?#{anchor}$"))
+    person = visit.home.invite(f"Reader with scripts: {javascript}", "reader")
+    copied = page.url.removeprefix(visit.server.url)
+    other = visit.open(copied, who=person, javascript=javascript)
+    expect(other.locator(f"#{anchor} > summary")).to_be_in_viewport()
+    expect(other.locator(f"#{anchor} > .body")).to_be_hidden()
+    there = other.locator(f"#transcript {UNANSWERED}")
+    ids = there.evaluate_all("all => all.filter(each => each.open).map(each => each.id)")
+    assert len(ids) == there.count() - 1
+    assert other.url == page.url
+
+
+def test_what_is_opened_again_is_named_no_more(visit: Visit):
+    page = night(visit)
+    before = page.url
+    anchor = shut(page)
+    press(page.locator(f"#{anchor}"))
+    wait_until(lambda: "shut" not in address(page), "the address says no more of it")
+    press(page.locator(f".fold.tool:has(#{anchor})"))
+    expect(page).to_have_url(before)
+
+
+def test_what_was_shut_is_shut_after_a_reload(visit: Visit):
+    page = night(visit)
+    anchor = shut(page)
+    page.reload()
+    expect(page.locator(f"#{anchor}")).not_to_have_attribute(*OPEN)
+    assert address(page)["shut"] == anchor
+
+
+def test_a_link_to_what_was_shut_leads_there_and_leaves_it_shut(visit: Visit):
+    page = night(visit)
+    anchor = shut(page)
+    page.evaluate("scrollTo({top: document.documentElement.scrollHeight, behavior: 'instant'})")
+    page.evaluate("anchor => { location.hash = anchor }", anchor)
+    expect(page.locator(f"#{anchor} > summary")).to_be_in_viewport()
+    expect(page.locator(f"#{anchor}")).not_to_have_attribute(*OPEN)
+    assert address(page)["shut"] == anchor
+
+
+def test_what_was_shut_is_shut_when_its_window_comes_back(shelf: Visit):
+    page = shelf.open(long_one(shelf))
+    anchor = shut(page)
+    fold = page.locator(f"#{anchor}")
+    page.evaluate("document.activeElement.blur()")
+    until(lambda: not fold.count(), lambda: to_bottom(page), "it has left")
+    until(fold.count, lambda: scroll(page, -1500), "it is back")
+    expect(fold).not_to_have_attribute(*OPEN)
+    page.keyboard.press("G")
+    expect(fold).to_have_count(0)
+    page.keyboard.press("g")
+    page.keyboard.press("g")
+    expect(fold).to_have_count(1)
+    expect(fold).not_to_have_attribute(*OPEN)
+    assert address(page)["shut"] == anchor
+
+
+def test_folds_above_come_as_they_were_left_and_nothing_on_the_screen_moves(shelf: Visit):
+    path = long_one(shelf)
+    whole = shelf.home.owner.get(f"{path}?at=4950").text
+    calls = re.findall(r'class="fold tool[^>]* id="(e-\w+)"', whole)
+    asked = re.findall(r'class="fold inquiry" id="(e-\w+)"[^>]* open>', whole)
+    page = shelf.open(f"{path}?at=5000&shut={','.join(asked)}&open={','.join(calls)}")
+    scroll(page, 300)
+    count = len(stretches(page))
+    before = reading(page)
+    page.evaluate("scrollBy({top: -1, behavior: 'instant'})")
+    loaded(page, count + 1)
+    assert abs(top_of(page, before.anchor) - before.top - 1) <= STILL
+    fresh = page.locator(".window").first
+    expect(fresh.locator(".fold.tool[open]").first).to_be_attached()
+    named = fresh.locator("details.inquiry").evaluate_all("all => all.map(each => each.id)")
+    assert {*named} & {*asked}
+    for anchor in {*named} & {*asked}:
+        expect(page.locator(f"#{anchor}")).not_to_have_attribute(*OPEN)
+
+
+def test_a_question_that_waits_stays_shut_when_it_is_settled(visit: Visit):
+    page = visit.begin()
+    card(page, BOOLEAN)
+    anchor = shut(page)
+    fold = page.locator(f"#{anchor}")
+    expect(fold).to_have_attribute("data-outcome", "open")
+    decline(page, BOOLEAN)
+    expect(fold).to_have_attribute("data-outcome", "cancelled")
+    expect(inquiries(page).first).not_to_have_attribute(*OPEN)
+    assert address(page)["shut"] == anchor
+    press(fold)
+    wait_until(lambda: "shut" not in address(page), "the address says no more of it")
