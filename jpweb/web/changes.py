@@ -22,7 +22,7 @@ from jpweb.store.browsing import turns, windows
 from jpweb.store.errors import UnknownConversation
 from jpweb.store.telling import standing
 from jpweb.store.terms import Origin, Role, RunState
-from jpweb.web import access, kinds, transcript
+from jpweb.web import access, insertions, kinds, transcript
 from jpweb.web.transcript import Choice, Line
 
 if TYPE_CHECKING:
@@ -118,6 +118,9 @@ class _Now:
             context = {"conversation": found, "oob": True}
             parts.append(render_to_string("conversations/_facts.html", context))
             parts.append(render_to_string("conversations/_heading.html", context))
+            if may_run:
+                context["here"] = reverse("conversation", args=[found.pk])
+                parts.append(render_to_string("conversations/_changing.html", context))
         return Changes("".join(parts), now)
 
     @cached_property
@@ -129,19 +132,22 @@ class _Now:
         if page.length not in self._grown:
             self._grown[page.length] = _grown(self.found, page.length)
         grown = self._grown[page.length]
+        if grown is None and page.last is None:
+            return [self._anew(page)]
         if grown is None:
-            if page.last is None:
-                return [self._anew(page)]
             grown = _continued(self.found, page.length)
+        here = [line for line in grown if page.has(line.item.first)]
         facets = transcript.facets(page.show)
         parts: list[str] = [] if page.length else ['<div id="nothing" hx-swap-oob="delete"></div>']
-        for line in grown:
-            if line.item.first < page.length:
-                if page.has(line.item.first):
-                    parts.append(_fragment("_changed_item", self.found, line=line))
-            elif page.last is None and transcript.chosen(line.item, facets):
-                parts.append(_fragment("_new_line", self.found, line=line))
-        return parts
+        there = [line for line in here if transcript.chosen(line.item, facets, page.length)]
+        parts += [_fragment("_changed_item", self.found, line) for line in there]
+        new = [line for line in here if not transcript.chosen(line.item, facets, page.length)]
+        added = [line for line in new if transcript.chosen(line.item, facets)]
+        if facets is None:
+            put = insertions.at_end(self.found, added)
+        else:
+            put = insertions.among(self.found, added, facets)
+        return parts + [_fragment("_new_line", self.found, *each) for each in put]
 
     def _anew(self, page: Shown) -> str:
         """Render the window of a page again, as it is now; of what is gone, what is last."""
@@ -254,7 +260,7 @@ def _run_key(run: Run | None) -> str:
     return f"{run.pk}-{state}" + (f"-{run.resumed}" if run.resumed else "")
 
 
-def _fragment(name: str, found: Conversation, line: Line) -> str:
+def _fragment(name: str, found: Conversation, line: Line, where: str = "") -> str:
     here = reverse("conversation", args=[found.pk])
-    context = {"line": line, "conversation": found, "here": here}
+    context = {"line": line, "conversation": found, "here": here, "where": where}
     return render_to_string(f"conversations/{name}.html", context)

@@ -21,7 +21,7 @@ from jpweb.store.browsing.windows import Window
 from jpweb.stream import timestamps
 from jpweb.stream.events import ConversationEvent
 from jpweb.stream.layout.facets import GROUPS, PROBLEMS, facet
-from jpweb.stream.layout.items import Entry, Item, Placed
+from jpweb.stream.layout.items import Entry, Item
 from jpweb.web import numbers
 
 if TYPE_CHECKING:
@@ -120,9 +120,10 @@ def facets(show: Iterable[str]) -> frozenset[str] | None:
     return frozenset(facet for name in show for facet in CHOICES[name]) or None
 
 
-def chosen(item: Item, facets: frozenset[str] | None) -> bool:
-    """Tell whether an item is shown where these facets are."""
-    return facets is None or any(facet(each.element) in facets for each in item.elements)
+def chosen(item: Item, facets: frozenset[str] | None, length: int | None = None) -> bool:
+    """Tell whether an item is shown where these facets are; or was, among so many entries."""
+    own = [each for each in item.elements if length is None or each.position < length]
+    return bool(own) and (facets is None or any(facet(each.element) in facets for each in own))
 
 
 def part(found: Conversation, choice: Choice, *, read: int | None, live: bool = False) -> Part:
@@ -132,30 +133,35 @@ def part(found: Conversation, choice: Choice, *, read: int | None, live: bool = 
     UnknownEvent for a permalink to nothing.
     """
     window = _window(found, choice, read, live=live)
-    made = lines(window.contents, found.length, read=read, top=not window.earlier)
+    if read is not None and window.previous is not None and window.previous >= read:
+        read = None  # the news begin further up
+    before = None if window.previous is None else windows.ended(found.pk, window.previous)
+    made = lines(window.contents, found.length, read=read, top=not window.earlier, before=before)
     return Part(window, made)
 
 
 def lines(
-    shown: Contents, length: int, *, read: int | None = None, whole: bool = True, top: bool = False
+    shown: Contents,
+    length: int,
+    *,
+    read: int | None = None,
+    whole: bool = True,
+    top: bool = False,
+    before: datetime | None = None,
 ) -> list[Line]:
     """Return items as a page shows them; without ``whole`` they need not stand in a row.
 
     A turn's heading stands above the first item that is shown of it: above the first of all, where
-    ``top`` says that none is before that.
+    ``top`` says that none is before that. ``before`` is when what stands before them ended.
     """
     starts = {turn.position: turn for turn in shown.turns.values()}
     made: list[Line] = []
-    before: datetime | None = None
     known = read is None or read >= length
     for number, (turn, item) in enumerate(shown.items):
         begun = starts.get(item.first)
         if begun is None and whole and (turn != shown.items[number - 1][0] if number else top):
             begun = shown.turns.get(turn)
         continued = whole and number == 0 and begun is None
-        times = [at for at in map(_at, item.elements) if at]
-        moment = times[0] if times else None
-        gap = int((moment - before).total_seconds()) if whole and moment and before else 0
         news = not known and read is not None and item.first >= read
         known = known or news
         made.append(
@@ -163,13 +169,25 @@ def lines(
                 item,
                 begun or (shown.turns.get(turn) if continued else None),
                 continued,
-                gap if gap >= GAP else 0,
+                gap(item, before) if whole else 0,
                 news and item.first > 0,
                 shown.more.get(item.first, 0),
             )
         )
-        before = max(times, default=before)
+        before = ended(item) or before
     return made
+
+
+def gap(item: Item, before: datetime | None) -> int:
+    """Return the seconds that passed before an item, where a reader is told of so many; else 0."""
+    begun = next(iter(_times(item)), None)
+    passed = int((begun - before).total_seconds()) if begun and before else 0
+    return passed if passed >= GAP else 0
+
+
+def ended(item: Item) -> datetime | None:
+    """Return when the last event of an item happened; None where none of them says."""
+    return max(_times(item), default=None)
 
 
 def context(found: Conversation, choice: Choice, part: Part) -> dict[str, Any]:
@@ -236,9 +254,10 @@ def _place(found: Conversation, choice: Choice, read: int | None) -> int | None:
     return windows.position(found.pk, choice.at) if number is None else number
 
 
-def _at(placed: Placed) -> datetime | None:
-    body = placed.element.body
-    return timestamps.parse(body.timestamp) if isinstance(body, ConversationEvent) else None
+def _times(item: Item) -> list[datetime]:
+    bodies = [each.element.body for each in item.elements]
+    said = [body.timestamp for body in bodies if isinstance(body, ConversationEvent)]
+    return [at for at in map(timestamps.parse, said) if at]
 
 
 def _anchors(text: str) -> frozenset[str]:

@@ -1,5 +1,5 @@
 // Cards: sending, not sent, settled; keys; where the focus goes.
-import { all, byId, land, on, openCards } from "./page.js";
+import { WRITING, all, byId, land, on, openCards } from "./page.js";
 import { forget, restoreAll } from "./drafts.js";
 import { named } from "./reading/address.js";
 
@@ -140,7 +140,6 @@ export function announce() {
 }
 
 // Keys in a card: digits choose, Ctrl-Enter sends. Escape does nothing, on purpose.
-const WRITING = "textarea, select, input:not([type=radio], [type=checkbox])";
 on("keydown", (event) => {
   const target = event.target;
   if (!target.closest) return;

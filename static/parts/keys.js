@@ -18,8 +18,12 @@ const CHORD = 1000; // milliseconds between the two keys of "gg"
 const plain = (event) =>
   event.getModifierState("AltGraph") || !(event.ctrlKey || event.metaKey || event.altKey);
 let before = { key: "", at: 0 };
+// Off as well for whoever types on where a field was taken away, until they do something else.
+let unwritten = false;
+on("jpweb:unwritten", () => { unwritten = true; });
+for (const name of ["pointerdown", "focusin"]) on(name, () => { unwritten = false; }, true);
 on("keydown", (event) => {
-  if (event.defaultPrevented || !groups.length || event.isComposing || !plain(event)) return;
+  if (event.defaultPrevented || unwritten || !groups.length || event.isComposing || !plain(event)) return;
   const { target, key } = event;
   if (!target.closest || target.closest(BUSY)) return;
   if (PRESSES.includes(key) && target.closest(PRESSED)) return;

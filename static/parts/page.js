@@ -4,6 +4,9 @@ export const all = (selector, root = document) => [...root.querySelectorAll(sele
 export const byId = (id) => document.getElementById(id);
 export const on = (name, listener, early) => document.addEventListener(name, listener, early);
 
+// What somebody types into.
+export const WRITING = "textarea, select, input:not([type=radio], [type=checkbox])";
+
 // Cards that wait: of questions (data-question) and of prompts (data-prompt).
 export const openCards = () => all(".card[data-outcome=open]");
 

@@ -1,5 +1,5 @@
 // What is replaced stays as somebody left it: what is unfolded, what is marked, where the focus is.
-import { all, byId, on } from "./page.js";
+import { WRITING, all, byId, on } from "./page.js";
 
 const justSettled = (before, after) =>
   before.dataset.outcome === "open" && after.dataset.outcome !== "open" &&
@@ -20,17 +20,19 @@ function hold(old) {
   const focused = document.activeElement;
   if (!old.contains(focused)) return;
   const named = focused.closest("[id]");
-  held = old.contains(named) ? { id: named.id, href: focused.getAttribute("href") } : null;
+  const { selectionStart: from, selectionEnd: to } = focused;
+  held = old.contains(named) ? { id: named.id, href: focused.getAttribute("href"), from, to } : null;
 }
 function giveBack() {
   const named = held && byId(held.id);
-  const { href } = held || {};
+  const { href, from, to } = held || {};
   held = null;
   if (!named || (document.activeElement && document.activeElement !== document.body)) return;
   const link = href && all("a[href]", named).find((each) => each.getAttribute("href") === href);
   const place = link || (named.matches("details") ? named.querySelector("summary") : named);
   if (place.tabIndex < 0) place.tabIndex = -1;
   place.focus({ preventScroll: true });
+  if (place.matches("textarea") && from !== undefined) place.setSelectionRange(from, to);
 }
 
 // Put something newer in the place of what it is a newer state of.
@@ -42,10 +44,39 @@ export function renew(old, fresh) {
   giveBack();
 }
 
+// Whoever types into what is taken away types on for a while, and means no keys of the page.
+let written = null;
+function lookUp() {
+  const field = written;
+  written = null;
+  if (!field || field.isConnected || (document.activeElement && document.activeElement !== document.body)) return;
+  document.dispatchEvent(new CustomEvent("jpweb:unwritten"));
+  if (field.dataset.draft) byId("announcer").textContent = "The field went away. What you typed is kept, and comes back with it.";
+}
+
 on("htmx:oobBeforeSwap", (event) => {
   const { target, fragment } = event.detail;
+  const focused = document.activeElement;
+  if (target.contains(focused) && focused.matches(WRITING)) written = focused;
   if (!fragment.children) return;
   for (const each of [fragment, ...fragment.children]) if (each.matches) alike(each);
-  if (target.matches("#transcript *, #kinds") && target.id !== "tail") hold(target);
+  if (target.matches("#transcript *, #kinds, #foot") && target.id !== "tail") hold(target);
 });
-on("htmx:wsAfterMessage", giveBack);
+on("htmx:wsAfterMessage", () => {
+  giveBack();
+  lookUp();
+});
+
+// What may be changed is sent anew; not under the hands of somebody, but once they shut it.
+let later = null;
+on("htmx:oobBeforeSwap", (event) => {
+  const { target, fragment } = event.detail;
+  if (target.id !== "changing") return;
+  later = byId("actions").open ? fragment.firstElementChild : null;
+  if (later) event.preventDefault();
+});
+on("toggle", ({ target }) => {
+  if (!later || target.id !== "actions" || target.open) return;
+  renew(byId("changing"), later);
+  later = null;
+}, true);

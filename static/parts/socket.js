@@ -3,13 +3,16 @@ import { all, byId, on, openCards } from "./page.js";
 
 const keys = (name) => openCards().filter((card) => name in card.dataset).map((card) => Number(card.dataset[name]));
 
-// Between which items a page shows all of the chosen kinds; with the end there is no last one.
+// Between which items a page shows all of the chosen kinds; with the beginning the first is what may
+// come before all, with the end there is no last one.
 function stretch() {
   const windows = all("#transcript > .window");
   if (!windows.length) return {};
   const query = new URLSearchParams(byId("transcript").dataset.query);
   const last = byId("tail") ? null : Number(windows.at(-1).dataset.last);
-  return { first: Math.max(Number(windows[0].dataset.first), 0), last, show: query.get("show") || "", words: query.get("q") || "" };
+  const begins = !windows[0].previousElementSibling || !windows[0].previousElementSibling.matches(".way");
+  const first = begins ? 0 : Number(windows[0].dataset.first);
+  return { first, last, show: query.get("show") || "", words: query.get("q") || "" };
 }
 
 function hello() {

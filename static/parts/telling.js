@@ -2,7 +2,12 @@
 // asked for it and the page is hidden, as a notification of the browser.
 import { byId, keep, land, on, openCards, recall } from "./page.js";
 
-const plainTitle = document.title.replace(/^\(\d+\) /, "");
+const firstTitle = document.title.replace(/^\(\d+\+?\) /, "");
+// A conversation may be called something else meanwhile.
+function plainTitle() {
+  const heading = byId("heading");
+  return heading ? `${heading.dataset.title} · jpweb` : firstTitle;
+}
 const icon = document.querySelector("link[rel=icon]");
 const plainIcon = icon.href;
 
@@ -17,7 +22,7 @@ function badge(count) {
 let counted = Number((byId("waiting") || { dataset: {} }).dataset.count || 0);
 let shownCount = 0;
 function count(number) {
-  document.title = number ? `(${number > 999 ? "999+" : number}) ${plainTitle}` : plainTitle;
+  document.title = number ? `(${number > 999 ? "999+" : number}) ${plainTitle()}` : plainTitle();
   if (number !== shownCount) icon.href = number ? badge(number) : plainIcon;
   shownCount = number;
 }

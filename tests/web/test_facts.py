@@ -97,5 +97,25 @@ async def test_a_page_hears_of_another_title_label_or_pin_once(lasting: World):
             await announce.conversation(lasting.talk.pk)
             heard = read(await socket.everything())
             assert said in heard.one(id="heading").text + heard.one(id="facts").text
+            assert not heard.all(id="changing")
         await announce.conversation(lasting.talk.pk)
         assert await socket.hears_nothing()
+
+
+async def test_who_may_change_it_is_sent_the_menu_as_it_is_then(lasting: World):
+    says = await in_store(shows, lasting)
+    async with page(lasting.people["responder"], **says | {"shown": []}) as socket:
+        await socket.everything()
+        wanted = facts.Change(title="<New> words", archived=True)
+        await in_store(facts.change, lasting.talk.pk, wanted)
+        await announce.conversation(lasting.talk.pk)
+        heard = read(await socket.everything())
+        assert heard.one(name="title")["value"] == "<New> words"
+        assert [tag["value"] for tag in heard.all(name="do") if tag["value"] != "unlabel"] == [
+            "rename",
+            "label",
+            "unarchive",
+        ]
+        assert {tag["value"] for tag in heard.all(name="next")} == {
+            f"/conversations/{lasting.talk.pk}"
+        }

@@ -8,13 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from dataclasses import dataclass, field
+from datetime import datetime
 
 from django.db.models import Count, QuerySet
 
 from jpweb.store.browsing.contents import Contents, Members
 from jpweb.store.errors import UnknownEvent
 from jpweb.store.models import JournalEntry
-from jpweb.stream import identity
+from jpweb.stream import identity, timestamps, wire
+from jpweb.stream.events import ConversationEvent
 from jpweb.stream.layout.facets import FACETS
 
 #: A window holds at most so many items, of about so many characters; one item it always holds.
@@ -29,12 +31,16 @@ Facets = Collection[str] | None
 
 @dataclass(frozen=True, slots=True)
 class Window:
-    """Items in a row; ``earlier`` and ``later`` tell whether there are others on that side."""
+    """Items in a row; ``earlier`` and ``later`` tell whether there are others on that side.
+
+    ``previous`` is the head of the one before them.
+    """
 
     heads: list[int] = field(default_factory=list)
     contents: Contents = field(default_factory=Contents)
     earlier: bool = False
     later: bool = False
+    previous: int | None = None
 
 
 def position(conversation_id: int, anchor: str) -> int:
@@ -115,6 +121,30 @@ def continued(conversation_id: int, length: int) -> list[int]:
     return list(older.distinct()[:ITEMS])
 
 
+def beside(
+    conversation_id: int, head: int, facets: Facets, later: int
+) -> tuple[int | None, list[int]]:
+    """Return the head before one, and so many after it."""
+    back = _earlier(conversation_id, head, facets, 1)
+    return next(iter(back), None), _later(conversation_id, head, facets, later)
+
+
+def ended(conversation_id: int, head: int) -> datetime | None:
+    """Return when the last event of an item happened; None where it does not say."""
+    return _time(JournalEntry.objects.filter(conversation_id=conversation_id, head=head))
+
+
+def happened(conversation_id: int, position: int) -> datetime | None:
+    """Return when an event happened; None where it does not say, and where there is none."""
+    return _time(JournalEntry.objects.filter(conversation_id=conversation_id, position=position))
+
+
+def _time(rows: QuerySet[JournalEntry]) -> datetime | None:
+    text = rows.order_by("-position").values_list("text", flat=True).first()
+    body = wire.read(text).body if text else None
+    return timestamps.parse(body.timestamp) if isinstance(body, ConversationEvent) else None
+
+
 def count(conversation_id: int, facets: Collection[str]) -> dict[str, int]:
     """Return how many entries, by facet, the items have that any entry of these is part of."""
     own = JournalEntry.objects.filter(conversation_id=conversation_id)
@@ -175,4 +205,5 @@ def _fitting(members: Members, back: list[int], on: list[int]) -> _Fits:
 def _window(fits: _Fits, back: list[int], on: list[int]) -> Window:
     heads = [*back[len(back) - fits.back :], *on[: fits.on]]
     contents = fits.members.read(heads)
-    return Window(heads, contents, fits.back < len(back), fits.on < len(on))
+    previous = back[-1 - fits.back] if fits.back < len(back) else None
+    return Window(heads, contents, previous is not None, fits.on < len(on), previous)

@@ -7,7 +7,7 @@ import { edge, standing } from "./place.js";
 import { cut, trim } from "./windows.js";
 
 const NEAR = 160; // pixels from the end
-const atEnd = () => Boolean(byId("tail")) && innerHeight + scrollY >= document.documentElement.scrollHeight - NEAR;
+export const atEnd = () => Boolean(byId("tail")) && innerHeight + scrollY >= document.documentElement.scrollHeight - NEAR;
 const length = () => Number(byId("counts").dataset.length);
 const OVER = /-(done|failed|stopped|lost)/;
 export const goesOn = () => Boolean(byId("foot").dataset.run) && !OVER.test(byId("foot").dataset.run);

@@ -10,9 +10,11 @@ import { isWay, meet, trim } from "./windows.js";
 // has been told since: then it lacks that, and has to be told it again.
 export function tell() {
   for (const each of windows()) {
-    const { length } = each.dataset;
-    if (length && Number(length) < Number(byId("counts").dataset.length)) byId("counts").dataset.length = length;
-    delete each.dataset.length;
+    for (const name of ["length", "revision"]) {
+      const had = each.dataset[name];
+      if (had && Number(had) < Number(byId("counts").dataset[name])) byId("counts").dataset[name] = had;
+      delete each.dataset[name];
+    }
   }
   for (const way of all("#transcript > .way")) observer.observe(way);
   again();
@@ -59,8 +61,10 @@ const put = (place, html, select) => htmx.swap(
 
 // What a live page is sent may have come with a window already, as it was then.
 on("htmx:oobBeforeSwap", (event) => {
-  if (event.detail.target.id !== "tail") return;
-  for (const each of all(":scope > [id]", event.detail.fragment)) {
+  const { target, fragment } = event.detail;
+  if (!(fragment instanceof Element) || !target.closest("#transcript > .window")) return;
+  for (const none of all("#transcript > .empty")) none.remove();
+  for (const each of all(":scope > [id]", fragment)) {
     const old = byId(each.id);
     if (!old) continue;
     renew(old, each);
@@ -126,12 +130,14 @@ export async function visit(query, address) {
   const reply = await fetch(there, { headers: { Accept: "text/html" } }).catch(() => null);
   if (!reply || !reply.ok) return false;
   const html = await reply.text();
-  enter(address);
+  if (address) enter(address);
+  const fold = document.querySelector(".outline-fold");
   for (const id of ["#outline", "#transcript"]) if (document.querySelector(id)) put(id, html, id);
+  document.dispatchEvent(new CustomEvent("jpweb:outline", { detail: !fold || fold.open }));
   upward = true;
   tell();
   return true;
 }
 
 for (const way of all("#transcript > .way")) observer.observe(way);
-for (const each of windows()) delete each.dataset.length;
+for (const { dataset } of windows()) for (const name of ["length", "revision"]) delete dataset[name];

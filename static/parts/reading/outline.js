@@ -42,11 +42,14 @@ function point(number) {
 async function fetched(number) {
   const address = `${byId("transcript").dataset.href}?turn=${number}`;
   const reply = await fetch(address, { headers: { Accept: "text/html" } }).catch(() => null);
-  if (!reply || !reply.ok || shown !== number || byId("outline").contains(document.activeElement)) return;
+  if (!reply || !reply.ok || shown !== number || byId("outline").contains(document.activeElement)) return false;
   const fold = document.querySelector(".outline-fold").open;
+  const open = all("#outline li > details[open]").map((each) => each.parentElement.dataset.turn);
   htmx.swap("#outline", await reply.text(), { swapStyle: "outerHTML", swapDelay: 0, settleDelay: 0, ignoreTitle: true }, { select: "#outline" });
   ready(fold);
+  for (const row of all("#outline li[data-turn]")) if (open.includes(row.dataset.turn)) row.querySelector("details").open = true;
   point(number);
+  return true;
 }
 
 // What comes is in the outline soon after it is on the page.
@@ -57,23 +60,46 @@ let told;
 let due;
 function grown() {
   if (came() === told || due) return;
-  due = setTimeout(() => {
-    due = 0;
-    if (byId("outline").contains(document.activeElement)) return;
-    told = came();
-    refresh();
+  due = setTimeout(async () => {
+    counted();
+    const now = came();
+    const kept = byId("outline").contains(document.activeElement);
+    let done = false;
+    try {
+      done = !kept && (await refresh(told.split(" ")[1] !== now.split(" ")[1]));
+    } finally { due = 0; }
+    if (done) told = now;
+    // What failed is tried again with what comes next.
+    if (done || came() !== now) grown();
   }, SOON);
 }
-async function refresh() {
+// How many turns there are, and how many after those that are listed.
+function counted() {
+  document.querySelector(".outline-fold > summary .quiet").textContent =
+    document.querySelector("[data-count=turns]").parentElement.textContent;
+  const link = document.querySelector("#outline ol ~ .outline-way a");
+  if (link) link.textContent = `${last() - Number(all("#outline li[data-turn]").at(-1).dataset.turn)} later`;
+}
+// Fetch the outline where the reader is, wherever they go meanwhile; whether it came.
+async function anew() {
+  const number = shown;
+  return (await fetched(number)) || (shown !== number && anew());
+}
+// Bring the outline up to date; whether it is.
+async function refresh(rewritten) {
   const rows = all("#outline li[data-turn]");
   const number = String(last());
   const row = rows.find((each) => each.dataset.turn === number);
-  if (!row && shown !== undefined && !document.querySelector("#outline ol ~ .outline-way")) return fetched(shown);
+  const unasked = row && row.querySelector("[data-unasked]");
+  if ((rewritten || unasked) && shown !== undefined) return anew();
+  if (!row && shown !== undefined && !document.querySelector("#outline ol ~ .outline-way")) return anew();
   const inside = row && row.querySelector("ol.inside");
-  if (!inside) return;
+  if (!inside) return true;
   const reply = await fetch(`${byId("transcript").dataset.href}/outline?turn=${number}`, { headers: { "HX-Request": "true" } }).catch(() => null);
-  if (!reply || !reply.ok || !inside.isConnected || inside.contains(document.activeElement)) return;
+  if (!reply || !reply.ok || inside.contains(document.activeElement)) return false;
+  if (!inside.isConnected) return refresh(false);
   htmx.swap(inside, await reply.text(), { swapStyle: "outerHTML", swapDelay: 0, settleDelay: 0 });
+  return true;
 }
 
 // On a phone it is a line above the text until somebody opens it; elsewhere as they left it.
@@ -116,5 +142,7 @@ if (byId("outline") && byId("transcript")) {
     soonest();
     grown();
   });
+  on("jpweb:outline", (event) => ready(event.detail));
+  byId("outline").closest("main").addEventListener("focusout", () => setTimeout(grown));
   soonest();
 }

@@ -1,4 +1,5 @@
 // The keys of a reader.
+import "./anew.js";
 import "./following.js";
 import "./outline.js";
 import "./returning.js";

@@ -19,13 +19,21 @@ from tests.browser.pages import (
     decline,
     inquiries,
     path_of,
+    say,
     staying,
 )
 from tests.machine.browsing import PHONE
+from tests.machine.ports import wait_until
 
 pytestmark = pytest.mark.browser
 
 REFUSED = "status of 40[349]"
+#: Note all that is announced, also what something else follows at once.
+HEARD = """() => {
+  window.said = "";
+  const heard = (all) => all.forEach(({ addedNodes: [text] }) => { said += text.data; });
+  new MutationObserver(heard).observe(document.getElementById("announcer"), { childList: true });
+}"""
 
 
 @pytest.fixture
@@ -106,6 +114,78 @@ def test_who_is_still_typing_gets_their_text_back(visit: Visit, name: str):
     answer(page, TEXT, "first.md")
     expect(ada.get_by_label("What you typed, to copy")).to_have_value("not sent yet")
     expect(ada.locator(".card.settled").filter(has_text="first.md")).to_be_visible()
+
+
+def test_who_types_where_a_field_goes_away_presses_no_keys_of_the_page(visit: Visit, name: str):
+    page = visit.begin()
+    card(page, BOOLEAN)
+    page.get_by_role("button", name="Stop the turn").click()
+    expect(composer(page)).to_be_visible()
+    ada = visit.open(path_of(page), who=visit.home.invite(name, "responder"))
+    connected(ada)
+    ada.evaluate(HEARD)
+    composer(ada).press_sequentially("half a sen")
+    say(page, "Show me")
+    expect(composer(ada)).to_have_count(0)
+    wait_until(lambda: "What you typed is kept" in ada.evaluate("said"), "it is announced")
+    ada.keyboard.type("j?")
+    expect(ada.get_by_role("dialog")).to_have_count(0)
+    expect(ada.locator("#transcript [aria-current]")).to_have_count(0)
+    ada.keyboard.press("Tab")
+    ada.keyboard.press("?")
+    expect(ada.get_by_role("dialog")).to_be_visible()
+    ada.keyboard.press("Escape")
+    page.get_by_role("button", name="Stop the turn").click()
+    expect(composer(ada)).to_have_value("half a sen")
+
+
+def test_who_types_into_a_card_that_is_settled_presses_no_keys_of_the_page(visit: Visit, name: str):
+    page = visit.begin()
+    up_to_the_text(page)
+    ada = visit.open(path_of(page), who=visit.home.invite(name, "responder"))
+    connected(ada)
+    card(ada, TEXT).get_by_label("Your answer").fill("not sent")
+    answer(page, TEXT, "first.md")
+    expect(ada.get_by_label("What you typed, to copy")).to_have_value("not sent")
+    ada.keyboard.press("?")
+    expect(ada.get_by_role("dialog")).to_have_count(0)
+    ada.locator("#heading").click()
+    ada.keyboard.press("?")
+    expect(ada.get_by_role("dialog")).to_be_visible()
+
+
+def rename(page: Page, title: str) -> None:
+    menu = page.locator("#actions")
+    menu.locator("summary").click()
+    menu.get_by_label("Title").fill(title)
+    menu.get_by_role("button", name="Rename").click()
+    expect(page.locator("#heading")).to_have_text(title)
+
+
+def test_another_title_is_in_the_tab_and_in_the_menu_unless_somebody_is_at_it(
+    visit: Visit, name: str
+):
+    page = visit.begin()
+    card(page, BOOLEAN)
+    ada = visit.open(path_of(page), who=visit.home.invite(name, "responder"))
+    connected(ada)
+    menu = ada.locator("#actions")
+    rename(page, "Beans & “peas”")
+    expect(ada).to_have_title(re.compile(r"^\(\d+\) Beans & “peas” · jpweb$"))
+    expect(menu.locator("[name=title]")).to_have_value("Beans & “peas”")
+    menu.locator("summary").click()
+    menu.get_by_label("Title").fill("Be")
+    rename(page, "Peas")
+    expect(ada).to_have_title(re.compile(r"\) Peas · jpweb$"))
+    expect(menu.get_by_label("Title")).to_be_focused()
+    expect(menu.get_by_label("Title")).to_have_value("Be")
+    menu.locator("summary").click()
+    expect(menu.locator("[name=title]")).to_have_value("Peas")
+    # What came by socket is sent like the rest.
+    menu.locator("summary").click()
+    menu.get_by_role("button", name="Archive", exact=True).click()
+    expect(ada.get_by_text("Archived “Peas”")).to_be_visible()
+    expect(page.locator("#actions [value=unarchive]")).to_have_count(1)
 
 
 def test_an_answer_that_loses_while_it_is_sent_keeps_its_text(visit: Visit, name: str):

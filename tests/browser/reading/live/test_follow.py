@@ -2,32 +2,19 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable
-from pathlib import Path
-
 import pytest
-from playwright.sync_api import Page, Route, expect
+from playwright.sync_api import expect
 
-from tests.browser.pages import Visit, connected
-from tests.browser.reading.windows import ITEMS, long_one, scroll
-from tests.load import synthetic
+from tests.browser.pages import connected
+from tests.browser.reading.live.growing import IDS, LENGTH, Growing, Visiting, events
+from tests.browser.reading.windows import ITEMS, scroll
 from tests.machine.fixtures import Live
 from tests.machine.ports import wait_until
-from tests.machine.serving import Server
 
 pytestmark = pytest.mark.browser
 
-Visiting = Callable[[Server], Visit]
-LENGTH = 300
 AT_END = "innerHeight + scrollY >= document.documentElement.scrollHeight - 2"
 LIVE = "a.live"
-IDS = "[...document.querySelectorAll('[id]')].map(each => each.id)"
-#: Make a page one of a moment at which it had fewer events, and its last one was another.
-OLDER = """length => {
-  document.getElementById("counts").dataset.length = length;
-  [...document.querySelectorAll("#tail > [data-kind][id]")].at(-1).title = "Old";
-}"""
 #: Several lines of a text have come, and how far above the end the page is just then.
 STREAMED = """() => {
   const partial = document.getElementById("partial");
@@ -39,28 +26,6 @@ IS_AFTER = """(news, seen) => {
   const last = document.getElementById(seen);
   return Boolean(last && last.compareDocumentPosition(news) & Node.DOCUMENT_POSITION_FOLLOWING);
 }"""
-
-
-class Growing:
-    """A conversation of jp's that grows, on a server of its own."""
-
-    def __init__(self, live: Live, visiting: Visiting, folder: Path) -> None:
-        root = synthetic.workspace(folder / "growing", LENGTH)
-        (self._file,) = root.glob(".jp/conversations/*/events.json")
-        self.visit = visiting(live(workspace=root))
-        self.path = long_one(self.visit)
-
-    def grow(self, length: int) -> None:
-        self._file.write_bytes(synthetic.everything(length))
-
-
-@pytest.fixture
-def growing(live: Live, visiting: Visiting, tmp_path: Path) -> Growing:
-    return Growing(live, visiting, tmp_path)
-
-
-def events(page: Page, count: int) -> None:
-    expect(page.locator("#counts")).to_have_attribute("data-length", str(count), timeout=20_000)
 
 
 def test_what_comes_is_followed_at_the_end(growing: Growing):
@@ -122,39 +87,6 @@ def test_whoever_follows_for_long_keeps_no_more_than_a_reader(growing: Growing):
     assert page.locator(".window").count() <= max(count, 8)
 
 
-def test_what_a_page_shows_of_an_earlier_moment_is_renewed(growing: Growing):
-    page = growing.visit.open(f"{growing.path}?at=end#foot")
-    connected(page)
-    page.evaluate(OLDER, LENGTH - 5)
-    scroll(page, -200)
-    page.evaluate("document.querySelector('.window').scrollIntoView({behavior: 'instant'})")
-    scroll(page, -200)
-    events(page, LENGTH)
-    expect(page.get_by_title("Old")).to_have_count(0)
-    ids = page.evaluate(IDS)
-    assert len(ids) == len(set(ids))
-
-
-def test_a_window_that_comes_late_is_told_what_it_lacks(growing: Growing):
-    path = f"{growing.path}?before={LENGTH - 40}"
-    page = growing.visit.open(growing.path)
-    held: list[Route] = []
-    page.route("**after=*", lambda route: held.append(route))  # noqa: PLW0108  playwright marks it
-    page.goto(f"{growing.visit.server.url}{path}")
-    connected(page)
-    page.evaluate("scrollTo({top: document.documentElement.scrollHeight})")
-    wait_until(lambda: bool(page.title() and held), "the page asks for the rest")
-    reply = held[0].fetch()
-    growing.grow(LENGTH + 10)
-    events(page, LENGTH + 10)
-    held[0].fulfill(response=reply)
-    expect(page.locator("#tail")).to_have_count(1)
-    whole = growing.visit.home.owner.get(f"{growing.path}?at=end").text
-    last = re.findall(r'<(?:article|details)[^>]* id="(e-\w+)" data-kind', whole)[-1]
-    expect(page.locator(ITEMS).last).to_have_id(last)
-    events(page, LENGTH + 10)
-
-
 def test_how_far_somebody_has_read_is_told_when_they_leave(growing: Growing):
     reader = growing.visit.home.invite("Reader", "reader", "growing")
     page = growing.visit.open(f"{growing.path}?at=end#foot", who=reader)
@@ -165,8 +97,7 @@ def test_how_far_somebody_has_read_is_told_when_they_leave(growing: Growing):
     seen = page.locator(ITEMS).last.get_attribute("id")
     page.goto(f"{growing.visit.server.url}/conversations")
     growing.grow(LENGTH + 40)
-    grown = f'data-length="{LENGTH + 40}"'
-    wait_until(lambda: grown in growing.visit.home.owner.get(growing.path).text, "it has grown")
+    growing.known(LENGTH + 40)
     page.goto(f"{growing.visit.server.url}{growing.path}?at=new#new")
     assert page.locator("#new").evaluate(IS_AFTER, seen)
 

@@ -1,0 +1,57 @@
+"""The outline beside a conversation that goes on."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import expect
+
+from tests.browser.pages import connected
+from tests.browser.reading.live.growing import Growing, Visiting, events
+from tests.machine.fixtures import Live
+
+pytestmark = pytest.mark.browser
+
+
+def test_the_outline_counts_turns_that_come_and_are_not_listed(
+    live: Live, visiting: Visiting, tmp_path: Path
+):
+    growing = Growing(live, visiting, tmp_path, length=600)
+    page = growing.visit.open(growing.path)
+    connected(page)
+    told, later = (
+        page.locator(".outline-fold > summary"),
+        page.locator("#outline ol ~ .outline-way"),
+    )
+    before = [int(re.sub(r"\D", "", each.inner_text())) for each in (told, later)]
+    growing.grow(800)
+    events(page, 800)
+    turns = int(page.locator("[data-count=turns]").inner_text())
+    more = turns - before[0]
+    assert more > 0
+    expect(told).to_have_text(re.compile(rf"^Outline {turns} turns$"))
+    expect(later).to_have_text(f"{before[1] + more} later")
+
+
+def test_the_outline_asks_again_for_what_did_not_come(
+    live: Live, visiting: Visiting, tmp_path: Path
+):
+    growing = Growing(live, visiting, tmp_path, length=60)
+    growing.visit.pages.forgive("ERR_FAILED")
+    page = growing.visit.open(growing.path)
+    connected(page)
+    turns = page.locator("#outline li[data-turn]")
+    before = turns.count()
+    asked = re.compile(r"\?turn=")
+    page.route(asked, lambda route: route.abort())
+    with page.expect_event("requestfailed", lambda request: bool(asked.search(request.url))):
+        growing.grow(100)
+    expect(turns).to_have_count(before)
+    page.unroute(asked)
+    # Without anything that came since.
+    page.locator("#actions summary").focus()
+    page.keyboard.press("Tab")
+    expect(turns).not_to_have_count(before)
+    expect(turns).to_have_count(int(page.locator("[data-count=turns]").inner_text()))
