@@ -37,10 +37,11 @@ const OVER = {
   4401: "You are signed out; reload the page to sign in.",
   4404: "This is no longer yours to read; what you see is old.",
 };
-let late;
+let late = 0;
 let line = null;
 on("htmx:wsOpen", (event) => {
   clearTimeout(late);
+  late = 0;
   byId("connection").hidden = true;
   line = event.detail.socketWrapper;
   line.send(JSON.stringify(hello()));
@@ -50,8 +51,9 @@ on("htmx:wsClose", (event) => {
   line = null;
   const over = OVER[event.detail.event.code];
   if (over) byId("connection").textContent = over;
-  clearTimeout(late);
-  late = setTimeout(() => { byId("connection").hidden = false; }, over ? 0 : 1500);
+  // Each try that fails closes again: that says it no later.
+  if (over) clearTimeout(late);
+  if (over || !late) late = setTimeout(() => { byId("connection").hidden = false; }, over ? 0 : 1500);
 });
 
 // Say anew what the page shows.

@@ -67,6 +67,14 @@ def test_after_a_kill_the_pages_come_back_by_themselves_and_the_question_still_w
     expect(page.get_by_text("The server ended while this call ran")).to_have_count(0)
 
 
+def test_that_there_is_no_connection_is_said_however_soon_the_page_tries_again(alone: Visit):
+    page = alone.begin("Killed")
+    connected(page)
+    page.evaluate("htmx.config.wsReconnectDelay = () => 300")
+    alone.server.kill()
+    expect(notice(page)).to_be_visible()
+
+
 @pytest.mark.parametrize("how", ["kill", "stop"])
 def test_a_text_that_is_being_typed_outlives_the_server(alone: Visit, how: str):
     page = alone.begin("Killed")
