@@ -3,7 +3,7 @@ import { all, byId, on } from "./parts/page.js";
 import "./parts/socket.js";
 import "./parts/copy.js";
 import "./parts/list.js";
-import "./parts/renewing.js";
+import "./parts/changing.js";
 import "./parts/search.js";
 import "./parts/reading/reader.js";
 import { restoreAll } from "./parts/drafts.js";

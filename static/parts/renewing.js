@@ -66,17 +66,3 @@ on("htmx:wsAfterMessage", () => {
   giveBack();
   lookUp();
 });
-
-// What may be changed is sent anew; not under the hands of somebody, but once they shut it.
-let later = null;
-on("htmx:oobBeforeSwap", (event) => {
-  const { target, fragment } = event.detail;
-  if (target.id !== "changing") return;
-  later = byId("actions").open ? fragment.firstElementChild : null;
-  if (later) event.preventDefault();
-});
-on("toggle", ({ target }) => {
-  if (!later || target.id !== "actions" || target.open) return;
-  renew(byId("changing"), later);
-  later = null;
-}, true);

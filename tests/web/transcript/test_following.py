@@ -44,6 +44,18 @@ async def test_a_page_that_shows_the_end_is_given_what_comes(lasting: World):
     assert added(heard) == ["chat_response"]
 
 
+async def test_the_time_that_passed_before_what_comes_is_told(lasting: World):
+    usual = await in_store(shows, lasting)
+    async with page(lasting.people["reader"], **(usual | {"shown": []})) as socket:
+        await socket.everything()
+        for at in ("2036-01-02 03:00:00.0", "2036-01-02 03:01:00.0", "2036-01-02 04:01:00.0"):
+            await in_store(journal.append, lasting.talk.pk, [making.event(A_WORD, at)])
+        await announce.conversation(lasting.talk.pk)
+        heard = read(await socket.everything())
+    assert len([tag for tag in heard if tag.get("class") == "gap"]) == 2
+    assert "1 h 0 min later" in heard.text
+
+
 async def test_a_page_that_does_not_show_the_end_is_told_how_much_there_is(lasting: World):
     heard = await told(lasting, A_WORD, first=0, last=1)
     assert added(heard) == []
