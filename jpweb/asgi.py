@@ -11,13 +11,12 @@ pages = get_asgi_application()  # before anything that imports models
 
 from channels.auth import AuthMiddlewareStack  # noqa: E402  needs Django set up
 from channels.routing import ProtocolTypeRouter, URLRouter  # noqa: E402  needs Django set up
-from channels.security.websocket import AllowedHostsOriginValidator  # noqa: E402  as above
 
-from jpweb.web.sockets import routes  # noqa: E402  needs Django set up
+from jpweb.web.sockets.routing import OwnPages, routes  # noqa: E402  needs Django set up
 
 application = ProtocolTypeRouter(
     {
         "http": pages,
-        "websocket": AllowedHostsOriginValidator(AuthMiddlewareStack(URLRouter(routes))),
+        "websocket": OwnPages(AuthMiddlewareStack(URLRouter(routes))),
     }
 )

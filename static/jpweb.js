@@ -1,6 +1,7 @@
 // What a page does beyond links and forms. Everything here only adds immediacy and comfort.
 import { all, byId, on } from "./parts/page.js";
 import "./parts/socket.js";
+import "./parts/answering.js";
 import "./parts/copy.js";
 import "./parts/list.js";
 import "./parts/changing.js";

@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import contextvars
 from collections.abc import Awaitable, Callable, Coroutine
+from contextlib import suppress
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
@@ -145,16 +146,17 @@ async def settle(
     )
     try:
         settled = await in_store(_commit, row, event, run)
+        # What is on record need not be read again by a call of this process, which goes on first.
+        bell.ring(row.pk, settled)
+        await asyncio.sleep(0)
+        await announce.settled(row.pk)
+        asked_by = settled.row.run
+        await _tell(row, woken=asked_by is not None and asked_by.state == RunState.QUEUED)
     except asyncio.CancelledError:
         # Whoever sent it has left; it is committed all the same, and others are to know.
         _soon(announce.settled(row.pk))
         _soon(_tell(row, woken=True))
         raise
-    # What is on record need not be read again by a call of this process.
-    bell.ring(row.pk, settled)
-    await announce.settled(row.pk)
-    asked_by = settled.row.run
-    await _tell(row, woken=asked_by is not None and asked_by.state == RunState.QUEUED)
     return settled.row
 
 
@@ -218,7 +220,6 @@ async def wait_for_secret(row: Inquiry) -> str | Inquiry:
 
 
 async def _until(rung: asyncio.Event) -> None:
-    try:
-        await asyncio.wait_for(rung.wait(), LOOK_AGAIN)
-    except TimeoutError:
-        return
+    with suppress(TimeoutError):
+        async with asyncio.timeout(LOOK_AGAIN):
+            await rung.wait()

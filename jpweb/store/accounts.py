@@ -6,13 +6,17 @@ import hashlib
 import secrets
 from datetime import timedelta
 
+from django.contrib.auth import get_user
+from django.contrib.sessions.backends.db import SessionStore
 from django.db import transaction
 from django.db.models import QuerySet
+from django.http import HttpRequest
 from django.utils import timezone
 
 from jpweb.store import plain
 from jpweb.store.errors import BadLink, LastOwner, NameTaken
 from jpweb.store.models import Membership, Person, SignInLink, Workspace
+from jpweb.store.rows.prepared import Prepared
 from jpweb.store.terms import Role
 
 LINK_LIFE = timedelta(days=7)
@@ -23,6 +27,14 @@ def first_owner() -> Person:
     """Return the person that an installation starts with, made on first use."""
     person, _ = Person.objects.get_or_create(username=OWNER, defaults={"first_name": "Owner"})
     return person
+
+
+def signed_in(session_key: str | None) -> Person | None:
+    """Return whose sign-in this session is, as it stands in the database; None where it ended."""
+    asking = HttpRequest()
+    asking.session = SessionStore(session_key)
+    found = get_user(asking)
+    return found if isinstance(found, Person) else None
 
 
 def by_name(name: str) -> Person | None:
@@ -86,9 +98,15 @@ def may_link(owner_id: int, person: Person) -> bool:
 
 def role_in(person_id: int, workspace_id: int) -> Role | None:
     """Return a person's role in a workspace, or None for an outsider."""
-    found = Membership.objects.filter(person_id=person_id, workspace_id=workspace_id)
-    role = found.values_list("role", flat=True).first()
-    return None if role is None else Role(role)
+    found = _roles([person_id], [workspace_id])
+    return Role(found[0][0]) if found else None
+
+
+_roles = Prepared(
+    lambda people, places: Membership.objects.filter(
+        person_id__in=people, workspace_id__in=places
+    ).values_list("role")
+)
 
 
 def roles(person_id: int) -> dict[int, Role]:

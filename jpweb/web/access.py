@@ -24,7 +24,7 @@ from jpweb.store.errors import StoreError
 from jpweb.store.terms import Role
 
 if TYPE_CHECKING:
-    from jpweb.store.models import Conversation, Inquiry, Membership, Prompt, Workspace
+    from jpweb.store.models import Conversation, Inquiry, Membership, Person, Prompt, Workspace
     from jpweb.web.http import Request
 
 View = Callable[..., Any]
@@ -157,6 +157,19 @@ def PrivatePages(  # noqa: N802  a middleware's name
 
         return middle_async
     return lambda request: private(get_response(request))
+
+
+def answering(session_key: str | None, inquiry_id: int) -> tuple[Person, Inquiry]:
+    """Return who answers by a sign-in, and the row of the question, as ``question-answer`` does.
+
+    Raises NotSignedIn where the sign-in has ended, Http404 or PermissionDenied.
+    """
+    person = accounts.signed_in(session_key)
+    if person is None:
+        raise NotSignedIn
+    found: Inquiry = _or_404(inquiries.get, inquiry_id)
+    _need(person.pk, found.conversation.workspace_id, Role.RESPONDER)
+    return person, found
 
 
 def _need(person_id: int, workspace_id: int, role: Role) -> None:

@@ -99,7 +99,7 @@ let held = null;
 on("htmx:beforeRequest", (event) => {
   const card = event.target.closest(".card");
   if (!card) return;
-  held = document.activeElement;
+  if (card.contains(document.activeElement)) held = document.activeElement;
   const told = card.querySelector("[data-problem]");
   if (told) told.hidden = true;
 });

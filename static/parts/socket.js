@@ -59,8 +59,8 @@ on("htmx:wsClose", (event) => {
 // Say anew what the page shows.
 export const again = () => { say(hello()); };
 
-// Say something more; false where there is no connection.
+// Say something more, now or never; false where there is no connection.
 export function say(what) {
-  if (line) line.send(JSON.stringify(what));
+  if (line) line.sendImmediately(JSON.stringify(what));
   return line !== null;
 }

@@ -1,4 +1,4 @@
-"""People who begin turns and answer questions over HTTP, and try again when something breaks."""
+"""People who begin turns over HTTP, answer questions over sockets or HTTP, and try again."""
 
 from __future__ import annotations
 
@@ -12,12 +12,17 @@ from dataclasses import dataclass, field
 from itertools import count
 
 import httpx2
+from websockets import Origin
+from websockets.asyncio.client import connect
+from websockets.exceptions import WebSocketException
 
 from tests.machine.household import Team
 from tests.machine.serving import ROOT
 
 #: What breaks while servers are killed. People try again.
 BROKEN = (httpx2.TransportError,)
+#: Seconds after which somebody's page sends a form for what its socket does not answer.
+PATIENCE = 5.0
 _CARD = re.compile(r'data-question="(\d+)"[^>]*data-answer-type="(\w+)"')
 _FIRST = re.compile(r"this question was settled by (\S+)")
 _TYPED = {"boolean": ("true", "false")}
@@ -48,15 +53,45 @@ class Person:
         page = await self.get("/questions")
         return [(int(key), kind) for key, kind in _CARD.findall(page.text)]
 
-    async def answer(self, key: int, kind: str) -> int:
-        """Answer a question with something that nobody else says; returns the status."""
+    async def answer(self, key: int, kind: str, by: str = "") -> int:
+        """Answer a question with something that nobody else says; returns the status.
+
+        ``by``: ``socket`` or ``form`` alone; else as a page does, which sends the form where no
+        reply comes.
+        """
         typed = secrets.choice(_TYPED.get(kind, (f"{self.name} says {next(self.numbers)}",)))
-        reply = await self.post(f"/questions/{key}/answer", answer=typed)
-        if reply.status_code == 200:
+        status, html = 0, ""
+        if kind != "secret" and (by or secrets.choice(("socket", "form"))) == "socket":
+            status, html = await self._over_socket(key, typed)
+        if not status and by != "socket":
+            reply = await self.post(f"/questions/{key}/answer", answer=typed)
+            status, html = reply.status_code, reply.text
+        if status == 200:
             self.settled[key] = typed
-        first = _FIRST.search(reply.text)
+        first = _FIRST.search(html)
         self.told = first[1] if first else ""
-        return reply.status_code
+        return status
+
+    async def _over_socket(self, key: int, typed: str) -> tuple[int, str]:
+        """Return the status and what is shown; 0 where no reply came."""
+        url = str(self.client.base_url).rstrip("/")
+        cookies = "; ".join(f"{name}={value}" for name, value in self.client.cookies.items())
+        opened = connect(
+            url.replace("http", "ws", 1) + "/ws",
+            origin=Origin(url),
+            additional_headers={"Cookie": cookies},
+            proxy=None,
+        )
+        try:
+            async with asyncio.timeout(PATIENCE), opened as line:
+                await line.send(json.dumps({"number": key, "question": key, "answer": typed}))
+                while True:
+                    said = str(await line.recv())
+                    if said.startswith('{"reply"'):
+                        reply = json.loads(said)
+                        return reply["status"], reply.get("html", "")
+        except (WebSocketException, OSError):
+            return 0, ""
 
     async def begin(self, workspace: int, text: str) -> int:
         """Begin a turn in a conversation of its own; returns the status."""

@@ -1,9 +1,10 @@
-"""Fifty people answer one question at once, over two web servers."""
+"""Fifty people answer one question at once, over two web servers, by socket and by form."""
 
 from __future__ import annotations
 
 import asyncio
 from collections import Counter
+from itertools import cycle
 
 from tests.chaos import people
 from tests.machine.household import Team
@@ -22,7 +23,10 @@ async def test_of_fifty_who_answer_at_once_one_wins_and_the_others_are_told(hous
     asked = '/call ask_user {"question": "Who is first?"}'
     assert await first.begin(workspace, asked) == 302
     key, kind = await people.first_question(first)
-    statuses = await asyncio.gather(*(person.answer(key, kind) for person in everybody))
+    ways = cycle(("socket", "form"))
+    statuses = await asyncio.gather(
+        *(person.answer(key, kind, way) for person, way in zip(everybody, ways, strict=False))
+    )
     assert Counter(statuses) == {200: 1, 409: FIFTY - 1}
 
     (winner,) = (person for person in everybody if key in person.settled)

@@ -1,9 +1,10 @@
 """How long a tool waits that asks somebody who answers at once.
 
-From the tool's question over the browser, its page's card and its form, until the tool is resumed.
-One floor is an echo over a bare socket of the same daphne, another what anything in Django has to
-do that takes a form and outlives a kill. The values are those that one round in a hundred is slower
-than, with many other pages open and many other questions waiting.
+From the tool's question over the browser and its page's card until the tool is resumed. Sent over
+the page's socket, the floor is an echo over a bare socket of the same daphne; sent by the card's
+form, it is what anything in Django has to do that takes a form and outlives a kill. The values are
+those that one round in a hundred is slower than, with many other pages open and many other
+questions waiting.
 """
 
 from __future__ import annotations
@@ -46,14 +47,14 @@ TOGETHER = bool(os.environ.get("JPWEB_BENCH_TOGETHER"))
 
 
 def p99(progress: Progress) -> tuple[float, float]:
-    """Return the milliseconds of jpweb and of the echo."""
-    value, floor = (slowest(times) for times in rounds(progress, _echoed))
+    """Return the milliseconds of an answer over the socket, and of the echo."""
+    value, floor = (slowest(times) for times in rounds(progress, _by_socket, _echoed))
     return value * 1000, floor * 1000
 
 
 def form(progress: Progress) -> tuple[float, float]:
-    """Return the milliseconds of jpweb and of a bare form between two commits."""
-    value, floor = (slowest(times) for times in rounds(progress, _formed))
+    """Return the milliseconds of an answer by its form, and of a bare form between two commits."""
+    value, floor = (slowest(times) for times in rounds(progress, _by_form, _formed))
     return value * 1000, floor * 1000
 
 
@@ -62,7 +63,7 @@ def slowest(times: list[float], of: float = 0.99) -> float:
     return sorted(times)[ceil(of * len(times)) - 1]
 
 
-def rounds(progress: Progress, bare: Bare) -> tuple[list[float], list[float]]:
+def rounds(progress: Progress, send: Send, bare: Bare) -> tuple[list[float], list[float]]:
     """Return the seconds of each round of jpweb and of a floor; the first ones warm up."""
     ours: list[float] = []
     floor: list[float] = []
@@ -71,13 +72,13 @@ def rounds(progress: Progress, bare: Bare) -> tuple[list[float], list[float]]:
         browser = Browser.at(server.port, server.cookie)
         for done, talk in enumerate(server.talks):
             progress(done, len(server.talks))
-            ours += _asked(server, browser, talk, others)
+            ours += _asked(server, browser, talk, others, send)
             floor += bare(server, browser, others)
     progress(1, 1)
     return ours[EACH:], floor[EACH:]
 
 
-def _asked(server: _Server, browser: Browser, talk: int, others: Crowd) -> list[float]:
+def _asked(server: _Server, browser: Browser, talk: int, others: Crowd, send: Send) -> list[float]:
     """Let turn after turn ask, and answer as the page of the conversation does."""
     times: list[float] = []
     with Page(server.port, server.cookie) as page:
@@ -88,11 +89,19 @@ def _asked(server: _Server, browser: Browser, talk: int, others: Crowd) -> list[
             status, _ = browser.send(f"/conversations/{talk}/turns", text="/call ask_once")
             assert status == 302, status
             said = Request(server.port, "/ask")
-            status, _ = browser.send(page.card(), answer="true")
-            assert status == 200, status
+            send(page, browser)
             times.append(said.answer()["seconds"])
             page.until(DONE)
     return times
+
+
+def _by_socket(page: Page, _browser: Browser) -> None:
+    page.answer("true")
+
+
+def _by_form(page: Page, browser: Browser) -> None:
+    status, _ = browser.send(page.card(), answer="true")
+    assert status == 200, status
 
 
 def _echoed(server: _Server, _browser: Browser, others: Crowd) -> list[float]:
@@ -119,6 +128,8 @@ def _formed(server: _Server, browser: Browser, others: Crowd) -> list[float]:
     return times
 
 
+#: How the next card that comes is answered.
+Send: TypeAlias = Callable[[Page, Browser], None]
 #: Rounds of a floor.
 Bare: TypeAlias = Callable[["_Server", Browser, Crowd], list[float]]
 

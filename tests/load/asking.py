@@ -86,7 +86,7 @@ from jpweb.runtime.crossing import in_store  # noqa: E402  as above
 from jpweb.runtime.duties import keeping  # noqa: E402  as above
 from jpweb.runtime.executing import holding  # noqa: E402  as above
 from jpweb.runtime.signals import relay  # noqa: E402  as above
-from jpweb.web import consumers  # noqa: E402  as above
+from jpweb.web.sockets import consumers  # noqa: E402  as above
 
 
 class Bare(AsyncWebsocketConsumer):

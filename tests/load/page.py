@@ -125,6 +125,11 @@ class Page:
             pass
         return found[1]
 
+    def answer(self, typed: str) -> None:
+        """Answer the next card that comes, as its page does; the reply is another text."""
+        question = int(self.card().split("/")[2])
+        self.say({"number": question, "question": question, "answer": typed})
+
     def _hear(self) -> None:
         came = self._line.recv(1 << 20)
         if not came:

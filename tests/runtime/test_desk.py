@@ -167,6 +167,49 @@ async def test_a_wake_up_needs_no_look(scene: Scene, monkeypatch: pytest.MonkeyP
     assert (await done(call)).answer is True
 
 
+async def test_the_waiting_call_goes_on_before_anybody_else_is_told(
+    scene: Scene, monkeypatch: pytest.MonkeyPatch
+):
+    row = await scene.question()
+    order: list[str] = []
+
+    async def go_on(waited: Inquiry) -> None:
+        await desk.wait(waited)
+        order.append("went on")
+
+    async def tell(_key: int) -> None:
+        order.append("told")
+
+    call = await waiting(row, go_on)
+    monkeypatch.setattr(announce, "settled", tell)
+    await desk.answer(row.pk, "true", decider(scene.ada))
+    await done(call)
+    assert order == ["went on", "told"]
+
+
+async def test_others_are_told_although_who_answered_left_while_they_were(
+    scene: Scene, monkeypatch: pytest.MonkeyPatch
+):
+    row = await scene.question()
+    telling, told = asyncio.Event(), announce.settled
+
+    async def stuck(_key: int) -> None:
+        monkeypatch.setattr(announce, "settled", told)
+        telling.set()
+        await asyncio.Event().wait()
+
+    monkeypatch.setattr(announce, "settled", stuck)
+    async with ear(announce.workspace_group(scene.home.pk)) as answering:
+        sending = asyncio.create_task(desk.answer(row.pk, "true", decider(scene.ada)))
+        await telling.wait()
+        assert await answering() is None
+        sending.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await sending
+        assert await answering() is not None
+    assert (await scene.reload(row)).state == "answered"
+
+
 async def test_what_is_settled_before_anybody_waits_is_seen_at_once(scene: Scene):
     row = await scene.question()
     await desk.answer(row.pk, "true", decider(scene.ada))

@@ -13,8 +13,9 @@ from django.contrib.auth.models import AnonymousUser
 
 from jpweb.runtime.signals.line import SCOPE, Line
 from jpweb.store.models import Person, Prompt
-from jpweb.web import changes, consumers
-from jpweb.web.consumers import PageConsumer
+from jpweb.web import changes
+from jpweb.web.sockets import consumers
+from jpweb.web.sockets.consumers import PageConsumer
 from tests.web.world import World
 
 #: Seconds in which something has to come.

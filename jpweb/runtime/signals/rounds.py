@@ -19,12 +19,16 @@ class Rounds(Generic[K, M]):
 
     There is one round of a key at a time; who becomes due meanwhile is in the next one, once
     however often. ``failed`` is called with each member of a round that ended in an error.
+    ``gather``: seconds that a round waits for what follows at once, before it begins.
     """
 
     def __init__(
-        self, deal: Callable[[K, list[M]], Awaitable[None]], failed: Callable[[M], None]
+        self,
+        deal: Callable[[K, list[M]], Awaitable[None]],
+        failed: Callable[[M], None],
+        gather: float = 0.0,
     ) -> None:
-        self._deal, self._failed = deal, failed
+        self._deal, self._failed, self._gather = deal, failed, gather
         self._due: dict[K, dict[M, None]] = {}
         self._tasks: dict[K, asyncio.Task[None]] = {}
 
@@ -44,8 +48,12 @@ class Rounds(Generic[K, M]):
     async def _run(self, key: K) -> None:
         members: dict[M, None] = {}
         try:
-            while members := self._due.pop(key, {}):
+            while self._due.get(key):
+                if self._gather:
+                    await asyncio.sleep(self._gather)
+                members = self._due.pop(key)
                 await self._deal(key, list(members))
+                members = {}
         finally:
             del self._tasks[key]
             for member in members:

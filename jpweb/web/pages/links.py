@@ -25,16 +25,13 @@ from jpweb.store.telling import links
 from jpweb.store.telling.links import Link, Standing
 from jpweb.stream.errors import Unfit
 from jpweb.web import access
+from jpweb.web.answering import NOBODY
 
 if TYPE_CHECKING:
     from jpweb.store.models import Inquiry
 
 #: The status of a page that says why a link settles nothing.
 CLOSED = {Standing.SETTLED: 200, Standing.OVER: 410, Standing.BARRED: 403}
-NOBODY = (
-    "The call that asked is not waiting now. What you typed was dropped and kept "
-    "nowhere; if the question is still needed it will be asked again."
-)
 
 
 @csrf_exempt

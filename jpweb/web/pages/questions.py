@@ -7,24 +7,22 @@ from typing import TYPE_CHECKING, Any
 
 from django.http import HttpResponse
 from django.shortcuts import redirect, render
-from django.template.loader import render_to_string
-from django.views.decorators.debug import sensitive_post_parameters, sensitive_variables
+from django.views.decorators.debug import sensitive_post_parameters
 from django.views.decorators.http import require_POST
 
-from jpweb.runtime import desk, showing
+from jpweb.runtime import showing
 from jpweb.runtime.crossing import in_store
-from jpweb.runtime.secrets import NobodyWaits
 from jpweb.store import inquiries, prompts
-from jpweb.store.errors import AlreadySettled, ReadOnly
 from jpweb.store.inquiries import Decider
 from jpweb.store.telling import earlier, showings
 from jpweb.store.terms import UNFINISHED, Role
-from jpweb.stream.errors import Unfit
-from jpweb.web import access, words
+from jpweb.web import access, answering, words
+from jpweb.web.answering import Typed
 
 if TYPE_CHECKING:
     from jpweb.store.models import Inquiry
     from jpweb.store.telling.showings import Proof
+    from jpweb.web.answering import Reply
     from jpweb.web.http import Request
 
 
@@ -74,26 +72,11 @@ def detail(request: Request, inquiry: Inquiry) -> HttpResponse:
 @require_POST
 @access.inquiry(Role.RESPONDER)
 @sensitive_post_parameters("answer")
-@sensitive_variables("typed")
 async def answer(request: Request, inquiry: Inquiry) -> HttpResponse:
     """Answer; a secret is neither kept nor sent back."""
-    typed = request.POST.get("answer", "")
-    kept = "" if inquiry.answer_type == "secret" else typed
-    try:
-        row = await desk.answer(inquiry, typed, _me(request), remember="remember" in request.POST)
-    except Unfit as problem:
-        return await _card(request, inquiry, kept, str(problem))
-    except AlreadySettled:
-        return await _late(request, inquiry, kept)
-    except ReadOnly as problem:
-        return await _card(request, inquiry, kept, str(problem))
-    except NobodyWaits:
-        problem_text = (
-            "The call that asked is not waiting now. What you typed was dropped and "
-            "kept nowhere; if the question is still needed it will be asked again."
-        )
-        return await _card(request, inquiry, "", problem_text)
-    return await _settled(request, row)
+    sent = request.POST
+    typed = Typed(sent.get("answer", ""), "remember" in sent, sent.get("note", ""))
+    return await _reply(request, await answering.answer(inquiry, _me(request), typed))
 
 
 @require_POST
@@ -102,13 +85,7 @@ async def answer(request: Request, inquiry: Inquiry) -> HttpResponse:
 async def decline(request: Request, inquiry: Inquiry) -> HttpResponse:
     """Close a question without an answer; a note may say why."""
     note = request.POST.get("note", "")
-    try:
-        row = await desk.decline(inquiry, _me(request), note)
-    except AlreadySettled:
-        return await _late(request, inquiry, note)
-    except ReadOnly as problem:
-        return await _card(request, inquiry, "", str(problem))
-    return await _settled(request, row)
+    return await _reply(request, await answering.decline(inquiry, _me(request), note))
 
 
 def _course(row: Inquiry, proof: Proof | None) -> list[dict[str, Any]]:
@@ -137,33 +114,16 @@ def _me(request: Request) -> Decider:
     return Decider("person", request.user.display_name, request.user.pk)
 
 
-async def _settled(request: Request, row: Inquiry) -> HttpResponse:
-    if request.htmx:
-        # Nothing of the request is shown, and nothing of what the head of a page shows.
-        return HttpResponse(render_to_string("questions/_settled.html", {"row": row}))
-    response = redirect("conversation", conversation_id=row.conversation_id)
-    response["Location"] += f"#{row.anchor}"
-    return response
-
-
-async def _late(request: Request, inquiry: Inquiry, typed: str) -> HttpResponse:
-    """Tell the second person who was first, and give them their text back."""
-    row = await in_store(inquiries.get, inquiry.pk)
-    # Whoever was first may be who sends again, since no reply had come.
-    context = {"row": row, "late": True, "typed": typed, "own": row.decider_id == request.user.pk}
-    return await _fragment(request, "questions/_settled.html", context, 409)
-
-
-async def _card(request: Request, inquiry: Inquiry, typed: str, problem: str) -> HttpResponse:
-    context = {"row": inquiry, "typed": typed, "problem": problem, "elsewhere": True}
-    context |= {"remember": "remember" in request.POST, "note": request.POST.get("note", "")}
-    return await _fragment(request, "questions/_card.html", context, 422)
-
-
-async def _fragment(
-    request: Request, name: str, context: dict[str, object], status: int
-) -> HttpResponse:
-    """Send a card alone to htmx, or in a page of its own where scripts are off."""
+async def _reply(request: Request, reply: Reply) -> HttpResponse:
+    """Send a card alone to htmx; where scripts are off a page of its own, or on to the event."""
+    if reply.status == answering.SETTLED:
+        if request.htmx:
+            # Nothing of the request is shown, and nothing of what the head of a page shows.
+            return HttpResponse(await reply.html())
+        response = redirect("conversation", conversation_id=reply.row.conversation_id)
+        response["Location"] += f"#{reply.row.anchor}"
+        return response
+    context, name = reply.context, reply.name
     if not request.htmx:
         context, name = context | {"fragment": name}, "questions/one.html"
-    return await in_store(render, request, name, context, status=status)
+    return await in_store(render, request, name, context, status=reply.status)

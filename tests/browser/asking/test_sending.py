@@ -1,4 +1,4 @@
-"""What is sent over a network that is not always there."""
+"""Forms that are sent over a network that is not always there; the socket takes no answer."""
 
 from __future__ import annotations
 
@@ -20,6 +20,8 @@ from tests.browser.pages import (
     inquiries,
     number_of,
 )
+from tests.browser.wires import Wire
+from tests.machine.ports import wait_until
 
 pytestmark = pytest.mark.browser
 
@@ -33,7 +35,9 @@ LOST = (
 def page(visit: Visit) -> Page:
     """Return a conversation that asks for a text."""
     visit.pages.forgive(LOST)
-    page = visit.begin("Network")
+    page = visit.open("/conversations/new")
+    Wire(page, "drop")
+    visit.begin_on(page, "Network")
     decline(page, BOOLEAN)
     decline(page, SELECT)
     card(page, TEXT).get_by_label("Your answer").fill("typed with care")
@@ -84,6 +88,7 @@ def test_a_server_that_cannot_take_it_is_tried_again(visit: Visit, page: Page):
     press(page)
     expect(page.get_by_text("Sending…")).to_be_visible()
     expect(page.get_by_text("Not sent")).to_be_hidden()
+    wait_until(lambda: page.title() and held, "the form is sent")
     held[0].continue_()
     card(page, SECRET)
 
@@ -135,6 +140,7 @@ def test_what_is_sent_twice_in_haste_is_sent_once(visit: Visit, page: Page):
     expect(page.get_by_text("Sending…")).to_be_visible()
     for name in ("Answer", "Decline"):
         expect(card(page, TEXT).get_by_role("button", name=name)).to_be_disabled()
+    wait_until(lambda: page.title() and held, "the form is sent")
     held[0].continue_()
     card(page, SECRET)
     assert [made.url.rpartition("/")[2] for made in requests] == ["answer"]

@@ -22,6 +22,7 @@ from tests.browser.pages import (
     say,
     staying,
 )
+from tests.browser.wires import Wire
 from tests.machine.browsing import PHONE
 from tests.machine.ports import wait_until
 
@@ -188,26 +189,34 @@ def test_another_title_is_in_the_tab_and_in_the_menu_unless_somebody_is_at_it(
     expect(page.locator("#actions [value=unarchive]")).to_have_count(1)
 
 
-def test_an_answer_that_loses_while_it_is_sent_keeps_its_text(visit: Visit, name: str):
+@pytest.mark.parametrize("by", ["socket", "form"])
+def test_an_answer_that_loses_while_it_is_sent_keeps_its_text(visit: Visit, name: str, by: str):
     visit.pages.forgive(REFUSED)
     page = visit.begin()
     up_to_the_text(page)
-    ada = visit.open(path_of(page), who=visit.home.invite(name, "responder"))
+    ada = visit.open(who=visit.home.invite(name, "responder"))
+    wire = Wire(ada, "hold" if by == "socket" else "drop")
     held: list[Route] = []
 
     def hold(route: Route) -> None:
         held.append(route)
 
     ada.route(re.compile("/answer$"), hold)
+    ada.goto(visit.server.url + path_of(page))
     connected(ada)
     card(ada, TEXT).get_by_label("Your answer").fill("overtaken")
     card(ada, TEXT).get_by_role("button", name="Answer").click()
     expect(ada.get_by_text("Sending…")).to_be_visible()
     decline(page, TEXT)
     expect(inquiries(ada).nth(2)).to_have_attribute("data-outcome", "cancelled")
-    held[0].continue_()
+    if by == "socket":
+        wire.let_go()
+    else:
+        wait_until(lambda: ada.title() and held, "the form is sent")
+        held[0].continue_()
     expect(ada.get_by_role("alert")).to_contain_text("settled by Owner")
     expect(ada.get_by_label("What you typed, to copy")).to_have_value("overtaken")
+    assert bool(held) == (by == "form")
 
 
 def test_who_is_late_without_scripts_is_told_as_well(visit: Visit, name: str):

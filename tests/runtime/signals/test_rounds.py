@@ -11,11 +11,11 @@ from jpweb.runtime.signals.rounds import Rounds
 class Hall:
     """Notes each round; it lasts until the hall is opened."""
 
-    def __init__(self) -> None:
+    def __init__(self, gather: float = 0.0) -> None:
         self.rounds: list[tuple[str, list[int]]] = []
         self.failed: list[int] = []
         self.open = asyncio.Event()
-        self.of = Rounds(self.deal, self.failed.append)
+        self.of = Rounds(self.deal, self.failed.append, gather)
 
     async def deal(self, key: str, members: list[int]) -> None:
         self.rounds.append((key, members))
@@ -38,6 +38,16 @@ async def test_who_comes_while_a_round_is_under_way_is_in_the_next_one_once():
         hall.of.due("a", number)
     await hall.empty()
     assert hall.rounds == [("a", [1, 2]), ("a", [2, 3])]
+
+
+async def test_a_round_waits_for_what_follows_at_once_where_it_gathers():
+    hall = Hall(gather=0.01)
+    for number in (1, 2, 1):
+        hall.of.due("a", number)
+        await asyncio.sleep(0)
+    assert hall.rounds == []
+    await hall.empty()
+    assert hall.rounds == [("a", [1, 2])]
 
 
 async def test_rounds_of_several_keys_do_not_wait_for_each_other():

@@ -16,8 +16,9 @@ from jpweb.store.models import Conversation, Inquiry
 from jpweb.store.telling.standing import DESK
 from jpweb.store.terms import Role
 from jpweb.stream.inquiry import Answered
-from jpweb.web import cards, consumers
+from jpweb.web import cards
 from jpweb.web.cards import Cards, Desk
+from jpweb.web.sockets import consumers
 from tests.store import making
 from tests.web.reading import Page, read
 from tests.web.sockets import page

@@ -334,11 +334,30 @@ async def test_a_second_word_joins_no_group_twice(lasting: World):
         assert await socket.hears_nothing()
 
 
+HERE, LOCAL = b"127.0.0.1:8000", b"http://127.0.0.1:8000"
+
+
 @pytest.mark.parametrize(
-    ("origin", "allowed"), [(b"http://evil.example", False), (b"http://127.0.0.1:8000", True)]
+    ("host", "origin", "allowed"),
+    [
+        (HERE, LOCAL, True),
+        (HERE, b"http://evil.example", False),
+        (HERE, b"http://127.0.0.1:3000", False),
+        (HERE, b"http://localhost:8000", False),
+        (HERE, b"https://127.0.0.1:8000", False),
+        (HERE, b"null", False),
+        (HERE, None, False),
+        (None, LOCAL, False),
+        (b"evil.example", b"http://evil.example", False),
+        (b"127.0.0.1:9000", b"https://desk.example", True),
+    ],
 )
-async def test_a_page_of_another_site_opens_no_socket(lasting: World, origin: bytes, allowed: bool):
-    headers = [(b"origin", origin)]
+async def test_pages_of_this_site_alone_open_a_socket(
+    lasting: World, host: bytes | None, origin: bytes | None, allowed: bool, settings: Any
+):
+    settings.CSRF_TRUSTED_ORIGINS = ["https://desk.example"]
+    named = ((b"host", host), (b"origin", origin))
+    headers = [(name, value) for name, value in named if value is not None]
     line = WebsocketCommunicator(application, "/ws", headers)
     connected, _ = await line.connect(5)
     assert connected is allowed
@@ -350,7 +369,7 @@ async def test_a_page_of_another_site_opens_no_socket(lasting: World, origin: by
 async def test_signing_out_closes_the_pages_of_that_sign_in_alone(lasting: World):
     def line_of(client: Any) -> WebsocketCommunicator:
         cookie = f"jpweb_session={client.cookies['jpweb_session'].value}".encode()
-        headers = [(b"origin", b"http://localhost"), (b"cookie", cookie)]
+        headers = [(b"host", b"localhost"), (b"origin", b"http://localhost"), (b"cookie", cookie)]
         return WebsocketCommunicator(application, "/ws", headers)
 
     mine, other = [await in_store(lasting.client, "reader") for _ in range(2)]
@@ -366,7 +385,8 @@ async def test_signing_out_closes_the_pages_of_that_sign_in_alone(lasting: World
 
 async def test_a_session_is_who_one_is(lasting: World):
     cookie = (await in_store(lasting.client, "reader")).cookies["jpweb_session"].value
-    headers = [(b"origin", b"http://localhost"), (b"cookie", f"jpweb_session={cookie}".encode())]
+    own = [(b"host", b"localhost"), (b"origin", b"http://localhost")]
+    headers = [*own, (b"cookie", f"jpweb_session={cookie}".encode())]
     line = WebsocketCommunicator(application, "/ws", headers)
     assert (await line.connect(5))[0]
     await line.send_to(text_data=json.dumps({"shown": []}))

@@ -14,6 +14,8 @@ from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from channels.generic.websocket import AsyncWebsocketConsumer
+from django.core.exceptions import PermissionDenied
+from django.http import Http404
 
 from jpweb.runtime import presence, showing
 from jpweb.runtime.crossing import in_store
@@ -22,33 +24,26 @@ from jpweb.runtime.signals.codes import FAULT
 from jpweb.runtime.signals.fanout import Signal
 from jpweb.runtime.signals.line import SCOPE, Line
 from jpweb.runtime.signals.rounds import Rounds
-from jpweb.web import cards, changes, numbers
+from jpweb.store.inquiries import Decider
+from jpweb.web import access, answering, cards, changes
+from jpweb.web.answering import Typed
 from jpweb.web.cards import Cards, Desk, News
 from jpweb.web.changes import Shown
-from jpweb.web.transcript import WORDS, groups
+from jpweb.web.sockets import claims
+from jpweb.web.sockets.claims import Hello, Seen, Sent, Word
 
 #: Close codes that tell the browser not to come back.
 SIGNED_OUT, FORBIDDEN, MALFORMED = 4401, 4404, 4400
-#: How many keys a page may name.
-KEYS = 10_000
-#: Characters that a page says at once.
-LONGEST = 1024 * 1024
 #: Sockets that are sent to in one go, before others have their turn.
 BREATH = 100
+#: Seconds that those who look on wait for what a turn puts on record in one go; who is asked does
+#: not wait, nor what they answer.
+GATHER = 0.02
 
 #: The line of a socket whose server says nothing of it.
 _FREE = Line()
 #: Tasks that nobody waits for.
 _tasks: set[asyncio.Task[None]] = set()
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Word:
-    """What a page says that it shows. Each is another one, even if it says the same."""
-
-    person: int
-    conversation: int | None
-    shown: Cards | None
 
 
 class PageConsumer(AsyncWebsocketConsumer):
@@ -58,6 +53,7 @@ class PageConsumer(AsyncWebsocketConsumer):
     channel_layer_alias = "none"
 
     person: int | None = None
+    session: str | None = None
     word: Word | None = None
     #: What the page shows by now of its conversation, and of what waits.
     page = Shown()
@@ -82,6 +78,7 @@ class PageConsumer(AsyncWebsocketConsumer):
         self.person = user.pk
         session = self.scope.get("session")
         if session is not None and session.session_key:
+            self.session = session.session_key
             self.join(announce.session_group(session.session_key))
         line = dict(self.scope).get(SCOPE)
         if isinstance(line, Line):
@@ -89,28 +86,53 @@ class PageConsumer(AsyncWebsocketConsumer):
             line.freed = self.come
 
     async def receive(self, text_data: str | None = None, bytes_data: bytes | None = None) -> None:
-        """Take the page's word for what it shows, on every connection; or for what was seen."""
+        """Take the page's word for what it shows, on every connection, or for what was seen."""
         if self.person is None:
             return
         try:
-            says = _read(text_data or "")
-            if "seen" in says:
-                showing.noted(self.person, _seen(says["seen"]))
-                return
-            page = _page(says)
-            word = _word(self.person, says)
-        except (ValueError, TypeError, AttributeError, OverflowError, RecursionError):
+            said = claims.read(self.person, text_data or "")
+        except claims.MALFORMED:
             await self.leave(MALFORMED)
             return
+        match said:
+            case Seen():
+                showing.noted(self.person, said.cards)
+            case Sent():
+                await self.answer(said)
+            case Hello():
+                self.greet(said)
+
+    def greet(self, said: Hello) -> None:
+        """Hear of what the page shows by now, and be told what it lacks."""
+        word = said.word
         if self.word is not None and self.word.conversation not in (None, word.conversation):
             self.part(announce.conversation_group(self.word.conversation or 0))
-        self.word, self.page, self.shown = word, page, word.shown
+        self.word, self.page, self.shown = word, said.page, word.shown
         self.given, self.partial = frozenset(), None
         self.greets = self.changed = word.conversation is not None
         self.asked = not self.greets
         if word.conversation is not None:
             self.join(announce.conversation_group(word.conversation))
         self.come()
+
+    async def answer(self, sent: Sent) -> None:
+        """Settle a question as its form would. Who may not is told so in the form's own codes."""
+        try:
+            person, row = await in_store(access.answering, self.session, sent.question)
+        except access.NotSignedIn:
+            await self.leave(SIGNED_OUT)
+            return
+        except (Http404, PermissionDenied) as barred:
+            status = 404 if isinstance(barred, Http404) else 403
+            await self.send(json.dumps({"reply": sent.number, "status": status}))
+            return
+        if row.answer_type == "secret":  # it is not to stay in what a socket's peers keep
+            await self.leave(MALFORMED)
+            return
+        by = Decider("person", person.display_name, person.pk)
+        reply = await answering.answer(row, by, Typed(sent.answer, sent.remember))
+        told = {"reply": sent.number, "status": reply.status, "html": await reply.html()}
+        await self.send(json.dumps(told))
 
     async def disconnect(self, code: int) -> None:
         await self.forget()
@@ -336,64 +358,5 @@ def _desk(socket: PageConsumer, word: Word) -> Desk:
 
 #: Each conversation has its rounds; what waits is told to everybody at once, since a desk may hold
 #: cards of many workspaces.
-talks: Rounds[int, PageConsumer] = Rounds(_tell_talk, _fail)
+talks: Rounds[int, PageConsumer] = Rounds(_tell_talk, _fail, GATHER)
 desks: Rounds[None, PageConsumer] = Rounds(_tell_desks, _fail)
-
-
-def _read(text: str) -> dict[str, Any]:
-    """Read what a page says. Raises ValueError, RecursionError; what it is shows later."""
-    if len(text) > LONGEST:
-        raise ValueError(len(text))
-    says: dict[str, Any] = json.loads(text)
-    return says
-
-
-def _page(says: dict[str, Any]) -> Shown:
-    """Read what a page shows of a conversation. Raises ValueError, TypeError and their like."""
-    return Shown(
-        _whole(says.get("length") or 0),
-        _whole(says.get("revision") or 0),
-        str(says.get("run") or ""),
-        str(says.get("facts") or ""),
-        max(int(says.get("first") or 0), 0),
-        None if says.get("last") is None else _whole(says["last"]),
-        groups(str(says.get("show") or "")),
-        str(says.get("words") or "")[:WORDS],
-    )
-
-
-def _word(person: int, says: dict[str, Any]) -> Word:
-    """Read what else it says. Raises ValueError, TypeError and their like."""
-    conversation = says.get("conversation")
-    shown = Cards(_keys(says.get("shown")), _keys(says.get("prompts")))
-    return Word(
-        person,
-        None if conversation is None else _whole(conversation),
-        shown if says.get("desk") else None,
-    )
-
-
-def _seen(pairs: list[Any]) -> list[tuple[int, str]]:
-    """Read what became of cards on a screen. Raises ValueError, TypeError and their like."""
-    if len(pairs) > KEYS:
-        raise ValueError(len(pairs))
-    read = [(_whole(key), what) for key, what in pairs]
-    if unknown := {what for _, what in read} - showing.KINDS:
-        raise ValueError(unknown)
-    return read
-
-
-def _keys(values: Any) -> frozenset[int]:
-    """Read a list of keys. Raises ValueError, TypeError, OverflowError."""
-    keys = frozenset(_whole(key) for key in values or [])
-    if len(keys) > KEYS:
-        raise ValueError(len(keys))
-    return keys
-
-
-def _whole(value: Any) -> int:
-    """Read a key or a count. Raises ValueError, TypeError, OverflowError."""
-    number = int(value)
-    if not 0 <= number <= numbers.KEY:
-        raise ValueError(number)
-    return number

@@ -1,0 +1,73 @@
+// An answer takes the socket where there is one, which is quicker; else, and where no reply comes,
+// its form is sent. The server settles a question once, so sending both ways does no harm.
+import { all, on } from "./page.js";
+import { say } from "./socket.js";
+
+const PATIENCE = 3000; // milliseconds until the form is sent after all
+const LONG = 100000; // characters that a socket is not for
+const waiting = new Map(); // forms by the number that their reply has
+const barred = new WeakSet(); // forms that are sent as forms
+let count = 0;
+
+function busy(card, sending) {
+  card.classList.toggle("htmx-request", sending);
+  for (const button of all("form .button, form .quiet-button", card)) button.disabled = sending;
+}
+
+function finish(number) {
+  const { form, timer } = waiting.get(number);
+  waiting.delete(number);
+  clearTimeout(timer);
+  busy(form.closest(".card"), false);
+  return form;
+}
+
+function byForm(number) {
+  const form = finish(number);
+  if (!form.isConnected) return;
+  barred.add(form);
+  form.requestSubmit();
+  barred.delete(form);
+}
+
+// Before htmx sends a form that it has found complete; a card sends one thing at a time.
+on("htmx:beforeRequest", (event) => {
+  const form = event.target;
+  const card = form.closest(".card");
+  if (card && [...waiting.values()].some((each) => card.contains(each.form))) event.preventDefault();
+  if (event.defaultPrevented || !form.matches("form[data-swift]") || barred.has(form)) return;
+  const fields = new FormData(form);
+  const answer = fields.get("answer") || "";
+  if (answer.length > LONG) return;
+  count += 1;
+  const sent = say({
+    number: count,
+    question: Number(card.dataset.question),
+    answer,
+    remember: fields.has("remember"),
+  });
+  if (!sent) return;
+  event.preventDefault();
+  waiting.set(count, { form, timer: setTimeout(byForm, PATIENCE, count) });
+  busy(card, true);
+});
+
+// Nothing that was under way when the line broke is answered on it.
+on("htmx:wsClose", () => { for (const number of [...waiting.keys()]) byForm(number); });
+
+// The reply is put in the card's place as htmx would have put that to its form.
+on("htmx:wsBeforeMessage", (event) => {
+  const { message } = event.detail;
+  if (!message.startsWith("{")) return;
+  event.preventDefault();
+  const { reply, status, html } = JSON.parse(message);
+  if (!waiting.has(reply)) return;
+  const form = finish(reply);
+  const card = form.closest(".card");
+  const detail = { xhr: { status }, elt: form, target: card, shouldSwap: Boolean(html) };
+  if (!html) htmx.trigger(card, "htmx:responseError", detail);
+  else {
+    htmx.trigger(card, "htmx:beforeSwap", detail);
+    htmx.swap(card, html, { swapStyle: "outerHTML", swapDelay: 0, settleDelay: 0 }, { eventInfo: { target: card } });
+  }
+});

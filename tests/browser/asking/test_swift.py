@@ -1,0 +1,155 @@
+"""Answers that take the socket, and what becomes of them where it does not carry them."""
+
+from __future__ import annotations
+
+import re
+import secrets
+
+import pytest
+from playwright.sync_api import Page, Request, expect
+
+from tests.browser import evidence
+from tests.browser.pages import (
+    BOOLEAN,
+    SECRET,
+    SELECT,
+    TEXT,
+    Visit,
+    answer,
+    card,
+    connected,
+    decline,
+    number_of,
+)
+from tests.browser.wires import Wire
+
+pytestmark = pytest.mark.browser
+
+ANSWER = re.compile("/answer$")
+
+
+class Talk:
+    """A conversation whose page asks for a text, its wire, and the forms that it has sent."""
+
+    def __init__(self, visit: Visit) -> None:
+        self.visit = visit
+        self.page = visit.open("/conversations/new")
+        self.wire = Wire(self.page)
+        visit.begin_on(self.page, "Quickly")
+        decline(self.page, BOOLEAN)
+        decline(self.page, SELECT)
+        self.forms: list[str] = []
+        self.page.on("request", self._note)
+        card(self.page, TEXT).get_by_label("Your answer").fill("typed with care")
+
+    def _note(self, made: Request) -> None:
+        if ANSWER.search(made.url):
+            self.forms.append(made.url)
+
+    def press(self) -> None:
+        card(self.page, TEXT).get_by_role("button", name="Answer").click()
+
+    def answers(self) -> list[object]:
+        asked = evidence.asked(evidence.journal(self.visit.server, number_of(self.page)))
+        return [each.outcome["answer"] for each in asked if "answer" in each.outcome]
+
+
+@pytest.fixture
+def talk(visit: Visit) -> Talk:
+    visit.pages.forgive("status of 40[49]|^.object Event.|WebSocket")
+    return Talk(visit)
+
+
+def late(page: Page):
+    return page.locator(".card.settled").last
+
+
+def test_an_answer_takes_the_socket_and_the_next_question_has_the_focus(talk: Talk):
+    talk.press()
+    expect(late(talk.page)).to_contain_text("typed with care")
+    expect(card(talk.page, SECRET)).to_be_visible()
+    assert [each["answer"] for each in talk.wire.sent] == ["typed with care"]
+    assert talk.forms == []
+    assert talk.answers() == ["typed with care"]
+    kept = talk.page.evaluate("Object.keys(sessionStorage)")
+    assert not [key for key in kept if key.startswith("draft:answer")]
+
+
+def test_a_secret_goes_by_its_form(talk: Talk):
+    talk.press()
+    answer(talk.page, SECRET, "open sesame")
+    assert len(talk.wire.sent) == len(talk.forms) == 1
+    assert "sesame" not in str(talk.wire.sent)
+
+
+def test_a_long_text_goes_by_its_form(talk: Talk):
+    card(talk.page, TEXT).get_by_label("Your answer").fill("long " * 25_000)
+    talk.press()
+    card(talk.page, SECRET)
+    assert (talk.wire.sent, len(talk.forms)) == ([], 1)
+
+
+@pytest.mark.parametrize("way", ["drop", "break"])
+def test_what_the_socket_does_not_carry_is_sent_by_the_form(talk: Talk, way: str):
+    talk.wire.way = way
+    talk.press()
+    expect(talk.page.get_by_text("Sending…")).to_be_visible()
+    expect(late(talk.page)).to_contain_text("typed with care")
+    assert len(talk.forms) == 1
+    assert talk.answers() == ["typed with care"]
+
+
+def test_an_answer_whose_reply_was_lost_on_the_socket_counts_once(talk: Talk):
+    talk.wire.way = "lose"
+    talk.press()
+    expect(late(talk.page).get_by_role("alert")).to_contain_text("You had settled this")
+    assert talk.answers() == ["typed with care"]
+
+
+def test_what_does_not_fit_is_said_in_the_card_which_keeps_what_was_chosen(visit: Visit):
+    page = visit.open("/conversations/new")
+    wire = Wire(page, "twist")
+    visit.begin_on(page, "Quickly")
+    card(page, BOOLEAN).get_by_label("No", exact=True).check()
+    card(page, BOOLEAN).get_by_role("button", name="Answer").click()
+    expect(card(page, BOOLEAN).get_by_role("alert")).to_have_text("Choose yes or no.")
+    expect(card(page, BOOLEAN).get_by_label("No", exact=True)).to_be_checked()
+    wire.way = "carry"
+    card(page, BOOLEAN).get_by_role("button", name="Answer").click()
+    expect(late(page)).to_contain_text("false")
+    expect(late(page)).to_have_attribute("data-outcome", "answered")
+
+
+def test_what_is_sent_twice_in_haste_takes_the_socket_once(talk: Talk):
+    talk.wire.way = "hold"
+    field = card(talk.page, TEXT).get_by_label("Your answer")
+    for _ in range(3):
+        field.press("Control+Enter")
+    card(talk.page, TEXT).get_by_label("Why not?").press("Enter")
+    for name in ("Answer", "Decline"):
+        expect(card(talk.page, TEXT).get_by_role("button", name=name)).to_be_disabled()
+    talk.wire.let_go()
+    expect(late(talk.page)).to_contain_text("typed with care")
+    assert (len(talk.wire.sent), talk.forms) == (1, [])
+    expect(card(talk.page, SECRET).get_by_role("button", name="Decline")).to_be_enabled()
+
+
+def test_who_may_answer_no_longer_is_told_so_in_the_card(talk: Talk):
+    name = f"Ada {secrets.token_hex(3)}"
+    ada = talk.visit.open(who=talk.visit.home.invite(name, "responder"))
+    wire = Wire(ada, "hold")
+    ada.goto(talk.page.url)
+    connected(ada)
+    card(ada, TEXT).get_by_label("Your answer").fill("mine")
+    card(ada, TEXT).get_by_role("button", name="Answer").click()
+    expect(ada.get_by_text("Sending…")).to_be_visible()
+    home = talk.visit.home.workspaces()["Demo"]
+    people = f"/workspaces/{home}/people"
+    row = re.search(
+        rf"{name}.*?/memberships/(\d+)/remove", talk.visit.home.owner.get(people).text, re.DOTALL
+    )
+    assert row
+    talk.visit.home.owner.post(f"/memberships/{row[1]}/remove", people)
+    wire.let_go()
+    expect(ada.locator(".card [data-problem]")).to_contain_text("no longer yours to answer")
+    assert talk.answers() == []
