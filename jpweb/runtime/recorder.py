@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -46,6 +47,7 @@ class JournalRecorder:
         # Those who are asked before those who look on.
         if any(isinstance(event.kind, InquiryRequest | InquiryResponse) for event in events):
             await announce.questions(self.workspace_id)
+            await asyncio.sleep(0)  # they are looked for before this call goes on
         await announce.conversation(self.run.conversation_id)
         if self.attachment is not None:
             await in_store(self.attachment.write)

@@ -14,14 +14,14 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any, NamedTuple
 
-from django.db.models import Count, Exists, OuterRef, QuerySet
+from django.db.models import Count, Exists, OuterRef, QuerySet, Subquery
 
 from jpweb.store import plain
 from jpweb.store.errors import AlreadySettled, UnknownInquiry
-from jpweb.store.models import Conversation, Inquiry, JournalEntry, Membership, Run
-from jpweb.store.rows import derived, many
+from jpweb.store.models import Conversation, Inquiry, JournalEntry, Membership, Run, Workspace
+from jpweb.store.rows import derived, many, single
 from jpweb.store.rows.prepared import Prepared
-from jpweb.store.terms import UNFINISHED, Role
+from jpweb.store.terms import UNFINISHED, Role, RunState
 from jpweb.stream import wire
 from jpweb.stream.answers import Boolean, Secret
 from jpweb.stream.events import ConversationEvent
@@ -91,19 +91,21 @@ def ended(inquiry_id: int) -> Ended | None:
 
 def by_stream_id(conversation_id: int, inquiry_id: str) -> Inquiry:
     """Return the newest row of a conversation with this inquiry id. Raises UnknownInquiry."""
-    rows: list[Inquiry] = _named([conversation_id], [plain.text(inquiry_id)])
+    own = [conversation_id], [plain.text(inquiry_id)]
+    # Of those with one id the newest is settled last, and an index knows what is open.
+    rows: list[Inquiry] = _open_named(*own) or _named(*own)
     if not rows:
         raise UnknownInquiry("There is no such question.")
     return rows[0]
 
 
-_named = Prepared(
-    lambda talks, names: (
-        Inquiry.objects.select_related("conversation")
-        .filter(conversation_id__in=talks, inquiry_id__in=names)
-        .order_by("-position")[:1]
-    )
-)
+def _newest(talks: list[int], names: list[str]) -> QuerySet[Inquiry]:
+    own = Inquiry.objects.filter(conversation_id__in=talks, inquiry_id__in=names)
+    return own.select_related("conversation").order_by("-position")
+
+
+_named = Prepared(lambda talks, names: _newest(talks, names)[:1])
+_open_named = Prepared(lambda talks, names: _newest(talks, names).filter(state=OPEN)[:1])
 
 
 def waiting(person_id: int) -> QuerySet[Inquiry]:
@@ -150,49 +152,62 @@ def open_row(
     It expires as its own note says, else as its workspace does now, else never.
     """
     asker = tool or asked.source.name or asked.source.tag
+    workspace_id = entry.conversation.workspace_id
     row = Inquiry(
         conversation_id=entry.conversation_id,
-        workspace_id=entry.conversation.workspace_id,
+        workspace_id=workspace_id,
         run=run,
         anchor=entry.anchor,
         position=entry.position,
         label=derived.label(event),
         state=OPEN,
+        note="",
         asked_at=derived.moment(event),
-        expires_at=_expiry(entry.conversation, event),
+        expires_at=_expiry(workspace_id, event),
         asker=plain.text(asker)[:200],
+        waiter="",
+        seal_key="",
         **derived.asked(asked),
     )
-    row.alike = _alike(row, entry.conversation.workspace_id)
-    row.save(force_insert=True)
+    row.alike = _alike(row, workspace_id)
+    single.insert(row)
     return row
 
 
 def settle_row(
     entry: JournalEntry, event: ConversationEvent, given: InquiryResponse
-) -> tuple[int | None, int]:
+) -> tuple[int, int | None]:
     """Settle the oldest open row of this inquiry id by compare-and-set.
 
-    Returns the key of its run, and the head of the item that it is shown in.
-
-    A person's key is believed: only our own events come this way. Raises AlreadySettled.
+    Returns the head of the item that it is shown in; the key of its run, where that is parked: only
+    who holds the conversation, as the caller does, may park one. A person's key is believed: only
+    our own events come this way. Raises AlreadySettled, UnknownInquiry.
     """
-    own = Inquiry.objects.filter(
-        conversation_id=entry.conversation_id, inquiry_id=plain.text(given.id)
-    )
-    target = (
-        own.filter(state=OPEN).order_by("position").values_list("pk", "run_id", "position").first()
-    )
+    talk, name = entry.conversation_id, plain.text(given.id)
     values = derived.settled(event, given, entry.position)
     values["decider_id"] = _decider(event)
     values["note"] = note(str(event.note.get("note") or ""))
-    if target is None or not own.filter(pk=target[0], state=OPEN).update(**values):
+    found = _oldest_open([talk], [name])
+    if not found or not single.update(Inquiry, {"id": found[0][0], "state": OPEN}, **values):
+        own = Inquiry.objects.filter(conversation_id=talk, inquiry_id=name)
         first = own.order_by("-position").select_related("decider").first()
         if first is None:
             raise UnknownInquiry(f"No question has the id {given.id}.")
         raise AlreadySettled(first)
-    asked = JournalEntry.objects.filter(conversation_id=entry.conversation_id, position=target[2])
-    return target[1], asked.values_list("head", flat=True).get()
+    _, head, run_id, state = found[0]
+    return head, run_id if state == RunState.PARKED else None
+
+
+_asked_in = JournalEntry.objects.filter(
+    conversation_id=OuterRef("conversation_id"), position=OuterRef("position")
+)
+_oldest_open = Prepared(
+    lambda talks, names: (
+        Inquiry.objects.filter(conversation_id__in=talks, inquiry_id__in=names, state=OPEN)
+        .order_by("position")
+        .values_list("pk", Subquery(_asked_in.values("head")), "run_id", "run__state")[:1]
+    )
+)
 
 
 def derive(conversation: Conversation, outline: Outline) -> Counter[str]:
@@ -244,9 +259,15 @@ def remembered(row: Inquiry) -> bool:
     """Tell whether the person who answered let the answer count for the rest of the turn."""
     if row.response_position is None or not may_be_remembered(row):
         return False
-    entries = JournalEntry.objects.filter(conversation_id=row.conversation_id)
-    response = wire.read(entries.get(position=row.response_position).text)
-    return any(event.note.get("remember") is True for event in response.events)
+    ((text,),) = _texts([row.conversation_id], [row.response_position])
+    return any(event.note.get("remember") is True for event in wire.read(text).events)
+
+
+_texts = Prepared(
+    lambda talks, places: JournalEntry.objects.filter(
+        conversation_id__in=talks, position__in=places
+    ).values_list("text")
+)
 
 
 def note(text: str) -> str:
@@ -278,11 +299,14 @@ def _answerable(person_id: int) -> QuerySet[Inquiry]:
     )
 
 
-def _expiry(conversation: Conversation, event: ConversationEvent) -> datetime | None:
+def _expiry(workspace_id: int, event: ConversationEvent) -> datetime | None:
     seconds = event.note.get("expires_after")
     if seconds is None:
-        seconds = conversation.workspace.expires_after
+        ((seconds,),) = _seconds([workspace_id])
     return None if seconds is None else derived.moment(event) + timedelta(seconds=seconds)
+
+
+_seconds = Prepared(lambda keys: Workspace.objects.filter(pk__in=keys).values_list("expires_after"))
 
 
 def _decider(event: ConversationEvent) -> Any:

@@ -15,7 +15,8 @@ from django.db.models import Q
 from jpweb.store import inquiries
 from jpweb.store.errors import ReadOnly, UnknownConversation, UnknownEvent
 from jpweb.store.models import Conversation, JournalEntry, Run, Turn
-from jpweb.store.rows import derived, growth, many
+from jpweb.store.rows import derived, growth, many, single
+from jpweb.store.rows.prepared import Prepared
 from jpweb.store.running import leases
 from jpweb.store.terms import Origin, RunPhase
 from jpweb.stream import identity, timestamps, wire
@@ -30,6 +31,8 @@ from jpweb.stream.inquiry import InquiryRequest, InquiryResponse
 from jpweb.stream.layout.facets import facet
 
 _COLUMNS = ("conversation_id", "position", "text", "kind", "anchor", "head", "facet")
+#: What an event changes of its conversation.
+_GROWS = (*growth.COLUMNS, "last_activity")
 #: The columns of a turn.
 TURN = ("conversation_id", "number", "position", "words")
 
@@ -63,6 +66,11 @@ def append(
     Raises AlreadySettled (and appends nothing) where a response comes second, ReadOnly for a
     mirrored conversation, UnknownConversation where the conversation is gone, NotHolder.
     """
+    return add(conversation_id, events, run)
+
+
+def add(conversation_id: int, events: Sequence[ConversationEvent], run: Run | None = None) -> int:
+    """As ``append``, in the transaction of the caller, which ends it where this raises."""
     conversation = _writable(conversation_id)
     if run is not None:
         leases.guard(run, _phase(events))
@@ -76,17 +84,18 @@ def append(
                 entry.head, asker = turn.asker(entry, event)
                 inquiries.open_row(entry, event, event.kind, run, asker)
             case InquiryResponse():
-                asked_by, entry.head = inquiries.settle_row(entry, event, event.kind)
-                if asked_by is not None:
-                    leases.wake(asked_by)
+                entry.head, parked = inquiries.settle_row(entry, event, event.kind)
+                if parked is not None:
+                    leases.wake(parked)
             case ToolCallResponse():
                 entry.head = turn.caller(entry, event.kind.id)
             case _:
                 pass
-        entry.save(force_insert=True)
+        single.insert(entry)
         growth.account(conversation, entry.facet)
         conversation.last_activity = timestamps.parse(event.timestamp) or conversation.last_activity
-    conversation.save(update_fields=[*growth.COLUMNS, "last_activity"])
+    grown = {name: getattr(conversation, name) for name in _GROWS}
+    single.update(Conversation, {"id": conversation.pk}, **grown)
     return conversation.length
 
 
@@ -145,10 +154,13 @@ def held(conversation_id: int) -> Conversation:
 
     Raises UnknownConversation.
     """
-    found = Conversation.objects.select_for_update().filter(pk=conversation_id).first()
-    if found is None:
+    found: list[Conversation] = _held([conversation_id])
+    if not found:
         raise UnknownConversation("This conversation is gone.")
-    return found
+    return found[0]
+
+
+_held = Prepared(lambda keys: Conversation.objects.select_for_update().filter(pk__in=keys))
 
 
 def _phase(events: Sequence[ConversationEvent]) -> RunPhase | None:
@@ -173,9 +185,7 @@ def _writable(conversation_id: int) -> Conversation:
 
 def _entry(conversation: Conversation, made: Element) -> JournalEntry:
     own = identity.name(made)
-    twins = JournalEntry.objects.filter(
-        Q(anchor=own) | Q(anchor__startswith=f"{own}-x"), conversation=conversation
-    ).count()
+    twins = _twins(conversation.pk, own)
     return JournalEntry(
         conversation=conversation,
         position=conversation.length,
@@ -185,3 +195,19 @@ def _entry(conversation: Conversation, made: Element) -> JournalEntry:
         head=conversation.length,
         facet=facet(made),
     )
+
+
+def _twins(conversation_id: int, own: str) -> int:
+    """Return how many elements there are that are equal to the one with this name."""
+    # They are numbered from the first, which an index finds; the others it does not.
+    if not _equal([conversation_id], [own]):
+        return 0
+    named = Q(anchor=own) | Q(anchor__startswith=f"{own}-x")
+    return JournalEntry.objects.filter(named, conversation_id=conversation_id).count()
+
+
+_equal = Prepared(
+    lambda talks, anchors: JournalEntry.objects.filter(
+        conversation_id__in=talks, anchor__in=anchors
+    ).values_list("pk")[:1]
+)

@@ -8,6 +8,7 @@ from django.db import transaction
 
 from jpweb.store import journal, plain
 from jpweb.store.models import Interruption, KeptResult, Run
+from jpweb.store.rows import single
 from jpweb.store.running import interruptions, leases
 from jpweb.store.terms import RunPhase
 from jpweb.stream.events import ChatRequest, ConversationEvent, ToolCallResponse
@@ -31,13 +32,13 @@ def record(
     A result that was kept goes with its response. ``heard`` are the interruptions that the turn
     was told of: one counts as taken once its words are on record.
     """
-    journal.append(run.conversation_id, events, run)
+    journal.add(run.conversation_id, events, run)
     if last:
         leases.guard(run, RunPhase.OVER)
-    ended = [e.kind.id for e in events if isinstance(e.kind, ToolCallResponse)]
-    if ended:
-        calls = [plain.text(call) for call in ended]
-        KeptResult.objects.filter(run=run, tool_call_id__in=calls).delete()
+    for event in events:
+        if isinstance(event.kind, ToolCallResponse):
+            call = plain.text(event.kind.id)
+            single.delete(KeptResult, {"run_id": run.pk, "tool_call_id": call})
     if heard:
         texts = [plain.text(e.kind.content) for e in events if isinstance(e.kind, _SAYS)]
         told = Interruption.objects.filter(pk__in=list(heard), taken_at=None)

@@ -14,6 +14,7 @@ from jpweb.store.errors import (
 )
 from jpweb.store.inquiries import Decider
 from jpweb.store.models import Conversation, Inquiry, JournalEntry, Person, Run, Workspace
+from jpweb.store.rows import single
 from jpweb.store.terms import Role, RunState
 from jpweb.stream import identity
 from jpweb.stream.answers import Secret
@@ -237,7 +238,7 @@ def test_a_run_and_what_opens_its_turn_begin_together_or_not_at_all(
     def refuse(*_: object, **__: object) -> None:
         raise OSError("disk full")
 
-    monkeypatch.setattr(JournalEntry, "save", refuse)
+    monkeypatch.setattr(single, "update", refuse)
     with pytest.raises(OSError, match="disk full"):
         runs.begin(talk.pk, ada.pk, "scripted", "", opening)
     assert not Run.objects.exists()

@@ -1,1 +1,1 @@
-"""Rows of tables: what follows from a stream, and many of them at once."""
+"""Rows of tables: what follows from a stream; many at once, or one, by SQL that is made once."""

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import cached_property
+from typing import Any
 
-from django.db.models import Exists, OuterRef, Q, QuerySet
+from django.db.models import Exists, OuterRef, Q, QuerySet, Value
 
 from jpweb.store import plain
 from jpweb.store.models import Conversation, JournalEntry, Turn
+from jpweb.store.rows import single
 from jpweb.store.rows.derived import Begun
+from jpweb.store.rows.prepared import Prepared
 from jpweb.stream import wire
 from jpweb.stream.events import KINDS, ChatRequest, ConversationEvent, ToolCallRequest, TurnStart
 from jpweb.stream.layout.places import words
@@ -35,7 +38,8 @@ class Turning:
 
     @cached_property
     def _now(self) -> Turn | None:
-        return Turn.objects.filter(conversation=self._conversation).order_by("-number").first()
+        found: list[Turn] = _last_turn([self._conversation.pk])
+        return found[0] if found else None
 
     @property
     def _start(self) -> int:
@@ -46,12 +50,12 @@ class Turning:
         if self._begins(event):
             number = self._now.number + 1 if self._now else 0
             made = Turn(conversation=self._conversation, number=number, position=entry.position)
-            made.save(force_insert=True)
+            single.insert(made)
             self._now = made
             self._conversation.turns = number + 1
         if isinstance(event.kind, ChatRequest) and self._now and not self._now.words:
             self._now.words = plain.text(words(event.kind.content))
-            self._now.save(update_fields=["words"])
+            single.update(Turn, {"id": self._now.pk}, words=self._now.words)
 
     def asker(self, entry: JournalEntry, event: ConversationEvent) -> tuple[int, str]:
         """Return the position of the call that asks (``turns.owners``), else the question's own.
@@ -72,42 +76,67 @@ class Turning:
     def caller(self, entry: JournalEntry, call_id: str) -> int:
         """Return the position of the call that a result belongs to, else the result's own."""
         asking = [position for position, _ in self._calls(call_id)]
-        own = JournalEntry.objects.filter(conversation=self._conversation, head__in=asking)
-        done = set(own.filter(facet__in=_RESULTS).values_list("head", flat=True))
-        return next((position for position in asking if position not in done), entry.position)
+        done = _ended([self._conversation.pk], asking) if asking else []
+        return next((at for at in asking if (at,) not in done), entry.position)
 
     def _calls(self, call_id: str) -> list[tuple[int, ToolCallRequest]]:
         """Return the calls of this turn that have an id, in order."""
-        rows = self._rows()
-        if _AS_IT_IS.fullmatch(call_id):
-            rows = rows.filter(text__contains=call_id)
+        own = [self._conversation.pk], [self._start]
+        rows = _naming(*own, [call_id]) if _AS_IT_IS.fullmatch(call_id) else _called(*own)
         return [(position, call) for position, call in _read(rows) if call.id == call_id]
 
     def _running(self) -> list[tuple[int, ToolCallRequest]]:
         """Return the calls of this turn that have no result, in order."""
-        own = JournalEntry.objects.filter(conversation=self._conversation, head=OuterRef("head"))
-        return _read(self._rows().exclude(Exists(own.filter(facet__in=_RESULTS))))
-
-    def _rows(self) -> QuerySet[JournalEntry]:
-        return JournalEntry.objects.filter(
-            conversation=self._conversation, facet="call", head__gte=self._start
-        )
+        return _read(_unended([self._conversation.pk], [self._start]))
 
     def _begins(self, event: ConversationEvent) -> bool:
-        if self._now is None:
+        if not self._conversation.turns:
             return True
         if not isinstance(event.kind, TurnStart):
             return False
-        inside = JournalEntry.objects.filter(
-            conversation=self._conversation, position__gte=self._start
-        )
-        return inside.filter(Q(kind__in=_EVENTS) | Q(facet="legacy")).exists()
+        return bool(_said([self._conversation.pk], [self._start]))
 
 
-def _read(rows: QuerySet[JournalEntry]) -> list[tuple[int, ToolCallRequest]]:
-    texts = rows.order_by("head").values_list("position", "text")
-    read = [(position, wire.read(text).kind) for position, text in texts]
+def _read(rows: Iterable[tuple[int, str]]) -> list[tuple[int, ToolCallRequest]]:
+    read = [(position, wire.read(text).kind) for position, text in rows]
     return [(position, kind) for position, kind in read if isinstance(kind, ToolCallRequest)]
+
+
+def _calls(talks: list[int], starts: list[int]) -> QuerySet[JournalEntry, tuple[int, str]]:
+    rows = JournalEntry.objects.filter(
+        conversation_id__in=talks, facet="call", head__gte=Value(starts[0])
+    )
+    return rows.order_by("head").values_list("position", "text")
+
+
+def _results(**own: Any) -> QuerySet[JournalEntry]:
+    return JournalEntry.objects.filter(facet__in=_RESULTS, **own)
+
+
+_last_turn = Prepared(
+    lambda talks: Turn.objects.filter(conversation_id__in=talks).order_by("-number")[:1]
+)
+# Of a conversation, from where its turn begins: calls, those with an id in their text, ...
+_called = Prepared(_calls)
+_naming = Prepared(
+    lambda talks, starts, ids: _calls(talks, starts).filter(text__contains=Value(str(ids[0])))
+)
+# ... those without a result, whether anything was said; of calls, by their heads, those with one.
+_unended = Prepared(
+    lambda talks, starts: _calls(talks, starts).exclude(
+        Exists(_results(conversation=OuterRef("conversation"), head=OuterRef("head")))
+    )
+)
+_said = Prepared(
+    lambda talks, starts: JournalEntry.objects.filter(
+        Q(kind__in=_EVENTS) | Q(facet="legacy"),
+        conversation_id__in=talks,
+        position__gte=Value(starts[0]),
+    ).values_list("pk")[:1]
+)
+_ended = Prepared(
+    lambda talks, heads: _results(conversation_id__in=talks, head__in=heads).values_list("head")
+)
 
 
 def account(conversation: Conversation, facet: str) -> None:

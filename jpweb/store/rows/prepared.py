@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from functools import partial
 from typing import Any
 
-from django.db import DEFAULT_DB_ALIAS, connection
+from django.db import DEFAULT_DB_ALIAS, connection, connections
 from django.db.models import QuerySet
 from django.db.models.query import get_related_populators
+from django.db.transaction import TransactionManagementError
 
 Key = int | str
 
@@ -21,7 +21,8 @@ class Prepared:
 
     ``make`` returns it, for instances or as a ``values_list``, for lists of keys, which are numbers
     or short texts; each has to be looked for by ``__in``, once or several times. A call takes as
-    many lists, none of them empty.
+    many lists, none of them empty. What is compared otherwise (``__gte``, ``__contains``) is a list
+    of one, whose key is put into the query as a ``Value``.
     """
 
     def __init__(self, make: Callable[..., QuerySet[Any, Any]]) -> None:
@@ -58,11 +59,12 @@ class _Made:
         shown = [each[0] for each in compiler.select[: compiler.col_count]]
         found = compiler.get_converters(shown).items()
         self.readers = [
-            (column, [partial(_read, reader, expression) for reader in readers])
+            (column, reader, expression)
             for column, (readers, expression) in found
+            for reader in readers
         ]
-
         self.entities = _Entities(compiler) if query.default_cols else None
+        self.locks = query.select_for_update and connection.features.has_select_for_update
 
     def run(self, lists: list[list[Key]]) -> list[Any]:
         """Return the rows for these keys."""
@@ -70,6 +72,8 @@ class _Made:
         params = list(self.params)
         for at, number in self.places:
             params[at] = keys[number]
+        if self.locks and connection.get_autocommit():
+            raise TransactionManagementError("A lock would be gone with the query.")
         with connection.cursor() as cursor:
             cursor.execute(self.sql, params)
             rows = cursor.fetchall()
@@ -77,11 +81,11 @@ class _Made:
         return list(values) if self.entities is None else self.entities.of(values)
 
     def _values(self, rows: list[tuple[Any, ...]]) -> Iterator[tuple[Any, ...]]:
+        own = connections[DEFAULT_DB_ALIAS]
         for row in rows:
             values = list(row)
-            for column, readers in self.readers:
-                for read in readers:
-                    values[column] = read(values[column])
+            for column, read, expression in self.readers:
+                values[column] = read(values[column], expression, own)
             yield tuple(values)
 
 
@@ -107,10 +111,6 @@ class _Entities:
                 each.populate(row, one)
             made.append(one)
         return made
-
-
-def _read(reader: Callable[..., Any], expression: Any, value: Any) -> Any:
-    return reader(value, expression, connection)
 
 
 def _filled(keys: Sequence[Key]) -> list[Key]:

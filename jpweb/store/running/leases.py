@@ -19,6 +19,7 @@ from django.db.models.functions import Now
 
 from jpweb.store.errors import NotHolder
 from jpweb.store.models import Run
+from jpweb.store.rows import single
 from jpweb.store.running import jobs
 from jpweb.store.terms import RunPhase, RunState
 
@@ -55,8 +56,8 @@ def guard(run: Run, phase: RunPhase | None = None) -> None:
     changes: dict[str, Any] = {"deaths": 0}
     if phase is not None:
         changes["phase"] = phase
-    held = Run.objects.filter(pk=run.pk, fence=run.fence, state=RunState.RUNNING)
-    if not held.update(**changes):
+    held = {"id": run.pk, "fence": run.fence, "state": RunState.RUNNING}
+    if not single.update(Run, held, **changes):
         raise NotHolder(f"Run {run.pk} is executed by another process, or is over.")
 
 

@@ -87,6 +87,14 @@ def test_rows_that_grew_are_those_of_the_whole_stream(steps, notes):
     assert rows(talk) == (list(zip(found.heads, facets, strict=True)), turns, counted)
 
 
+@pytest.mark.parametrize("call", ["a", "a_b", "100 %", 'quoted"\n', "ü\\"])
+def test_a_result_goes_to_the_first_call_that_has_none_however_its_id_is_spelled(call: str):
+    done, other = ToolCallResponse(call, "done", False), ToolCallRequest("aXb 100", "git")
+    asks = ToolCallRequest(call, "git")
+    talk = played([TurnStart(), other, asks, done, asks, asks, done, done, done], [None] * 9)
+    assert [head for head, _ in rows(talk)[0]] == [0, 1, 2, 2, 4, 5, 4, 5, 8]
+
+
 def test_rows_of_an_older_version_are_derived_again():
     talk = played([TurnStart(), ChatRequest("Hi"), ToolCallRequest("a", "git")], [None] * 3)
     journal.append(talk.pk, [making.event(ToolCallResponse("a", "done", False))])

@@ -1,12 +1,15 @@
 from __future__ import annotations
 
+from contextlib import nullcontext
 from typing import Any
 
 import pytest
-from django.db import connection
+from django.db import connection, transaction
+from django.db.models import Value
+from django.db.transaction import TransactionManagementError
 from django.test.utils import CaptureQueriesContext
 
-from jpweb.store.models import Inquiry, Membership
+from jpweb.store.models import Conversation, Inquiry, JournalEntry, Membership
 from jpweb.store.rows.prepared import Prepared
 from jpweb.store.terms import Role
 from tests.store import making
@@ -94,3 +97,35 @@ def test_the_sql_is_made_once_for_lists_of_about_a_length(keys: list[int]):
     for many in (3, 4, 3, 4, 1, 1):
         query(keys[:many])
     assert made == [4, 1]
+
+
+def test_a_key_may_be_compared_otherwise():
+    """With what an index tells, and in texts where a wildcard is a character as any other."""
+    talk = making.conversation(making.workspace())
+    for at, text in enumerate(("50%_off", "50 % off", "a\\b", "plain")):
+        JournalEntry.objects.create(conversation=talk, position=at, text=text, kind="x")
+
+    def make(starts: list[int], texts: list[str]) -> Any:
+        rows = JournalEntry.objects.filter(
+            position__gte=Value(starts[0]), text__contains=Value(str(texts[0]))
+        )
+        return rows.order_by("position").values_list("position")
+
+    query = Prepared(make)
+    for text, found in (("0%_o", [0]), ("%", [0, 1]), ("_", [0]), ("\\", [2]), ("a", [2, 3])):
+        for start in (0, 1, 3):
+            assert query([start], [text]) == [(at,) for at in found if at >= start]
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_lock_is_for_a_transaction():
+    talk = making.conversation(making.workspace())
+    query = Prepared(lambda keys: Conversation.objects.select_for_update().filter(pk__in=keys))
+    with CaptureQueriesContext(connection) as captured, transaction.atomic():
+        assert query([talk.pk]) == [talk]
+    locks = connection.features.has_select_for_update
+    assert ["FOR UPDATE" in query["sql"] for query in captured if "SELECT" in query["sql"]] == [
+        locks
+    ]
+    with pytest.raises(TransactionManagementError) if locks else nullcontext():
+        query([talk.pk])
