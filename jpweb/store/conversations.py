@@ -10,6 +10,7 @@ from django.utils import timezone
 from jpweb.store.disk import workspace
 from jpweb.store.errors import UnknownConversation
 from jpweb.store.models import Conversation, Workspace
+from jpweb.store.rows.prepared import Prepared
 from jpweb.store.terms import Origin
 
 _SPELLING = re.compile(r"(?:jp-c)?(?P<id>\d{1,20})(?:-(?P<workspace>[0-9a-z~]+))?", re.ASCII)
@@ -17,10 +18,13 @@ _SPELLING = re.compile(r"(?:jp-c)?(?P<id>\d{1,20})(?:-(?P<workspace>[0-9a-z~]+))
 
 def get(conversation_id: int) -> Conversation:
     """Return a conversation with its workspace. Raises UnknownConversation."""
-    found = Conversation.objects.select_related("workspace").filter(pk=conversation_id).first()
-    if found is None:
+    found: list[Conversation] = _rows([conversation_id])
+    if not found:
         raise UnknownConversation("There is no such conversation.")
-    return found
+    return found[0]
+
+
+_rows = Prepared(lambda keys: Conversation.objects.select_related("workspace").filter(pk__in=keys))
 
 
 def by_jp_id(spelling: str) -> Conversation:

@@ -14,6 +14,7 @@ from jpweb.store import journal, plain, prompts
 from jpweb.store.errors import AlreadyRunning, NothingToRetry, ReadOnly
 from jpweb.store.inquiries import OPEN, Decider
 from jpweb.store.models import Conversation, Inquiry, Prompt, Run
+from jpweb.store.rows.prepared import Prepared
 from jpweb.store.running import interruptions, jobs, kept, leases
 from jpweb.store.terms import (
     UNFINISHED,
@@ -117,8 +118,16 @@ def fail(
 
 def latest(conversation_id: int) -> Run | None:
     """Return the newest run of a conversation."""
-    runs = Run.objects.filter(conversation_id=conversation_id).select_related("started_by")
-    return runs.order_by("-id").first()
+    return next(iter(_newest([conversation_id])), None)
+
+
+_newest = Prepared(
+    lambda talks: (
+        Run.objects.filter(conversation_id__in=talks)
+        .select_related("started_by")
+        .order_by("-id")[:1]
+    )
+)
 
 
 def unfinished(conversation_id: int) -> Run | None:

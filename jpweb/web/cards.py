@@ -95,7 +95,7 @@ class _Places:
     def __init__(self, desks: Collection[Desk]) -> None:
         self._homes = standing.waiting_in(frozenset().union(*(desk.answers_in for desk in desks)))
         talks = {desk.conversation or 0 for desk in desks if desk.shown is not None}
-        self._talks = standing.waiting_of(talks - {0})
+        self._talks = standing.waiting_of(talks - {0}, self._homes.values())
         self._known: dict[frozenset[int], Queue] = {}
 
     def of(self, workspaces: frozenset[int]) -> Queue:

@@ -26,15 +26,30 @@ PRESETS = {
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """A group of facets: how many entries there are of it, how many are left out, its address."""
+    """A group of facets: how many entries there are of it, how many are left out, its addresses."""
 
     name: str
     word: str
     count: int
     left_out: int
-    chosen: bool
-    query: str
-    only: str
+    choice: Choice
+
+    @property
+    def chosen(self) -> bool:
+        """Whether it is among what is chosen."""
+        return self.name in self.choice.show
+
+    @property
+    def query(self) -> str:
+        """The address that differs in whether it is chosen."""
+        show = self.choice.show
+        others = [each for each in CHOICES if (each in show) != (each == self.name)]
+        return replace(self.choice, show=tuple(others)).kept()
+
+    @property
+    def only(self) -> str:
+        """The address that chooses it alone."""
+        return replace(self.choice, show=(self.name,)).kept()
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,11 +98,7 @@ def account(found: Conversation, choice: Choice) -> Account:
     made: list[Kind] = []
     for name, own in CHOICES.items():
         count, there = _sum(found.accounts, own), _sum(shown, own)
-        chosen = name in choice.show
-        others = [each for each in CHOICES if (each in choice.show) != (each == name)]
-        query = replace(choice, show=tuple(others)).kept()
-        only = replace(choice, show=(name,)).kept()
-        made.append(Kind(name, words.GROUPS[name], count, count - there, chosen, query, only))
+        made.append(Kind(name, words.GROUPS[name], count, count - there, choice))
     marks = found.accounts.get("turn", 0) - shown.get("turn", 0)
     return Account(made, sum(shown.values()), marks)
 

@@ -5,12 +5,15 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from math import inf
-from typing import NamedTuple, cast
+from typing import Any, NamedTuple, cast
 
+from django.db.models import QuerySet, Value
 from django.db.models.functions import Length
 
 from jpweb.store.models import Inquiry, JournalEntry, Turn
+from jpweb.store.rows.prepared import Prepared
 from jpweb.stream import wire
 from jpweb.stream.layout import laying
 from jpweb.stream.layout.items import State
@@ -94,12 +97,8 @@ class Members:
         return Contents(shown, {turn.number: turn for turn in turns}, more, questions.keys)
 
     def _look_up(self, heads: Collection[int], nearest: str) -> None:
-        rows = JournalEntry.objects.filter(
-            conversation_id=self._conversation, head__in=list(heads)
-        ).order_by(nearest, "position")
-        columns = rows.values_list("head", "position", "facet", Length("text"))
         found: dict[int, list[_Member]] = defaultdict(list)
-        looked = list(columns[:_LOOKED_UP])
+        looked = _MEMBERS[nearest]([self._conversation], list(heads))
         for head, *about in looked:
             found[head].append(_Member(*about))
         if len(looked) == _LOOKED_UP and len(found) > 1:
@@ -118,18 +117,49 @@ class Members:
         return sum(member.position not in read for member in every)
 
     def _rows(self, positions: Collection[int]) -> list[Row]:
-        rows = JournalEntry.objects.filter(
-            conversation_id=self._conversation, position__in=positions
-        )
-        columns = rows.order_by("position").values_list("position", "anchor", "text")
-        return [Row(position, anchor, wire.read(text)) for position, anchor, text in columns]
+        rows = _texts([self._conversation], list(positions))
+        return [Row(position, anchor, wire.read(text)) for position, anchor, text in rows]
+
+
+def _members(nearest: str, talks: list[int], heads: list[int]) -> QuerySet[JournalEntry, Any]:
+    """Return what is known of the elements of items, in the order of their heads."""
+    rows = JournalEntry.objects.filter(conversation_id__in=talks, head__in=heads)
+    ordered = rows.order_by(nearest, "position")
+    return ordered.values_list("head", "position", "facet", Length("text"))[:_LOOKED_UP]
+
+
+_MEMBERS = {nearest: Prepared(partial(_members, nearest)) for nearest in ("-head", "head")}
+_texts = Prepared(
+    lambda talks, positions: (
+        JournalEntry.objects.filter(conversation_id__in=talks, position__in=positions)
+        .order_by("position")
+        .values_list("position", "anchor", "text")
+    )
+)
 
 
 def _turns(conversation_id: int, first: int, last: int) -> list[Turn]:
     """Return the turns that two positions and all between them are in."""
-    every = Turn.objects.filter(conversation_id=conversation_id, position__lte=last)
-    begun = every.filter(position__lte=first).order_by("-position").values("position")[:1]
-    return list(every.filter(position__gte=begun).order_by("position"))
+    return _between([conversation_id], [first], [last])
+
+
+def _spanned(talks: list[int], first: list[int], last: list[int]) -> QuerySet[Turn]:
+    every = Turn.objects.filter(conversation_id__in=talks, position__lte=Value(last[0]))
+    begun = every.filter(position__lte=Value(first[0])).order_by("-position").values("position")[:1]
+    return every.filter(position__gte=begun).order_by("position")
+
+
+_between = Prepared(_spanned)
+
+
+class _Question(NamedTuple):
+    """What a question's row says of it."""
+
+    position: int
+    anchor: str
+    pk: int
+    state: str
+    response_position: int | None
 
 
 class _Asked(NamedTuple):
@@ -150,15 +180,26 @@ def _asked(conversation_id: int, positions: Sequence[int]) -> _Asked:
     """
     if not positions:
         return _Asked({}, frozenset(), {})
-    asked = Inquiry.objects.filter(conversation_id=conversation_id, position__in=positions)
-    columns = ("position", "anchor", "pk", "state", "response_position")
-    rows = list(asked.values_list(*columns, named=True))
+    rows = [_Question(*row) for row in _questions([conversation_id], positions)]
     states = {row.position: row.state for row in rows if row.response_position is None}
     if "open" in states.values():
-        turns = Turn.objects.filter(conversation_id=conversation_id).order_by("-number")
-        last = turns.values_list("position", flat=True).first() or 0
+        last = next((position for (position,) in _last_turn([conversation_id])), 0)
         states = {at: state if at >= last else "unanswered" for at, state in states.items()}
-    ended = {row.response_position for row in rows} - {None}
+    ended = {row.response_position for row in rows if row.response_position is not None}
     return _Asked(
         cast(dict[int, State], states), frozenset(ended), {row.anchor: row.pk for row in rows}
     )
+
+
+_questions = Prepared(
+    lambda talks, positions: Inquiry.objects.filter(
+        conversation_id__in=talks, position__in=positions
+    ).values_list(*_Question._fields)
+)
+_last_turn = Prepared(
+    lambda talks: (
+        Turn.objects.filter(conversation_id__in=talks)
+        .order_by("-number")
+        .values_list("position")[:1]
+    )
+)

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 from jpweb.store.models import JournalEntry
+from jpweb.store.rows.prepared import Prepared
 from jpweb.stream.layout.facets import FACETS, PROBLEMS
 
 #: What people step between, by the facets of what is looked for.
@@ -37,8 +38,14 @@ def preceding(conversation_id: int, head: int, facets: Iterable[str]) -> Step | 
 
 def anchor(conversation_id: int, position: int) -> str:
     """Return the anchor of the entry at a position; nothing where there is none."""
-    rows = JournalEntry.objects.filter(conversation_id=conversation_id, position=position)
-    return rows.values_list("anchor", flat=True).first() or ""
+    return next((anchor for (anchor,) in _anchor([conversation_id], [position])), "")
+
+
+_anchor = Prepared(
+    lambda talks, positions: JournalEntry.objects.filter(
+        conversation_id__in=talks, position__in=positions
+    ).values_list("anchor")
+)
 
 
 def _nearest(conversation_id: int, head: int, facets: Iterable[str], *, back: bool) -> list[Step]:

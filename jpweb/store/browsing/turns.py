@@ -5,7 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from django.db.models import Value
+
 from jpweb.store.models import Inquiry, JournalEntry, Turn
+from jpweb.store.rows.prepared import Prepared
 
 #: Turns that are listed on each side of the one that is looked at.
 AROUND = 20
@@ -34,8 +37,14 @@ def around(conversation_id: int, number: int, total: int) -> Stretch:
 
 def at(conversation_id: int, position: int) -> Turn | None:
     """Return the turn that a position is in."""
-    rows = Turn.objects.filter(conversation_id=conversation_id, position__lte=position)
-    return rows.order_by("-position").first()
+    return next(iter(_at([conversation_id], [position])), None)
+
+
+_at = Prepared(
+    lambda talks, position: Turn.objects.filter(
+        conversation_id__in=talks, position__lte=Value(position[0])
+    ).order_by("-position")[:1]
+)
 
 
 def starts(conversation_id: int, *numbers: int) -> dict[int, int]:

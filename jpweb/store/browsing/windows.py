@@ -10,11 +10,12 @@ from collections.abc import Collection
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from django.db.models import Count, QuerySet
+from django.db.models import Count, QuerySet, Value
 
 from jpweb.store.browsing.contents import Contents, Members
 from jpweb.store.errors import UnknownEvent
 from jpweb.store.models import JournalEntry
+from jpweb.store.rows.prepared import Prepared
 from jpweb.stream import identity, timestamps, wire
 from jpweb.stream.events import ConversationEvent
 from jpweb.stream.layout.facets import FACETS
@@ -105,13 +106,20 @@ def changed(conversation_id: int, length: int) -> list[int] | None:
 
     None where there are more than a window holds, or more entries than are looked through.
     """
-    new = JournalEntry.objects.filter(conversation_id=conversation_id, position__gte=length)
-    rows = new.order_by("position").values_list("head", flat=True)
-    heads = list(rows[: _LOOKED_THROUGH + 1])
+    heads = [head for (head,) in _new([conversation_id], [length])]
     if len(heads) > _LOOKED_THROUGH:
         return None
     found = sorted(set(heads))
     return found if len(found) <= ITEMS else None
+
+
+_new = Prepared(
+    lambda talks, length: (
+        JournalEntry.objects.filter(conversation_id__in=talks, position__gte=Value(length[0]))
+        .order_by("position")
+        .values_list("head")[: _LOOKED_THROUGH + 1]
+    )
+)
 
 
 def continued(conversation_id: int, length: int) -> list[int]:
@@ -131,16 +139,30 @@ def beside(
 
 def ended(conversation_id: int, head: int) -> datetime | None:
     """Return when the last event of an item happened; None where it does not say."""
-    return _time(JournalEntry.objects.filter(conversation_id=conversation_id, head=head))
+    return _time(_last_text([conversation_id], [head]))
 
 
 def happened(conversation_id: int, position: int) -> datetime | None:
     """Return when an event happened; None where it does not say, and where there is none."""
-    return _time(JournalEntry.objects.filter(conversation_id=conversation_id, position=position))
+    return _time(_text([conversation_id], [position]))
 
 
-def _time(rows: QuerySet[JournalEntry]) -> datetime | None:
-    text = rows.order_by("-position").values_list("text", flat=True).first()
+_last_text = Prepared(
+    lambda talks, heads: (
+        JournalEntry.objects.filter(conversation_id__in=talks, head__in=heads)
+        .order_by("-position")
+        .values_list("text")[:1]
+    )
+)
+_text = Prepared(
+    lambda talks, positions: JournalEntry.objects.filter(
+        conversation_id__in=talks, position__in=positions
+    ).values_list("text")
+)
+
+
+def _time(rows: list[tuple[str]]) -> datetime | None:
+    text = rows[0][0] if rows else ""
     body = wire.read(text).body if text else None
     return timestamps.parse(body.timestamp) if isinstance(body, ConversationEvent) else None
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable
-from typing import Any
+from datetime import datetime
+from typing import Any, NamedTuple
 
 from django.db.models import F, Q, QuerySet, Window
 from django.db.models.functions import RowNumber
@@ -20,10 +21,25 @@ _ORDER = (F("settled_at").desc(), "-id")
 _BY_PEOPLE = Q(state=Answered.TAG) | Q(state=Cancelled.TAG, reason=CancellationReason.USER)
 
 
+class Earlier(NamedTuple):
+    """How a question was settled; named as in its row, with the title of its conversation."""
+
+    pk: int
+    state: str
+    reason: str
+    answer: Any
+    note: str
+    decided_by: str
+    decider_name: str
+    settled_at: datetime
+    title: str
+
+
 def attach(rows: Iterable[Inquiry | Prompt]) -> None:
     """Give each question its ``earlier``: the newest answers and declines of those alike.
 
-    Two queries for all of them, none where no question could have any. Prompts are passed over.
+    A query where all are alike, else two; none where no question could have any. Prompts are passed
+    over.
     """
     asked: list[Any] = [row for row in rows if isinstance(row, Inquiry)]
     found = _newest({row.alike for row in asked if row.alike})
@@ -32,14 +48,18 @@ def attach(rows: Iterable[Inquiry | Prompt]) -> None:
         row.earlier = others[:SHOWN]
 
 
-def _newest(alike: set[str]) -> dict[str, list[Inquiry]]:
-    found: dict[str, list[Inquiry]] = defaultdict(list)
-    keys = [key for (key,) in _settled(sorted(alike))] if alike else []
-    if keys:
-        rows = Inquiry.objects.select_related("conversation").filter(pk__in=keys)
-        for row in rows.order_by(*_ORDER):
-            found[row.alike].append(row)
+def _newest(alike: set[str]) -> dict[str, list[Earlier]]:
+    found: dict[str, list[Earlier]] = defaultdict(list)
+    for shared, *about in _rows(sorted(alike)):
+        found[shared].append(Earlier(*about))
     return found
+
+
+def _rows(alike: list[str]) -> list[Any]:
+    if len(alike) == 1:
+        return _newest_of_one(alike)
+    keys = [key for (key,) in _settled(alike)] if alike else []
+    return _described(keys) if keys else []
 
 
 def _placed(alike: list[str]) -> QuerySet[Any, Any]:
@@ -50,4 +70,13 @@ def _placed(alike: list[str]) -> QuerySet[Any, Any]:
     return settled.filter(place__lte=SHOWN + 1).values_list("pk")
 
 
+def _columns(rows: QuerySet[Inquiry]) -> QuerySet[Inquiry, Any]:
+    ordered = rows.order_by(*_ORDER)
+    return ordered.values_list("alike", *Earlier._fields[:-1], "conversation__title")
+
+
 _settled = Prepared(_placed)
+_described = Prepared(lambda keys: _columns(Inquiry.objects.filter(pk__in=keys)))
+_newest_of_one = Prepared(
+    lambda alike: _columns(Inquiry.objects.filter(_BY_PEOPLE, alike__in=alike))[: SHOWN + 1]
+)

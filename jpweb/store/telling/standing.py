@@ -54,6 +54,11 @@ class Queue:
         newest = max((each.newest for each in every if each.newest), default=None)
         return cls(sum(each.count for each in every), tuple(oldest), newest)
 
+    @property
+    def whole(self) -> bool:
+        """Whether ``oldest`` is all that waits there."""
+        return self.count == len(self.oldest)
+
 
 _roles = Prepared(
     lambda people: Membership.objects.filter(person_id__in=people).values_list(
@@ -89,9 +94,20 @@ def waiting_in(workspace_ids: Collection[int]) -> dict[int, Queue]:
     return _queues("workspace_id", workspace_ids)
 
 
-def waiting_of(conversation_ids: Collection[int]) -> dict[int, Queue]:
-    """Return what waits of each of these conversations, where anything does."""
-    return _queues("conversation_id", conversation_ids)
+def waiting_of(conversation_ids: Collection[int], homes: Collection[Queue]) -> dict[int, Queue]:
+    """Return what waits of each of these conversations, where anything does.
+
+    ``homes`` is what waits in the workspaces that they are in; conversations of others may be left
+    out. No query is made where all of it was read, which is so unless a desk could not show it.
+    """
+    if not all(home.whole for home in homes):
+        return _queues("conversation_id", conversation_ids)
+    found: dict[int, list[Waiting]] = defaultdict(list)
+    for home in homes:
+        for row in home.oldest:
+            if row.conversation_id in conversation_ids:
+                found[row.conversation_id].append(row)
+    return {key: Queue(len(rows), tuple(rows), rows[-1]) for key, rows in found.items()}
 
 
 def questions(keys: Collection[int]) -> dict[int, Inquiry]:
@@ -187,7 +203,7 @@ def _rows(model: Any, keys: Collection[int]) -> dict[int, Any]:
 
 
 def _card(model: Any, keys: list[int]) -> QuerySet[Any]:
-    rows: QuerySet[Any] = model.objects.select_related("conversation__workspace", "run", "decider")
+    rows: QuerySet[Any] = model.objects.select_related("conversation__workspace", "run")
     return rows.filter(pk__in=keys)
 
 

@@ -147,25 +147,26 @@ def payload(context: template.Context, name: str) -> dict[str, Any]:
     }
 
 
-@register.inclusion_tag("_long.html")
+@register.simple_tag
 def long_text(
     text: str,
     conversation: Conversation,
     id: str,  # noqa: A002  the event's anchor
     look: Literal["markdown", "question"] = "markdown",
-) -> dict[str, Any]:
+) -> SafeString:
     """Render a text that may be very long: its beginning, its true size, the way to the rest.
 
     A question is Markdown whose line ends count, as a terminal shows it.
     """
     shown = next(fences.parts(text[: CLIP + 1], CLIP), "")
-    return {
+    context = {
         "html": prose.html(shown, line_ends=look == "question"),
         "size": f"{len(text):,}",
         "cut": len(text) > CLIP,
         "conversation": conversation,
         "id": id,
     }
+    return render_to_string("_long.html", context)
 
 
 @register.filter

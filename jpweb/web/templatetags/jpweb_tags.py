@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
+from functools import cache, lru_cache
 from typing import TYPE_CHECKING, Any
 
 from django import template
@@ -25,6 +26,7 @@ from jpweb.web import changes, words
 if TYPE_CHECKING:
     from jpweb.store.models import Conversation, Prompt
     from jpweb.store.models import Inquiry as Row
+    from jpweb.store.telling.earlier import Earlier
 
 register = template.Library()
 #: Characters of a long text that are shown before the rest is offered.
@@ -64,16 +66,32 @@ def earlier_answers(context: template.Context, row: Row) -> dict[str, Any]:
     return {"earlier": getattr(row, "earlier", [])}
 
 
-@register.inclusion_tag("questions/_waits.html")
-def waiting(row: Row) -> dict[str, Any]:
+@register.simple_tag
+def earlier_answer(was: Earlier) -> SafeString:
+    """Render how one of them was settled."""
+    answer = None if was.answer is None else first_line(_shown(was.answer))
+    short = was._replace(answer=answer, note=first_line(was.note))
+    return _earlier_answer(short, _ago(was.settled_at))
+
+
+#: The same few stand beside a question each time that it is asked, and on each desk.
+@lru_cache(maxsize=500)
+def _earlier_answer(was: Earlier, ago: str) -> SafeString:
+    settled = _moment(was.settled_at, "", ago)
+    return render_to_string("questions/_was.html", {"was": was, "settled": settled})
+
+
+@register.simple_tag
+def waiting(row: Row) -> SafeString:
     """Render for how long a question waits, and when it expires; the page's script counts on."""
     now = timezone.now()
     left = (row.expires_at - now).total_seconds() if row.expires_at else None
-    return {
+    context = {
         "row": row,
         "since": max(int((now - row.asked_at).total_seconds()), 0),
         "left": None if left is None else max(int(left), 0),
     }
+    return render_to_string("questions/_waits.html", context)
 
 
 @register.simple_tag
@@ -107,29 +125,43 @@ def question_page(conversation: Conversation, anchor: str) -> str:
     return reverse("question", args=[keys[anchor]]) if anchor in keys else ""
 
 
-@register.inclusion_tag("_state.html", name="inquiry_badge")
-def inquiry_badge(inquiry: Inquiry) -> dict[str, Any]:
+@register.simple_tag
+def inquiry_badge(inquiry: Inquiry) -> SafeString:
     """Render the badge of an inquiry."""
     return state(inquiry.state, reason_of(inquiry))
 
 
-@register.inclusion_tag("_state.html")
-def state_count(tag: str, count: int) -> dict[str, Any]:
+@register.simple_tag
+def state_count(tag: str, count: int) -> SafeString:
     """Render the badge of a state with how many there are."""
-    return state(tag) | {"count": count}
+    return _badge(tag, "", count)
 
 
-@register.inclusion_tag("_state.html")
-def state(tag: str, reason: str = "") -> dict[str, Any]:
+@register.simple_tag
+def state(tag: str, reason: str = "") -> SafeString:
     """Render the badge of a state, with its reason."""
+    known = tag in words.STATES and (not reason or reason in words.REASONS)
+    return _known_badge(tag, reason) if known else _badge(tag, reason)
+
+
+def _moment(at: datetime | None, link: str, ago: str) -> SafeString:
+    return render_to_string("_moment.html", {"at": at, "link": link, "ago": ago})
+
+
+def _badge(tag: str, reason: str, count: int = 0) -> SafeString:
     word, mark = words.STATES.get(tag, (tag, "?"))
-    return {"tag": tag, "word": word, "mark": mark, "reason": reason, "why": words.reason(reason)}
+    says = {"tag": tag, "word": word, "mark": mark, "reason": reason, "why": words.reason(reason)}
+    return render_to_string("_state.html", says | {"count": count})
 
 
-@register.inclusion_tag("_moment.html")
-def moment(at: datetime | None, link: str = "", exact: bool = False) -> dict[str, Any]:
+#: Of states and reasons that are known there are few, and a page may show one a hundred times.
+_known_badge = cache(_badge)
+
+
+@register.simple_tag
+def moment(at: datetime | None, link: str = "", exact: bool = False) -> SafeString:
     """Render an instant: near ones by how long ago, far and exact ones by date and time."""
-    return {"at": at, "ago": "" if exact or at is None else _ago(at), "link": link}
+    return _moment(at, link, "" if exact or at is None else _ago(at))
 
 
 @register.inclusion_tag("prompts/_text.html")
@@ -181,6 +213,18 @@ def as_json(value: Any) -> str:
 def shown(value: Any) -> str:
     """Show an answer: a text as it is, anything else as JSON."""
     return _shown(value)
+
+
+@register.filter
+def iso(at: datetime) -> str:
+    """Write an instant for machines, in UTC."""
+    return at.astimezone(UTC).isoformat()
+
+
+@register.filter
+def to_the_second(at: datetime) -> str:
+    """Write an instant as date and time, in UTC."""
+    return at.astimezone(UTC).replace(tzinfo=None).isoformat(" ", "seconds")
 
 
 @register.filter

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime, timedelta
+from functools import partial
 from typing import Any
 
 import pytest
@@ -9,10 +11,11 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
 from jpweb.store import journal
-from jpweb.store.browsing import contents, windows
+from jpweb.store.browsing import contents, steps, windows
 from jpweb.store.browsing.windows import Window
 from jpweb.store.errors import UnknownEvent
 from jpweb.store.models import Conversation, JournalEntry
+from jpweb.store.rows.prepared import Prepared
 from jpweb.stream.events import ChatRequest, ChatResponse, Element, TurnStart
 from jpweb.stream.inquiry import Answered, InquiryResponse
 from jpweb.stream.layout.items import ToolCall
@@ -181,6 +184,11 @@ def test_where_much_is_asked_nearby_the_nearest_items_are_shown(
 ):
     talk = long(9)
     monkeypatch.setattr(contents, "_LOOKED_UP", 7)
+    for (
+        nearest
+    ) in contents._MEMBERS:  # the usual ones have had the usual limit since they were made
+        made = Prepared(partial(contents._members, nearest))
+        monkeypatch.setitem(contents._MEMBERS, nearest, made)
     assert items(through(talk)) == whole(talk)
     for place in range(talk.length):
         found = windows.around(talk.pk, place)
@@ -196,6 +204,28 @@ def test_a_question_without_an_outcome_stands_as_its_row_does():
         if isinstance(one.item, ToolCall)
     ]
     assert states == ["unanswered", "open"]
+
+
+def test_a_question_is_left_as_soon_as_a_turn_begins_though_its_run_goes_on():
+    run = making.running(making.conversation(making.workspace()))
+    making.question(run)
+    states = []
+    for _ in range(2):
+        item = windows.of(run.conversation_id, [2]).items[0].item
+        assert isinstance(item, ToolCall)
+        states.append(item.inquiries[0].state)
+        journal.append(run.conversation_id, [making.event(TurnStart())])
+    assert states == ["open", "unanswered"]
+
+
+@pytest.mark.parametrize(
+    ("heads", "turns"),
+    [([0], [0]), ([9], [0]), ([9, 10], [0, 1]), ([10], [1]), ([2, 20], [0, 1, 2])],
+)
+def test_the_turns_are_those_that_the_items_are_in(heads: list[int], turns: list[int]):
+    found = windows.of(long(3).pk, heads).turns
+    assert list(found) == turns
+    assert [turn.position for turn in found.values()] == [10 * number for number in turns]
 
 
 def test_changed_items_are_those_that_new_entries_are_part_of():
@@ -237,3 +267,20 @@ def test_no_window_costs_more_in_a_longer_conversation(facets: windows.Facets):
             windows.around(talk.pk, middle, facets)
         counted.append(len(captured))
     assert counted[0] == counted[1]
+
+
+def test_when_something_happened_is_read_of_its_events():
+    talk = held(TurnStart(), called("c"), called("d"), returned("c"), returned("d"))
+    begun = datetime(2026, 1, 2, 3, tzinfo=UTC)
+    happened = [windows.happened(talk.pk, place) for place in (-1, 0, 3, 5, FAR)]
+    assert happened == [None, begun, begun + timedelta(seconds=3), None, None]
+    ended = [windows.ended(talk.pk, head) for head in (-1, 0, 1, 2, 3, FAR)]
+    assert ended == [None, begun, happened[2], begun + timedelta(seconds=4), None, None]
+
+
+def test_an_entry_is_named_by_its_anchor():
+    talk = held(TurnStart(), called("c"), returned("c"))
+    anchors = list(talk.journal.order_by("position").values_list("anchor", flat=True))
+    assert [steps.anchor(talk.pk, place) for place in (-1, 0, 2, 3)] == [
+        "", anchors[0], anchors[2], "",
+    ]  # fmt: skip

@@ -30,8 +30,13 @@ def settled(run: Any, outcome: Outcome, minutes_ago: int = 0, **how: Any) -> Inq
 
 
 def before(row: Any) -> list[int]:
-    earlier.attach([row])
-    return [each.pk for each in row.earlier]
+    """Return the keys of what is found for a question, which is the same alone and among others."""
+    found: list[Any] = []
+    for others in ([], [Inquiry(alike="unlike any")]):
+        earlier.attach([row, *others])
+        found.append(row.earlier)
+    assert found[0] == found[1]
+    return [each.pk for each in found[0]]
 
 
 def test_the_newest_answers_and_declines_come_first_and_are_three(run: Any):
@@ -70,12 +75,25 @@ def test_a_secret_has_none_and_is_none(run: Any):
 
 
 def test_a_settled_question_is_not_its_own_precedent(run: Any):
-    older = settled(run, Answered(True), 5)
-    assert before(Inquiry.objects.get(pk=settled(run, Answered(False)).pk)) == [older.pk]
+    older = [settled(run, Answered(True), minutes).pk for minutes in (5, 6, 7)]
+    assert before(Inquiry.objects.get(pk=settled(run, Answered(False)).pk)) == older
 
 
-@pytest.mark.parametrize("many", [1, 40])
-def test_many_questions_cost_two_queries(run: Any, many: int):
+def test_it_says_how_each_was_settled(run: Any):
+    row = settled(run, USER)
+    Inquiry.objects.filter(pk=row.pk).update(
+        note="why not", decided_by="person", decider_name="Ada"
+    )
+    row.refresh_from_db()
+    asked: Any = making.question(run)
+    assert before(asked) == [row.pk]
+    (was,) = asked.earlier
+    named = [getattr(row, name) for name in was._fields[:-1]]
+    assert (*named, row.conversation.title) == was
+
+
+@pytest.mark.parametrize(("many", "queries"), [(1, 1), (2, 1), (3, 2), (40, 2)])
+def test_questions_that_are_alike_cost_a_query_and_others_two(run: Any, many: int, queries: int):
     kinds: list[AnswerType] = [Boolean(), Secret()]
     for n in range(many):
         settled(run, Answered(True), text=f"Question {n}?")
@@ -86,5 +104,5 @@ def test_many_questions_cost_two_queries(run: Any, many: int):
     with CaptureQueriesContext(connection) as captured:
         earlier.attach(rows)
         for row in rows[:-1]:
-            assert all(each.conversation.title for each in row.earlier)
-    assert len(captured) == 2
+            assert all(each.title for each in row.earlier)
+    assert len(captured) == queries

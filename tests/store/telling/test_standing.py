@@ -2,6 +2,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from datetime import timedelta
+from functools import partial
 from typing import Any
 
 import pytest
@@ -11,6 +12,7 @@ from django.utils import timezone
 
 from jpweb.store import prompts
 from jpweb.store.models import Membership, Run
+from jpweb.store.rows.prepared import Prepared
 from jpweb.store.telling import standing
 from jpweb.store.telling.standing import Queue
 from jpweb.store.terms import UNFINISHED, Role, RunState
@@ -58,7 +60,8 @@ def test_of_much_that_waits_the_oldest_the_newest_and_a_count_are_read(
     with CaptureQueriesContext(connection) as captured:
         homes = standing.waiting_in({full.pk, other.pk})
     assert len(captured) == 2
-    talks = standing.waiting_of({first.conversation_id, second.conversation_id, 10**9})
+    keys = {first.conversation_id, second.conversation_id, 10**9}
+    talks = standing.waiting_of(keys, homes.values())
     named = [homes[full.pk], homes[other.pk], *talks.values(), Queue.of(homes.values())]
     assert [
         (found.count, [row.key for row in found.oldest], found.newest and found.newest.key)
@@ -75,6 +78,31 @@ def test_of_much_that_waits_the_oldest_the_newest_and_a_count_are_read(
     counts = [prompts.waiting_count(ada.pk, most=most) for most in (None, 1000, 4)]
     assert counts == [10, 10, 4]
     assert prompts.waiting_count(ada.pk, first.conversation_id) == 8
+
+
+def test_what_waits_of_a_conversation_is_known_where_all_of_its_workspace_is(
+    monkeypatch: pytest.MonkeyPatch,
+):
+    home, other = making.workspace("Garden"), making.workspace("Shed")
+    runs = [making.running(making.conversation(place)) for place in (home, home, other)]
+    for n, run in enumerate([*runs, *runs[:2]]):
+        for row in (making.prompt(run), making.question(run)):
+            row.asked_at = timezone.now() - timedelta(seconds=n)
+            row.save()
+    keys = {runs[0].conversation_id, runs[2].conversation_id, 10**9}
+    found = []
+    for most, queries in ((100, 0), (7, 2)):
+        monkeypatch.setattr(standing, "DESK", most)
+        for ends in standing._ENDS:  # the usual ones have had the usual number since they were made
+            made = Prepared(partial(standing._ends, *ends))
+            monkeypatch.setitem(standing._ENDS, ends, made)
+        homes = standing.waiting_in({home.pk, other.pk})
+        with CaptureQueriesContext(connection) as captured:
+            found.append(standing.waiting_of(keys, homes.values()))
+        assert len(captured) == queries
+    assert found[0] == found[1]
+    assert [found[0][run.conversation_id].count for run in (runs[0], runs[2])] == [4, 2]
+    assert found[0].keys() == keys - {10**9}
 
 
 def test_roles_are_by_person_and_workspace():

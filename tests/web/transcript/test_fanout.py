@@ -48,7 +48,7 @@ async def test_the_same_change_for_fifty_pages_takes_as_many_queries_as_for_two(
             told.append(await queries(announce.partial(talk, "message", "Te"), pages))
             counted.append(told)
         await in_store(Inquiry.objects.exclude(pk=lasting.question.pk).delete)
-    assert counted == [[9, 7, 2]] * 2
+    assert counted == [[9, 5, 2]] * 2
 
 
 def crew(world: World) -> list[Person]:
