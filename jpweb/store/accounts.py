@@ -32,7 +32,8 @@ def first_owner() -> Person:
 def signed_in(session_key: str | None) -> Person | None:
     """Return whose sign-in this session is, as it stands in the database; None where it ended."""
     asking = HttpRequest()
-    asking.session = SessionStore(session_key)
+    # PostgreSQL takes no NUL, and no key holds what is not plain.
+    asking.session = SessionStore(plain.text(session_key or ""))
     found = get_user(asking)
     return found if isinstance(found, Person) else None
 

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Collection
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from hashlib import sha256
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from django.template.loader import render_to_string
 from django.urls import reverse
@@ -34,8 +34,7 @@ if TYPE_CHECKING:
 CLIP = 4_000
 
 
-@dataclass(frozen=True, slots=True)
-class Shown:
+class Shown(NamedTuple):
     """What a page shows of a conversation: so many entries, of which revision, which run.
 
     ``first`` and ``last`` are the heads of the items between which it shows all that ``show``
@@ -103,8 +102,7 @@ class _Now:
             choice = Choice(show=page.show, words=page.words)
             context = kinds.context(found, choice) | {"oob": True}
             parts.append(render_to_string("conversations/_kinds.html", context))
-        now = replace(
-            page,
+        now = page._replace(
             length=found.length,
             revision=found.revision,
             run=_run_key(self.run),

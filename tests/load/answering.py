@@ -23,6 +23,7 @@ from typing import TypeAlias
 from django.conf import settings
 from django.core.management import call_command
 
+from jpweb.store.finding import index
 from jpweb.store.models import Inquiry
 from jpweb.store.terms import Role
 from jpweb.web import changes
@@ -193,4 +194,6 @@ def _prepare() -> tuple[str, list[int], list[tuple[str, int, int]], str]:
     ada = making.person("ada", Role.RESPONDER, home)
     talks = [making.conversation(home, starter=ada) for _ in range(1 + TALKS)]
     facts = changes.facts_key(talks[0])  # those of all: they have the same title
+    while index.step() is not None:  # as a server has done long since
+        pass
     return cookie(ada), [talk.pk for talk in talks], pages, facts

@@ -3,6 +3,8 @@ from __future__ import annotations
 from datetime import timedelta
 
 import pytest
+from django.contrib.sessions.models import Session
+from django.test import Client
 from django.utils import timezone
 
 from jpweb.store import accounts
@@ -27,6 +29,40 @@ def test_a_link_works_once_and_is_kept_hashed(owner: Person):
     assert accounts.use_link(token) == owner
     with pytest.raises(BadLink):
         accounts.use_link(token)
+
+
+def sign_in(person: Person) -> str:
+    client = Client()
+    client.force_login(person)
+    key = client.session.session_key
+    assert key
+    return key
+
+
+def test_a_sign_in_is_the_persons_until_it_ends(owner: Person):
+    key, other = sign_in(owner), sign_in(owner)
+    assert accounts.signed_in(key) == owner
+    Session.objects.filter(pk=key).delete()
+    assert accounts.signed_in(key) is None
+    assert accounts.signed_in(other) == owner
+
+
+def test_a_sign_in_that_is_too_old_is_nobodys(owner: Person):
+    key = sign_in(owner)
+    Session.objects.filter(pk=key).update(expire_date=timezone.now())
+    assert accounts.signed_in(key) is None
+
+
+def test_who_may_not_come_any_more_is_not_signed_in(owner: Person):
+    key = sign_in(owner)
+    Person.objects.filter(pk=owner.pk).update(is_active=False)
+    assert accounts.signed_in(key) is None
+
+
+@pytest.mark.parametrize("key", [None, "", "guessed", "x" * 500, "\0"])
+def test_what_is_no_sign_in_is_nobodys(owner: Person, key: str | None):
+    sign_in(owner)
+    assert accounts.signed_in(key) is None
 
 
 def test_links_are_all_different_and_apart(owner: Person):

@@ -18,6 +18,7 @@ SAME = (
     "tests/store/test_prompts.py",
     "tests/store/disk/test_mirror.py",
     "tests/store/test_races.py",
+    "tests/store/test_recording.py",
     "tests/store/test_runs.py",
     "tests/store/browsing",
     "tests/store/finding",

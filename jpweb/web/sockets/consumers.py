@@ -38,7 +38,7 @@ SIGNED_OUT, FORBIDDEN, MALFORMED = 4401, 4404, 4400
 BREATH = 100
 #: Seconds that those who look on wait for what a turn puts on record in one go; who is asked does
 #: not wait, nor what they answer.
-GATHER = 0.02
+GATHER = 0.01
 
 #: The line of a socket whose server says nothing of it.
 _FREE = Line()
@@ -76,11 +76,11 @@ class PageConsumer(AsyncWebsocketConsumer):
             await self.close(SIGNED_OUT)
             return
         self.person = user.pk
-        session = self.scope.get("session")
-        if session is not None and session.session_key:
-            self.session = session.session_key
-            self.join(announce.session_group(session.session_key))
-        line = dict(self.scope).get(SCOPE)
+        opened: dict[str, Any] = dict(self.scope)
+        self.session = opened.get("session")
+        if self.session:
+            self.join(announce.session_group(self.session))
+        line = opened.get(SCOPE)
         if isinstance(line, Line):
             self.line = line
             line.freed = self.come
@@ -221,7 +221,7 @@ def _fail(socket: PageConsumer) -> None:
         soon(socket.leave(FAULT))
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, eq=False)
 class _Due:
     """What a socket is to be told in one round."""
 
@@ -234,7 +234,7 @@ class _Due:
         return self.socket.word is self.word
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, eq=False)
 class _Talk(_Due):
     """What changed since a page, and the newest text."""
 
@@ -243,7 +243,7 @@ class _Talk(_Due):
     late: bool
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, eq=False)
 class _Queue(_Due):
     """What waits."""
 

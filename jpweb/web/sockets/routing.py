@@ -1,4 +1,4 @@
-"""The websocket routes, and whose pages may open one."""
+"""The websocket routes, whose pages may open one, and who has opened it."""
 
 from __future__ import annotations
 
@@ -10,6 +10,8 @@ from django.core.exceptions import DisallowedHost
 from django.http import HttpRequest
 from django.urls import path
 
+from jpweb.runtime.crossing import in_store
+from jpweb.store import accounts
 from jpweb.web.sockets.consumers import PageConsumer
 
 routes: list[Any] = [
@@ -30,6 +32,22 @@ class OwnPages:
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
         chosen: Any = self._application if _is_own(scope) else WebsocketDenier()
         await chosen(scope, receive, send)
+
+
+class SignedIn:
+    """Says in the scope whose page it is (``user``, or None) and by which sign-in (``session``).
+
+    Sockets change no session, so none is kept with them.
+    """
+
+    def __init__(self, application: Any) -> None:
+        self._application = application
+
+    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
+        key = scope["cookies"].get(settings.SESSION_COOKIE_NAME)
+        person = await in_store(accounts.signed_in, key)
+        known = {"user": person, "session": None if person is None else key}
+        await self._application(scope | known, receive, send)
 
 
 def _is_own(scope: Any) -> bool:
