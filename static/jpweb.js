@@ -8,7 +8,7 @@ import "./parts/changing.js";
 import "./parts/search.js";
 import "./parts/reading/reader.js";
 import { restoreAll } from "./parts/drafts.js";
-import { announce, number, reveal } from "./parts/cards.js";
+import { announce, follow, number, reveal } from "./parts/cards.js";
 import { tick } from "./parts/clock.js";
 import { watch } from "./parts/showing.js";
 import { look, offer } from "./parts/telling.js";
@@ -16,6 +16,7 @@ import { look, offer } from "./parts/telling.js";
 on("htmx:wsAfterMessage", () => {
   number();
   announce();
+  follow();
   look();
   clear();
   tick();

@@ -1,6 +1,7 @@
 // An answer takes the socket where there is one, which is quicker; else, and where no reply comes,
 // its form is sent. The server settles a question once, so sending both ways does no harm.
 import { all, on } from "./page.js";
+import { tell } from "./showing.js";
 import { say } from "./socket.js";
 
 const PATIENCE = 3000; // milliseconds until the form is sent after all
@@ -40,6 +41,7 @@ on("htmx:beforeRequest", (event) => {
   const answer = fields.get("answer") || "";
   if (answer.length > LONG) return;
   count += 1;
+  tell(); // what was seen of the card, before what came of it
   const sent = say({
     number: count,
     question: Number(card.dataset.question),

@@ -52,14 +52,11 @@ on("htmx:beforeSwap", (event) => {
   if (event.detail.shouldSwap) forget(card);
 });
 
-// After one's own answer the focus goes to the next question, else to what became of this one.
-on("htmx:afterSwap", (event) => {
-  const card = byId(event.target.id);
-  if (!card || !card.classList.contains("card")) return;
-  giveBack(card, unsent.get(card.id) || []);
-  unsent.delete(card.id);
-  if (document.activeElement && document.activeElement !== document.body) return;
-  number();
+// After one's own answer the focus goes to the next question, which may come a moment later, else
+// to what became of this one.
+const MOMENT = 2000; // milliseconds
+let left = null; // the card that was left, and until when another one is gone on to
+function goOn(card) {
   // To a decision as a whole: a key pressed once too often must not run anything.
   const open = openCards()[0];
   const asks = open && "question" in open.dataset;
@@ -67,6 +64,21 @@ on("htmx:afterSwap", (event) => {
   const next = asks ? open.querySelector("input:checked") || open.querySelector(fields) : open || card;
   if (!asks) next.tabIndex = -1;
   next.focus({ preventScroll: true });
+  left = next === card ? { card, until: Date.now() + MOMENT } : null;
+}
+export function follow() {
+  if (!left || !openCards().length) return;
+  if (document.activeElement === left.card && Date.now() < left.until) goOn(left.card);
+  left = null;
+}
+on("htmx:afterSwap", (event) => {
+  const card = byId(event.target.id);
+  if (!card || !card.classList.contains("card")) return;
+  giveBack(card, unsent.get(card.id) || []);
+  unsent.delete(card.id);
+  if (document.activeElement && document.activeElement !== document.body) return;
+  number();
+  goOn(card);
 });
 
 // What could not be sent stays in the card, which says so and can be sent again.
@@ -139,11 +151,17 @@ export function announce() {
   }
 }
 
-// Keys in a card: digits choose, Ctrl-Enter sends. Escape does nothing, on purpose.
+// Keys in a card: digits choose, Ctrl-Enter sends. Escape does nothing, on purpose. An Enter that
+// is held sends nothing more: the focus may be in the next card by then.
 on("keydown", (event) => {
   const target = event.target;
   if (!target.closest) return;
   const form = target.closest("form");
+  const sends = event.ctrlKey || event.metaKey || !target.matches("textarea");
+  if (event.key === "Enter" && event.repeat && sends && target.closest(".card")) {
+    event.preventDefault();
+    return;
+  }
   if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) {
     if (!form) return;
     event.preventDefault();

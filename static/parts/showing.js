@@ -17,7 +17,8 @@ function note(card, kind) {
   // At once: what somebody saw should be on record before what they answered.
   soon = soon || setTimeout(tell);
 }
-function tell() {
+export function tell() {
+  clearTimeout(soon);
   soon = undefined;
   if (untold.length && say({ seen: untold })) untold = [];
 }

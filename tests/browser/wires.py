@@ -15,13 +15,14 @@ _SOCKET = re.compile("/ws$")
 class Wire:
     """Carries all that a page and its server say, but for answers, which it does as it is told.
 
-    ``sent``: the answers that the page has sent. ``way``: what is done with one: ``carry``,
-    ``drop`` it, ``hold`` it until ``let_go``, ``break`` the line, ``lose`` the reply, or ``twist``
-    it into what fits nothing.
+    ``said``: what the page has said; ``sent``: the answers of it. ``way``: what is done with one:
+    ``carry``, ``drop`` it, ``hold`` it until ``let_go``, ``break`` the line, ``lose`` the reply, or
+    ``twist`` it into what fits nothing.
     """
 
     def __init__(self, page: Page, way: str = "carry") -> None:
         self.way = way
+        self.said: list[dict[str, Any]] = []
         self.sent: list[dict[str, Any]] = []
         self._held: list[str] = []
         self._server: WebSocketRoute | None = None
@@ -41,6 +42,7 @@ class Wire:
 
     def _from_page(self, line: WebSocketRoute, server: WebSocketRoute, message: str) -> None:
         says = json.loads(message)
+        self.said.append(says)
         if "answer" not in says:
             server.send(message)
             return

@@ -17,6 +17,7 @@ from tests.browser.pages import (
     Visit,
     answer,
     card,
+    cards,
     connected,
     decline,
     number_of,
@@ -67,12 +68,56 @@ def late(page: Page):
 def test_an_answer_takes_the_socket_and_the_next_question_has_the_focus(talk: Talk):
     talk.press()
     expect(late(talk.page)).to_contain_text("typed with care")
-    expect(card(talk.page, SECRET)).to_be_visible()
+    expect(card(talk.page, SECRET).get_by_label("The secret")).to_be_focused()
     assert [each["answer"] for each in talk.wire.sent] == ["typed with care"]
     assert talk.forms == []
     assert talk.answers() == ["typed with care"]
     kept = talk.page.evaluate("Object.keys(sessionStorage)")
     assert not [key for key in kept if key.startswith("draft:answer")]
+
+
+def test_what_was_seen_of_a_card_is_told_before_what_came_of_it(visit: Visit):
+    page = visit.open("/conversations/new")
+    wire = Wire(page)
+    visit.begin_on(page, "Quickly")
+    card(page, BOOLEAN).get_by_label("No", exact=True).evaluate(
+        "(no) => { no.click(); no.form.requestSubmit(); }"
+    )
+    card(page, SELECT)
+    told = ["answer" if "answer" in each else str(each.get("seen")) for each in wire.said]
+    assert "draft" in told[told.index("answer") - 1]
+
+
+def test_who_went_elsewhere_is_not_taken_to_the_next_question(talk: Talk):
+    talk.wire.way = "hold"
+    talk.press()
+    expect(talk.page.get_by_text("Sending…")).to_be_visible()
+    main = talk.page.get_by_role("navigation", name="Main")
+    elsewhere = main.get_by_role("link", name="Questions")
+    elsewhere.focus()
+    talk.wire.let_go()
+    card(talk.page, SECRET)
+    expect(elsewhere).to_be_focused()
+
+
+def test_enter_that_is_held_answers_one_question_alone(visit: Visit):
+    page = visit.open("/conversations/new")
+    asks = '/call ask_user {"question": "Go on?", "answer_type": "boolean", "default": true}'
+    visit.begin_on(page, f"{asks}\n{asks}")
+    expect(cards(page, BOOLEAN)).to_have_count(2)
+    cards(page, BOOLEAN).first.get_by_label("Yes", exact=True).focus()
+    page.keyboard.down("Enter")
+    expect(cards(page, BOOLEAN)).to_have_count(1)
+    expect(cards(page, BOOLEAN).get_by_label("Yes", exact=True)).to_be_focused()
+    page.keyboard.down("Enter")  # as a key that is held says again
+    page.keyboard.down("Control")
+    page.keyboard.down("Enter")
+    page.keyboard.up("Control")
+    page.keyboard.up("Enter")
+    expect(cards(page, BOOLEAN)).to_have_count(1)
+    expect(cards(page, BOOLEAN)).not_to_have_class(re.compile("htmx-request"))
+    page.keyboard.press("Enter")
+    expect(cards(page, BOOLEAN)).to_have_count(0)
 
 
 def test_a_secret_goes_by_its_form(talk: Talk):
