@@ -23,7 +23,12 @@ on("htmx:wsAfterMessage", () => {
   watch();
   refresh();
 });
-on("htmx:afterSwap", () => { tick(); watch(); });
+on("htmx:afterSwap", (event) => {
+  tick();
+  watch();
+  const card = byId(event.target.id);
+  if (card && card.matches(".card:not([data-outcome=open])")) refresh(true);
+});
 
 // What was settled is in the transcript, so its card goes once the turn is done; one that holds
 // the focus or a text to copy, or tells who was first, stays.
@@ -36,14 +41,15 @@ function clear() {
   }
 }
 
-// The page of one question looks again, while it waits, whenever something happened.
-function refresh() {
+// The page of one question looks again, while it waits, whenever something happened; and once it is
+// settled here.
+function refresh(anyway = false) {
   const page = byId("page");
   if (!page || !page.dataset.refresh) return;
-  if (!document.querySelector("main .card:is([data-question], [data-waits])")) return;
+  if (!anyway && !document.querySelector("main .card:is([data-question], [data-waits])")) return;
   htmx.ajax("GET", page.dataset.refresh, { source: page, swap: "none" });
 }
-setInterval(refresh, 30000);
+setInterval(() => refresh(), 30000);
 
 on("DOMContentLoaded", () => {
   restoreAll();

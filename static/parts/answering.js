@@ -1,13 +1,13 @@
 // An answer takes the socket where there is one, which is quicker; else, and where no reply comes,
 // its form is sent. The server settles a question once, so sending both ways does no harm.
-import { all, on } from "./page.js";
+import { all, on, person } from "./page.js";
 import { tell } from "./showing.js";
 import { say } from "./socket.js";
 
 const PATIENCE = 3000; // milliseconds until the form is sent after all
 const LONG = 100000; // characters that a socket is not for
-const waiting = new Map(); // forms by the number that their reply has
-const barred = new WeakSet(); // forms that are sent as forms
+const waiting = new Map(); // forms, with what stood in them, by the number that their reply has
+const barred = new WeakMap(); // the same of forms that are sent as forms
 let count = 0;
 
 function busy(card, sending) {
@@ -16,20 +16,32 @@ function busy(card, sending) {
 }
 
 function finish(number) {
-  const { form, timer } = waiting.get(number);
+  const sent = waiting.get(number);
   waiting.delete(number);
-  clearTimeout(timer);
-  busy(form.closest(".card"), false);
-  return form;
+  clearTimeout(sent.timer);
+  busy(sent.form.closest(".card"), false);
+  return sent;
 }
 
+// What was sent, whatever stands in the fields by now.
 function byForm(number) {
-  const form = finish(number);
+  const { form, fields } = finish(number);
   if (!form.isConnected) return;
-  barred.add(form);
+  barred.set(form, fields);
+  form.noValidate = true;
   form.requestSubmit();
+  form.noValidate = false;
   barred.delete(form);
 }
+on("htmx:configRequest", (event) => {
+  const fields = barred.get(event.target);
+  if (!fields) return;
+  const { formData } = event.detail;
+  for (const name of ["answer", "remember"]) {
+    formData.delete(name);
+    if (fields.has(name)) formData.set(name, fields.get(name));
+  }
+});
 
 // Before htmx sends a form that it has found complete; a card sends one thing at a time.
 on("htmx:beforeRequest", (event) => {
@@ -43,6 +55,7 @@ on("htmx:beforeRequest", (event) => {
   count += 1;
   tell(); // what was seen of the card, before what came of it
   const sent = say({
+    person,
     number: count,
     question: Number(card.dataset.question),
     answer,
@@ -50,7 +63,7 @@ on("htmx:beforeRequest", (event) => {
   });
   if (!sent) return;
   event.preventDefault();
-  waiting.set(count, { form, timer: setTimeout(byForm, PATIENCE, count) });
+  waiting.set(count, { form, fields, timer: setTimeout(byForm, PATIENCE, count) });
   busy(card, true);
 });
 
@@ -64,7 +77,7 @@ on("htmx:wsBeforeMessage", (event) => {
   event.preventDefault();
   const { reply, status, html } = JSON.parse(message);
   if (!waiting.has(reply)) return;
-  const form = finish(reply);
+  const { form } = finish(reply);
   const card = form.closest(".card");
   const detail = { xhr: { status }, elt: form, target: card, shouldSwap: Boolean(html) };
   if (!html) htmx.trigger(card, "htmx:responseError", detail);

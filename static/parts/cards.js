@@ -2,6 +2,7 @@
 import { WRITING, all, byId, land, on, openCards } from "./page.js";
 import { forget, restoreAll } from "./drafts.js";
 import { named } from "./reading/address.js";
+import { again } from "./socket.js";
 
 // Who was typing when somebody else answered gets their texts back, to copy.
 const LABELS = { answer: "What you typed, to copy", note: "The note you typed, to copy" };
@@ -26,12 +27,20 @@ function giveBack(settled, typed) {
   }
 }
 
+// What the page was told of a card that was being sent is asked for again where that failed.
+const missed = new Set();
+function askAgain(card) {
+  if (missed.delete(card.id)) again();
+}
+
 on("htmx:oobBeforeSwap", (event) => {
   // A card that is being sent waits for its reply, which alone knows what was typed; one that
   // is settled stays as it is, since it may hold that text or the focus.
   const card = event.target.closest(".card");
   const shown = card && (card.dataset.outcome === "open" || "waits" in card.dataset);
-  if (card && (!shown || card.matches(".htmx-request") || card.querySelector(".htmx-request"))) {
+  const sending = card && (card.matches(".htmx-request") || card.querySelector(".htmx-request"));
+  if (sending) missed.add(card.id);
+  if (card && (!shown || sending)) {
     event.preventDefault();
     return;
   }
@@ -56,6 +65,8 @@ on("htmx:beforeSwap", (event) => {
 // to what became of this one.
 const MOMENT = 2000; // milliseconds
 let left = null; // the card that was left, and until when another one is gone on to
+const GLANCE = 500; // milliseconds in which nobody has read what they were taken to
+let unread = 0;
 function goOn(card) {
   // To a decision as a whole: a key pressed once too often must not run anything.
   const open = openCards()[0];
@@ -64,6 +75,7 @@ function goOn(card) {
   const next = asks ? open.querySelector("input:checked") || open.querySelector(fields) : open || card;
   if (!asks) next.tabIndex = -1;
   next.focus({ preventScroll: true });
+  unread = next === card ? 0 : Date.now() + GLANCE;
   left = next === card ? { card, until: Date.now() + MOMENT } : null;
 }
 export function follow() {
@@ -76,6 +88,8 @@ on("htmx:afterSwap", (event) => {
   if (!card || !card.classList.contains("card")) return;
   giveBack(card, unsent.get(card.id) || []);
   unsent.delete(card.id);
+  if (card.dataset.outcome === "open") askAgain(card);
+  else missed.delete(card.id);
   if (document.activeElement && document.activeElement !== document.body) return;
   number();
   goOn(card);
@@ -120,6 +134,7 @@ for (const name of ["htmx:sendError", "htmx:timeout", "htmx:responseError"]) {
     const card = event.target.closest(".card");
     if (!card) return;
     const told = problem(card);
+    askAgain(card);
     told.textContent = `Not sent: ${why(event)}. What you entered is still here. Try again.`;
     told.hidden = false;
     // The button that was pressed could not keep the focus while it was disabled.
@@ -152,16 +167,17 @@ export function announce() {
 }
 
 // Keys in a card: digits choose, Ctrl-Enter sends. Escape does nothing, on purpose. An Enter that
-// is held sends nothing more: the focus may be in the next card by then.
+// is held, or pressed once too often, sends nothing more: the focus is in the next card by then.
 on("keydown", (event) => {
   const target = event.target;
   if (!target.closest) return;
   const form = target.closest("form");
-  const sends = event.ctrlKey || event.metaKey || !target.matches("textarea");
-  if (event.key === "Enter" && event.repeat && sends && target.closest(".card")) {
+  const sends = event.key === "Enter" && (event.ctrlKey || event.metaKey || !target.matches("textarea"));
+  if (sends && target.closest(".card") && (event.repeat || Date.now() < unread)) {
     event.preventDefault();
     return;
   }
+  unread = 0;
   if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) {
     if (!form) return;
     event.preventDefault();

@@ -4,6 +4,9 @@ export const all = (selector, root = document) => [...root.querySelectorAll(sele
 export const byId = (id) => document.getElementById(id);
 export const on = (name, listener, early) => document.addEventListener(name, listener, early);
 
+// Whose page this is: another may have signed in with this browser since.
+export const person = Number(document.body.dataset.person);
+
 // What somebody types into.
 export const WRITING = "textarea, select, input:not([type=radio], [type=checkbox])";
 

@@ -1,5 +1,5 @@
 // The socket: say what the page shows; the server sends what it lacks.
-import { all, byId, on, openCards } from "./page.js";
+import { all, byId, on, openCards, person } from "./page.js";
 
 const keys = (name) => openCards().filter((card) => name in card.dataset).map((card) => Number(card.dataset[name]));
 
@@ -17,7 +17,7 @@ function stretch() {
 
 function hello() {
   const page = byId("page");
-  const says = { shown: keys("question"), prompts: keys("prompt") };
+  const says = { person, shown: keys("question"), prompts: keys("prompt") };
   if (page && page.dataset.desk) says.desk = true;
   if (page && page.dataset.conversation) {
     says.conversation = Number(page.dataset.conversation);

@@ -26,16 +26,24 @@ class Wire:
         self.sent: list[dict[str, Any]] = []
         self._held: list[str] = []
         self._server: WebSocketRoute | None = None
+        self._page: WebSocketRoute | None = None
         page.route_web_socket(_SOCKET, self._open)
 
-    def let_go(self) -> None:
-        """Carry what was held."""
+    def tell(self, html: str) -> None:
+        """Tell the page something that the server has not said."""
+        assert self._page is not None
+        self._page.send(html)
+
+    def let_go(self, answer: str | None = None) -> None:
+        """Carry what was held, or another answer in its place."""
         assert self._server is not None
         for message in self._held:
-            self._server.send(message)
+            says = json.loads(message)
+            self._server.send(json.dumps(says if answer is None else says | {"answer": answer}))
         self._held = []
 
     def _open(self, line: WebSocketRoute) -> None:
+        self._page = line
         server = self._server = line.connect_to_server()
         line.on_message(lambda message: self._from_page(line, server, str(message)))
         server.on_message(lambda message: self._from_server(line, str(message)))

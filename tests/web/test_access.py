@@ -194,6 +194,14 @@ def test_what_is_barred_looks_like_what_is_missing(world: World, name: str, who:
     assert answers[0] == answers[1]
 
 
+@pytest.mark.parametrize("key", [2**63, 10**30])
+@pytest.mark.parametrize("name", KEYED)
+def test_a_key_that_no_row_can_have_leads_nowhere(world: World, name: str, key: int):
+    route = ROUTES[name]
+    url = address(name, world, **{route.key: key})
+    assert getattr(world.client("owner"), route.method)(url, dict(route.data)).status_code == 404
+
+
 def _text(response: Any) -> str:
     """Return the page without the token, which differs each time."""
     text: str = response.content.decode()

@@ -10,12 +10,16 @@ from typing import Any
 import pytest
 from channels.testing import WebsocketCommunicator
 from django.contrib.sessions.models import Session
+from django.db import OperationalError
 
 from jpweb.asgi import application
+from jpweb.runtime import presence
 from jpweb.runtime.crossing import in_store
+from jpweb.runtime.signals import announce, fanout
 from jpweb.store import inquiries, journal
 from jpweb.store.models import Inquiry, Person
 from jpweb.stream.answers import Secret, Text
+from jpweb.web import access
 from tests.store import making
 from tests.web.reading import read
 from tests.web.world import World
@@ -56,7 +60,8 @@ async def page(world: World, name: str) -> AsyncIterator[Page]:
     try:
         yield Page(line)
     finally:
-        await line.disconnect()
+        if not line.future.done():
+            await line.disconnect()
 
 
 async def fresh(row: Inquiry) -> Inquiry:
@@ -120,6 +125,60 @@ async def test_who_was_removed_while_the_page_was_open_answers_nothing(lasting: 
 
 def _remove(world: World) -> None:
     world.member("responder").delete()
+
+
+async def test_while_the_database_is_away_an_answer_is_refused_and_the_page_stays(
+    lasting: World, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+):
+    def gone(*_: object) -> None:
+        raise OperationalError("no line")
+
+    async with page(lasting, "responder") as here:
+        with monkeypatch.context() as away:
+            away.setattr(access, "answering", gone)
+            await here.sends(lasting.question, "true")
+            assert await here.is_told() == {"reply": 7, "status": 503}
+        assert "An answer cannot be taken: no line" in caplog.text
+        await here.sends(lasting.question, "true")
+        assert (await here.is_told())["status"] == 200
+
+
+async def test_a_page_whose_answer_fails_is_forgotten(
+    lasting: World, monkeypatch: pytest.MonkeyPatch
+):
+    def fail(*_: object) -> None:
+        raise RuntimeError("a fault of ours")
+
+    monkeypatch.setattr(access, "answering", fail)
+    there = announce.workspace_group(lasting.home.pk)
+    async with page(lasting, "responder") as here:
+        await here.line.send_to(text_data=json.dumps({"shown": [], "desk": True}))
+        await here.line.receive_from(10)
+        assert there in fanout._listeners
+        assert await presence.reachable(lasting.home.pk)
+        await here.sends(lasting.question, "true")
+        with pytest.raises(RuntimeError):
+            await here.line.wait(10)
+        assert there not in fanout._listeners
+        assert not await presence.reachable(lasting.home.pk)
+    assert (await fresh(lasting.question)).state == OPEN
+
+
+@pytest.mark.parametrize("says", [{"answer": "true", "number": 7}, {"shown": [], "desk": True}])
+async def test_a_page_that_was_loaded_by_somebody_else_is_sent_away(
+    lasting: World, says: dict[str, Any]
+):
+    said = {"person": lasting.people["owner"].pk, "question": lasting.question.pk} | says
+    async with page(lasting, "responder") as here:
+        await here.line.send_to(text_data=json.dumps(said))
+        assert await here.is_closed() == 4401
+    assert (await fresh(lasting.question)).state == OPEN
+
+
+async def test_a_page_that_says_whose_it_is_may_answer(lasting: World):
+    async with page(lasting, "responder") as here:
+        await here.sends(lasting.question, "true", person=lasting.people["responder"].pk)
+        assert (await here.is_told())["status"] == 200
 
 
 async def test_what_does_not_fit_stays_open_and_is_given_back(lasting: World):

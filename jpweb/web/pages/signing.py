@@ -24,18 +24,30 @@ def help_page(request: HttpRequest) -> HttpResponse:
 
 @access.public
 @never_cache
-def sign_in(request: HttpRequest, token: str) -> HttpResponse:
-    """Use a one-time link up; a look at its head alone does not."""
+async def sign_in(request: HttpRequest, token: str) -> HttpResponse:
+    """Use a one-time link up; a look at its head alone does not.
+
+    The sign-in that this browser had before is over, also on the pages that are open by it.
+    """
     if request.method == "HEAD":
         return HttpResponse()
+    response, ended = await in_store(_sign_in, request, token)
+    if ended:
+        await announce.signed_out(ended)
+    return response
+
+
+def _sign_in(request: HttpRequest, token: str) -> tuple[HttpResponse, str | None]:
+    before = request.session.session_key
     try:
         person = accounts.use_link(token)
     except BadLink as problem:
         if request.user.is_authenticated:
-            return redirect("start")
-        return render(request, "signing/sign_in.html", {"problem": problem}, status=403)
+            return redirect("start"), None
+        context = {"problem": problem}
+        return render(request, "signing/sign_in.html", context, status=403), None
     login(request, person, backend="django.contrib.auth.backends.ModelBackend")
-    return redirect("start")
+    return redirect("start"), before
 
 
 @access.public

@@ -34,8 +34,12 @@ class Word:
 
 @dataclass(frozen=True, slots=True)
 class Sent:
-    """The form of a card, sent over the socket; ``number`` is what its reply is known by."""
+    """The form of a card, sent over the socket; ``number`` is what its reply is known by.
 
+    ``person`` is whose page it says to be, as in ``Hello``.
+    """
+
+    person: int | None
     number: int
     question: int
     answer: str
@@ -51,8 +55,9 @@ class Seen:
 
 @dataclass(frozen=True, slots=True)
 class Hello:
-    """What a page shows, of its conversation and else."""
+    """What a page shows, of its conversation and else; whose page it says to be."""
 
+    person: int | None
     word: Word
     page: Shown
 
@@ -66,7 +71,11 @@ def read(person: int, text: str) -> Hello | Seen | Sent:
         return Seen(_seen(says["seen"]))
     if "answer" in says:
         return _sent(says)
-    return Hello(_word(person, says), _page(says))
+    return Hello(_whose(says), _word(person, says), _page(says))
+
+
+def _whose(says: dict[str, Any]) -> int | None:
+    return None if says.get("person") is None else _whole(says["person"])
 
 
 def _page(says: dict[str, Any]) -> Shown:
@@ -104,7 +113,8 @@ def _seen(pairs: list[Any]) -> list[tuple[int, str]]:
 def _sent(says: dict[str, Any]) -> Sent:
     number, question, answer = says["number"], says["question"], str(says["answer"])
     answer.encode()  # no half of a surrogate pair: a browser's forms hold none
-    return Sent(_whole(number), _whole(question), answer, bool(says.get("remember")))
+    remember = bool(says.get("remember"))
+    return Sent(_whose(says), _whole(number), _whole(question), answer, remember)
 
 
 def _keys(values: Any) -> frozenset[int]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import contextvars
 import json
+import logging
 from collections.abc import AsyncIterator, Coroutine, Iterable
 from dataclasses import dataclass
 from typing import Any, TypeVar
@@ -25,12 +26,15 @@ from jpweb.runtime.signals.fanout import Signal
 from jpweb.runtime.signals.line import SCOPE, Line
 from jpweb.runtime.signals.rounds import Rounds
 from jpweb.store.inquiries import Decider
+from jpweb.store.outage import DATABASE_GONE
 from jpweb.web import access, answering, cards, changes
-from jpweb.web.answering import Typed
+from jpweb.web.answering import Reply, Typed
 from jpweb.web.cards import Cards, Desk, News
 from jpweb.web.changes import Shown
 from jpweb.web.sockets import claims
 from jpweb.web.sockets.claims import Hello, Seen, Sent, Word
+
+logger = logging.getLogger(__name__)
 
 #: Close codes that tell the browser not to come back.
 SIGNED_OUT, FORBIDDEN, MALFORMED = 4401, 4404, 4400
@@ -69,6 +73,13 @@ class PageConsumer(AsyncWebsocketConsumer):
     partial: Signal | None = None
     line = _FREE
 
+    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
+        """Deal with what comes; however that ends, the page is not told anything after."""
+        try:
+            await super().__call__(scope, receive, send)
+        finally:
+            await self.forget()
+
     async def connect(self) -> None:
         await self.accept()
         user = self.scope["user"]
@@ -94,6 +105,10 @@ class PageConsumer(AsyncWebsocketConsumer):
         except claims.MALFORMED:
             await self.leave(MALFORMED)
             return
+        if not isinstance(said, Seen) and said.person not in (None, self.person):
+            # Somebody else has signed in with this browser since the page was loaded.
+            await self.leave(SIGNED_OUT)
+            return
         match said:
             case Seen():
                 showing.noted(self.person, said.cards)
@@ -116,23 +131,34 @@ class PageConsumer(AsyncWebsocketConsumer):
         self.come()
 
     async def answer(self, sent: Sent) -> None:
-        """Settle a question as its form would. Who may not is told so in the form's own codes."""
+        """Settle a question as its form would; where that cannot be, reply in the form's codes."""
         try:
-            person, row = await in_store(access.answering, self.session, sent.question)
+            told = await self._answered(sent)
         except access.NotSignedIn:
             await self.leave(SIGNED_OUT)
-            return
-        except (Http404, PermissionDenied) as barred:
-            status = 404 if isinstance(barred, Http404) else 403
-            await self.send(json.dumps({"reply": sent.number, "status": status}))
-            return
-        if row.answer_type == "secret":  # it is not to stay in what a socket's peers keep
-            await self.leave(MALFORMED)
-            return
+        except Http404:
+            await self._reply(sent, 404)
+        except PermissionDenied:
+            await self._reply(sent, 403)
+        except DATABASE_GONE as problem:
+            logger.warning("An answer cannot be taken: %s", problem)
+            await self._reply(sent, 503)
+        else:
+            if told is None:
+                await self.leave(MALFORMED)
+            else:
+                await self._reply(sent, told.status, html=await told.html())
+
+    async def _answered(self, sent: Sent) -> Reply | None:
+        """Return what comes of an answer; None where it is to a secret, which keeps to its form."""
+        person, row = await in_store(access.answering, self.session, sent.question)
+        if row.answer_type == "secret":
+            return None
         by = Decider("person", person.display_name, person.pk)
-        reply = await answering.answer(row, by, Typed(sent.answer, sent.remember))
-        told = {"reply": sent.number, "status": reply.status, "html": await reply.html()}
-        await self.send(json.dumps(told))
+        return await answering.answer(row, by, Typed(sent.answer, sent.remember))
+
+    async def _reply(self, sent: Sent, status: int, **more: str) -> None:
+        await self.send(json.dumps({"reply": sent.number, "status": status} | more))
 
     async def disconnect(self, code: int) -> None:
         await self.forget()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import secrets
+from datetime import UTC, datetime, timedelta
 
 import pytest
 from playwright.sync_api import Page, Request, expect
@@ -23,10 +24,12 @@ from tests.browser.pages import (
     number_of,
 )
 from tests.browser.wires import Wire
+from tests.machine.ports import wait_until
 
 pytestmark = pytest.mark.browser
 
 ANSWER = re.compile("/answer$")
+ASKS = '/call ask_user {"question": "Go on?", "answer_type": "boolean", "default": true}'
 
 
 class Talk:
@@ -102,8 +105,7 @@ def test_who_went_elsewhere_is_not_taken_to_the_next_question(talk: Talk):
 
 def test_enter_that_is_held_answers_one_question_alone(visit: Visit):
     page = visit.open("/conversations/new")
-    asks = '/call ask_user {"question": "Go on?", "answer_type": "boolean", "default": true}'
-    visit.begin_on(page, f"{asks}\n{asks}")
+    visit.begin_on(page, f"{ASKS}\n{ASKS}")
     expect(cards(page, BOOLEAN)).to_have_count(2)
     cards(page, BOOLEAN).first.get_by_label("Yes", exact=True).focus()
     page.keyboard.down("Enter")
@@ -116,8 +118,29 @@ def test_enter_that_is_held_answers_one_question_alone(visit: Visit):
     page.keyboard.up("Enter")
     expect(cards(page, BOOLEAN)).to_have_count(1)
     expect(cards(page, BOOLEAN)).not_to_have_class(re.compile("htmx-request"))
+    page.keyboard.press("1")
     page.keyboard.press("Enter")
     expect(cards(page, BOOLEAN)).to_have_count(0)
+
+
+def test_enter_that_is_pressed_twice_in_haste_answers_one_question_alone(visit: Visit):
+    page = visit.open("/conversations/new")
+    wire = Wire(page)
+    visit.begin_on(page, f"{ASKS}\n{ASKS}")
+    expect(cards(page, BOOLEAN)).to_have_count(2)
+    page.clock.install()
+    page.clock.pause_at(datetime.now(UTC) + timedelta(hours=1))
+    cards(page, BOOLEAN).first.get_by_label("Yes", exact=True).focus()
+    page.keyboard.press("Enter")
+    expect(cards(page, BOOLEAN)).to_have_count(1)
+    expect(cards(page, BOOLEAN).get_by_label("Yes", exact=True)).to_be_focused()
+    page.keyboard.press("Enter")
+    expect(cards(page, BOOLEAN).get_by_role("button", name="Answer")).to_be_enabled()
+    assert len(wire.sent) == 1
+    page.clock.run_for(600)
+    page.keyboard.press("Enter")
+    expect(cards(page, BOOLEAN)).to_have_count(0)
+    assert len(wire.sent) == 2
 
 
 def test_a_secret_goes_by_its_form(talk: Talk):
@@ -138,10 +161,46 @@ def test_a_long_text_goes_by_its_form(talk: Talk):
 def test_what_the_socket_does_not_carry_is_sent_by_the_form(talk: Talk, way: str):
     talk.wire.way = way
     talk.press()
-    expect(talk.page.get_by_text("Sending…")).to_be_visible()
     expect(late(talk.page)).to_contain_text("typed with care")
     assert len(talk.forms) == 1
     assert talk.answers() == ["typed with care"]
+
+
+def test_the_form_sends_what_was_sent_and_not_what_was_typed_since(talk: Talk):
+    talk.wire.way = "drop"
+    field = card(talk.page, TEXT).get_by_label("Your answer")
+    talk.press()
+    expect(talk.page.get_by_text("Sending…")).to_be_visible()
+    field.fill("typed too late")
+    expect(late(talk.page)).to_contain_text("typed with care")
+    assert talk.answers() == ["typed with care"]
+
+
+def test_what_was_said_of_a_card_while_it_was_sent_is_asked_for_again_where_it_stays(visit: Visit):
+    page = visit.open("/conversations/new")
+    wire = Wire(page, "hold")
+    visit.begin_on(page, "Quickly")
+    own = card(page, BOOLEAN).get_attribute("id")
+    card(page, BOOLEAN).get_by_label("No", exact=True).check()
+    card(page, BOOLEAN).get_by_role("button", name="Answer").click()
+    expect(page.get_by_text("Sending…")).to_be_visible()
+    wire.tell(f'<article class="card settled" id="{own}" hx-swap-oob="true">Gone</article>')
+    before = len([each for each in wire.said if "shown" in each])
+    wire.let_go("neither")
+    expect(card(page, BOOLEAN).get_by_role("alert")).to_have_text("Choose yes or no.")
+    wait_until(
+        lambda: page.title() and len([e for e in wire.said if "shown" in e]) > before,
+        "the page says anew what it shows",
+    )
+
+
+def test_ones_own_answer_is_in_the_course_of_the_page_of_one_question(talk: Talk):
+    key = card(talk.page, TEXT).get_attribute("data-question")
+    alone = talk.visit.open(f"/questions/{key}")
+    connected(alone)
+    card(alone, TEXT).get_by_label("Your answer").fill("here")
+    card(alone, TEXT).get_by_role("button", name="Answer").click()
+    expect(alone.locator("#course [data-step=settled]")).to_contain_text("here")
 
 
 def test_an_answer_whose_reply_was_lost_on_the_socket_counts_once(talk: Talk):

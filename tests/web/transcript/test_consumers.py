@@ -11,7 +11,7 @@ from django.contrib.auth.models import AnonymousUser
 from jpweb.asgi import application
 from jpweb.runtime.crossing import in_store
 from jpweb.runtime.signals import announce
-from jpweb.store import journal
+from jpweb.store import accounts, journal
 from jpweb.store.models import Membership, Run
 from jpweb.store.terms import RunState
 from jpweb.stream.events import ChatRequest, ChatResponse, TurnStart
@@ -381,6 +381,18 @@ async def test_signing_out_closes_the_pages_of_that_sign_in_alone(lasting: World
     assert await stays.receive_nothing()
     for line in (left, stays):
         await line.disconnect()
+
+
+async def test_signing_in_anew_closes_the_pages_of_the_sign_in_before(lasting: World):
+    client = await in_store(lasting.client, "owner")
+    cookie = f"jpweb_session={client.cookies['jpweb_session'].value}".encode()
+    own = [(b"host", b"localhost"), (b"origin", b"http://localhost"), (b"cookie", cookie)]
+    line = WebsocketCommunicator(application, "/ws", own)
+    assert (await line.connect(5))[0]
+    token = await in_store(accounts.issue_link, lasting.people["responder"])
+    assert (await in_store(client.get, f"/sign-in/{token}")).status_code == 302
+    assert (await line.receive_output(5))["code"] == 4401
+    await line.disconnect()
 
 
 async def test_a_session_is_who_one_is(lasting: World):
