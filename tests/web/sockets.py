@@ -10,7 +10,9 @@ from typing import Any
 
 from channels.testing import WebsocketCommunicator
 from django.contrib.auth.models import AnonymousUser
+from django.test import Client
 
+from jpweb.asgi import application
 from jpweb.runtime.signals.line import SCOPE, Line
 from jpweb.store.models import Person, Prompt
 from jpweb.web import changes
@@ -79,6 +81,13 @@ class Socket:
 
     async def disconnect(self) -> None:
         await self._line.disconnect()
+
+
+def line_of(client: Client) -> WebsocketCommunicator:
+    """Return a socket through the whole application, as the browser of who is signed in opens it."""
+    cookie = f"jpweb_session={client.cookies['jpweb_session'].value}".encode()
+    own = [(b"host", b"localhost"), (b"origin", b"http://localhost"), (b"cookie", cookie)]
+    return WebsocketCommunicator(application, "/ws", own)
 
 
 def watched(socket: Socket) -> Any:

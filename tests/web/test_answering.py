@@ -12,7 +12,6 @@ from channels.testing import WebsocketCommunicator
 from django.contrib.sessions.models import Session
 from django.db import OperationalError
 
-from jpweb.asgi import application
 from jpweb.runtime import presence
 from jpweb.runtime.crossing import in_store
 from jpweb.runtime.signals import announce, fanout
@@ -22,6 +21,7 @@ from jpweb.stream.answers import Secret, Text
 from jpweb.web import access
 from tests.store import making
 from tests.web.reading import read
+from tests.web.sockets import line_of
 from tests.web.world import World
 
 OPEN = "open"
@@ -52,10 +52,7 @@ class Page:
 @asynccontextmanager
 async def page(world: World, name: str) -> AsyncIterator[Page]:
     """Open a page of somebody who is signed in, as a browser does."""
-    client = await in_store(world.client, name)
-    cookie = f"jpweb_session={client.cookies['jpweb_session'].value}".encode()
-    own = [(b"host", b"localhost"), (b"origin", b"http://localhost"), (b"cookie", cookie)]
-    line = WebsocketCommunicator(application, "/ws", own)
+    line = line_of(await in_store(world.client, name))
     assert (await line.connect(10))[0]
     try:
         yield Page(line)
