@@ -84,7 +84,7 @@ class Socket:
 
 
 def line_of(client: Client) -> WebsocketCommunicator:
-    """Return a socket through the whole application, as the browser of who is signed in opens it."""
+    """Return a socket through the whole application, as a browser that is signed in opens it."""
     cookie = f"jpweb_session={client.cookies['jpweb_session'].value}".encode()
     own = [(b"host", b"localhost"), (b"origin", b"http://localhost"), (b"cookie", cookie)]
     return WebsocketCommunicator(application, "/ws", own)
