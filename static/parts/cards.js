@@ -204,6 +204,8 @@ on("htmx:load", (event) => {
   restoreAll(event.target);
 });
 
+for (const name of ["input", "pointerdown"]) on(name, () => { unread = 0; });
+
 // A permalink into something folded unfolds it; what the address says is shut itself stays so.
 export function reveal() {
   const target = location.hash.length > 1 && byId(decodeURIComponent(location.hash.slice(1)));

@@ -19,7 +19,10 @@ from tests.machine.visiting import Visitor
 BOOLEAN, SELECT, TEXT, SECRET = TYPES = ("boolean", "select", "text", "secret")
 REPORT = "autumn, “Bäume”.md"
 #: What a browser complains of while its server cannot be reached.
-DOWN = r"WebSocket connection|ERR_CONNECTION_(REFUSED|RESET)|ERR_EMPTY_RESPONSE|^.object Event."
+DOWN = (
+    "WebSocket connection|ERR_CONNECTION_(REFUSED|RESET)|ERR_SOCKET_NOT_CONNECTED"
+    "|ERR_EMPTY_RESPONSE|^.object Event."
+)
 _LINK = re.compile(r"data-link>([^<]+)<")
 _WORKSPACE = re.compile(r'href="/workspaces/(\d+)/people">People of ([^<]+)<')
 

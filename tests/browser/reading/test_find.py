@@ -96,7 +96,7 @@ def test_n_goes_on_once_the_field_is_left(shelf: Visit, indexed: str):
 
 
 def test_a_fold_that_hides_a_hit_is_unfolded(visit: Visit):
-    page = visit.open("/conversations")
+    page = visit.open("/conversations?q=nobody")
     page.get_by_role("link", name="A night with nobody at the desk").click()
     page.wait_for_load_state()
     path = path_of(page)
