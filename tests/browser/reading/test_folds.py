@@ -31,7 +31,7 @@ STILL = 1  # pixel
 
 
 def night(visit: Visit) -> Page:
-    link = visit.open(f"/conversations?q={NIGHT}").get_by_role("link", name=NIGHT)
+    link = visit.open(f"/conversations?q={NIGHT}").locator("#list .row-link")
     return visit.open(link.get_attribute("href") or "")
 
 
