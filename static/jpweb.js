@@ -27,7 +27,9 @@ on("htmx:afterSwap", (event) => {
   tick();
   watch();
   const card = byId(event.target.id);
-  if (card && card.matches(".card:not([data-outcome=open])")) refresh(true);
+  if (!card || !card.matches(".card:not([data-outcome=open])")) return;
+  refresh(true);
+  setTimeout(refresh, SEEN, true);
 });
 
 // What was settled is in the transcript, so its card goes once the turn is done; one that holds
@@ -40,6 +42,9 @@ function clear() {
     if (!card.contains(document.activeElement)) card.remove();
   }
 }
+
+// Milliseconds after which what was seen of a card is on record.
+const SEEN = 2000;
 
 // The page of one question looks again, while it waits, whenever something happened; and once it is
 // settled here.

@@ -194,13 +194,17 @@ def test_what_was_said_of_a_card_while_it_was_sent_is_asked_for_again_where_it_s
     )
 
 
-def test_ones_own_answer_is_in_the_course_of_the_page_of_one_question(talk: Talk):
-    key = card(talk.page, TEXT).get_attribute("data-question")
-    alone = talk.visit.open(f"/questions/{key}")
+def test_ones_own_answer_is_in_the_course_of_the_page_of_one_question(visit: Visit):
+    page = visit.begin("Quickly")
+    key = card(page, BOOLEAN).get_attribute("data-question")
+    alone = visit.open(f"/questions/{key}")
     connected(alone)
-    card(alone, TEXT).get_by_label("Your answer").fill("here")
-    card(alone, TEXT).get_by_role("button", name="Answer").click()
-    expect(alone.locator("#course [data-step=settled]")).to_contain_text("here")
+    card(alone, BOOLEAN).get_by_label("No", exact=True).evaluate(
+        "(no) => { no.click(); no.form.requestSubmit(); }"
+    )
+    expect(alone.locator("#course [data-step=settled]")).to_contain_text("false")
+    # What was seen of it is on record a moment after its answer.
+    expect(alone.locator("#course tbody td").last).not_to_have_text("never")
 
 
 def test_an_answer_whose_reply_was_lost_on_the_socket_counts_once(talk: Talk):
