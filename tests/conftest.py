@@ -1,10 +1,15 @@
-"""What every test gets: the machine's fixtures, one Hypothesis profile, browsers last."""
+"""What every test gets: the machine's fixtures, a Hypothesis profile, a group, browsers last."""
 
 from __future__ import annotations
+
+from collections.abc import Generator
 
 import pytest
 from django.db import connections
 from hypothesis import settings
+
+from tests.machine.grouping import arrange_items, group_items
+from tests.machine.locks import check_no_lock_left
 
 pytest_plugins = ["tests.machine.fixtures"]
 
@@ -20,7 +25,16 @@ def django_db_modify_db_settings(tmp_path_factory: pytest.TempPathFactory) -> No
         connections.databases["default"]["TEST"]["NAME"] = str(file)
 
 
-@pytest.hookimpl(trylast=True)
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Put browser tests last: once Playwright runs, no other event loop can in this thread."""
-    items.sort(key=lambda item: "browser" in getattr(item, "fixturenames", ()))
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> Generator[None]:
+    """Group tests for pytest-xdist before it reads the groups; arrange them after the shuffle."""
+    group_items(items)
+    yield
+    arrange_items(items)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_teardown() -> Generator[None]:
+    """Fail the test that leaves a lock on the database, not all that come after it."""
+    yield
+    check_no_lock_left()

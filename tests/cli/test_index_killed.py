@@ -18,7 +18,7 @@ import pytest
 from jpweb.store.finding import index
 from tests.load import synthetic
 from tests.machine.ports import end, wait_until
-from tests.machine.serving import ROOT, inherited
+from tests.machine.templates import ROOT, inherit_environment
 
 EVENTS = 16_000
 #: How many entries are known, at least, when it is killed; more is left each time than a part.
@@ -48,7 +48,7 @@ class Installation:
         return subprocess.Popen(
             [sys.executable, "manage.py", *command],
             cwd=ROOT,
-            env=inherited() | own,
+            env=inherit_environment() | own,
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,

@@ -105,7 +105,7 @@ def test_a_folder_without_jp_is_one_line_and_leaves_nothing(live: Live, tmp_path
 
 
 def test_it_serves_from_postgres_and_redis(live: Live, postgres: Cluster, redis_url: str):
-    server = live(DATABASE_URL=postgres(), REDIS_URL=redis_url)
+    server = live(DATABASE_URL=postgres.make_migrated(), REDIS_URL=redis_url)
     owner = Visitor(server.url)
     assert "Demo" in owner.get(server.link).text
     with owner.socket() as heard:

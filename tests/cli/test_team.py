@@ -15,7 +15,7 @@ import pytest
 
 from tests.machine.household import NAMES, Team, team
 from tests.machine.ports import LOOPBACK, free_port, wait_until
-from tests.machine.serving import ROOT, inherited
+from tests.machine.templates import ROOT, inherit_environment
 from tests.machine.visiting import Visitor
 
 _LINK = re.compile(r"https?://\S+/sign-in/\S+")
@@ -110,7 +110,7 @@ def test_what_is_missing_is_named_with_what_gets_it(tmp_path: Path):
     ran = subprocess.run(
         [sys.executable, "-c", code],
         cwd=ROOT,
-        env=inherited() | own | {"DJANGO_SETTINGS_MODULE": "jpweb.settings"},
+        env=inherit_environment() | own | {"DJANGO_SETTINGS_MODULE": "jpweb.settings"},
         capture_output=True,
         text=True,
         check=False,

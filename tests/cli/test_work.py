@@ -18,7 +18,7 @@ import pytest
 from tests.machine import servers
 from tests.machine.ports import end, wait_until
 from tests.machine.servers import Cluster
-from tests.machine.serving import ROOT, inherited
+from tests.machine.templates import ROOT, inherit_environment
 
 #: A turn that waits for somebody, and one that ends by itself.
 ASKS = '/call ask_user {"question": "Go on?"}'
@@ -47,7 +47,7 @@ class Works:
     @property
     def env(self) -> dict[str, str]:
         own = {"DATABASE_URL": self.database, "JPWEB_DATA": str(self.folder / "data")}
-        return inherited() | own | {"JPWEB_RUNS": "workers"} | self.settings
+        return inherit_environment() | own | {"JPWEB_RUNS": "workers"} | self.settings
 
     def start(self, *more: str) -> subprocess.Popen[bytes]:
         """Start a worker, and wait until it takes jobs."""
@@ -109,7 +109,7 @@ def works(tmp_path: Path, postgres: Cluster, redis_url: str) -> Iterator[Callabl
 
     def make(database: str = "", **settings: str) -> Works:
         settings = {"REDIS_URL": redis_url, "JPWEB_HOLD": "600"} | settings
-        made.append(Works(tmp_path, database or postgres(), settings))
+        made.append(Works(tmp_path, database or postgres.make_migrated(), settings))
         return made[-1]
 
     yield make
@@ -129,7 +129,12 @@ def works(tmp_path: Path, postgres: Cluster, redis_url: str) -> Iterator[Callabl
 )
 def test_bad_settings_are_one_line(tmp_path: Path, settings: dict[str, str], line: str):
     good = {"DATABASE_URL": "postgres://x@127.0.0.1:1/y", "REDIS_URL": "redis://127.0.0.1:1"}
-    env = inherited() | {"JPWEB_RUNS": "workers", "JPWEB_DATA": str(tmp_path)} | good | settings
+    env = (
+        inherit_environment()
+        | {"JPWEB_RUNS": "workers", "JPWEB_DATA": str(tmp_path)}
+        | good
+        | settings
+    )
     env = {name: value for name, value in env.items() if value}
     ran = subprocess.run(
         [sys.executable, "manage.py", "work"],

@@ -15,7 +15,8 @@ from typing import Any, Self
 import psycopg
 
 from tests.machine.ports import free_port
-from tests.machine.serving import Server, inherited
+from tests.machine.serving import Server
+from tests.machine.templates import inherit_environment
 
 NAMES = ("postgres", "redis", "web1", "web2", "worker1", "worker2")
 
@@ -49,7 +50,7 @@ class Team(Server):
     def environment(self) -> dict[str, str]:
         """Return the environment of its processes, for others that work on the same data."""
         return (
-            inherited()
+            inherit_environment()
             | self.settings
             | {
                 "JPWEB_DATA": str(self.data),
@@ -93,7 +94,7 @@ class Team(Server):
 @contextmanager
 def team(data: Path, workspace: Path | None = None, **settings: str) -> Iterator[Team]:
     """Run a team's jpweb; what it kept outside its folder is gone afterwards."""
-    running = Team(data, free_port(), workspace, settings)
+    running = Team(data, free_port(), workspace, settings, copies_template=False)
     try:
         yield running.start()
     finally:

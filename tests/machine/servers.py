@@ -12,6 +12,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from itertools import count
 from pathlib import Path
+from typing import LiteralString
 
 import psycopg
 from psycopg import sql
@@ -19,6 +20,7 @@ from psycopg import sql
 from jpweb.cli.team import servers
 from tests.machine.ports import LOOPBACK, accepts, end, free_port, wait_until
 from tests.machine.programs import POSTGRES, REDIS, find
+from tests.machine.templates import migrate_database
 
 #: What makes a cluster quick that need not outlive anything.
 QUICK = ("fsync=off", "full_page_writes=off", "synchronous_commit=off")
@@ -34,6 +36,7 @@ class Cluster:
     settings: Sequence[str] = QUICK
     port: int = field(default_factory=free_port)
     _numbers: Iterator[int] = field(default_factory=count)
+    _template: str = ""
     _process: subprocess.Popen[bytes] | None = None
 
     @property
@@ -42,9 +45,26 @@ class Cluster:
         return f"postgres://{servers.ACCOUNT}@{LOOPBACK}:{self.port}"
 
     def __call__(self) -> str:
+        return self._create("CREATE DATABASE {}")
+
+    def make_migrated(self) -> str:
+        """Make a migrated database by copying one that is migrated once; return its URL.
+
+        It has the tables of a team, which a single server ignores.
+        """
+        if not self._template:
+            url = self()
+            environment = {"JPWEB_RUNS": "workers", "REDIS_URL": "redis://127.0.0.1:1"}
+            secrets = {"JPWEB_SECRET_KEY": "template", "JPWEB_DATA": str(self.folder)}
+            migrate_database({"DATABASE_URL": url} | environment | secrets)
+            self._template = url.rpartition("/")[2]
+        return self._create("CREATE DATABASE {} TEMPLATE {}", self._template)
+
+    def _create(self, statement: LiteralString, *names: str) -> str:
         name = f"jpweb_{os.getpid()}_{next(self._numbers)}"
+        identifiers = [sql.Identifier(each) for each in (name, *names)]
         with psycopg.connect(f"{self.address}/postgres", autocommit=True) as connection:
-            connection.execute(sql.SQL("CREATE DATABASE {}").format(sql.Identifier(name)))
+            connection.execute(sql.SQL(statement).format(*identifiers))
         return f"{self.address}/{name}"
 
     def make(self) -> None:

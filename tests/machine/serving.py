@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 import signal
 import subprocess
@@ -11,13 +10,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import ClassVar, Self
 
+from tests.machine import templates
 from tests.machine.ports import LOOPBACK, end, free_port, wait_until
+from tests.machine.templates import copy_migrated_sqlite, inherit_environment
 
-ROOT = Path(__file__).resolve().parent.parent.parent
+ROOT = templates.ROOT
 _LINK = re.compile(r"https?://\S+/sign-in/\S+")
 #: What a server prints that prints no link.
 _SERVING = re.compile(r"^Serving on http", re.MULTILINE)
-_OURS = ("JPWEB_", "DATABASE_URL", "REDIS_URL")
 
 
 @dataclass(slots=True)
@@ -31,6 +31,8 @@ class Server:
     port: int = field(default_factory=free_port)
     workspace: Path | None = None
     settings: dict[str, str] = field(default_factory=dict)
+    #: Whether an empty data folder gets a migrated database first, which saves 2.3 s of processor.
+    copies_template: bool = True
     link: str = ""
     _process: subprocess.Popen[bytes] | None = None
 
@@ -75,6 +77,8 @@ class Server:
 
     def begin(self) -> None:
         """Start, and wait for nothing."""
+        if self.copies_template and "DATABASE_URL" not in self.settings:
+            copy_migrated_sqlite(self.data)
         self._process = self._spawn()
 
     def run(self, seconds: float = 60) -> tuple[int, str]:
@@ -117,7 +121,7 @@ class Server:
 
     def _environment(self) -> dict[str, str]:
         own = {"JPWEB_DATA": str(self.data), "JPWEB_PORT": str(self.port), "PYTHONUNBUFFERED": "1"}
-        return inherited() | own | self.settings
+        return inherit_environment() | own | self.settings
 
     def _spawn(self) -> subprocess.Popen[bytes]:
         command = [sys.executable, "manage.py", self.COMMAND]
@@ -132,8 +136,3 @@ class Server:
                 stdout=log,
                 stderr=log,
             )
-
-
-def inherited() -> dict[str, str]:
-    """Return this process's environment without what sets jpweb up."""
-    return {name: value for name, value in os.environ.items() if not name.startswith(_OURS)}

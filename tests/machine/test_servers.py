@@ -19,3 +19,13 @@ def test_redis_answers_and_keeps_nothing_on_disk(redis_url: str):
     with redis.Redis.from_url(redis_url) as client:
         assert client.ping()
         assert client.config_get("save") == {"save": ""}
+
+
+def test_make_migrated_returns_databases_that_share_nothing(postgres: Cluster):
+    first, second = postgres.make_migrated(), postgres.make_migrated()
+    assert first != second
+    with psycopg.connect(first) as connection:
+        connection.execute("INSERT INTO procrastinate_jobs (queue_name, task_name) VALUES ('', '')")
+    with psycopg.connect(second) as connection:
+        assert connection.execute("SELECT count(*) FROM procrastinate_jobs").fetchone() == (0,)
+        assert connection.execute("SELECT count(*) FROM store_run").fetchone() == (0,)

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 import pytest
 from channels.layers import channel_layers
 
+from jpweb.runtime.signals import fanout
 from tests.web.world import World
 
 
@@ -20,8 +21,13 @@ def fresh_layer() -> Iterator[None]:
 
 @pytest.fixture
 def world(db: None, monkeypatch: pytest.MonkeyPatch) -> World:
-    """Return rows that are rolled back; Channels would close their connection with them."""
+    """Return rows that are rolled back; Channels would close their connection with them.
+
+    No run is taken up here: its task would outlive the request's event loop in another thread,
+    which waits for the lock of this test's transaction and connects between two tests.
+    """
     monkeypatch.setattr("channels.db.close_old_connections", lambda: None)
+    monkeypatch.setitem(fanout._handlers, "run", [])
     return World()
 
 

@@ -12,6 +12,7 @@ from django.urls import reverse
 
 from jpweb import urls
 from jpweb.runtime import exports, runs
+from jpweb.runtime.executing import holding
 from jpweb.store import accounts
 from jpweb.store.owners import overrides
 from jpweb.store.terms import Role
@@ -255,3 +256,14 @@ async def test_pages_stay_private_on_the_way_that_servers_take(lasting: World):
 def test_an_export_in_a_format_that_is_none_is_missing(world: World):
     path = address("conversation-export", world, format_name="novel")
     assert world.client("auditor").get(path).status_code == 404
+
+
+@pytest.mark.parametrize("name", ["conversation-stop", "conversation-restart"])
+def test_interrupting_in_a_rolled_back_world_starts_no_task(
+    world: World, name: str, monkeypatch: pytest.MonkeyPatch
+):
+    """A task would outlive the request and lock the database of the next tests."""
+    started: list[int] = []
+    monkeypatch.setattr(holding, "_begin", started.append)
+    world.client("owner").post(address(name, world))
+    assert started == []

@@ -178,7 +178,7 @@ def test_on_the_database_of_a_team_the_journey_is_the_same(
     redis_url: str,
     canary: str,
 ):
-    url = postgres()
+    url = postgres.make_migrated()
     server = live(
         DATABASE_URL=url, REDIS_URL=redis_url, JPWEB_SCRIPT_PACE="0", JPWEB_LOG_LEVEL="DEBUG"
     )
@@ -250,7 +250,7 @@ def team(
 ) -> Iterator[Team]:
     """Start a team whose processes log all they can, and put a run down after a second."""
     settings = {
-        "DATABASE_URL": postgres(),
+        "DATABASE_URL": postgres.make_migrated(),
         "REDIS_URL": redis_url,
         "JPWEB_RUNS": "workers",
         "JPWEB_LOG_LEVEL": "DEBUG",
