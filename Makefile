@@ -3,9 +3,11 @@ PYTHON ?= python3
 BIN = .venv/bin
 INSTALL = $(BIN)/python -m pip install -qq --disable-pip-version-check -c constraints.txt
 TEMPLATES = git ls-files -co --exclude-standard 'templates/*.html' | xargs -r
+# One worker a core; a file's tests stay together, and long groups start first.
+SPREAD = --numprocesses auto --dist loadgroup --no-loadscope-reorder
 FLOOR = $(BIN)/coverage report --include='jpweb/stream/*,jpweb/agent/*' --fail-under=100
 
-.PHONY: help run run-team test check bench clean
+.PHONY: help run run-team test proof check bench clean
 
 help: ## list these commands
 	@sed -n 's/^\([a-z-]*\):.*## /  make \1|/p' Makefile | awk -F'|' '{ printf "%-16s%s\n", $$1, $$2 }'
@@ -16,19 +18,21 @@ run: .venv/runtime ## serve on 127.0.0.1; WORKSPACE=/some/repo also shows that J
 run-team: .venv/runtime ## as a team has it: PostgreSQL, Redis, two web servers, two workers
 	@exec $(BIN)/python manage.py team $(if $(WORKSPACE),--workspace "$(WORKSPACE)")
 
-test: .venv/dev ## run all tests and the coverage floors; ARGS=... runs pytest with these alone
+test: .venv/dev ## run all tests at a quick size; ARGS=... runs pytest with these alone
 	@$(BIN)/python -m tests.machine
-ifdef ARGS
-	@$(BIN)/python -m pytest $(ARGS)
-else
+	@$(BIN)/python -m pytest $(if $(ARGS),$(ARGS),$(SPREAD))
+
+proof: export JPWEB_PROOF = 1
+proof: export JPWEB_FUZZ_SECONDS ?= 60
+proof: .venv/dev ## run all tests at full size, and the coverage floors
+	@$(BIN)/python -m tests.machine
 	@$(BIN)/coverage erase
-	@$(BIN)/coverage run -m pytest
+	@$(BIN)/coverage run -m pytest $(SPREAD)
 	@$(BIN)/coverage combine --quiet
 	@$(BIN)/coverage report
 	@$(FLOOR)
-endif
 
-test check: export JPWEB_SECRET_KEY = only-for-tests
+test proof check: export JPWEB_SECRET_KEY = only-for-tests
 check: export DATABASE_URL = sqlite://:memory:
 check: .venv/dev ## format, lint, types, layers, templates, migrations, settings
 	$(BIN)/ruff format --check .

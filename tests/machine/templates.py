@@ -36,7 +36,7 @@ def migrate_database(environment: Mapping[str, str]) -> None:
     subprocess.run(
         [sys.executable, "manage.py", "migrate", "--verbosity", "0"],
         cwd=ROOT,
-        env=inherit_environment() | environment,
+        env={**inherit_environment(), **environment},
         stdin=subprocess.DEVNULL,
         check=True,
     )
