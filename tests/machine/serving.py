@@ -91,7 +91,7 @@ class Server:
             end(self._process)
         return code, self.log_text()[printed:]
 
-    def stop(self, by: signal.Signals = signal.SIGTERM, seconds: float = 20) -> int:
+    def stop(self, by: signal.Signals = signal.SIGTERM, seconds: float = 60) -> int:
         """Send a signal and return the exit code. Raises TimeoutExpired if it stays."""
         assert self._process is not None
         self._process.send_signal(by)
