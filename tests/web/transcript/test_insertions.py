@@ -15,6 +15,7 @@ from jpweb.web import changes, transcript
 from jpweb.web.changes import Shown
 from jpweb.web.transcript import Choice
 from tests.builders import answered, asked, called, returned
+from tests.machine.sizes import choose_size
 from tests.store import making
 
 pytestmark = pytest.mark.django_db
@@ -99,7 +100,9 @@ def kinds(words: list[str]) -> list[Any]:
 
 @pytest.mark.parametrize("show", ["", "questions", "person,assistant", "problems", "tools"])
 @settings(
-    suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=40, deadline=None
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
+    max_examples=choose_size(10, 40),
+    deadline=None,
 )
 @given(words=st.lists(EVENTS, max_size=24), had=st.integers(1, 24), cut=st.integers(0, 8))
 @example(words=["call", "call", "call", "ask", "turn", "say", "ask"], had=5, cut=0)
