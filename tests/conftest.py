@@ -11,11 +11,13 @@ from hypothesis import settings
 
 from tests.machine.grouping import arrange_items, group_items
 from tests.machine.locks import check_no_lock_left
+from tests.machine.sizes import IS_PROOF
 
 pytest_plugins = ["tests.machine.fixtures"]
 
-settings.register_profile("ci", derandomize=True, deadline=None)
-settings.load_profile("ci")
+settings.register_profile("quick", derandomize=True, deadline=None, max_examples=25)
+settings.register_profile("proof", derandomize=True, deadline=None, max_examples=100)
+settings.load_profile("proof" if IS_PROOF else "quick")
 
 
 # A shell ignores SIGINT for what it starts in the background, and children would inherit that.

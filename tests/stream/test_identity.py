@@ -18,6 +18,7 @@ from jpweb.stream.answers import Option, Secret, Select, Text
 from jpweb.stream.events import ChatRequest, ConfigDelta, ConversationEvent, TurnStart
 from jpweb.stream.inquiry import AnswerReusePolicy, InquiryRequest
 from tests.builders import AT, element, raw, stream
+from tests.machine.sizes import choose_size
 from tests.stream import strategies
 
 SAMPLES = Path(__file__).parents[1] / "samples" / "events"
@@ -194,7 +195,7 @@ def test_integers_of_any_length_have_a_name():
     | strategies.moments.map(lambda moment: moment.isoformat())
     | strategies.texts
 )
-@settings(deadline=None, max_examples=400)
+@settings(deadline=None, max_examples=choose_size(100, 400))
 def test_the_moment_of_an_anchor_is_the_instant_of_a_time_that_can_be_read(text):
     readable = timestamps.parse(text) is not None
     assert identity.moment(text) == (timestamps.instant(text) if readable else None)

@@ -26,6 +26,7 @@ from jpweb.stream.inquiry import (
 from jpweb.stream.layout.items import Entry, StrayInquiry, ToolCall
 from jpweb.stream.wire.glances import glance
 from tests.builders import answered, asked, called, element, everywhere, raw, returned, stream
+from tests.machine.sizes import choose_size
 from tests.stream import strategies
 
 SAYS, REPLY = ChatRequest("Hi"), ChatResponse("message", "Hello")
@@ -307,7 +308,7 @@ def test_a_census_counts_the_same_stream():
 
 
 @given(strategies.streams | strategies.questionings)
-@settings(deadline=None, max_examples=80)
+@settings(deadline=None, max_examples=choose_size(20, 80))
 def test_what_was_asked_is_what_the_whole_outline_says_of_it(elements):
     whole = outline.outline(elements)
     glances = [glance(element.raw) for element in elements]

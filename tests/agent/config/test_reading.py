@@ -20,6 +20,7 @@ from jpweb.agent.config.layers import Layer
 from jpweb.agent.config.reading import read
 from jpweb.agent.errors import BadConfiguration
 from tests.agent.config.making import LOCAL, OWN, reading, refused
+from tests.machine.sizes import choose_size
 
 #: Keys that lead somewhere, so that arbitrary tables reach the readers.
 KEYS = st.sampled_from(
@@ -157,7 +158,7 @@ def outcome(*tables: Any) -> Configuration | str:
         return str(error)
 
 
-@settings(max_examples=400)
+@settings(max_examples=choose_size(100, 400))
 @given(st.lists(PLACES, max_size=3))
 def test_reading_gives_a_configuration_or_one_line_that_says_why_not(tables: list[Any]):
     found = outcome(*tables)

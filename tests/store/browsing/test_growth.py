@@ -24,6 +24,7 @@ from jpweb.stream.inquiry import Answered, InquiryResponse
 from jpweb.stream.layout.facets import facet
 from jpweb.stream.layout.places import places
 from tests.builders import asked
+from tests.machine.sizes import choose_size
 from tests.store import making
 
 pytestmark = pytest.mark.django_db
@@ -75,7 +76,7 @@ def rows(talk: Conversation) -> Any:
     )
 
 
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None, max_examples=choose_size(15, 60))
 @given(STEPS, st.lists(st.none() | IDS, min_size=25, max_size=25))
 def test_rows_that_grew_are_those_of_the_whole_stream(steps, notes):
     talk = played(steps, notes)

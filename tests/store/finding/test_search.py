@@ -17,6 +17,7 @@ from jpweb.store.terms import Role
 from jpweb.stream import timestamps
 from jpweb.stream.events import ChatRequest, ChatResponse, EventKind
 from tests import builders
+from tests.machine.sizes import choose_size
 from tests.store import making
 from tests.store.finding.conftest import Find, up_to_date
 from tests.store.finding.test_language import TYPED
@@ -250,7 +251,9 @@ def test_what_was_found_is_lit_and_the_rest_is_plain(talk: Conversation, find: F
     assert lit(find("kind:assistant")[0]) == []
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=200)
+@settings(
+    suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=choose_size(50, 200)
+)
 @given(typed=TYPED | st.text(max_size=40))
 def test_whatever_is_typed_is_looked_for(talk: Conversation, reader: Person, typed: str):
     query = language.read(typed, {"in": typed, "tool": typed, "reason": typed, "label": typed})
@@ -259,7 +262,9 @@ def test_whatever_is_typed_is_looked_for(talk: Conversation, reader: Person, typ
         assert len(found.newest().rows) == len(found.best().rows) == found.count()
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=60)
+@settings(
+    suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=choose_size(15, 60)
+)
 @given(text=st.text(min_size=1, max_size=60))
 def test_whatever_was_said_is_found_by_its_words(home: Workspace, reader: Person, text: str):
     talk = making.conversation(home)

@@ -17,6 +17,7 @@ from jpweb.store.running import leases
 from jpweb.store.terms import InterruptKind, RunState
 from jpweb.stream.events import ChatResponse
 from jpweb.stream.inquiry import Answered
+from tests.machine.sizes import choose_size
 from tests.store import making
 
 pytestmark = pytest.mark.django_db
@@ -137,5 +138,6 @@ class Lives(RuleBasedStateMachine):
 
 def test_no_order_of_events_loses_or_repeats_anything():
     run_state_machine_as_test(
-        Lives, settings=settings(max_examples=40, stateful_step_count=25, deadline=None)
+        Lives,
+        settings=settings(max_examples=choose_size(10, 40), stateful_step_count=25, deadline=None),
     )

@@ -12,6 +12,7 @@ from jpweb.stream import wire
 from jpweb.stream.errors import NotAStream
 from jpweb.stream.events import BrokenEvent, ChatRequest, TurnStart
 from tests.builders import element, stream
+from tests.machine.sizes import choose_size
 from tests.stream import strategies
 
 JPS = "[\n  1,\n  2,\n  3\n]\n"
@@ -104,7 +105,7 @@ def test_a_gap_that_nearly_is_the_one_of_jp_comes_back(at, gap):
     st.lists(st.sampled_from(["1", "[]", "[\n]", "[1,\n  2]", "[\n  1\n]\n"]), min_size=1),
     st.data(),
 )
-@settings(deadline=None, max_examples=300)
+@settings(deadline=None, max_examples=choose_size(75, 300))
 def test_elements_that_hold_gaps_of_jp_deceive_nobody(texts, data):
     gaps = st.sampled_from([",\n  ", ",", ",\n     ", ",\n        ", "\n,"])
     ends = [data.draw(gaps) for _ in texts[1:]] + [data.draw(st.sampled_from(["\n]\n", "]\n"]))]

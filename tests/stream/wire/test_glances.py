@@ -19,6 +19,7 @@ from jpweb.stream.events import (
 from jpweb.stream.inquiry import InquiryRequest, InquiryResponse
 from jpweb.stream.wire.glances import Glance, glance
 from tests.builders import AT, answered, asked, called, element, raw, returned
+from tests.machine.sizes import choose_size
 from tests.stream import strategies
 from tests.stream.wire.test_shapes import KEYS, armoured, values
 
@@ -42,7 +43,7 @@ def same(text: str) -> Glance:
 
 
 @given(strategies.streams | strategies.questionings)
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None, max_examples=choose_size(15, 60))
 def test_a_glance_is_what_reading_makes_of_a_stream(elements):
     for each in elements:
         same(each.raw)
@@ -54,7 +55,7 @@ def test_a_glance_is_what_reading_makes_of_a_stream(elements):
     st.lists(st.tuples(st.sampled_from(KEYS), values), max_size=3),
     st.sets(st.sampled_from(KEYS), max_size=2),
 )
-@settings(deadline=None, max_examples=300)
+@settings(deadline=None, max_examples=choose_size(75, 300))
 def test_a_glance_is_what_reading_makes_of_odd_elements(kind, metadata, more, less):
     written = json.loads(wire.write(ConversationEvent(AT, kind, metadata)).raw)
     members = [*((key, value) for key, value in written.items() if key not in less), *more]
@@ -62,7 +63,7 @@ def test_a_glance_is_what_reading_makes_of_odd_elements(kind, metadata, more, le
 
 
 @given(armoured)
-@settings(deadline=None, max_examples=200)
+@settings(deadline=None, max_examples=choose_size(50, 200))
 def test_a_glance_decodes_base64_as_reading_does(text):
     head = {"timestamp": AT, "id": "c"}
     same(json.dumps(head | {"type": "tool_call_response", "content": text, "is_error": False}))

@@ -14,6 +14,7 @@ from jpweb.stream import wire
 from jpweb.stream.events import ChatResponse, ConversationEvent, ToolCallRequest, ToolCallResponse
 from jpweb.stream.wire import elements, shapes
 from tests.builders import AT
+from tests.machine.sizes import choose_size
 from tests.stream import strategies
 
 #: Texts that are base64, nearly base64, in its old alphabet, or none.
@@ -57,7 +58,7 @@ def test_both_ways_read_what_jpweb_writes(kind, metadata):
     st.lists(st.tuples(st.sampled_from(KEYS), values), max_size=3),
     st.sets(st.sampled_from(KEYS), max_size=2),
 )
-@settings(deadline=None, max_examples=400)
+@settings(deadline=None, max_examples=choose_size(100, 400))
 def test_both_ways_agree_on_other_keys_missing_keys_and_keys_that_stand_twice(kind, more, less):
     written = json.loads(wire.write(ConversationEvent(AT, kind)).raw)
     members = [*((key, value) for key, value in written.items() if key not in less), *more]
@@ -65,7 +66,7 @@ def test_both_ways_agree_on_other_keys_missing_keys_and_keys_that_stand_twice(ki
 
 
 @given(armoured)
-@settings(deadline=None, max_examples=400)
+@settings(deadline=None, max_examples=choose_size(100, 400))
 def test_both_ways_decode_base64_alike(text):
     head = {"timestamp": AT, "id": "c"}
     assert same(
