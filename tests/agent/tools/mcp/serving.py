@@ -17,10 +17,11 @@ from jpweb.stream.inquiry import CancellationReason
 from tests.machine.ports import LOOPBACK, accepts, end, free_port, wait_until
 
 HERE = Path(__file__).parent
-SERVER, OLDER = str(HERE / "server.py"), str(HERE / "older.py")
+SERVER, LIGHT, OLDER = (str(HERE / f"{name}.py") for name in ("server", "light", "older"))
 
 
-def stdio(*arguments: str, file: str = SERVER, name: str = "probe", **more: Any) -> McpServer:
+def stdio(*arguments: str, file: str = LIGHT, name: str = "probe", **more: Any) -> McpServer:
+    """Configure a server that is a command: the light one, unless the SDK's is the fact."""
     return McpServer(name, sys.executable, (file, *(arguments or ("stdio",))), **more)
 
 

@@ -18,7 +18,7 @@ from tests.agent.tools.mcp.serving import OLDER, SERVER, call, declared, over_ht
 
 
 async def test_a_server_that_is_a_command_lists_its_tools_and_is_called(tmp_path):
-    async with connected([stdio()], tmp_path) as connections:
+    async with connected([stdio(file=SERVER)], tmp_path) as connections:
         assert connections.unavailable == {}
         config = connections.tool_config(declared("add"))
         assert config.description == "Adds."

@@ -11,11 +11,12 @@ from jpweb.agent.config import McpServer
 from jpweb.agent.outcome import Failed, Question, Success
 from jpweb.agent.ports import Answer
 from jpweb.agent.tools.mcp import Patience, connected
+from jpweb.agent.tools.mcp import tool as mcp_tool
 from jpweb.agent.tools.mcp.tool import Clock
 from jpweb.stream.answers import Boolean
 from jpweb.stream.inquiry import AnswerReusePolicy, CancellationReason
 from tests.agent.tools.local.commands import until
-from tests.agent.tools.mcp.serving import OLDER, Person, call, stdio
+from tests.agent.tools.mcp.serving import LIGHT, OLDER, SERVER, Person, call, stdio
 
 OK = {"type": "object", "properties": {"ok": {"type": "boolean"}}, "required": ["ok"]}
 TEXT = {"type": "object", "properties": {"a": {"type": "string"}}}
@@ -30,20 +31,31 @@ def form(message="Sure?", schema=None) -> Any:
     return {"message": message, "requestedSchema": schema or OK}
 
 
+def chosen(request) -> McpServer:
+    if request.param == "http":
+        return McpServer("probe", url=request.getfixturevalue("http_url"))
+    return stdio(file={"stdio": SERVER, "light": LIGHT}[request.param])
+
+
 @pytest.fixture(params=["stdio", "http"])
 def server(request):
-    if request.param == "stdio":
-        return stdio()
-    return McpServer("probe", url=request.getfixturevalue("http_url"))
+    """The SDK's own server: its questions belong to their calls."""
+    return chosen(request)
 
 
-async def test_texts_are_joined_and_the_rest_is_dropped(tmp_path, server):
-    async with connected([server], tmp_path) as connections:
+@pytest.fixture(params=["light", "http"])
+def quiet_server(request):
+    """A server that asks nothing."""
+    return chosen(request)
+
+
+async def test_texts_are_joined_and_the_rest_is_dropped(tmp_path, quiet_server):
+    async with connected([quiet_server], tmp_path) as connections:
         assert await call(connections, "parts") == Success("one\n\nfrom a file\n\ntwo")
 
 
-async def test_an_error_of_the_tool_is_a_failure(tmp_path, server):
-    async with connected([server], tmp_path) as connections:
+async def test_an_error_of_the_tool_is_a_failure(tmp_path, quiet_server):
+    async with connected([quiet_server], tmp_path) as connections:
         outcome = await call(connections, "fail", {"why": "no luck"})
         assert isinstance(outcome, Failed)
         assert "no luck" in outcome.message
@@ -56,26 +68,30 @@ async def test_a_result_that_is_too_long_is_refused(tmp_path):
             "The result of the MCP server probe is longer than 10 characters. "
             "Retry only in a way that returns less."
         )
-        failed = await call(connections, "fail", {"why": "no luck"})
+        failed = await call(connections, "fail", {"why": "no luck at all"})
         assert isinstance(failed, Failed)
         assert "longer than 10" in failed.message
 
 
-@pytest.mark.parametrize(("answer", "text"), [(True, "a: True"), (False, "a: False")])
-async def test_what_a_server_asks_is_put_as_a_question(tmp_path, server, answer, text):
-    person = Person(answer)
+async def test_what_a_server_asks_is_put_as_a_question(tmp_path, server):
+    person = Person(True, False)
     async with connected([server], tmp_path) as connections:
-        assert await call(connections, "remove", {"what": "a"}, person) == Success(text)
-    assert person.asked == [
-        Question(
-            "ok",
-            "Really?",
-            Boolean(),
-            context="Remove a?",
-            exclusive=True,
-            persistence=AnswerReusePolicy.NONE,
-        )
-    ]
+        for text in ("a: True", "a: False"):
+            assert await call(connections, "remove", {"what": "a"}, person) == Success(text)
+    assert (
+        person.asked
+        == [
+            Question(
+                "ok",
+                "Really?",
+                Boolean(),
+                context="Remove a?",
+                exclusive=True,
+                persistence=AnswerReusePolicy.NONE,
+            )
+        ]
+        * 2
+    )
 
 
 async def test_calls_that_run_at_once_are_asked_each_for_its_own(tmp_path, server):
@@ -191,8 +207,8 @@ async def test_what_the_question_fails_by_is_raised_and_ends_the_call(tmp_path, 
         assert await call(connections, "add", {"a": 1}) == Success("3")
 
 
-async def test_a_cancelled_call_tells_the_server(tmp_path, server):
-    async with connected([server], tmp_path) as connections:
+async def test_a_cancelled_call_tells_the_server(tmp_path, quiet_server):
+    async with connected([quiet_server], tmp_path) as connections:
         running = asyncio.create_task(call(connections, "wait", {"folder": str(tmp_path)}))
         await until((tmp_path / "waiting").exists)
         running.cancel()
@@ -231,14 +247,23 @@ async def test_a_call_that_takes_too_long_is_given_up(tmp_path):
         await until((tmp_path / "cancelled").exists)
 
 
-async def test_the_time_that_people_take_is_not_counted(tmp_path):
+async def test_the_time_that_people_take_is_not_counted(tmp_path, monkeypatch):
+    clocks: list[Clock] = []
+
+    class Watched(Clock):
+        def __init__(self, seconds: float) -> None:
+            super().__init__(seconds)
+            clocks.append(self)
+
     async def ask(question):
-        await asyncio.sleep(1)  # longer than the call may take by itself
+        assert [clock._limit.when() for clock in clocks] == [None], "it stands still"
         return Answer(True)
 
-    async with connected([older(tmp_path)], tmp_path, patience=Patience(0.5)) as connections:
+    monkeypatch.setattr(mcp_tool, "Clock", Watched)
+    async with connected([older(tmp_path)], tmp_path) as connections:
         outcome = await call(connections, "ask", {"forms": [form()]}, ask)
     assert isinstance(outcome, Success)
+    assert clocks[0]._limit.when() is not None, "it went on"
 
 
 async def test_a_clock_that_has_run_out_stays_so():

@@ -1,0 +1,91 @@
+"""The tools of ``server.py`` that ask nothing, without the SDK, whose import takes a second.
+
+``python light.py stdio`` answers the protocol of 2025-11-25; ``silent`` reads and says nothing.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from pathlib import Path
+from typing import Any
+
+NUMBER = {"type": "integer"}
+ADDENDS = {"type": "object", "properties": {"a": NUMBER, "b": NUMBER | {"default": 2}}}
+TOOLS = {"add": ADDENDS} | {
+    name: {"type": "object"} for name in ("parts", "fail", "much", "settings", "wait", "end")
+}
+
+
+def send(**message: Any) -> None:
+    print(json.dumps({"jsonrpc": "2.0", **message}), flush=True)
+
+
+def text(words: str) -> dict[str, str]:
+    return {"type": "text", "text": words}
+
+
+def content(name: str, given: dict[str, Any]) -> list[dict[str, Any]]:
+    match name:
+        case "add":
+            return [text(str(given["a"] + given.get("b", 2)))]
+        case "much":
+            return [text("x" * given["size"])]
+        case "settings":
+            return [text(os.environ.get(given["name"], "unset"))]
+        case "parts":
+            picture = {"type": "image", "data": "iVBORw0KGgo=", "mimeType": "image/png"}
+            resource = {"uri": "file:///a", "text": "from a file"}
+            embedded = {"type": "resource", "resource": resource}
+            return [text("one"), picture, embedded, text("two")]
+        case _:
+            return [text(given["why"])]
+
+
+class Server:
+    """Answers messages; ``wait`` is the one call that it leaves open, until it is cancelled."""
+
+    waiting = Path()
+
+    def handle(self, message: dict[str, Any]) -> None:
+        number, params = message.get("id"), message.get("params") or {}
+        match message["method"]:
+            case "initialize":
+                result = {
+                    "protocolVersion": "2025-11-25",
+                    "capabilities": {"tools": {}},
+                    "serverInfo": {"name": "light", "version": "1"},
+                }
+                send(id=number, result=result)
+            case "tools/list":
+                listed = [{"name": name, "inputSchema": TOOLS[name]} for name in TOOLS]
+                send(id=number, result={"tools": listed})
+            case "tools/call":
+                self.call(number, params["name"], params.get("arguments") or {})
+            case "notifications/cancelled":
+                (self.waiting / "cancelled").touch()
+            case _ if number is not None:
+                send(id=number, error={"code": -32601, "message": "no such method"})
+
+    def call(self, number: Any, name: str, given: dict[str, Any]) -> None:
+        if name == "end":
+            os._exit(3)
+        if name == "wait":
+            self.waiting = Path(given["folder"])
+            (self.waiting / "waiting").touch()
+        else:
+            result = {"content": content(name, given), "isError": name == "fail"}
+            send(id=number, result=result)
+
+
+if __name__ == "__main__":
+    match sys.argv[1:]:
+        case ["stdio"]:
+            server = Server()
+            for line in sys.stdin:
+                server.handle(json.loads(line))
+        case ["silent"]:
+            sys.stdin.read()
+        case _:
+            sys.exit("it is broken")
