@@ -241,17 +241,20 @@ async def test_a_question_at_the_inquiry_backend_is_no_rest():
 
 async def test_while_it_is_decided_who_answers_nothing_rests():
     made = bench(asks(CONFIRM))
-    looking = asyncio.Event()
+    looking, seen = asyncio.Event(), asyncio.Event()
 
     async def reachable() -> bool:
         looking.set()
-        await asyncio.sleep(0.05)
+        await seen.wait()
         return True
 
     made.prompter.reachable = reachable
     running = asyncio.create_task(made.run([CALL]))
     await looking.wait()
+    for _ in range(10):
+        await asyncio.sleep(0)
     assert not made.state.resting.resting
+    seen.set()
     await made.state.resting.wait()
     assert made.prompter.asked
     made.stop.say(Stop())

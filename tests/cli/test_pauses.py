@@ -11,9 +11,11 @@ from jpweb.cli import pauses
 
 @pytest.fixture(autouse=True)
 def thawed() -> Iterator[None]:
-    yield
-    gc.enable()
-    gc.unfreeze()
+    try:
+        yield
+    finally:
+        gc.enable()
+        gc.unfreeze()
 
 
 async def test_pauses_are_as_before_once_nobody_keeps_them_short():

@@ -112,9 +112,11 @@ def works(tmp_path: Path, postgres: Cluster, redis_url: str) -> Iterator[Callabl
         made.append(Works(tmp_path, database or postgres.make_migrated(), settings))
         return made[-1]
 
-    yield make
-    for each in (process for works in made for process in works.processes):
-        end(each)
+    try:
+        yield make
+    finally:
+        for each in (process for works in made for process in works.processes):
+            end(each)
 
 
 @pytest.mark.parametrize(

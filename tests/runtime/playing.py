@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager, suppress
+from contextlib import asynccontextmanager
 from typing import Any
 
 from jpweb.runtime import desk, runs
@@ -106,29 +106,34 @@ async def waiting(row: Inquiry, call: Callable[[Inquiry], Any]) -> asyncio.Task[
     return task
 
 
-class _Ear:
+class Ear:
     """Keeps what is told to a topic, without its name."""
 
     def __init__(self) -> None:
-        self.heard: list[dict[str, Any]] = []
+        self._signals: list[dict[str, Any]] = []
 
     def hear(self, signal: dict[str, Any]) -> None:
-        self.heard.append({name: said for name, said in signal.items() if name != "to"})
+        self._signals.append({name: said for name, said in signal.items() if name != "to"})
+
+    async def __call__(self) -> dict[str, Any]:
+        """Return the next signal, waiting for it. Raises TimeoutError."""
+        async with asyncio.timeout(SOON):
+            while not self._signals:  # noqa: ASYNC110  it is told by another thread's loop
+                await asyncio.sleep(0.001)
+            return self._signals.pop(0)
+
+    def take_all(self) -> list[dict[str, Any]]:
+        """Return and forget all signals so far: who announces returns after they are here."""
+        taken, self._signals = self._signals, []
+        return taken
 
 
 @asynccontextmanager
-async def ear(topic: str) -> AsyncIterator[Callable[[], Awaitable[dict[str, Any] | None]]]:
-    """Hear what is announced to a topic; the call returns None where nothing comes."""
-    listening = _Ear()
+async def ear(topic: str) -> AsyncIterator[Ear]:
+    """Hear what is announced to a topic."""
+    listening = Ear()
     fanout.join(topic, listening)
-
-    async def hear() -> dict[str, Any] | None:
-        with suppress(TimeoutError):
-            async with asyncio.timeout(0.05):
-                while not listening.heard:  # noqa: ASYNC110  it is told by another thread's loop
-                    await asyncio.sleep(0.001)
-                return listening.heard.pop(0)
-        return None
-
-    yield hear
-    fanout.leave(topic, listening)
+    try:
+        yield listening
+    finally:
+        fanout.leave(topic, listening)

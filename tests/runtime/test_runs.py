@@ -220,17 +220,12 @@ async def test_the_end_is_told_and_clears_what_was_being_received(
     ):
         _, task = await scene.start()
         await done(task)
-        heard = [said async for said in everything(reading)]
+        heard = reading.take_all()
         assert heard[-2:] == [
             {"kind": "partial", "variant": "message", "text": ""},
             {"kind": "conversation"},
         ]
-        assert {"kind": "questions"} in [said async for said in everything(answering)]
-
-
-async def everything(hear: Any) -> Any:
-    while said := await hear():
-        yield said
+        assert {"kind": "questions"} in answering.take_all()
 
 
 async def test_an_answer_that_comes_while_a_failed_run_is_closed_stands(

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import os
-import time
 from collections import Counter
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
-from threading import Barrier
+from threading import Barrier, Semaphore
 from typing import Any
 
 import pytest
@@ -138,11 +137,22 @@ def test_a_link_signs_one_in():
 def test_a_link_signs_one_in_however_closely_they_follow():
     """All have found the link unused before the first of them may mark it."""
     token = accounts.issue_link(making.person())
+    marking = Semaphore(0)
+
+    def mark(execute: Callable[..., Any], sql: str, *words: Any) -> Any:
+        if sql.startswith("UPDATE"):
+            marking.release()
+        return execute(sql, *words)
+
+    def use(_number: int) -> None:
+        with connection.execute_wrapper(mark):
+            accounts.use_link(token)
+
     with ThreadPoolExecutor(1) as pool:
         with transaction.atomic():
             assert SignInLink.objects.select_for_update().get().used_at is None
-            ends = pool.submit(at_once, 6, lambda _: accounts.use_link(token))
-            time.sleep(0.5)
+            ends = pool.submit(at_once, 6, use)
+            assert all(marking.acquire(timeout=30) for _ in range(6))
         assert ends.result() == {"won": 1, BadLink.__name__: 5}
 
 

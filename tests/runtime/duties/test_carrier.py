@@ -2,7 +2,6 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import time
 from typing import Any
 
 import pytest
@@ -150,12 +149,10 @@ async def test_a_service_that_hangs_is_left_and_not_sent_to_meanwhile(
 ):
     monkeypatch.setattr(carrier, "PATIENCE", 0.2)
     there.manner = "hangs"
-    started = time.monotonic()
     assert await carrier.send(7, there.url(), "Title", "Body") == (
         "Nobody took the message within 0.2 seconds."
     )
-    assert time.monotonic() - started < 2
-    assert carrier.busy(7)
+    assert carrier.busy(7), "the service has not answered, and nobody waits for it"
     there.let_go.set()
     async with asyncio.timeout(10):
         while carrier.busy(7):  # noqa: ASYNC110  a thread tells nobody that it ends

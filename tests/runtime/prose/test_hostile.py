@@ -43,7 +43,7 @@ def test_there_are_at_least_twenty():
 
 @pytest.mark.parametrize("document", DOCUMENTS, ids=lambda document: document.name)
 def test_a_hostile_document_is_inert_and_its_size_bounded(document: hostile.Document):
-    start = time.monotonic()
+    start = time.thread_time()  # of the processor: other processes do not count
     for payload in held(document):
         for shown in (payload.beginning(), payload.part(1)):
             assert shown is not None
@@ -61,7 +61,7 @@ def test_a_hostile_document_is_inert_and_its_size_bounded(document: hostile.Docu
                 scheme = tag.get("href", "https:").partition(":")[0]
                 assert scheme in ("http", "https", "mailto") or tag["href"][0] == "#"
         assert len(payload.beginning().html) < 10 * payloads.CLIP + 4_000
-    assert time.monotonic() - start < SECONDS
+    assert time.thread_time() - start < SECONDS
 
 
 @pytest.mark.parametrize("document", DOCUMENTS, ids=lambda document: document.name)

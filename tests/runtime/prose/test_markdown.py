@@ -66,7 +66,7 @@ def test_nothing_is_nothing(text: str):
     "text", [">" * 12_000, "[a]" * 4_000, "*_" * 6_000, "- " * 6_000, "[^1]:" * 2_000]
 )
 def test_text_made_to_take_long_does_not(text: str):
-    start = time.monotonic()
+    start = time.thread_time()  # of the processor: other processes do not count
     shown = prose.html(text)
-    assert time.monotonic() - start < 2
+    assert time.thread_time() - start < 2
     assert len(shown) < 40 * len(text) + 1000

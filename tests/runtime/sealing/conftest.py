@@ -6,7 +6,7 @@ import pytest
 
 from jpweb.runtime import desk, sealing
 from jpweb.runtime.sealing import Courier
-from tests.runtime.sealing.wire import WEB, WORKER, Wire
+from tests.runtime.sealing.wire import WEB, WORKER, Looks, Wire
 
 
 @pytest.fixture(autouse=True)
@@ -20,6 +20,11 @@ def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let a secret wait no longer than a test should, where nobody comes."""
     monkeypatch.setattr(sealing, "WAITS_WITHIN", 0.8)
     monkeypatch.setattr(sealing, "ACKNOWLEDGED_WITHIN", 0.4)
+
+
+@pytest.fixture
+def looks(monkeypatch: pytest.MonkeyPatch) -> Looks:
+    return Looks(monkeypatch)
 
 
 @pytest.fixture

@@ -19,7 +19,7 @@ from jpweb.store.models import Inquiry
 from jpweb.stream.answers import Secret
 from jpweb.stream.inquiry import InquiryResponse, Redacted
 from tests.runtime.playing import Scene, done, eventually, waiting
-from tests.runtime.sealing.wire import CANARY, WEB, WORKER, Wire, expecting, found, named
+from tests.runtime.sealing.wire import CANARY, WEB, WORKER, Looks, Wire, expecting, found, named
 from tests.store.making import decider
 
 BY = Decider("person", "Ada", 1)
@@ -59,19 +59,21 @@ async def test_the_desk_sends_it(
 
 
 async def test_who_answers_is_told_after_the_record(
-    scene: Scene, web: Courier, worker: Courier, monkeypatch: pytest.MonkeyPatch
+    scene: Scene, web: Courier, worker: Courier, looks: Looks, monkeypatch: pytest.MonkeyPatch
 ):
     row = await scene.question(Secret())
-    held, real = asyncio.Event(), desk.settle
+    settling, held, real = asyncio.Event(), asyncio.Event(), desk.settle
 
     async def slow(*args: Any) -> Inquiry:
+        settling.set()
         await held.wait()
         return await real(*args)
 
     monkeypatch.setattr(desk, "settle", slow)
     call = await waiting(row, desk.wait_for_secret)
     answer = asyncio.create_task(web.deliver(row.pk, CANARY, decider(scene.ada)))
-    await asyncio.sleep(0.1)
+    await settling.wait()
+    await looks.wait()
     assert (await scene.reload(row)).state == "open"
     assert not answer.done()
     held.set()

@@ -185,7 +185,7 @@ async def test_what_is_no_message_is_not_answered(
 ):
     worker.hear(data)
     worker.hear_back(data)
-    await asyncio.sleep(0.02)
+    await asyncio.gather(*worker._tasks)
     assert wire.sent == []
 
 

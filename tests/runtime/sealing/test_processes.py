@@ -20,9 +20,9 @@ from jpweb.store.running import leases
 from jpweb.stream.answers import Secret
 from tests.browser.asking.test_canary import tapped
 from tests.browser.evidence import traces
-from tests.runtime.playing import Scene, done, eventually
+from tests.runtime.playing import SOON, Scene, done, eventually
 from tests.runtime.sealing.child import child
-from tests.runtime.sealing.wire import CANARY, parked, run_of
+from tests.runtime.sealing.wire import CANARY, Looks, parked, run_of
 from tests.store.making import decider
 
 
@@ -34,14 +34,16 @@ async def team(redis_url: str, settings: Any) -> AsyncIterator[str]:
     ready = asyncio.Event()
     undo = fanout.subscribe(fanout.LOOK, lambda _: ready.set())
     reader = asyncio.create_task(relay.run())
-    await asyncio.wait_for(ready.wait(), 10)
-    yield redis_url
-    undo()
-    reader.cancel()
-    await asyncio.wait([reader])
-    layer = get_channel_layer()
-    assert layer is not None
-    await layer.flush()
+    try:
+        await asyncio.wait_for(ready.wait(), SOON)
+        yield redis_url
+    finally:
+        undo()
+        reader.cancel()
+        await asyncio.wait([reader])
+        layer = get_channel_layer()
+        assert layer is not None
+        await layer.flush()
 
 
 async def test_a_secret_goes_to_another_process_over_redis(
@@ -82,7 +84,7 @@ async def test_a_secret_waits_for_the_call_of_another_process(
 
 
 async def test_a_process_that_is_killed_takes_nothing_with_it(
-    scene: Scene, team: str, tmp_path: Path
+    scene: Scene, team: str, tmp_path: Path, looks: Looks
 ):
     """The one that goes on with the run has the secret instead."""
     row = await scene.question(Secret())
@@ -92,7 +94,7 @@ async def test_a_process_that_is_killed_takes_nothing_with_it(
         dies.process.kill()
         await dies.process.wait()
         answer = asyncio.create_task(desk.answer(row.pk, CANARY, decider(scene.ada)))
-        await asyncio.sleep(0.3)
+        await looks.wait()
         assert not answer.done()
         await lives.wait()
         assert (await done(answer)).state == "redacted"

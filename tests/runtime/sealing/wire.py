@@ -6,12 +6,15 @@ import asyncio
 from collections.abc import Callable
 from typing import Any
 
+import pytest
+
 from jpweb.runtime.crossing import in_store
 from jpweb.runtime.sealing import Courier
 from jpweb.runtime.secrets import Handover
+from jpweb.store import inquiries
 from jpweb.store.models import Inquiry, Run
 from jpweb.store.terms import RunState
-from tests.runtime.playing import Scene
+from tests.runtime.playing import Scene, eventually
 
 CANARY = "canary-7f3a-Zürich"
 WEB, WORKER = "web#1", "worker#1"
@@ -53,6 +56,28 @@ class Wire:
 
     def became(self) -> list[str]:
         return [data["became"] for _, data in self.sent if "became" in data]
+
+
+class Looks:
+    """Counts how often a question's row is looked at."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.count = 0
+        self._real = inquiries.get
+        monkeypatch.setattr(inquiries, "get", self._get)
+
+    async def wait(self, more: int = 5) -> None:
+        """Return after so many looks more."""
+        until = self.count + more
+
+        async def reached() -> bool:
+            return self.count >= until
+
+        await eventually(reached)
+
+    def _get(self, key: int) -> Inquiry:
+        self.count += 1
+        return self._real(key)
 
 
 def run_of(row: Inquiry) -> int:

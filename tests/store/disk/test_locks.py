@@ -8,9 +8,7 @@ import os
 import signal
 import subprocess
 import sys
-import threading
-import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
@@ -72,6 +70,29 @@ def killed(*words: object) -> int:
         running.send_signal(signal.SIGKILL)
         running.wait(10)
         return running.pid
+
+
+class Clock:
+    """Time that passes while somebody sleeps; ``due``: what happens then, and when."""
+
+    def __init__(self) -> None:
+        self.now = 0.0
+        self.due: list[tuple[float, Callable[[], object]]] = []
+
+    def monotonic(self) -> float:
+        return self.now
+
+    def sleep(self, seconds: float) -> None:
+        self.now += seconds
+        while self.due and self.due[0][0] <= self.now:
+            self.due.pop(0)[1]()
+
+
+@pytest.fixture
+def clock(monkeypatch) -> Clock:
+    made = Clock()
+    monkeypatch.setattr(locks, "time", made)
+    return made
 
 
 def free(path: Path) -> bool:
@@ -195,16 +216,16 @@ def test_jp_is_refused_while_we_hold(silo, project):
         pass
 
 
-def test_we_wait_as_long_as_asked(silo, project):
+def test_we_wait_as_long_as_asked(silo, project, clock):
     with ExitStack() as theirs:
         theirs.enter_context(held_by_jp(silo / "locks" / NAME))
-        began = time.monotonic()
         with pytest.raises(Held), locks.lock(silo, project, DS, timeout=0.2):
             pass
-        assert 0.2 <= time.monotonic() - began < 5
-        threading.Timer(0.2, theirs.pop_all().close).start()
+        waited = clock.now
+        assert 0.2 <= waited < 0.2 + 2 * locks._POLL
+        clock.due.append((waited + 0.2, theirs.pop_all().close))
         with locks.lock(silo, project, DS, timeout=20):
-            pass
+            assert clock.now - waited < 0.2 + 2 * locks._POLL
 
 
 def test_the_threads_of_a_process_exclude_each_other(silo, project):
@@ -214,7 +235,7 @@ def test_the_threads_of_a_process_exclude_each_other(silo, project):
 
 
 @pytest.mark.parametrize("whose", ["jp's", "ours"])
-def test_the_file_of_a_killed_process_does_not_block(silo, project, whose):
+def test_the_file_of_a_killed_process_does_not_block(silo, project, clock, whose):
     path = silo / "locks" / NAME
     if whose == "ours":
         pid = killed("-c", OURS, silo, project, DS)
@@ -222,34 +243,31 @@ def test_the_file_of_a_killed_process_does_not_block(silo, project, whose):
         pid = killed("-m", "tests.store.disk.writing.jp", "hold", path)
     assert json.loads(path.read_text())["pid"] == pid
     assert locks.holder(silo, project, DS) is None
-    began = time.monotonic()
     with locks.lock(silo, project, DS):
-        assert time.monotonic() - began < 0.5
+        assert clock.now == 0.0, "nothing was waited for"
         assert json.loads(path.read_text())["pid"] == os.getpid()
 
 
-def test_a_file_that_names_a_living_process_is_taken_when_it_stays(silo, project, monkeypatch):
-    monkeypatch.setattr(locks, "_SETTLE", 0.1)
+def test_a_file_that_names_a_living_process_is_taken_when_it_stays(silo, project, clock):
     path = silo / "locks" / NAME
     path.parent.mkdir()
     path.write_text(json.dumps({"pid": os.getppid()}))
     with locks.lock(silo, project, DS) as held:
+        assert clock.now >= locks._SETTLE
         held.confirm()
         assert path.exists()
 
 
-def test_a_file_that_its_former_holder_unlinks_is_not_taken(silo, project):
+def test_a_file_that_its_former_holder_unlinks_is_not_taken(silo, project, clock):
     path = silo / "locks" / NAME
     path.parent.mkdir()
     path.write_text(json.dumps({"pid": os.getppid()}))
-    old = path.open()
-    threading.Timer(0.1, path.unlink).start()
-    with locks.lock(silo, project, DS) as held:
+    clock.due.append((0.1, path.unlink))
+    with path.open() as old, locks.lock(silo, project, DS) as held:
+        assert clock.due == []
         assert path.stat().st_ino != os.fstat(old.fileno()).st_ino
         held.confirm()
-        time.sleep(0.1)
         assert path.exists()
-    old.close()
 
 
 def test_a_file_unlinked_between_opening_and_locking_is_noticed(silo, project, monkeypatch):
@@ -340,18 +358,18 @@ def test_a_path_that_never_stands_still_is_called_held(silo, project, monkeypatc
 
 
 @pytest.mark.parametrize("seconds", [0.1, 5])
-def test_whoever_opened_the_file_before_its_unlink_is_waited_for(tmp_path, monkeypatch, seconds):
+def test_whoever_opened_the_file_before_its_unlink_is_waited_for(
+    tmp_path, monkeypatch, clock, seconds
+):
     monkeypatch.setattr(locks, "_DRAIN", seconds)
     with (tmp_path / "lock").open("w") as mine, (tmp_path / "lock").open() as other:
-        began = time.monotonic()
-        threading.Timer(0.2, other.close).start()
+        clock.due.append((0.2, other.close))
         locks._drain(mine.fileno())
-        assert min(0.2, seconds) <= time.monotonic() - began < 4
+        assert min(0.2, seconds) <= clock.now < min(0.2, seconds) + 2 * locks._POLL
 
 
-def test_where_the_system_cannot_tell_a_moment_is_waited(tmp_path, monkeypatch):
+def test_where_the_system_cannot_tell_a_moment_is_waited(tmp_path, monkeypatch, clock):
     monkeypatch.delattr(fcntl, "F_SETLEASE")
     with (tmp_path / "lock").open("w") as mine:
-        began = time.monotonic()
         locks._drain(mine.fileno())
-        assert locks._BLIND <= time.monotonic() - began < locks._DRAIN
+        assert locks._BLIND <= clock.now < locks._DRAIN

@@ -6,7 +6,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -21,6 +20,7 @@ from jpweb.store.disk.workspace import FoundConversation
 from jpweb.store.models import Conversation, Inquiry, JournalEntry, Workspace
 from jpweb.stream.events import Element, EventKind
 from tests.builders import answered, asked, called, raw, returned, stream
+from tests.machine.ports import wait_until
 from tests.store.making import folder
 
 KINDS: list[EventKind | Element] = [
@@ -217,7 +217,8 @@ def test_a_worker_imports_nothing_from_the_folder_that_one_stands_in(
 
 
 PROGRAM = """
-import os, sys
+import os, signal, sys
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background job ignores it
 from pathlib import Path
 from jpweb.store.disk import workers, workspace
 workers.MUCH = 1
@@ -251,10 +252,12 @@ def parent(root: Path) -> Iterator[subprocess.Popen[str]]:
         stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
         text=True, process_group=0,
     ) as process:  # fmt: skip
-        assert process.stdout
-        assert process.stdout.readline() == "reading\n"
-        yield process
-        process.kill()
+        try:
+            assert process.stdout
+            assert process.stdout.readline() == "reading\n"
+            yield process
+        finally:
+            process.kill()
 
 
 @pytest.mark.parametrize("ending", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
@@ -263,10 +266,7 @@ def test_no_worker_outlives_its_parent(parent: subprocess.Popen[str], ending: si
     assert len(crew) == 2
     os.killpg(parent.pid, ending)  # as Ctrl-C does: everything in the group
     said = parent.communicate(timeout=20)[1]
-    deadline = time.monotonic() + 10
-    while any(map(alive, crew)) and time.monotonic() < deadline:
-        time.sleep(0.02)
-    assert not any(map(alive, crew))
+    wait_until(lambda: not any(map(alive, crew)), "no worker lives")
     assert said.count("Traceback") == (ending == signal.SIGINT), "the parent's own, no worker's"
 
 

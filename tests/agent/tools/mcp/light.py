@@ -65,8 +65,9 @@ class Server:
                 self.call(number, params["name"], params.get("arguments") or {})
             case "notifications/cancelled":
                 (self.waiting / "cancelled").touch()
-            case _ if number is not None:
-                send(id=number, error={"code": -32601, "message": "no such method"})
+            case _:
+                if number is not None:
+                    send(id=number, error={"code": -32601, "message": "no such method"})
 
     def call(self, number: Any, name: str, given: dict[str, Any]) -> None:
         if name == "end":
