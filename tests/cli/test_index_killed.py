@@ -18,11 +18,12 @@ import pytest
 from jpweb.store.finding import index
 from tests.load import synthetic
 from tests.machine.ports import end, wait_until
+from tests.machine.sizes import IS_PROOF, choose_size
 from tests.machine.templates import ROOT, inherit_environment
 
-EVENTS = 16_000
+EVENTS = choose_size(10_000, 16_000)
 #: How many entries are known, at least, when it is killed; more is left each time than a part.
-DEATHS = (1, 5_000, 10_000)
+DEATHS = (1, 5_000, 10_000) if IS_PROOF else (1, 5_000)
 #: A word that the last event alone says.
 LAST = "amaryllis"
 _SEARCH = f"""

@@ -1,4 +1,4 @@
-"""Many at once, on real connections; run on SQLite here and on PostgreSQL by test_databases."""
+"""Many at once, on real connections; run on SQLite here and on PostgreSQL by postgresql/."""
 
 from __future__ import annotations
 

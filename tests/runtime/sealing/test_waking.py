@@ -129,5 +129,6 @@ async def test_a_process_that_has_lost_the_run_takes_no_secret(
         await web.deliver(row.pk, CANARY, decider(scene.ada))
     with pytest.raises(NotHolder):
         await done(late)
+    await eventually(lambda: found(wire.became()))
     assert wire.became() == ["nobody"]
     assert (await scene.reload(row)).state == "open"

@@ -1,4 +1,4 @@
-"""Many processes and one duty, on real connections; test_databases runs it on PostgreSQL too."""
+"""Many processes and one duty, on real connections; run on PostgreSQL too by postgresql/."""
 
 from __future__ import annotations
 

@@ -1,0 +1,121 @@
+"""Tests that run again on PostgreSQL, in parts: a file each, so that workers share them.
+
+A test file belongs to ``QUERIES`` or ``RACES`` if the engine decides whether its facts hold: raw
+SQL, search, JSON, text with NUL and migrations, or locks, concurrency and constraints.
+Files of ``REST`` reach the database by Django's queries alone: only ``make proof`` runs them.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+ROOT = Path(__file__).resolve().parents[3]
+STORE = ROOT / "jpweb" / "store"
+#: How a module of the store shows that it depends on the engine.
+ENGINE = re.compile(
+    r"\.cursor\(|RawSQL\(|RunSQL\(|\.raw\(|\.extra\(|\.vendor\b|schema_editor\.execute"
+    r"|select_for_update|connection\.features|except .*IntegrityError|suppress\(IntegrityError"
+)
+
+
+class Part(NamedTuple):
+    """Modules below ``jpweb/store`` that depend on the engine, and the tests that prove them."""
+
+    modules: tuple[str, ...]
+    tests: tuple[str, ...]
+
+
+QUERIES = Part(
+    modules=(
+        "browsing/placing.py",
+        "browsing/readings.py",
+        "finding/dialects.py",
+        "finding/index.py",
+        "finding/search.py",
+        "finding/within.py",
+        "listing/choice.py",
+        "listing/ranges.py",
+        "migrations/0005_finding.py",
+        "outage.py",
+        "rows/many.py",
+        "rows/prepared.py",
+        "rows/single.py",
+        "schema.py",
+    ),
+    tests=(
+        "tests/store/browsing",
+        "tests/store/finding",
+        "tests/store/listing",
+        "tests/store/rows",
+        "tests/store/test_schema.py",
+    ),
+)
+RACES = Part(
+    modules=(
+        "accounts.py",
+        "conversations.py",
+        "disk/mirror.py",
+        "journal.py",
+        "running/duties.py",
+        "runs.py",
+        "telling/addresses.py",
+        "telling/notices.py",
+        "telling/presence.py",
+        "telling/showings.py",
+    ),
+    tests=(
+        "tests/store/disk/test_mirror.py",
+        "tests/store/running",
+        "tests/store/telling/test_addresses.py",
+        "tests/store/telling/test_notices.py",
+        "tests/store/telling/test_presence.py",
+        "tests/store/telling/test_showings.py",
+        "tests/store/test_accounts.py",
+        "tests/store/test_conversations.py",
+        "tests/store/test_journal.py",
+        "tests/store/test_races.py",
+        "tests/store/test_recording.py",
+        "tests/store/test_runs.py",
+    ),
+)
+REST = {
+    "store": (
+        "tests/store/disk/test_facts.py",
+        "tests/store/disk/test_upstream.py",
+        "tests/store/telling/test_earlier.py",
+        "tests/store/telling/test_links.py",
+        "tests/store/telling/test_standing.py",
+        "tests/store/test_audit.py",
+        "tests/store/test_prompts.py",
+    ),
+    "runtime": (
+        "tests/runtime/duties/test_expiry.py",
+        "tests/runtime/duties/test_keeping.py",
+        "tests/runtime/executing",
+        "tests/runtime/sealing",
+        "tests/runtime/test_desk.py",
+        "tests/runtime/test_prompts.py",
+        "tests/runtime/test_runs.py",
+        "tests/runtime/test_secrets.py",
+    ),
+}
+
+
+def run(tests: Sequence[str], database: str, data: Path) -> None:
+    """Run tests on the database, in a process of their own; fail with what it prints."""
+    env = {name: value for name, value in os.environ.items() if not name.startswith("PYTEST_")} | {
+        "DATABASE_URL": database,
+        "JPWEB_DATA": str(data),
+        "JPWEB_TEST_VENDOR": "postgresql",
+    }
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *tests]
+    done = subprocess.run(
+        command, check=False, cwd=ROOT, env=env, capture_output=True, text=True, timeout=600
+    )
+    assert done.returncode == 0, done.stdout[-8000:] + done.stderr[-2000:]
