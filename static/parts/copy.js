@@ -26,6 +26,7 @@ function select(text) {
 async function put(text) {
   if (navigator.clipboard && window.ClipboardItem) {
     const blob = text.then((whole) => new Blob([whole], { type: "text/plain" }));
+    blob.catch(() => {}); // The clipboard may refuse before the text fails, and then nobody waits for it.
     await navigator.clipboard.write([new ClipboardItem({ "text/plain": blob })]);
   } else select(await text);
 }

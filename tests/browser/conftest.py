@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.browser.pages import Home, Visit
+from tests.browser.pages import Home, Visit, serve_home
 from tests.machine.browsing import Pages
 from tests.machine.ports import free_port
 from tests.machine.serving import ROOT, Server
@@ -22,10 +22,24 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Home]:
     """Serve the demo and a second workspace of one conversation; the script is played at once."""
     folder = tmp_path_factory.mktemp("home")
     server = Server(folder / "data", free_port(), _elsewhere(folder), {"JPWEB_SCRIPT_PACE": "0"})
-    server.start()
-    yield Home(server)
-    server.close()
-    assert " ERROR " not in server.log_text()
+    with serve_home(server) as home:
+        yield home
+
+
+@pytest.fixture(scope="session")
+def slow_home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Home]:
+    """Serve the demo with a script whose text streams as slowly as a model's."""
+    data = tmp_path_factory.mktemp("slow") / "data"
+    with serve_home(Server(data, settings={"JPWEB_SCRIPT_PACE": "0.04"})) as home:
+        yield home
+
+
+@pytest.fixture
+def slow_visit(slow_home: Home, open_page: Pages) -> Iterator[Visit]:
+    """Visit the server whose text streams."""
+    visit = Visit(slow_home, open_page)
+    yield visit
+    visit.leave()
 
 
 @pytest.fixture

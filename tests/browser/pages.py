@@ -55,6 +55,19 @@ class Home:
         return {name: key for key, name in _WORKSPACE.findall(self.owner.get("/").text)}
 
 
+@contextmanager
+def serve_home(server: Server, seconds: float = 60) -> Iterator[Home]:
+    """Run a server that many tests visit, and end it even where its start or a test raises.
+
+    Raises AssertionError at the end if the server has logged an error.
+    """
+    try:
+        yield Home(server.start(seconds))
+    finally:
+        server.close()
+    assert " ERROR " not in server.log_text()
+
+
 @dataclass
 class Visit:
     """One test's time at an installation."""
@@ -161,6 +174,18 @@ def answer_all(page: Page, secret: str) -> None:
     answer(page, TEXT, REPORT)
     answer(page, SECRET, secret)
     expect(composer(page)).to_be_visible()
+
+
+def reload_until(page: Page, selector: str) -> None:
+    """Reload a page without scripts until it has an element."""
+
+    def has_come() -> bool:
+        if page.locator(selector).count():
+            return True
+        page.reload()
+        return False
+
+    wait_until(has_come, f"{selector} has come")
 
 
 def say(page: Page, text: str) -> None:

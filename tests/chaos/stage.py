@@ -5,8 +5,10 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-SECONDS = float(os.environ.get("JPWEB_CHAOS_SECONDS", "75"))
-RUNS = int(os.environ.get("JPWEB_CHAOS_RUNS", "200"))
+from tests.machine.sizes import choose_size
+
+SECONDS = float(os.environ.get("JPWEB_CHAOS_SECONDS") or choose_size(15, 75))
+RUNS = int(os.environ.get("JPWEB_CHAOS_RUNS") or choose_size(40, 200))
 SEED = int(os.environ.get("JPWEB_CHAOS_SEED") or int.from_bytes(os.urandom(3)))
 
 #: A tool that leaves a trace of each time it ran.

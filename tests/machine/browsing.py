@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
-from axe_playwright_python.sync_playwright import Axe
+from axe_playwright_python.base import AXE_SCRIPT
 from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Page, sync_playwright
 
 ARGUMENTS = (
@@ -24,6 +24,8 @@ ARGUMENTS = (
 )
 WIDE = (1280, 800)
 PHONE = (390, 844)
+_FIND_VIOLATIONS = """options => axe.run(options).then(found => found.violations.map(
+  each => `${each.id}: ${each.help} ${JSON.stringify(each.nodes[0].target)}`))"""
 
 
 @contextmanager
@@ -102,5 +104,7 @@ class Pages:
 def inaccessible(page: Page, only: str = "") -> list[str]:
     """Return what axe finds wrong with the page, one line each; by one rule where it is named."""
     options = {"resultTypes": ["violations"]} | ({"runOnly": [only]} if only else {})
-    found = Axe().run(page, options=options).response["violations"]
-    return [f"{each['id']}: {each['help']} {each['nodes'][0]['target']}" for each in found]
+    if not page.evaluate("Boolean(window.axe)"):
+        page.evaluate(AXE_SCRIPT)
+    violations: list[str] = page.evaluate(_FIND_VIOLATIONS, options)
+    return violations

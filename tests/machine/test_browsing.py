@@ -3,6 +3,7 @@ from __future__ import annotations
 import pytest
 
 from tests.machine.browsing import PHONE, Pages, inaccessible
+from tests.machine.ports import wait_until
 
 pytestmark = pytest.mark.browser
 
@@ -20,7 +21,7 @@ STRICT = "<meta http-equiv=Content-Security-Policy content=\"script-src 'none'\"
 def test_what_the_browser_complains_about_is_kept(open_page: Pages, html: str, complaint: str):
     page = open_page()
     page.set_content(html)
-    page.wait_for_timeout(100)
+    wait_until(lambda: page.content() and open_page.complaints, "the browser complains")
     assert complaint in "".join(open_page.complaints)
     open_page.forgive(complaint)
     assert open_page.complaints == []

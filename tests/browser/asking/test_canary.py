@@ -22,6 +22,7 @@ from tests.browser.pages import (
     SECRET,
     SELECT,
     TEXT,
+    Home,
     Visit,
     answer,
     answer_all,
@@ -32,8 +33,10 @@ from tests.browser.pages import (
     last_words,
     number_of,
     path_of,
+    serve_home,
     staying,
 )
+from tests.machine.browsing import Pages
 from tests.machine.fixtures import Live
 from tests.machine.ports import wait_until
 from tests.machine.servers import Cluster
@@ -47,10 +50,21 @@ def canary() -> str:
     return f"canary{secrets.token_hex(12)}"
 
 
+@pytest.fixture(scope="module")
+def talkative_home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Home]:
+    """Serve the demo and log all that can be logged."""
+    data = tmp_path_factory.mktemp("talkative") / "data"
+    settings = {"JPWEB_SCRIPT_PACE": "0", "JPWEB_LOG_LEVEL": "DEBUG"}
+    with serve_home(Server(data, settings=settings)) as home:
+        yield home
+
+
 @pytest.fixture
-def talkative(live: Live, visiting: Callable[[Server], Visit]) -> Visit:
-    """Visit a server of its own that logs all it can."""
-    return visiting(live(JPWEB_SCRIPT_PACE="0", JPWEB_LOG_LEVEL="DEBUG"))
+def talkative(talkative_home: Home, open_page: Pages) -> Iterator[Visit]:
+    """Visit the server that logs all it can."""
+    visit = Visit(talkative_home, open_page)
+    yield visit
+    visit.leave()
 
 
 def up_to_the_secret(page: Page) -> None:
@@ -94,7 +108,10 @@ def test_a_secret_that_was_answered_is_nowhere(talkative: Visit, canary: str):
     nowhere(talkative, canary, page)
     talkative.pages.forgive(DOWN)
     talkative.server.stop()
-    assert evidence.traces(canary, talkative.server.data, talkative.server.log_text()) == []
+    try:
+        assert evidence.traces(canary, talkative.server.data, talkative.server.log_text()) == []
+    finally:
+        talkative.server.start()
 
 
 def test_a_secret_typed_after_an_empty_one_was_refused_is_nowhere(talkative: Visit, canary: str):
@@ -207,13 +224,29 @@ class Worker(Server):
     COMMAND: ClassVar = "work"
 
     def start(self, seconds: float = 60) -> Self:
+        printed = len(self.log_text())
         self._process = self._spawn()
-        wait_until(lambda: "Executing up to" in self.log_text(), "the worker works", seconds)
+        wait_until(
+            lambda: "Executing up to" in self.log_text()[printed:], "the worker works", seconds
+        )
         return self
+
+    def ensure_started(self) -> None:
+        """Start it unless it runs."""
+        if self._process is None or self._process.poll() is not None:
+            self.start()
+
+
+class TeamHome(NamedTuple):
+    """A web server that executes nothing, a worker, and what they share."""
+
+    home: Home
+    worker: Worker
+    settings: dict[str, str]
 
 
 class Team(NamedTuple):
-    """A web server that executes nothing, a worker, and what they share."""
+    """A visit to a team's home."""
 
     visit: Visit
     worker: Worker
@@ -240,15 +273,12 @@ class Team(NamedTuple):
         return self.visit.server.log_text() + self.worker.log_text()
 
 
-@pytest.fixture
-def team(
-    live: Live,
-    visiting: Callable[[Server], Visit],
-    postgres: Cluster,
-    redis_url: str,
-    tmp_path: Path,
-) -> Iterator[Team]:
+@pytest.fixture(scope="module")
+def team_home(
+    postgres: Cluster, redis_url: str, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[TeamHome]:
     """Start a team whose processes log all they can, and put a run down after a second."""
+    folder = tmp_path_factory.mktemp("team")
     settings = {
         "DATABASE_URL": postgres.make_migrated(),
         "REDIS_URL": redis_url,
@@ -257,13 +287,21 @@ def team(
         "JPWEB_SCRIPT_PACE": "0",
         "JPWEB_HOLD": "1",
     }
-    server = live(start=False)
-    server.settings.update(settings)
-    worker = Worker(tmp_path / "worker", settings=settings)
+    worker = Worker(folder / "worker", settings=settings)
     try:
-        yield Team(visiting(server.start()), worker.start(), settings)
+        with serve_home(Server(folder / "data", settings=dict(settings))) as home:
+            yield TeamHome(home, worker, settings)
     finally:
         worker.close()
+
+
+@pytest.fixture
+def team(team_home: TeamHome, open_page: Pages) -> Iterator[Team]:
+    """Visit the team; its worker works, whatever became of it before."""
+    team_home.worker.ensure_started()
+    visit = Visit(team_home.home, open_page)
+    yield Team(visit, team_home.worker, team_home.settings)
+    visit.leave()
 
 
 def nowhere_in(team: Team, canary: str, told: str, *pages: Page) -> None:

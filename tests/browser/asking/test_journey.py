@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
 
 import pytest
 from playwright.sync_api import Page, expect
@@ -26,8 +25,6 @@ from tests.browser.pages import (
     staying,
     waiting,
 )
-from tests.machine.fixtures import Live
-from tests.machine.serving import Server
 
 pytestmark = pytest.mark.browser
 
@@ -50,15 +47,14 @@ def by_mouse_and_keyboard(page: Page) -> None:
     page.keyboard.press("Enter")
 
 
-def test_text_streams_before_it_is_on_record(live: Live, visiting: Callable[[Server], Visit]):
-    visit = visiting(live(JPWEB_SCRIPT_PACE="0.04"))
-    page = visit.begin("Stream, please")
+def test_text_streams_before_it_is_on_record(slow_visit: Visit):
+    page = slow_visit.begin("Stream, please")
     said = page.locator("article.assistant")
     partial = page.locator("#partial")
     with staying(page):
         expect(partial).to_contain_text("Hello. **I am a script", timeout=15_000)
         assert said.count() == 0
-        events = evidence.journal(visit.server, number_of(page))
+        events = evidence.journal(slow_visit.server, number_of(page))
         assert "I am a script" not in str(events)
         expect(said).to_contain_text("Hello. I am a script, not a model")
         expect(partial).to_be_hidden()

@@ -1,7 +1,5 @@
 from __future__ import annotations
 
-import time
-
 import pytest
 from playwright.sync_api import Page, expect
 
@@ -17,6 +15,7 @@ from tests.browser.pages import (
     inquiries,
     last_words,
     number_of,
+    reload_until,
     say,
 )
 
@@ -25,16 +24,7 @@ pytestmark = pytest.mark.browser
 
 def asked(page: Page, kind: str) -> None:
     """Reload until the question of an answer type is there."""
-    until(page, f".card[data-answer-type={kind}]")
-
-
-def until(page: Page, selector: str) -> None:
-    for _ in range(40):
-        if page.locator(selector).count():
-            return
-        time.sleep(0.1)
-        page.reload()
-    raise AssertionError(f"{selector} never came")
+    reload_until(page, f".card[data-answer-type={kind}]")
 
 
 def reply(page: Page, kind: str, value: str) -> None:
@@ -54,7 +44,7 @@ def test_the_whole_journey_works_with_plain_forms(visit: Visit):
     reply(page, TEXT, REPORT)
     asked(page, SECRET)
     page.get_by_role("button", name="Decline").click()
-    until(page, "#text")
+    reload_until(page, "#text")
     assert composer(page).count() == 1
     expect(last_words(page)).to_contain_text('one of three: "not at all" (string)')
     expect(last_words(page)).to_contain_text("secret: declined")
@@ -64,7 +54,7 @@ def test_the_whole_journey_works_with_plain_forms(visit: Visit):
     reply(page, SELECT, "not at all")
     reply(page, TEXT, REPORT)
     reply(page, SECRET, "open sesame")
-    until(page, "#text")
+    reload_until(page, "#text")
     outcomes = [each.get_attribute("data-outcome") for each in inquiries(page).all()]
     assert outcomes == [*["answered"] * 3, "cancelled", "cancelled", *["answered"] * 2, "redacted"]
     on_record = evidence.asked(evidence.journal(visit.server, number_of(page)))
@@ -91,5 +81,5 @@ def test_an_empty_secret_is_refused_with_a_message(visit: Visit):
     page.get_by_role("button", name="Answer").click()
     expect(page.get_by_role("alert")).to_have_text("Type the secret, or decline.")
     reply(page, SECRET, "open sesame")
-    until(page, "#text")
+    reload_until(page, "#text")
     expect(inquiries(page).last).to_have_attribute("data-outcome", "redacted")

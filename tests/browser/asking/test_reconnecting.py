@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Iterator
 
 import pytest
 from playwright.sync_api import Page, expect
@@ -13,6 +13,7 @@ from tests.browser.pages import (
     SECRET,
     SELECT,
     TEXT,
+    Home,
     Visit,
     answer,
     card,
@@ -22,21 +23,42 @@ from tests.browser.pages import (
     inquiries,
     number_of,
     path_of,
+    serve_home,
     staying,
     waiting,
 )
-from tests.machine.fixtures import Live
+from tests.machine.browsing import Pages
+from tests.machine.ports import accepts
 from tests.machine.serving import Server
 
 pytestmark = pytest.mark.browser
 
 
+@pytest.fixture(scope="module")
+def mortal_home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Home]:
+    """Serve the demo until a test kills the server, and again thereafter."""
+    data = tmp_path_factory.mktemp("mortal") / "data"
+    with serve_home(Server(data, settings={"JPWEB_SCRIPT_PACE": "0"})) as home:
+        yield home
+
+
 @pytest.fixture
-def alone(live: Live, visiting: Callable[[Server], Visit]) -> Visit:
+def alone(mortal_home: Home, open_page: Pages) -> Iterator[Visit]:
     """Visit a server that this test may kill."""
-    visit = visiting(live(JPWEB_SCRIPT_PACE="0"))
+    visit = Visit(mortal_home, open_page)
     visit.pages.forgive(DOWN)
-    return visit
+    yield visit
+    if not accepts(visit.server.port):
+        visit.server.start()
+    visit.leave()
+
+
+@pytest.fixture
+def cable(home: Home) -> Iterator[Cable]:
+    """Return a cable to the shared server."""
+    cable = Cable(home.server.port)
+    yield cable
+    cable.close()
 
 
 def notice(page: Page):
@@ -103,11 +125,10 @@ def test_a_form_that_was_open_over_a_restart_is_taken(alone: Visit):
     expect(plain.locator("[data-outcome=answered]").first).to_be_attached()
 
 
-def test_what_was_missed_without_a_network_is_shown_once_it_is_back(visit: Visit):
+def test_what_was_missed_without_a_network_is_shown_once_it_is_back(visit: Visit, cable: Cable):
     visit.pages.forgive(DOWN)
     page = visit.begin("Offline")
     card(page, BOOLEAN)
-    cable = Cable(visit.server.port)
     far = visit.open()
     far.goto(cable.url + path_of(page))
     connected(far)
@@ -125,4 +146,3 @@ def test_what_was_missed_without_a_network_is_shown_once_it_is_back(visit: Visit
         expect(inquiries(far)).to_have_count(2)
         expect(far.locator(".turn-head")).to_have_count(1)
         answer(far, SELECT, "not at all")
-    cable.close()

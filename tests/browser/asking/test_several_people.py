@@ -219,19 +219,6 @@ def test_an_answer_that_loses_while_it_is_sent_keeps_its_text(visit: Visit, name
     assert bool(held) == (by == "form")
 
 
-def test_who_is_late_without_scripts_is_told_as_well(visit: Visit, name: str):
-    visit.pages.forgive(REFUSED)
-    page = visit.begin()
-    up_to_the_text(page)
-    responder = visit.home.invite(name, "responder")
-    ada = visit.open(path_of(page), who=responder, javascript=False)
-    card(ada, TEXT).get_by_label("Your answer").fill("kept")
-    decline(page, TEXT)
-    ada.get_by_role("button", name="Answer").click()
-    expect(ada.get_by_role("alert")).to_contain_text("settled by Owner")
-    expect(ada.get_by_label("What you typed, to copy")).to_have_value("kept")
-
-
 def test_a_reader_sees_the_conversation_and_can_do_nothing_in_it(visit: Visit, name: str):
     page = visit.begin("Read me")
     card(page, BOOLEAN)
@@ -251,21 +238,6 @@ def test_a_reader_sees_the_conversation_and_can_do_nothing_in_it(visit: Visit, n
     for path in ("/questions", "/conversations/new", "/audit"):
         reader.goto(visit.server.url + path)
         expect(reader.get_by_role("heading", name="Not allowed")).to_be_visible()
-
-
-@pytest.mark.parametrize("path", ["", "/events/e-guessed"])
-def test_an_outsider_finds_nothing(visit: Visit, name: str, path: str):
-    visit.pages.forgive(REFUSED)
-    page = visit.begin("Orchids")
-    card(page, BOOLEAN)
-    outsider = visit.home.invite(name, "owner", workspace="elsewhere")
-    theirs = visit.open(who=outsider)
-    expect(theirs.locator("#list .row")).to_have_count(1)
-    theirs.goto(f"{visit.server.url}/questions")
-    expect(cards(theirs)).to_have_count(0)
-    theirs.goto(page.url + path)
-    expect(theirs.get_by_role("heading", name="Not found")).to_be_visible()
-    expect(theirs.get_by_text("Orchids")).to_have_count(0)
 
 
 def test_who_is_removed_sees_nothing_more(visit: Visit, name: str):

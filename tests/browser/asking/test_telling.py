@@ -58,11 +58,25 @@ def told(page: Page) -> list[dict[str, Any]]:
     return found
 
 
+def have_told(*pages: Page) -> list[dict[str, Any]]:
+    """Return what pages tell of the one question that waits, once none of them can tell more.
+
+    A page sets its timer in the task that changes its title, and asks for the lock thereafter.
+    """
+    for page in pages:
+        expect(page).to_have_title(re.compile(r"^\(1\) "))
+        page.clock.run_for(1_000)
+    for page in pages:
+        page.evaluate("navigator.locks.request('jpweb-told', () => null)")
+    return [notice for page in pages for notice in told(page)]
+
+
 def offered(visit: Visit, permits: str = "granted", refuses: str = "false") -> Page:
     """Open the Questions page in a browser whose notifications are noted."""
     page = visit.open("/questions")
     script = NOTED.replace("PERMITS", repr(permits)).replace("REFUSES", refuses)
     page.context.add_init_script(f"(() => {{ {script} }})()")
+    page.clock.install()
     page.reload()
     return page
 
@@ -92,8 +106,7 @@ def test_who_asks_for_it_is_told_and_can_take_it_back(visit: Visit):
     page.evaluate("window.look(true)")
     visit.begin()
     card(page, BOOLEAN)
-    page.wait_for_timeout(500)
-    assert told(page) == []
+    assert have_told(page) == []
 
 
 @pytest.mark.parametrize(("permits", "says"), [("denied", "This browser blocks"), ("default", "")])
@@ -127,10 +140,8 @@ def test_hidden_pages_tell_once_and_lead_to_the_card(visit: Visit):
     connected(page)
     page.evaluate("window.look(true)")
     begun = visit.begin()
-    wait_until(lambda: sum(len(told(each)) for each in (page, *away)) == 1, "somebody is told")
-    page.wait_for_timeout(500)
+    (notice,) = have_told(page, *away)
     (teller,) = [each for each in (page, *away) if told(each)]
-    (notice,) = told(teller)
     assert notice["title"] == "Assistant"
     assert notice["body"] == "Shall I show you how questions work?"
     teller.evaluate("window.latest.onclick()")
@@ -180,8 +191,7 @@ def test_nobody_is_told_of_what_they_look_at(visit: Visit):
     connected(page)
     visit.begin()
     card(page, BOOLEAN)
-    page.wait_for_timeout(800)
-    assert (told(page), told(away)) == ([], [])
+    assert have_told(page, away) == []
 
 
 def test_of_a_secret_only_that_it_is_asked_for(visit: Visit):

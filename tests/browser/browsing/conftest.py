@@ -1,4 +1,4 @@
-"""One server with the real conversations, as far as they are here, and one of 100,000 events."""
+"""One server with the real conversations, as far as they are here, and a long generated one."""
 
 from __future__ import annotations
 
@@ -8,14 +8,16 @@ from collections.abc import Iterator
 import pytest
 
 from tests.browser.browsing.shelf import REAL, Book, books
-from tests.browser.pages import Home, Visit
+from tests.browser.pages import Home, Visit, serve_home
 from tests.load import synthetic
 from tests.machine.browsing import Pages
 from tests.machine.ports import free_port, wait_until
 from tests.machine.serving import Server
+from tests.machine.sizes import choose_size
 from tests.machine.visiting import Visitor
 
-LENGTH = 100_000
+#: Events of the long conversation.
+LENGTH = choose_size(12_000, 100_000)
 #: Seconds that importing, and then indexing, may take on a machine that does much else.
 PATIENCE = 300
 
@@ -28,16 +30,13 @@ def archive(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Home]:
     for each in REAL:
         shutil.copytree(each, root / ".jp" / "conversations" / each.name, copy_function=_copy)
     server = Server(folder / "data", free_port(), root, {"JPWEB_SCRIPT_PACE": "0"})
-    server.start(PATIENCE)
-    home = Home(server)
-    wait_until(
-        lambda: "yet to be indexed" not in home.owner.get("/search").text,
-        "everything is indexed",
-        PATIENCE,
-    )
-    yield home
-    server.close()
-    assert " ERROR " not in server.log_text()
+    with serve_home(server, PATIENCE) as home:
+        wait_until(
+            lambda: "yet to be indexed" not in home.owner.get("/search").text,
+            "everything is indexed",
+            PATIENCE,
+        )
+        yield home
 
 
 @pytest.fixture(scope="package")
@@ -61,7 +60,7 @@ def book(request: pytest.FixtureRequest) -> Book:
 
 @pytest.fixture
 def long_book() -> Book:
-    """Return the conversation of 100,000 events."""
+    """Return the long conversation."""
     return Book.long(LENGTH)
 
 

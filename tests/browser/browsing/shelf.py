@@ -12,6 +12,7 @@ import pytest
 
 from tests.load.synthetic import needle
 from tests.machine.serving import ROOT
+from tests.machine.sizes import choose_size
 
 #: The real conversations of JP's own repository, where they are.
 REAL = sorted((ROOT.parent / "shared" / "workspace" / ".jp" / "conversations").glob("[0-9]*"))
@@ -34,7 +35,7 @@ class Book:
     @classmethod
     def long(cls, length: int) -> Self:
         """Return the generated conversation of so many events."""
-        return cls(f"{length} events", needle(4_000), needle(78), asks=True)
+        return cls(f"{length} events", needle(middle_turn(length)), needle(78), asks=True)
 
     @classmethod
     def real(cls, folder: Path) -> Self:
@@ -47,13 +48,23 @@ class Book:
         return cls(title, told[len(told) // 2], told[0], asks)
 
 
+def middle_turn(length: int) -> int:
+    """Return a turn near the middle of the generated conversation; the next has a huge result."""
+    return length // 2_500 * 100
+
+
 def books(length: int) -> list[Any]:
-    """Return every conversation as a parameter; what is not here is skipped, with the reason."""
+    """Return conversations as parameters; what is not here is skipped, with the reason.
+
+    Of the real ones these are the smallest, the median and the largest, or all under proof.
+    """
     if not REAL:
         away = pytest.mark.skip(reason=f"the workspace of JP itself is not in {ROOT.parent}/shared")
         found = [pytest.param(None, id="real", marks=away)]
     else:
-        found = [pytest.param(Book.real(each), id=each.name.partition("-")[2]) for each in REAL]
+        by_size = sorted(REAL, key=lambda folder: (folder / "events.json").stat().st_size)
+        chosen = by_size[:: choose_size(5, 1)]
+        found = [pytest.param(Book.real(each), id=each.name.partition("-")[2]) for each in chosen]
     return [*found, pytest.param(Book.long(length), id=f"{length}-events")]
 
 

@@ -8,6 +8,7 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from tests.browser.browsing import journey
+from tests.browser.browsing.conftest import LENGTH
 from tests.browser.browsing.shelf import Book
 from tests.browser.pages import Visit
 from tests.browser.reading.windows import stretches
@@ -61,18 +62,18 @@ def test_a_search_leads_to_an_event_and_its_address_to_the_same_for_somebody_els
         assert journey.folds(page) & on_both == journey.folds(theirs)
 
 
-def test_find_reaches_what_is_not_loaded_in_100_000_events(visit: Visit, long_book: Book):
+def test_find_reaches_what_is_far_from_what_is_loaded(visit: Visit, long_book: Book):
     page = visit.open("/")
     searched(page, long_book)
     journey.landed(page, long_book.middle)
     before = stretches(page)
     found_far(page, long_book)
-    assert stretches(page)[-1][1] < before[0][0] - 10_000
+    assert stretches(page)[-1][1] < before[0][0] - LENGTH // 10
     expect(journey.counted(page)).to_have_text("1 of 1 event")
 
 
-@pytest.mark.parametrize("where", ["", "?at=50000", "?at=end#foot", "?show=person,tools"])
-def test_a_window_of_100_000_events_is_light_and_comes_alone(
+@pytest.mark.parametrize("where", ["", f"?at={LENGTH // 2}", "?at=end#foot", "?show=person,tools"])
+def test_a_window_of_a_long_conversation_is_light_and_comes_alone(
     visit: Visit, long_book: Book, where: str
 ):
     link = re.search(rf'href="(/conversations/\d+)"[^>]*>\s*{long_book.title}<', _list(visit))

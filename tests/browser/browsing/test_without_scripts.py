@@ -8,7 +8,8 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from tests.browser.browsing import journey
-from tests.browser.browsing.shelf import Book
+from tests.browser.browsing.conftest import LENGTH
+from tests.browser.browsing.shelf import Book, middle_turn
 from tests.browser.pages import Visit
 from tests.browser.reading.windows import stretches
 from tests.load.synthetic import needle
@@ -58,12 +59,15 @@ def test_pages_lead_from_a_search_to_an_event_and_to_what_is_far_from_it(
 def test_the_outline_the_windows_and_an_event_are_pages_of_their_own(visit: Visit, long_book: Book):
     page = visit.open("/", javascript=False)
     with journey.whole(page):
-        searched(page, needle(4_000), long_book)
+        middle = middle_turn(LENGTH)
+        searched(page, needle(middle), long_book)
         # The turn after it holds a result that is too large for the page.
-        turn = page.locator("#outline li[data-turn='4001']")
+        turn = page.locator(f"#outline li[data-turn='{middle + 1}']")
         turn.locator("summary").click()
         turn.get_by_role("link", name="Tool calls and questions").click()
-        expect(page.get_by_role("heading", level=1)).to_have_text(re.compile("^Turn 4002:"))
+        expect(page.get_by_role("heading", level=1)).to_have_text(
+            re.compile(f"^Turn {middle + 2}:")
+        )
         page.get_by_role("link", name="fs_read_file").click()
         call = page.locator(f"#{target(page)}")
         call.locator("> summary").click()

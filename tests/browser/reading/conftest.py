@@ -16,15 +16,19 @@ from jpweb.stream.events import (
     ToolCallResponse,
     TurnStart,
 )
-from tests.browser.pages import Home, Visit
+from tests.browser.pages import Home, Visit, serve_home
 from tests.builders import AT
 from tests.load import synthetic
 from tests.machine.browsing import Pages
 from tests.machine.ports import free_port
 from tests.machine.serving import Server
+from tests.machine.sizes import choose_size
 
-#: Elements of the long conversation: more than the ten thousand that are scrolled through.
-LENGTH = 10_200
+#: Elements of the long conversation: several times what a page keeps, and under proof more than
+#: the ten thousand that are scrolled through.
+LENGTH = choose_size(3_000, 10_200)
+#: A position in its middle, and a turn that is loaded neither with that nor with the beginning.
+MIDDLE, FAR_TURN = choose_size(1_500, 5_000), choose_size(170, 500)
 #: The title of a conversation whose one result is cut on its page, and the last word of that.
 LONG_RESULT, LAST_WORD = "A long result", "zanzibar"
 
@@ -36,10 +40,8 @@ def library(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Home]:
     root = synthetic.workspace(folder / "shelf", LENGTH)
     _long_result(root)
     server = Server(folder / "data", free_port(), root, {"JPWEB_SCRIPT_PACE": "0"})
-    server.start()
-    yield Home(server)
-    server.close()
-    assert " ERROR " not in server.log_text()
+    with serve_home(server) as home:
+        yield home
 
 
 @pytest.fixture

@@ -7,8 +7,9 @@ import re
 import pytest
 from playwright.sync_api import Page, expect
 
-from tests.browser.looks import check
+from tests.browser.looks import check, check_under_proof
 from tests.browser.pages import BOOLEAN, SECRET, SELECT, TEXT, Visit, card, decline
+from tests.browser.reading.conftest import MIDDLE
 from tests.browser.reading.windows import LASTING, long_one
 from tests.machine.browsing import PHONE, Pages
 from tests.machine.fixtures import Live
@@ -50,19 +51,23 @@ PAGES = {
 LONG = {
     "conversation": [
         "",
-        "?at=5000",
+        f"?at={MIDDLE}",
         "?at=end#foot",
-        "?at=5000&show=person,problems",
-        "?at=5000&q=bed",
+        f"?at={MIDDLE}&show=person,problems",
+        f"?at={MIDDLE}&q=bed",
         "?show=rest",
     ],
     "conversation-find": ["/find", "/find?q=bed", "/find?q=no+such+word"],
-    "conversation-raw": ["/raw", "/raw?from=20"],
-    "conversation-compacted": ["/compacted"],
-    "conversation-thread": ["/thread", "/thread?turn=4"],
 }
 #: Pages that take more to come by, and the tests that look at them.
-ELSEWHERE = {"prompt": "asking/test_prompts", "answer-link": "asking/test_links", "sign-in": "here"}
+ELSEWHERE = {
+    "prompt": "asking/test_prompts",
+    "answer-link": "asking/test_links",
+    "sign-in": "here",
+    "conversation-raw": "views/test_views",
+    "conversation-compacted": "views/test_views",
+    "conversation-thread": "views/test_views",
+}
 #: What is read by GET and is no page.
 NO_PAGE = {
     "audit-csv", "conversation-export", "conversation-step", "event-part", "event-text",
@@ -169,7 +174,7 @@ def test_a_conversation_bars_nobody_folded_and_unfolded(visit: Visit, title: str
     page.get_by_role("link", name=title).click()
     page.wait_for_url(re.compile(r"/conversations/\d+"))
     page.wait_for_load_state("load")  # the buttons work by then
-    check(page)
+    check_under_proof(page)
     page.get_by_role("button", name="Unfold all").click()
     expect(page.locator("#transcript .fold:not([open])")).to_have_count(0)
     # What is fetched on unfolding has come.
@@ -201,6 +206,6 @@ def test_open_cards_and_what_became_of_them_bar_nobody(visit: Visit):
         card(page, kind)
         check(page)
         decline(page, kind)
-    check(page)
+    check_under_proof(page)
     page.goto(f"{visit.server.url}/questions")
     check(page)

@@ -24,17 +24,6 @@ def downloaded(page: Page) -> list[dict[str, str]]:
     return list(csv.DictReader(io.StringIO(text)))
 
 
-def test_the_outcome_in_the_url_filters_the_table_and_the_file(visit: Visit):
-    page = visit.open("/audit?outcome=redacted")
-    expect(rows(page).first).to_be_visible()
-    shown = [each.get_attribute("data-outcome") for each in rows(page).all()]
-    assert set(shown) == {"redacted"}
-    expect(page.get_by_role("combobox", name="Outcome")).to_have_value("redacted")
-    in_file = downloaded(page)
-    assert [row["outcome"] for row in in_file] == shown
-    assert {row["answer"] for row in in_file} == {""}
-
-
 def test_the_filter_form_and_the_bars_write_the_url(visit: Visit):
     page = visit.open("/audit")
     page.get_by_label("Reason").select_option("backend_error")
@@ -47,17 +36,6 @@ def test_the_filter_form_and_the_bars_write_the_url(visit: Visit):
     bar.click()
     expect(rows(page)).to_have_count(count)
     assert "outcome=unanswered" in page.url
-
-
-def test_a_row_leads_to_its_event(visit: Visit):
-    page = visit.open("/audit?outcome=redacted")
-    question = rows(page).first.get_by_role("link").first
-    text = question.inner_text()
-    question.click()
-    target = page.locator(":target")
-    expect(target).to_be_in_viewport()
-    expect(target).to_have_attribute("data-outcome", "redacted")
-    expect(target).to_contain_text(text)
 
 
 def test_what_was_just_decided_is_in_the_audit_with_who_decided(visit: Visit):

@@ -8,7 +8,7 @@ import pytest
 from playwright.sync_api import Locator, Page, expect
 
 from tests.browser.pages import Visit, path_of
-from tests.browser.reading.conftest import LAST_WORD, LONG_RESULT
+from tests.browser.reading.conftest import FAR_TURN, LAST_WORD, LONG_RESULT, MIDDLE
 from tests.browser.reading.windows import ITEMS, address, current, long_one, stretches
 from tests.load.synthetic import needle
 from tests.machine.ports import wait_until
@@ -67,12 +67,12 @@ def test_it_counts_and_goes_from_hit_to_hit_and_round(shelf: Visit, indexed: str
 
 def test_a_hit_that_is_not_loaded_is_fetched_and_lit(shelf: Visit, indexed: str):
     page = shelf.open(indexed)
-    find(page, needle(500))
+    find(page, needle(FAR_TURN))
     expect(count(page)).to_have_text("1 of 1 event")
     assert stretches(page)[0][0] > 1000
-    assert lit(page, "found-here") == [needle(500)]
+    assert lit(page, "found-here") == [needle(FAR_TURN)]
     assert page.evaluate(SEEN)
-    assert address(page)["q"] == needle(500)
+    assert address(page)["q"] == needle(FAR_TURN)
     assert address(page)["at"] == current(page)
     page.go_back()
     expect(page.locator("#turn-0")).to_have_count(1)
@@ -147,7 +147,7 @@ def test_nothing_found_is_said(shelf: Visit, indexed: str):
 
 
 def test_opening_find_leaves_the_reader_where_they_are(shelf: Visit, indexed: str):
-    page = shelf.open(f"{indexed}?at=5000")
+    page = shelf.open(f"{indexed}?at={MIDDLE}")
     page.locator(ITEMS).nth(20).evaluate("each => each.scrollIntoView({behavior: 'instant'})")
     before = page.evaluate("scrollY")
     page.keyboard.press("/")
@@ -164,13 +164,3 @@ def test_whoever_comes_from_a_search_finds_its_words_lit(shelf: Visit, indexed: 
     expect(count(page)).to_have_text("1 of 1 event")
     assert lit(page, "found-here") == [needle(40)]
     expect(page.get_by_label("Find in this conversation")).to_have_value(needle(40))
-
-
-def test_without_scripts_find_is_a_page_of_links(shelf: Visit, indexed: str):
-    page = shelf.open(indexed, javascript=False)
-    page.get_by_label("Find in this conversation").fill(needle(500))
-    page.get_by_role("button", name="Find").click()
-    expect(page.locator("#count")).to_have_text("1 event holds this")
-    expect(page.locator(".hit mark")).to_have_text(needle(500))
-    page.locator(".hit-link").click()
-    expect(page.locator("article", has_text=needle(500))).to_be_in_viewport()

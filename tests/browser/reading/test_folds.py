@@ -8,6 +8,7 @@ import pytest
 from playwright.sync_api import Locator, Page, expect
 
 from tests.browser.pages import BOOLEAN, Visit, card, decline, inquiries
+from tests.browser.reading.conftest import MIDDLE
 from tests.browser.reading.windows import (
     address,
     current,
@@ -124,10 +125,10 @@ def test_what_was_shut_is_shut_when_its_window_comes_back(shelf: Visit):
 
 def test_folds_above_come_as_they_were_left_and_nothing_on_the_screen_moves(shelf: Visit):
     path = long_one(shelf)
-    whole = shelf.home.owner.get(f"{path}?at=4950").text
+    whole = shelf.home.owner.get(f"{path}?at={MIDDLE - 50}").text
     calls = re.findall(r'class="fold tool[^>]* id="(e-\w+)"', whole)
     asked = re.findall(r'class="fold inquiry" id="(e-\w+)"[^>]* open>', whole)
-    page = shelf.open(f"{path}?at=5000&shut={','.join(asked)}&open={','.join(calls)}")
+    page = shelf.open(f"{path}?at={MIDDLE}&shut={','.join(asked)}&open={','.join(calls)}")
     scroll(page, 300)
     count = len(stretches(page))
     before = reading(page)

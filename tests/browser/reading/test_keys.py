@@ -10,6 +10,7 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from tests.browser.pages import Visit, path_of
+from tests.browser.reading.conftest import MIDDLE
 from tests.browser.reading.windows import (
     ITEMS,
     LASTING,
@@ -135,7 +136,7 @@ def test_what_is_said_is_seen_for_a_while_and_told_once(visit: Visit):
     ],
 )
 def test_what_cannot_be_loaded_is_said(shelf: Visit, key: str, cannot: str, words: str):
-    page = shelf.open(f"{long_one(shelf)}?at=5000")
+    page = shelf.open(f"{long_one(shelf)}?at={MIDDLE}")
     page.keyboard.press("j")
     first = current(page)
     page.route(re.compile(cannot), lambda route: route.abort())
@@ -157,7 +158,7 @@ def test_from_where_somebody_scrolled_to(visit: Visit):
 
 
 def test_the_next_event_comes_where_it_is_not_loaded(shelf: Visit):
-    page = shelf.open(f"{long_one(shelf)}?at=5000")
+    page = shelf.open(f"{long_one(shelf)}?at={MIDDLE}")
     known = page.locator(ITEMS).evaluate_all("all => all.map(each => each.id)")
     page.keyboard.press("j")
     press_until(page, "j", lambda: current(page) not in known)
@@ -170,7 +171,7 @@ def test_the_next_event_comes_where_it_is_not_loaded(shelf: Visit):
 
 
 def test_the_first_question_is_looked_for_in_what_is_loaded(shelf: Visit):
-    page = shelf.open(f"{long_one(shelf)}?at=5000")
+    page = shelf.open(f"{long_one(shelf)}?at={MIDDLE}")
     expect(page.get_by_role("link", name="Earlier events")).to_be_in_viewport()
     first = page.locator(f"#transcript {QUESTION}").first.get_attribute("id")
     page.keyboard.press("i")
@@ -179,14 +180,14 @@ def test_the_first_question_is_looked_for_in_what_is_loaded(shelf: Visit):
 
 @pytest.mark.parametrize("key", ["J", "i", "e"])
 def test_what_is_not_loaded_is_looked_for_on_the_server(shelf: Visit, key: str):
-    page = shelf.open(f"{long_one(shelf)}?at=3000")
+    page = shelf.open(f"{long_one(shelf)}?at={MIDDLE}")
     # Nothing comes by itself, as where a page is far longer than what is looked for is near.
     page.evaluate("document.querySelector('.window').scrollIntoView()")
     page.route(re.compile("after=|before="), lambda route: route.abort())
     shelf.pages.forgive("ERR_FAILED|^.object Event.|^htmx:")
     page.keyboard.press("j")
     (begin, end), *_ = stretches(page)
-    press_until(page, key, lambda: stretches(page)[0][0] > 3000 or stretches(page)[-1][1] > end)
+    press_until(page, key, lambda: stretches(page)[0][0] > MIDDLE or stretches(page)[-1][1] > end)
     at(page, current(page))
     assert page.locator(f"#{current(page)}").evaluate(
         "(each, at) => each.id === at || Boolean(each.querySelector('#' + at))", address(page)["at"]
@@ -223,7 +224,7 @@ def test_brackets_fold_and_unfold_all_that_is_loaded_and_say_so(shelf: Visit):
 
 
 def test_the_ends_have_keys(shelf: Visit):
-    page = shelf.open(f"{long_one(shelf)}?at=5000")
+    page = shelf.open(f"{long_one(shelf)}?at={MIDDLE}")
     page.keyboard.press("G")
     expect(page.locator("#tail")).to_have_count(1)
     expect(page.locator(LATER)).to_have_count(0)

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
-from pathlib import Path
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -13,10 +12,9 @@ from playwright.sync_api import Page, expect
 from jpweb.stream import armour
 from jpweb.stream.events import ChatRequest, ChatResponse, TurnStart
 from tests.browser.looks import TOO_WIDE, check
-from tests.browser.pages import Visit, connected
+from tests.browser.pages import Home, Visit, connected, serve_home
 from tests.builders import called, element, returned, stream
 from tests.machine.browsing import Pages
-from tests.machine.fixtures import Live
 from tests.machine.serving import Server
 from tests.store import making
 
@@ -38,9 +36,9 @@ SCROLL = "each => each.scrollIntoView()"
 LINES = "".join(f"line {n}\n" for n in range(3000))
 
 
-@pytest.fixture
-def page(tmp_path: Path, live: Live, visiting: Callable[[Server], Visit]) -> Page:
-    """Open a conversation with one payload of each look."""
+@pytest.fixture(scope="module")
+def payload_home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Home]:
+    """Serve a conversation with one payload of each look."""
     kept = {"rendered_arguments": armour.wrap(TERMINAL)}
     kinds: list[Any] = [
         TurnStart(),
@@ -56,8 +54,16 @@ def page(tmp_path: Path, live: Live, visiting: Callable[[Server], Visit]) -> Pag
         returned("d", LINES),
         ChatResponse("message", LINES),
     ]
-    making.folder(tmp_path / "home", "17000000000-x", stream(*kinds), title=TITLE)
-    page = visiting(live(workspace=tmp_path / "home")).open("/conversations")
+    folder = tmp_path_factory.mktemp("payloads")
+    making.folder(folder / "home", "17000000000-x", stream(*kinds), title=TITLE)
+    with serve_home(Server(folder / "data", workspace=folder / "home")) as home:
+        yield home
+
+
+@pytest.fixture
+def page(payload_home: Home, open_page: Pages) -> Page:
+    """Open the conversation."""
+    page = Visit(payload_home, open_page).open("/conversations")
     page.get_by_role("link", name=TITLE).click()
     connected(page)
     return page
@@ -131,18 +137,10 @@ def test_what_events_hold_is_read_by_everybody(page: Page):
     check(page)
 
 
-def test_without_scripts_the_whole_is_a_page_away(
-    tmp_path: Path, live: Live, visiting: Callable[[Server], Visit]
-):
-    making.folder(
-        tmp_path / "home",
-        "17000000000-x",
-        stream(TurnStart(), ChatResponse("message", LINES)),
-        title=TITLE,
-    )
-    page = visiting(live(workspace=tmp_path / "home")).open("/conversations", javascript=False)
+def test_without_scripts_the_whole_is_a_page_away(payload_home: Home, open_page: Pages):
+    page = Visit(payload_home, open_page).open("/conversations", javascript=False)
     page.get_by_role("link", name=TITLE).click()
     expect(page.get_by_role("button", name="Copy", exact=True)).to_have_count(0)
-    page.get_by_role("link", name="Show all of it").click()
+    page.locator("article.assistant").get_by_role("link", name="Show all of it").last.click()
     expect(page.locator("[data-payload=content]")).to_contain_text("line 2999")
     assert not page.evaluate(TOO_WIDE)  # axe needs scripts; it sees this page elsewhere

@@ -24,16 +24,6 @@ def tour(visit: Visit) -> Page:
     return page
 
 
-def test_the_list_shows_the_demo_with_what_was_pinned_first(visit: Visit):
-    page = visit.open()
-    first = page.locator("#list .row").first
-    expect(first).to_contain_text(TOUR)
-    expect(first).to_contain_text("Demo")
-    expect(first.locator("[data-count=turns]")).to_have_text("5")
-    expect(first.locator("[data-count=answered]")).to_have_text("7")
-    assert len(titles(page)) >= 4
-
-
 def test_the_filter_box_filters_while_typing(visit: Visit):
     page = visit.open()
     box = page.get_by_label("Filter by title")
@@ -54,16 +44,6 @@ def test_the_back_button_takes_a_filter_off(visit: Visit):
     expect(page.locator("#list .row")).to_have_count(1)
     page.go_back()
     expect(page.get_by_role("link", name=TOUR)).to_be_visible()
-
-
-def test_archived_conversations_are_shown_on_request(visit: Visit):
-    page = visit.open()
-    old = page.get_by_role("link", name="Old and odd")
-    expect(old).to_have_count(0)
-    page.get_by_label("Archived").check()
-    expect(old).to_be_visible()
-    old.click()
-    expect(page.get_by_text("archived", exact=True)).to_be_visible()
 
 
 def test_a_call_and_its_inquiry_unfold_by_mouse(visit: Visit):

@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
 
 import pytest
 from playwright.sync_api import Page, expect
 
 from tests.browser.pages import Visit, connected
 from tests.browser.reading.windows import address, loaded, long_one, reading, scroll, to_bottom
-from tests.machine.fixtures import Live
 from tests.machine.ports import wait_until
-from tests.machine.serving import Server
 
 pytestmark = pytest.mark.browser
 
@@ -65,9 +62,8 @@ def test_the_address_stays_while_the_part_that_it_names_is_read(shelf: Visit):
 
 
 def test_what_waits_is_told_to_who_reads_above_and_the_outline_has_it(
-    live: Live, visiting: Callable[[Server], Visit]
+    visit: Visit,
 ):
-    visit = visiting(live(JPWEB_SCRIPT_PACE="0"))
     page = visit.begin("Ask me", size=(1280, 500))
     connected(page)
     expect(page.locator("#desk .card")).to_have_count(1, timeout=15_000)
@@ -88,7 +84,9 @@ def test_what_waits_is_told_to_who_reads_above_and_the_outline_has_it(
 def test_a_link_copied_by_key_is_told_to_who_sees(shelf: Visit):
     page = shelf.open(long_one(shelf))
     page.context.grant_permissions(["clipboard-read", "clipboard-write"])
+    page.clock.install()
     page.keyboard.press("j")
     page.keyboard.press("l")
     expect(page.locator(".copy.told")).to_have_text("Copied")
+    page.clock.run_for(5_000)
     expect(page.locator(".copy.told")).to_have_count(0)

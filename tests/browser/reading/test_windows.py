@@ -10,6 +10,7 @@ import pytest
 from playwright.sync_api import CDPSession, Page, expect
 
 from tests.browser.pages import Visit
+from tests.browser.reading.conftest import LENGTH, MIDDLE
 from tests.browser.reading.windows import (
     EARLIER,
     ITEMS,
@@ -24,6 +25,7 @@ from tests.browser.reading.windows import (
     until,
 )
 from tests.machine.ports import wait_until
+from tests.machine.sizes import choose_size
 
 pytestmark = pytest.mark.browser
 
@@ -31,6 +33,8 @@ pytestmark = pytest.mark.browser
 MOST, STILL = 8, 2
 #: Events of the longest item of the long conversation; a window has several times as many.
 MEMBERS = 6
+#: Positions up to which somebody scrolls whose page's weight is taken.
+PLACES = range(choose_size(1_500, 2_000), LENGTH - 199, choose_size(500, 1_000))
 
 
 def shows(page: Page, count: int) -> bool:
@@ -77,7 +81,7 @@ def test_scrolling_up_loads_what_is_earlier_and_nothing_on_the_screen_moves(shel
 
 
 def test_nothing_earlier_comes_by_itself_at_the_top_of_a_page(shelf: Visit):
-    page = shelf.open(f"{long_one(shelf)}?at=5000")
+    page = shelf.open(f"{long_one(shelf)}?at={MIDDLE}")
     to_bottom(page)
     loaded(page, 2)
     expect(page.locator(EARLIER)).to_have_count(1)
@@ -88,7 +92,7 @@ def test_nothing_earlier_comes_by_itself_at_the_top_of_a_page(shelf: Visit):
 
 
 def test_a_permalink_has_room_on_both_sides_and_stays_under_the_bar(shelf: Visit):
-    page = shelf.open(f"{long_one(shelf)}?at=5000")
+    page = shelf.open(f"{long_one(shelf)}?at={MIDDLE}")
     anchor = page.locator(ITEMS).nth(10).get_attribute("id") or ""
     other = shelf.open(f"{long_one(shelf)}?at={anchor}#{anchor}")
     expect(other.locator(f"#{anchor}")).to_be_in_viewport()
@@ -142,7 +146,7 @@ def test_a_selection_does_not_leave(shelf: Visit):
 
 
 def test_a_link_that_is_pressed_gives_the_focus_to_what_it_brought(shelf: Visit):
-    page = shelf.open(f"{long_one(shelf)}?at=5000")
+    page = shelf.open(f"{long_one(shelf)}?at={MIDDLE}")
     last = page.locator(ITEMS).first.get_attribute("id")
     page.get_by_role("link", name="Earlier events").press("Enter")
     loaded(page, 2)
@@ -166,15 +170,6 @@ def test_what_did_not_come_can_be_asked_for_again(shelf: Visit):
     unbroken(page)
 
 
-def test_without_scripts_the_links_lead_to_pages(shelf: Visit):
-    page = shelf.open(long_one(shelf), javascript=False)
-    first = page.locator(ITEMS).first.get_attribute("id") or ""
-    page.get_by_role("link", name="Later events").click()
-    expect(page.locator(f"#{first}")).to_have_count(0)
-    page.get_by_role("link", name="Earlier events").click()
-    expect(page.locator(f"#{first}")).to_have_count(1)
-
-
 def weight(page: Page, tools: CDPSession) -> tuple[float, float]:
     """Return how many nodes the page has, and the bytes of its scripts' heap."""
     tools.send("HeapProfiler.collectGarbage")
@@ -188,7 +183,7 @@ def test_memory_does_not_grow_however_far_somebody_scrolls(shelf: Visit):
     tools = page.context.new_cdp_session(page)
     tools.send("Performance.enable")
     measured: list[tuple[float, float]] = []
-    for place in range(2_000, 10_001, 1_000):
+    for place in PLACES:
         until(partial(reaches, page, place), partial(to_bottom, page), f"{place} is there")
         loaded(page, MOST)
         assert len(stretches(page)) == MOST

@@ -35,10 +35,12 @@ def opened(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Shop]:
     with vendor("anthropic") as model:
         root = copied(folder)
         server = Server(folder / "data", free_port(), root, dict(ENVIRONMENT))
-        shop = Shop(root, model, server.start())
-        shop.open_up()
-        yield shop
-        server.close()
+        try:
+            shop = Shop(root, model, server.start())
+            shop.open_up()
+            yield shop
+        finally:
+            server.close()
     assert " ERROR " not in server.log_text()
 
 

@@ -10,7 +10,15 @@ import pytest
 from playwright.sync_api import Locator, Page, expect
 
 from tests.browser.looks import check
-from tests.browser.pages import composer, connected, last_words, path_of, staying, waiting
+from tests.browser.pages import (
+    composer,
+    connected,
+    last_words,
+    path_of,
+    reload_until,
+    staying,
+    waiting,
+)
 from tests.browser.workshop.shop import NAME, Stay, call, prompt
 from tests.machine.vendors import Call, Reply, Say
 
@@ -165,21 +173,11 @@ def test_both_cards_are_decided_by_the_keyboard_alone(workshop: Stay):
 def test_both_cards_are_decided_without_scripts(workshop: Stay):
     page = workshop.open(javascript=False)
     workshop.ask("Plainly", wild(), done(), page=page)
-    until(page, "run")
+    reload_until(page, ".card[data-prompt-kind=run]")
     press(prompt(page, "run"), RUN_ONCE)
-    until(page, "deliver")
+    reload_until(page, ".card[data-prompt-kind=deliver]")
     press(prompt(page, "deliver"), "Withhold")
     workshop.asked(2)
     page.goto(workshop.server.url + path_of(page))
     expect(call(page, "wild")).to_contain_text("Result delivery skipped by user.")
     assert "Result delivery skipped by user." in told(workshop)
-
-
-def until(page: Page, kind: str) -> None:
-    """Reload until a card of this kind is there."""
-    for _ in range(60):
-        if page.locator(f".card[data-prompt-kind={kind}]").count():
-            return
-        page.wait_for_timeout(100)
-        page.reload()
-    raise AssertionError(f"no card to {kind}")

@@ -2,31 +2,51 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import json
+import re
+from itertools import count
 from pathlib import Path
 
 from playwright.sync_api import Page, expect
 
+from jpweb.stream import timestamps
 from tests.browser.pages import Visit
-from tests.browser.reading.windows import long_one
 from tests.load import synthetic
-from tests.machine.fixtures import Live
 from tests.machine.ports import wait_until
-from tests.machine.serving import Server
 
-Visiting = Callable[[Server], Visit]
+WORKSPACE = "growing"
 LENGTH = 300
 IDS = "[...document.querySelectorAll('[id]')].map(each => each.id)"
+#: JP's numbers of the conversations, none of which two tests share.
+_NUMBERS = count(17_680_000_000)
 
 
 class Growing:
-    """A conversation of jp's that grows, on a server of its own."""
+    """A conversation of jp's that grows, in the workspace that a visited server follows."""
 
-    def __init__(self, live: Live, visiting: Visiting, folder: Path, length: int = LENGTH) -> None:
-        root = synthetic.workspace(folder / "growing", length)
-        (self._file,) = root.glob(".jp/conversations/*/events.json")
-        self.visit = visiting(live(workspace=root))
-        self.path = long_one(self.visit)
+    def __init__(self, visit: Visit, scratch: Path, length: int) -> None:
+        self.visit = visit
+        self._title = f"Growing {next(_NUMBERS)}"
+        assert visit.server.workspace is not None
+        folder = visit.server.workspace / ".jp" / "conversations" / self._title.split()[1]
+        self._file = folder / "events.json"
+        self._write_folder(scratch / folder.name, length).rename(folder)
+        self._found: re.Match[str] | None = None
+        wait_until(self._is_listed, f"{self._title} is mirrored")
+        assert self._found
+        self.path = self._found[1]
+
+    def _write_folder(self, folder: Path, length: int) -> Path:
+        folder.mkdir()
+        (folder / "events.json").write_bytes(synthetic.everything(length))
+        about = {"title": self._title, "last_activated_at": timestamps.written(synthetic.BEGIN)}
+        (folder / "metadata.json").write_text(json.dumps(about))
+        return folder
+
+    def _is_listed(self) -> bool:
+        listed = self.visit.home.owner.get(f"/conversations?q={self._title.split()[1]}").text
+        self._found = re.search(rf'href="(/conversations/\d+)"[^>]*>\s*{self._title}<', listed)
+        return bool(self._found)
 
     def grow(self, length: int) -> None:
         """Let it hold so many of its events."""

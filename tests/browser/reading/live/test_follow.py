@@ -5,10 +5,9 @@ from __future__ import annotations
 import pytest
 from playwright.sync_api import expect
 
-from tests.browser.pages import connected
-from tests.browser.reading.live.growing import IDS, LENGTH, Growing, Visiting, events
+from tests.browser.pages import Visit, connected
+from tests.browser.reading.live.growing import IDS, LENGTH, WORKSPACE, Growing, events
 from tests.browser.reading.windows import ITEMS, scroll
-from tests.machine.fixtures import Live
 from tests.machine.ports import wait_until
 
 pytestmark = pytest.mark.browser
@@ -69,7 +68,7 @@ def test_whoever_follows_for_long_keeps_no_more_than_a_reader(growing: Growing):
     page = growing.visit.open(f"{growing.path}?at=end#foot")
     page.evaluate("scrollTo({top: document.documentElement.scrollHeight, behavior: 'instant'})")
     connected(page)
-    for length in range(LENGTH + 40, LENGTH + 601, 40):
+    for length in range(LENGTH + 40, LENGTH + 601, 75):
         growing.grow(length)
         events(page, length)
     assert page.locator(ITEMS).count() <= 8 * 60
@@ -88,7 +87,7 @@ def test_whoever_follows_for_long_keeps_no_more_than_a_reader(growing: Growing):
 
 
 def test_how_far_somebody_has_read_is_told_when_they_leave(growing: Growing):
-    reader = growing.visit.home.invite("Reader", "reader", "growing")
+    reader = growing.visit.home.invite("Reader who left", "reader", WORKSPACE)
     page = growing.visit.open(f"{growing.path}?at=end#foot", who=reader)
     page.evaluate("scrollTo({top: document.documentElement.scrollHeight, behavior: 'instant'})")
     connected(page)
@@ -102,9 +101,8 @@ def test_how_far_somebody_has_read_is_told_when_they_leave(growing: Growing):
     assert page.locator("#new").evaluate(IS_AFTER, seen)
 
 
-def test_text_that_streams_is_followed(live: Live, visiting: Visiting):
-    visit = visiting(live(JPWEB_SCRIPT_PACE="0.04"))
-    page = visit.begin("Stream, please", size=(320, 320))
+def test_text_that_streams_is_followed(slow_visit: Visit):
+    page = slow_visit.begin("Stream, please", size=(320, 320))
     page.wait_for_function(STREAMED)
     assert page.evaluate("window.left") <= 2
     expect(page.locator("article.assistant").first).to_be_visible(timeout=15_000)

@@ -3,22 +3,21 @@
 from __future__ import annotations
 
 import re
-from pathlib import Path
+from collections.abc import Callable
 
 import pytest
 from playwright.sync_api import expect
 
 from tests.browser.pages import connected
-from tests.browser.reading.live.growing import Growing, Visiting, events
-from tests.machine.fixtures import Live
+from tests.browser.reading.live.growing import Growing, events
 
 pytestmark = pytest.mark.browser
 
 
 def test_the_outline_counts_turns_that_come_and_are_not_listed(
-    live: Live, visiting: Visiting, tmp_path: Path
+    make_growing: Callable[[int], Growing],
 ):
-    growing = Growing(live, visiting, tmp_path, length=600)
+    growing = make_growing(600)
     page = growing.visit.open(growing.path)
     connected(page)
     told, later = (
@@ -35,10 +34,8 @@ def test_the_outline_counts_turns_that_come_and_are_not_listed(
     expect(later).to_have_text(f"{before[1] + more} later")
 
 
-def test_the_outline_asks_again_for_what_did_not_come(
-    live: Live, visiting: Visiting, tmp_path: Path
-):
-    growing = Growing(live, visiting, tmp_path, length=60)
+def test_the_outline_asks_again_for_what_did_not_come(make_growing: Callable[[int], Growing]):
+    growing = make_growing(60)
     growing.visit.pages.forgive("ERR_FAILED")
     page = growing.visit.open(growing.path)
     connected(page)

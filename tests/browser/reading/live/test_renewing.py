@@ -12,7 +12,7 @@ from playwright.sync_api import Page, Route, expect
 from jpweb.stream import timestamps, wire
 from jpweb.stream.events import ChatRequest, ConversationEvent, EventKind, TurnStart
 from tests.browser.pages import connected
-from tests.browser.reading.live.growing import IDS, LENGTH, Growing, events
+from tests.browser.reading.live.growing import IDS, LENGTH, WORKSPACE, Growing, events
 from tests.browser.reading.windows import ITEMS, reading, scroll, stretches, top_of, until
 from tests.builders import asked, called
 from tests.load import synthetic
@@ -149,7 +149,7 @@ def test_a_part_of_an_older_revision_is_sent_anew(growing: Growing):
 
 
 def test_news_begin_once(growing: Growing):
-    reader = growing.visit.home.invite("Reader", "reader", "growing")
+    reader = growing.visit.home.invite("Reader of news", "reader", WORKSPACE)
     page = growing.visit.open(f"{growing.path}?at=end#foot", who=reader)
     page.goto(f"{growing.visit.server.url}/conversations")
     growing.grow(LENGTH + 200)

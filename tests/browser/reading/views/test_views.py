@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Page, expect
 
-from tests.browser.looks import check
+from tests.browser.looks import check, check_under_proof
 from tests.browser.pages import Visit
 from tests.browser.reading.conftest import LENGTH
 
@@ -44,7 +44,7 @@ def test_each_view_bars_nobody(shelf: Visit, name: str):
     far = {"Compacted": "?from=80", "Raw": "?from=0", "What the model saw": "?turn=3"}[name]
     for query in ("", far):
         page.goto(there + query)
-        check(page)
+        check_under_proof(page)
         page.locator("main details").evaluate_all(
             "folds => { for (const fold of folds.slice(0, 5)) fold.open = true }"
         )
