@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
+from urllib.parse import urlencode
 
 from playwright.sync_api import Locator, Page, expect
 
@@ -93,11 +94,23 @@ class Visit:
         page.goto(self.server.url + path)
         return page
 
-    def begin(self, text: str = "Show me", **look: Any) -> Page:
-        """Start a conversation; returns its page."""
-        page = self.open("/conversations/new", **look)
-        self.begin_on(page, text)
-        return page
+    def find(self, title: str) -> str:
+        """Return the path of the one listed conversation whose title begins so."""
+        listed = self.home.owner.get(f"/conversations?{urlencode({'q': title})}").text
+        found = re.search(rf'href="(/conversations/\d+)[^<]*>[^<]*(?:<(?!/a)[^<]*)*{title}', listed)
+        assert found, f"{title} is not listed"
+        return found[1]
+
+    def begin(self, text: str = "Show me", *, workspace: str = "Demo", **look: Any) -> Page:
+        """Start a conversation as a program does; returns its page."""
+        form, owner = "/conversations/new", self.home.owner
+        place = re.search(rf'<option value="(\d+)"[^>]*>{workspace}\b', owner.get(form).text)
+        assert place, f"nothing can be begun in {workspace}"
+        reply = owner.post(form, form, workspace=place[1], text=text)
+        path = re.sub(r"^\w+://[^/]+|[?#].*$", "", reply.url)
+        assert re.fullmatch(r"/conversations/\d+", path), reply.text
+        self.begun.append(path)
+        return self.open(path, **look)
 
     def begin_on(self, page: Page, text: str, workspace: str = "Demo") -> None:
         """Start a conversation with the form on a page."""

@@ -48,7 +48,8 @@ def by_mouse_and_keyboard(page: Page) -> None:
 
 
 def test_text_streams_before_it_is_on_record(slow_visit: Visit):
-    page = slow_visit.begin("Stream, please")
+    page = slow_visit.open("/conversations/new")
+    slow_visit.begin_on(page, "Stream, please")
     said = page.locator("article.assistant")
     partial = page.locator("#partial")
     with staying(page):

@@ -6,7 +6,6 @@ The row is all that a page needs, so the cards can be seen without a model that 
 from __future__ import annotations
 
 import json
-import os
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -19,71 +18,59 @@ from tests.browser.looks import check
 from tests.browser.pages import Home, Visit, connected, staying, waiting
 from tests.machine.browsing import PHONE
 from tests.machine.serving import ROOT
+from tests.machine.templates import inherit_environment
 
 pytestmark = pytest.mark.browser
 
 RUN = ("run", {"described": "local vault tool", "arguments": {"path": "a.md"}})
 RESULT = ("deliver", {"content": "All done.", "is_error": False})
 ERROR = ("deliver", {"content": "It broke.", "is_error": True})
-SEED = """
-import json, sys, django
-django.setup()
-from django.db import transaction
-from jpweb.store import accounts, conversations, prompts, runs
-from jpweb.store.models import Workspace
-from jpweb.store.running import leases
-me, home = accounts.first_owner(), Workspace.objects.get(name="Demo")
-talk = conversations.begin(home, "Seeded", me.pk)
-with transaction.atomic():
-    run = leases.take(runs.begin(talk.pk, me.pk, "scripted").pk, "elsewhere", 3600)
-for number, (kind, shown) in enumerate(json.loads(sys.argv[1])):
-    prompts.ask(talk.pk, kind, f"call_{number}", "vault", {"edit": False} | shown)
-print(run.pk, talk.pk)
-"""
-END = """
-import sys, django
-django.setup()
-from jpweb.store import runs
-from jpweb.store.models import Run
-from jpweb.stream.inquiry import CancellationReason
-run = Run.objects.get(pk=sys.argv[1])
-runs.fail(run, CancellationReason.LOST, "stopped")
-"""
 
 
 class Seeds:
     """Conversations whose runs no process executes."""
 
-    def __init__(self, home: Home) -> None:
-        self._home = home
-        self._runs: list[str] = []
+    def __init__(self, seeder: subprocess.Popen[str]) -> None:
+        self._seeder = seeder
+        self._runs: list[int] = []
 
     def __call__(self, *asked: tuple[str, dict[str, Any]]) -> str:
         """Return the path of a new conversation in which these prompts wait."""
-        run, talk = self._run(SEED, json.dumps(asked)).split()
+        run, talk = self._tell(asked)
         self._runs.append(run)
         return f"/conversations/{talk}"
 
     def end(self) -> None:
         for run in self._runs:
-            self._run(END, run)
+            self._tell(run)
 
-    def _run(self, code: str, argument: str) -> str:
-        env = os.environ | {
-            "JPWEB_DATA": str(self._home.server.data),
-            "DJANGO_SETTINGS_MODULE": "jpweb.settings",
-        }
-        command = [sys.executable, "-c", code, argument]
-        done = subprocess.run(
-            command, check=False, cwd=ROOT, env=env, capture_output=True, text=True, timeout=60
-        )
-        assert done.returncode == 0, done.stderr
-        return done.stdout
+    def _tell(self, what: object) -> list[int]:
+        assert self._seeder.stdin
+        assert self._seeder.stdout
+        print(json.dumps(what), file=self._seeder.stdin, flush=True)
+        reply: list[int] = json.loads(self._seeder.stdout.readline())
+        return reply
+
+
+@pytest.fixture(scope="module")
+def seeder(home: Home) -> Iterator[subprocess.Popen[str]]:
+    """Start a process beside the shared server that begins and ends runs in its database."""
+    with subprocess.Popen(
+        [sys.executable, "-m", "tests.browser.asking.seeding"],
+        cwd=ROOT,
+        env=inherit_environment() | {"JPWEB_DATA": str(home.server.data)},
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    ) as process:
+        yield process
+        assert process.stdin
+        process.stdin.close()
 
 
 @pytest.fixture
-def seeds(home: Home) -> Iterator[Seeds]:
-    made = Seeds(home)
+def seeds(seeder: subprocess.Popen[str]) -> Iterator[Seeds]:
+    made = Seeds(seeder)
     yield made
     made.end()
 

@@ -14,6 +14,7 @@ from tests.browser.reading.windows import LASTING, long_one
 from tests.machine.browsing import PHONE, Pages
 from tests.machine.fixtures import Live
 from tests.machine.ports import wait_until
+from tests.machine.sizes import IS_PROOF
 from tests.web.test_access import ROUTES
 
 pytestmark = pytest.mark.browser
@@ -51,11 +52,10 @@ PAGES = {
 LONG = {
     "conversation": [
         "",
-        f"?at={MIDDLE}",
         "?at=end#foot",
-        f"?at={MIDDLE}&show=person,problems",
         f"?at={MIDDLE}&q=bed",
         "?show=rest",
+        *([f"?at={MIDDLE}", f"?at={MIDDLE}&show=person,problems"] if IS_PROOF else []),
     ],
     "conversation-find": ["/find", "/find?q=bed", "/find?q=no+such+word"],
 }

@@ -96,9 +96,7 @@ def test_n_goes_on_once_the_field_is_left(shelf: Visit, indexed: str):
 
 
 def test_a_fold_that_hides_a_hit_is_unfolded(visit: Visit):
-    page = visit.open("/conversations?q=nobody")
-    page.get_by_role("link", name="A night with nobody at the desk").click()
-    page.wait_for_load_state()
+    page = visit.open(visit.find("A night with nobody at the desk"))
     path = path_of(page)
     wait_until(
         lambda: "yet to be indexed" not in visit.home.owner.get(f"{path}/find?q=a").text,
@@ -112,8 +110,7 @@ def test_a_fold_that_hides_a_hit_is_unfolded(visit: Visit):
 
 
 def test_what_lies_beyond_the_shown_part_of_a_result_is_fetched(shelf: Visit):
-    link = shelf.open("/conversations").get_by_role("link", name=LONG_RESULT)
-    page = shelf.open(link.get_attribute("href") or "")
+    page = shelf.open(shelf.find(LONG_RESULT))
     assert LAST_WORD not in (page.locator("#transcript .result").text_content() or "")
     wait_until(
         lambda: "1 event holds" in shelf.home.owner.get(f"{path_of(page)}/find?q={LAST_WORD}").text,

@@ -32,8 +32,7 @@ STILL = 1  # pixel
 
 
 def night(visit: Visit) -> Page:
-    link = visit.open(f"/conversations?q={NIGHT}").locator("#list .row-link")
-    return visit.open(link.get_attribute("href") or "")
+    return visit.open(visit.find(NIGHT))
 
 
 def press(fold: Locator) -> None:

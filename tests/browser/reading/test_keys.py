@@ -33,8 +33,7 @@ PROBLEM = (
 
 
 def tour(visit: Visit, title: str = "A tour of questions and answers") -> Page:
-    link = visit.open(f"/conversations?q={title}").locator("#list .row-link")
-    return visit.open(link.get_attribute("href") or "")
+    return visit.open(visit.find(title))
 
 
 def at(page: Page, anchor: str | None) -> None:

@@ -63,8 +63,8 @@ def payload_home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Home]:
 @pytest.fixture
 def page(payload_home: Home, open_page: Pages) -> Page:
     """Open the conversation."""
-    page = Visit(payload_home, open_page).open("/conversations")
-    page.get_by_role("link", name=TITLE).click()
+    visit = Visit(payload_home, open_page)
+    page = visit.open(visit.find(TITLE))
     connected(page)
     return page
 

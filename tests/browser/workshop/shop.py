@@ -107,7 +107,8 @@ class Stay(Visit):
     def ask(self, text: str, *replies: Script, page: Page | None = None) -> Page:
         """Begin a conversation in the workshop, in which the model says these."""
         self.shop.says(*replies)
-        page = page or self.open()
+        if page is None:
+            return self.begin(text, workspace=NAME)
         page.goto(f"{self.server.url}/conversations/new")
         self.begin_on(page, text, workspace=NAME)
         return page

@@ -102,7 +102,8 @@ def test_how_far_somebody_has_read_is_told_when_they_leave(growing: Growing):
 
 
 def test_text_that_streams_is_followed(slow_visit: Visit):
-    page = slow_visit.begin("Stream, please", size=(320, 320))
+    page = slow_visit.open("/conversations/new", size=(320, 320))
+    slow_visit.begin_on(page, "Stream, please")
     page.wait_for_function(STREAMED)
     assert page.evaluate("window.left") <= 2
     expect(page.locator("article.assistant").first).to_be_visible(timeout=15_000)

@@ -11,7 +11,7 @@ from playwright.sync_api import Page, expect
 
 from tests.browser.looks import check, check_under_proof
 from tests.browser.pages import Visit
-from tests.browser.reading.conftest import LENGTH
+from tests.browser.reading.windows import long_one
 
 pytestmark = pytest.mark.browser
 
@@ -19,8 +19,7 @@ VIEWS = ("Transcript", "Compacted", "Raw", "What the model saw")
 
 
 def views(page: Page) -> dict[str, str]:
-    """Open the long conversation; return the addresses of its views by their names."""
-    page.get_by_role("link", name=f"{LENGTH} events").click()
+    """Return the addresses of a conversation's views by their names."""
     tabs = page.get_by_role("navigation", name="Views of this conversation").get_by_role("link")
     assert tabs.all_inner_texts() == list(VIEWS)
     return {tab.inner_text(): tab.get_attribute("href") or "" for tab in tabs.all()}
@@ -28,7 +27,7 @@ def views(page: Page) -> dict[str, str]:
 
 @pytest.mark.parametrize("javascript", [True, False])
 def test_the_views_are_reached_from_each_other_by_keyboard(shelf: Visit, javascript: bool):
-    page = shelf.open(javascript=javascript)
+    page = shelf.open(long_one(shelf), javascript=javascript)
     views(page)
     for name in (*VIEWS[1:], VIEWS[0]):
         tab = page.get_by_role("link", name=name, exact=True)
@@ -39,7 +38,7 @@ def test_the_views_are_reached_from_each_other_by_keyboard(shelf: Visit, javascr
 
 @pytest.mark.parametrize("name", VIEWS[1:])
 def test_each_view_bars_nobody(shelf: Visit, name: str):
-    page = shelf.open()
+    page = shelf.open(long_one(shelf))
     there = shelf.server.url + views(page)[name]
     far = {"Compacted": "?from=80", "Raw": "?from=0", "What the model saw": "?turn=3"}[name]
     for query in ("", far):
@@ -54,7 +53,7 @@ def test_each_view_bars_nobody(shelf: Visit, name: str):
 
 
 def test_an_element_leads_to_its_place_in_the_transcript(shelf: Visit):
-    page = shelf.open()
+    page = shelf.open(long_one(shelf))
     page.goto(shelf.server.url + views(page)["Raw"] + "?from=300")
     entry = page.locator("article.entry").nth(3)
     anchor = entry.get_attribute("id") or ""
@@ -64,7 +63,7 @@ def test_an_element_leads_to_its_place_in_the_transcript(shelf: Visit):
 
 
 def test_what_is_wrapped_is_shown_as_it_is_meant(shelf: Visit):
-    page = shelf.open()
+    page = shelf.open(long_one(shelf))
     page.goto(shelf.server.url + views(page)["Raw"])
     entry = page.locator("article.entry[data-kind=tool_call_request]").first
     expect(entry.locator("> pre")).to_contain_text("YmVkcy8w")
@@ -74,7 +73,7 @@ def test_what_is_wrapped_is_shown_as_it_is_meant(shelf: Visit):
 
 
 def test_what_was_sent_stands_beside_what_happened_or_above_it_on_a_phone(shelf: Visit):
-    page = shelf.open()
+    page = shelf.open(long_one(shelf))
     page.goto(shelf.server.url + views(page)["What the model saw"] + "?turn=1")
     sent, happened = page.locator(".side").all()
     for size, beside in (((1280, 800), True), ((390, 844), False)):

@@ -1,0 +1,53 @@
+"""``python -m tests.browser.asking.seeding``: begins and ends runs that no process executes.
+
+Runs in a process of its own, on the data of the server that is tested. Each line of its input is
+JSON: a list of prompts begins a run in which they wait, and the keys of the run and of its
+conversation are printed; a number ends the run of that key.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from typing import Any
+
+import django
+
+os.environ.setdefault("DJANGO_SETTINGS_MODULE", "jpweb.settings")
+django.setup()
+
+from django.db import transaction  # noqa: E402  needs Django set up
+
+from jpweb.store import accounts, conversations, prompts, runs  # noqa: E402  needs Django set up
+from jpweb.store.models import Run, Workspace  # noqa: E402  needs Django set up
+from jpweb.store.running import leases  # noqa: E402  needs Django set up
+from jpweb.store.terms import PromptKind  # noqa: E402  needs Django set up
+from jpweb.stream.inquiry import CancellationReason  # noqa: E402  needs Django set up
+
+
+def begin_run(asked: list[tuple[str, dict[str, Any]]]) -> list[int]:
+    owner, home = accounts.first_owner(), Workspace.objects.get(name="Demo")
+    talk = conversations.begin(home, "Seeded", owner.pk)
+    with transaction.atomic():
+        run = leases.take(runs.begin(talk.pk, owner.pk, "scripted").pk, "elsewhere", 3600)
+    assert run is not None
+    for number, (kind, shown) in enumerate(asked):
+        what = {"edit": False} | shown
+        prompts.ask(talk.pk, PromptKind(kind), f"call_{number}", "vault", what)
+    return [run.pk, talk.pk]
+
+
+def end_run(key: int) -> list[int]:
+    runs.fail(Run.objects.get(pk=key), CancellationReason.LOST, "stopped")
+    return []
+
+
+def main() -> None:
+    for line in sys.stdin:
+        said = json.loads(line)
+        print(json.dumps(end_run(said) if isinstance(said, int) else begin_run(said)), flush=True)
+
+
+if __name__ == "__main__":
+    main()
