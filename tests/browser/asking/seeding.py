@@ -22,7 +22,7 @@ from django.db import transaction  # noqa: E402  needs Django set up
 from jpweb.store import accounts, conversations, prompts, runs  # noqa: E402  needs Django set up
 from jpweb.store.models import Run, Workspace  # noqa: E402  needs Django set up
 from jpweb.store.running import leases  # noqa: E402  needs Django set up
-from jpweb.store.terms import PromptKind  # noqa: E402  needs Django set up
+from jpweb.store.terms import PromptKind, RunState  # noqa: E402  needs Django set up
 from jpweb.stream.inquiry import CancellationReason  # noqa: E402  needs Django set up
 
 
@@ -39,7 +39,7 @@ def begin_run(asked: list[tuple[str, dict[str, Any]]]) -> list[int]:
 
 
 def end_run(key: int) -> list[int]:
-    runs.fail(Run.objects.get(pk=key), CancellationReason.LOST, "stopped")
+    runs.fail(Run.objects.get(pk=key), CancellationReason.LOST, RunState.STOPPED)
     return []
 
 

@@ -31,10 +31,8 @@ class Growing:
         folder = visit.server.workspace / ".jp" / "conversations" / self._title.split()[1]
         self._file = folder / "events.json"
         self._write_folder(scratch / folder.name, length).rename(folder)
-        self._found: re.Match[str] | None = None
-        wait_until(self._is_listed, f"{self._title} is mirrored")
-        assert self._found
-        self.path = self._found[1]
+        wait_until(self._find_path, f"{self._title} is mirrored")
+        self.path = self._find_path()
 
     def _write_folder(self, folder: Path, length: int) -> Path:
         folder.mkdir()
@@ -43,10 +41,11 @@ class Growing:
         (folder / "metadata.json").write_text(json.dumps(about))
         return folder
 
-    def _is_listed(self) -> bool:
+    def _find_path(self) -> str:
+        """Return the path of its page, which is empty while it is not listed."""
         listed = self.visit.home.owner.get(f"/conversations?q={self._title.split()[1]}").text
-        self._found = re.search(rf'href="(/conversations/\d+)"[^>]*>\s*{self._title}<', listed)
-        return bool(self._found)
+        found = re.search(rf'href="(/conversations/\d+)"[^>]*>\s*{self._title}<', listed)
+        return found[1] if found else ""
 
     def grow(self, length: int) -> None:
         """Let it hold so many of its events."""
