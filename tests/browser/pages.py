@@ -24,6 +24,8 @@ DOWN = (
     "WebSocket connection|ERR_CONNECTION_(REFUSED|RESET)|ERR_SOCKET_NOT_CONNECTED"
     "|ERR_EMPTY_RESPONSE|^.object Event."
 )
+#: The path of the form for a conversation, and words on a page while a turn is under way.
+NEW, RUNNING = "/conversations/new", "The turn is running"
 _LINK = re.compile(r"data-link>([^<]+)<")
 _WORKSPACE = re.compile(r'href="/workspaces/(\d+)/people">People of ([^<]+)<')
 
@@ -34,6 +36,7 @@ class Home:
     def __init__(self, server: Server) -> None:
         self.server = server
         self.owner = self.sign_in(server.link)
+        self._workspaces: dict[str, str] = {}
 
     def sign_in(self, link: str) -> Visitor:
         """Use a link up."""
@@ -52,8 +55,11 @@ class Home:
         return self.sign_in(link[1])
 
     def workspaces(self) -> dict[str, str]:
-        """Return the keys of the workspaces by name."""
-        return {name: key for key, name in _WORKSPACE.findall(self.owner.get("/").text)}
+        """Return the keys of the workspaces, which stay the same, by name."""
+        if not self._workspaces:
+            listed = _WORKSPACE.findall(self.owner.get("/").text)
+            self._workspaces = {name: key for key, name in listed}
+        return self._workspaces
 
 
 @contextmanager
@@ -103,10 +109,8 @@ class Visit:
 
     def begin(self, text: str = "Show me", *, workspace: str = "Demo", **look: Any) -> Page:
         """Start a conversation as a program does; returns its page."""
-        form, owner = "/conversations/new", self.home.owner
-        place = re.search(rf'<option value="(\d+)"[^>]*>{workspace}\b', owner.get(form).text)
-        assert place, f"nothing can be begun in {workspace}"
-        reply = owner.post(form, form, workspace=place[1], text=text)
+        place = self.home.workspaces()[workspace]
+        reply = self.home.owner.post(NEW, NEW, workspace=place, text=text)
         path = re.sub(r"^\w+://[^/]+|[?#].*$", "", reply.url)
         assert re.fullmatch(r"/conversations/\d+", path), reply.text
         self.begun.append(path)
@@ -121,13 +125,18 @@ class Visit:
         self.begun.append(path_of(page))
 
     def leave(self) -> None:
-        """Stop what was begun, so that nothing waits when the next test comes."""
-        for path in self.begun:
-            self.home.owner.post(f"{path}/stop", path)
-            wait_until(partial(self._ended, path), f"{path} ends")
+        """Stop what was begun, so that nothing waits when the next test comes.
 
-    def _ended(self, path: str) -> bool:
-        return "The turn is running" not in self.home.owner.get(path).text
+        The pages are closed first: what they would show of the end is no test's fact.
+        """
+        self.pages.close()
+        for path in self.begun:
+            reply = self.home.owner.post(f"{path}/stop", NEW)
+            if RUNNING in reply.text:
+                wait_until(partial(self._has_ended, path), f"{path} ends")
+
+    def _has_ended(self, path: str) -> bool:
+        return RUNNING not in self.home.owner.get(path).text
 
 
 def choose(page: Page, workspace: str) -> None:

@@ -75,8 +75,8 @@ class Pages:
 
     def close(self) -> None:
         """Close every context."""
-        for context in self.contexts:
-            context.close()
+        while self.contexts:
+            self.contexts.pop().close()
 
     def _context(
         self, javascript: bool, size: tuple[int, int], scheme: Literal["light", "dark"]
