@@ -1,27 +1,44 @@
-"""What a benchmark is, and the list of them."""
+"""What a benchmark is, the list of them, and what one run of them has in common."""
 
 from __future__ import annotations
 
 import gc
+import shutil
 import statistics
+import tempfile
 from collections.abc import Callable
+from contextlib import AbstractContextManager, ExitStack
 from dataclasses import dataclass
-from typing import TypedDict
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self, TypedDict, TypeVar
+
+from django.core.management import call_command
+
+from tests.load.databases import database
+from tests.load.sizes import Size
 
 #: Is told how many rounds are done, and of how many.
 Progress = Callable[[int, int], None]
 #: One round: prepares what it needs, and returns the seconds that the measured part took.
 Round = Callable[[], float]
 
+Shared = TypeVar("Shared")
+
 
 @dataclass(frozen=True, slots=True)
 class Benchmark:
-    """``measure`` is the dotted path of a function: Progress -> (value, floor)."""
+    """``measure`` is the dotted path of a function: (BenchRun, Progress) -> (value, floor)."""
 
     name: str
     unit: str
     goal: float
     measure: str
+
+    @property
+    def module(self) -> str:
+        """The module of ``measure``; its benchmarks share servers."""
+        return self.measure.rpartition(".")[0]
 
 
 class Row(TypedDict):
@@ -45,27 +62,90 @@ BENCHMARKS = {
         Benchmark("fanout.5000", "ms", 1.3, "tests.load.fanout.loop"),
         Benchmark("fanout.5000.layer", "ms", 0.2, "tests.load.fanout.layer"),
         Benchmark("socket.idle", "KB", 1.5, "tests.load.sockets.idle"),
-        Benchmark("answer.p99", "ms", 2.0, "tests.load.answering.p99"),
-        Benchmark("answer.p99.form", "ms", 2.0, "tests.load.answering.form"),
+        Benchmark("answer.p99", "ms", 2.0, "tests.load.answers.answering.p99"),
+        Benchmark("answer.p99.form", "ms", 2.0, "tests.load.answers.answering.form"),
         Benchmark("open.100k", "ms", 1.3, "tests.load.browsing.opening.first"),
-        Benchmark("list.1m", "ms", 1.5, "tests.load.listing.pages"),
+        Benchmark("list.1m", "ms", 1.5, "tests.load.browsing.listing.pages"),
         Benchmark("search.1m", "ms", 2.0, "tests.load.browsing.searching.p95"),
-        Benchmark("parked.100k.start", "s", 1.5, "tests.load.parked.start"),
-        Benchmark("parked.100k.memory", "MB", 1.5, "tests.load.parked.memory"),
-        Benchmark("parked.100k.answer", "ms", 1.5, "tests.load.parked.answer"),
+        Benchmark("parked.100k.start", "s", 1.5, "tests.load.answers.parked.start"),
+        Benchmark("parked.100k.memory", "MB", 1.5, "tests.load.answers.parked.memory"),
+        Benchmark("parked.100k.answer", "ms", 1.5, "tests.load.answers.parked.answer"),
     ]
 }
 
 
+class BenchRun:
+    """One run of benchmarks: its size, its scratch folder, and the resources that rows share.
+
+    Rows share servers and databases because each costs seconds to make.
+    """
+
+    def __init__(self, size: Size) -> None:
+        self.size = size
+        self._folder = tempfile.TemporaryDirectory(prefix="jpweb-bench-")
+        self._resources = ExitStack()
+        self._shared: dict[Any, Any] = {}
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        try:
+            self.release()
+        finally:
+            self._folder.cleanup()
+
+    def share(
+        self,
+        build: Callable[[BenchRun, Progress], AbstractContextManager[Shared]],
+        progress: Progress,
+    ) -> Shared:
+        """Return what ``build`` opens, the same for every caller until ``release``."""
+        if build not in self._shared:
+            self._shared[build] = self._resources.enter_context(build(self, progress))
+        shared: Shared = self._shared[build]
+        return shared
+
+    def release(self) -> None:
+        """Close what is shared and remove all folders: the next row has the machine to itself."""
+        self._shared.clear()
+        self._resources.close()
+
+    def make_folder(self) -> Path:
+        """Return a new empty folder, which is removed by ``release``."""
+        folder = tempfile.TemporaryDirectory(dir=self._folder.name)
+        self._resources.callback(folder.cleanup)
+        return Path(folder.name)
+
+    def copy_database(self, path: Path) -> Path:
+        """Put an empty database with jpweb's tables at ``path``, and return it.
+
+        A copy costs milliseconds, the migrations two seconds.
+        """
+        template = Path(self._folder.name) / "template.sqlite3"
+        if not template.exists():
+            with database(template):
+                call_command("migrate", verbosity=0)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        return Path(shutil.copy(template, path))
+
+
 def interleaved(
-    ours: Round, floor: Round, progress: Progress, rounds: int = 9
+    bench: BenchRun, ours: Round, floor: Round, progress: Progress, rounds: int = 9
 ) -> tuple[float, float]:
-    """Run both in turn and return the median seconds of each; the first round warms up."""
+    """Run both in turn and return the median seconds of each, without the warm-up rounds."""
+    warm_up = bench.size.warm_up_rounds
+    total = warm_up + bench.size.limit_rounds(rounds)
     taken: tuple[list[float], list[float]] = ([], [])
-    for done in range(rounds + 1):
-        progress(done, rounds + 1)
+    for done in range(total):
+        progress(done, total)
         for one, times in zip((ours, floor), taken, strict=True):
             gc.collect()
             times.append(one())
-    progress(rounds + 1, rounds + 1)
-    return statistics.median(taken[0][1:]), statistics.median(taken[1][1:])
+    progress(total, total)
+    return statistics.median(taken[0][warm_up:]), statistics.median(taken[1][warm_up:])

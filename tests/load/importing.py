@@ -10,7 +10,6 @@ import json
 import os
 import shutil
 import sqlite3
-import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -19,11 +18,12 @@ from typing import Any
 
 from django.apps import apps
 from django.conf import settings
-from django.core.management import call_command
 from django.db import connection
 
 from jpweb.store.disk import mirror
-from tests.load.benchmark import Progress, interleaved
+from tests.load.benchmark import BenchRun, Progress, interleaved
+from tests.load.databases import database
+from tests.load.sizes import TOY
 
 _BESIDE = Path(settings.BASE_DIR).parent / "shared" / "workspace"
 PRAGMAS = "PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL; PRAGMA foreign_keys=ON;"
@@ -32,38 +32,43 @@ PRAGMAS = "PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL; PRAGMA foreign_ke
 Rows = dict[str, list[tuple[Any, ...]]]
 
 
-def largest(progress: Progress) -> tuple[float, float]:
+def largest(bench: BenchRun, progress: Progress) -> tuple[float, float]:
     """Return the milliseconds of the mirror and of the floor."""
-    with tempfile.TemporaryDirectory(prefix="jpweb-bench-") as scratch:
-        folder = Path(scratch)
-        events = _alone(folder / "workspace")
-        empty = folder / "empty.sqlite3"
-        with database(empty):
-            call_command("migrate", verbosity=0)
-        rows = made(folder, empty, folder / "workspace")
-        value, floor = interleaved(
-            lambda: _mirrored(folder, empty), lambda: _bare(folder, empty, events, rows), progress
-        )
+    folder = bench.make_folder()
+    events = _alone(workspace(bench), folder / "workspace")
+    empty = bench.copy_database(folder / "empty.sqlite3")
+    rows = made(folder, empty, folder / "workspace")
+    value, floor = interleaved(
+        bench,
+        lambda: _mirrored(folder, empty),
+        lambda: _bare(folder, empty, events, rows),
+        progress,
+    )
     return value * 1000, floor * 1000
 
 
-def workspace() -> Path:
-    """Return the workspace to measure with: the one named, the one beside, or the demo."""
+def workspace(bench: BenchRun) -> Path:
+    """Return the workspace to measure with: the one named, the one beside, or the demo.
+
+    At toy size always the demo.
+    """
+    if bench.size == TOY:
+        return mirror.DEMO
     named = os.environ.get("JPWEB_BENCH_WORKSPACE")
     if named:
         return Path(named)
     return _BESIDE if _BESIDE.is_dir() else mirror.DEMO
 
 
-def _alone(home: Path) -> Path:
+def _alone(source: Path, home: Path) -> Path:
     """Copy the largest conversation into a workspace of its own; return its events."""
     found = sorted(
-        (workspace() / ".jp" / "conversations").glob("*/events.json"),
+        (source / ".jp" / "conversations").glob("*/events.json"),
         key=lambda path: path.stat().st_size,
     )
     if not found:
         raise SystemExit(
-            f"No conversation in {workspace()}: name a JP workspace in JPWEB_BENCH_WORKSPACE"
+            f"No conversation in {source}: name a JP workspace in JPWEB_BENCH_WORKSPACE"
         )
     copy = home / ".jp" / "conversations" / found[-1].parent.name
     shutil.copytree(found[-1].parent, copy)
@@ -118,14 +123,3 @@ def _fresh(folder: Path, empty: Path) -> Path:
     for old in folder.glob("round.sqlite3*"):
         old.unlink()
     return Path(shutil.copy(empty, path))
-
-
-@contextmanager
-def database(path: Path) -> Iterator[Path]:
-    """Let Django use this SQLite file."""
-    connection.close()
-    connection.settings_dict["NAME"] = str(path)
-    try:
-        yield path
-    finally:
-        connection.close()

@@ -3,58 +3,56 @@
 from __future__ import annotations
 
 import json
-import os
 import shutil
 import sqlite3
 import subprocess
 import sys
-import tempfile
 from pathlib import Path
 from time import perf_counter
 
-from django.core.management import call_command
-
 from jpweb.store.disk import mirror
-from tests.load.benchmark import Progress
-from tests.load.importing import PRAGMAS, Rows, database, made, writing
+from tests.load.benchmark import BenchRun, Progress
+from tests.load.databases import database
+from tests.load.importing import PRAGMAS, Rows, made, writing
 from tests.load.synthetic import conversation
+from tests.machine.serving import inherited
 
-#: Events of one conversation, and how many conversations make a million.
-EVENTS = 1000
-MANY = int(os.environ.get("JPWEB_BENCH_CONVERSATIONS", "1000"))
-#: What the memory of many is compared with.
-FEW = max(MANY // 20, 1)
+#: The memory of many conversations is compared with this part of them.
+FEW_SHARE = 20
 FIRST = 17_700_000_000
 
 
-def time(progress: Progress) -> tuple[float, float]:
+def time(bench: BenchRun, progress: Progress) -> tuple[float, float]:
     """Return the seconds of the mirror and of the floor, one after the other, once each."""
-    with tempfile.TemporaryDirectory(prefix="jpweb-bench-") as scratch:
-        folder = Path(scratch)
-        empty = folder / "empty.sqlite3"
-        with database(empty):
-            call_command("migrate", verbosity=0)
-        home = workspace(folder / "many", MANY, progress)
-        rows = made(folder, empty, workspace(folder / "one", 1, progress))
-        value = _mirrored(home, folder, empty, progress)
-        return value, _bare(home, folder, empty, rows)
+    many, events = bench.size.mirrored_conversations, bench.size.mirrored_events
+    folder = bench.make_folder()
+    empty = bench.copy_database(folder / "empty.sqlite3")
+    home = workspace(folder / "many", many, events, progress)
+    rows = made(folder, empty, workspace(folder / "one", 1, events, progress))
+    value = _mirrored(home, folder, empty, progress)
+    floor = _bare(home, folder, empty, rows, events)
+    progress(many, many)
+    return value, floor
 
 
-def memory(progress: Progress) -> tuple[float, float]:
+def memory(bench: BenchRun, progress: Progress) -> tuple[float, float]:
     """Return the peak megabytes of a process that mirrors many conversations, and few."""
+    many, events = bench.size.mirrored_conversations, bench.size.mirrored_events
     peaks = []
-    with tempfile.TemporaryDirectory(prefix="jpweb-bench-") as scratch:
-        for step, count in enumerate((FEW, MANY)):
-            home = workspace(Path(scratch) / str(count), count, progress)
-            progress(step, 2)
-            peaks.append(_peak(home, Path(scratch) / f"data-{count}"))
-            shutil.rmtree(home)
+    for step, count in enumerate((max(many // FEW_SHARE, 1), many)):
+        folder = bench.make_folder()
+        home = workspace(folder / "workspace", count, events, progress)
+        progress(step, 2)
+        bench.copy_database(folder / "data" / "jpweb.sqlite3")
+        peaks.append(_peak(home, folder / "data"))
+        shutil.rmtree(folder)
+    progress(2, 2)
     return peaks[1], peaks[0]
 
 
-def workspace(home: Path, conversations: int, progress: Progress) -> Path:
+def workspace(home: Path, conversations: int, events: int, progress: Progress) -> Path:
     """Write a workspace of equal conversations with ids of their own."""
-    text = conversation(EVENTS)
+    text = conversation(events)
     for number in range(conversations):
         folder = home / ".jp" / "conversations" / f"{FIRST + number}-synthetic"
         folder.mkdir(parents=True)
@@ -75,7 +73,7 @@ def _mirrored(home: Path, folder: Path, empty: Path, progress: Progress) -> floa
     return taken
 
 
-def _bare(home: Path, folder: Path, empty: Path, rows: Rows) -> float:
+def _bare(home: Path, folder: Path, empty: Path, rows: Rows, events: int) -> float:
     """Parse each file and insert the rows of one conversation, the keys made different."""
     with writing(Path(shutil.copy(empty, folder / "bare.sqlite3"))) as writer:
         writer.executescript(PRAGMAS)
@@ -83,24 +81,26 @@ def _bare(home: Path, folder: Path, empty: Path, rows: Rows) -> float:
         for number, path in enumerate(sorted(home.glob(".jp/conversations/*/events.json"))):
             json.loads(path.read_bytes())
             with writer:
-                _insert(writer, rows, number)
+                _insert(writer, rows, number, events)
         return perf_counter() - began
 
 
-def _insert(writer: sqlite3.Connection, rows: Rows, number: int) -> None:
+def _insert(writer: sqlite3.Connection, rows: Rows, number: int, events: int) -> None:
     for table, values in rows.items():
         if table == "store_workspace":
             if number == 0:
                 writer.executemany(_statement(table, values), values)
             continue
         columns = [row[1] for row in writer.execute(f"PRAGMA table_info({table})")]
-        moved = [_moved(columns, row, number) for row in values]
+        moved = [_moved(columns, row, number, events) for row in values]
         writer.executemany(_statement(table, values), moved)
 
 
-def _moved(columns: list[str], row: tuple[object, ...], number: int) -> tuple[object, ...]:
+def _moved(
+    columns: list[str], row: tuple[object, ...], number: int, events: int
+) -> tuple[object, ...]:
     """Return the row as the ``number``-th conversation has it."""
-    shift = {"id": number * EVENTS * 2, "conversation_id": number, "jp_id": number}
+    shift = {"id": number * events * 2, "conversation_id": number, "jp_id": number}
     if "jp_id" in columns:
         shift["id"] = number
     return tuple(
@@ -121,7 +121,7 @@ def _peak(home: Path, data: Path) -> float:
         "sys.stdout = open('/dev/null', 'w'); run(['manage.py', 'mirror', sys.argv[1]]);"
         "sys.__stdout__.write(str(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss))"
     )
-    environment = os.environ | {
+    environment = inherited() | {
         "JPWEB_DATA": str(data),
         "DATABASE_URL": f"sqlite:///{data / 'jpweb.sqlite3'}",
         "DJANGO_SETTINGS_MODULE": "jpweb.settings",

@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 import socket
 from collections import deque
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from http.client import HTTPConnection
 from json import dumps
@@ -45,8 +47,11 @@ class Browser:
     cookie: str
 
     @classmethod
-    def at(cls, port: int, cookie: str) -> Self:
-        return cls(HTTPConnection("127.0.0.1", port, timeout=PATIENCE), cookie)
+    @contextmanager
+    def at(cls, port: int, cookie: str) -> Iterator[Self]:
+        """Open the connection, and close it at the end."""
+        with closing(HTTPConnection("127.0.0.1", port, timeout=PATIENCE)) as line:
+            yield cls(line, cookie)
 
     def get(self, path: str) -> tuple[int, bytes]:
         """Open a page."""

@@ -14,28 +14,27 @@ from jpweb.runtime import prose
 from jpweb.runtime.prose import markdown as rendering
 from jpweb.stream import wire
 from jpweb.stream.events import ChatRequest, ChatResponse
-from tests.load.benchmark import Progress, interleaved
+from tests.load.benchmark import BenchRun, Progress, interleaved
 from tests.load.importing import workspace
 
 MEGABYTE = 1_000_000
-#: Texts that are measured are repeated to at least so many characters.
-_LEAST = 500_000
 
 
-def markdown(progress: Progress) -> tuple[float, float]:
+def markdown(bench: BenchRun, progress: Progress) -> tuple[float, float]:
     """Return the milliseconds that a megabyte of real messages takes, and those of the floor."""
-    texts = messages()
+    texts = messages(bench)
     size = sum(len(text.encode()) for text in texts) / MEGABYTE
     value, floor = interleaved(
-        lambda: _timed(prose.html, texts), lambda: _timed(_bare, texts), progress
+        bench, lambda: _timed(prose.html, texts), lambda: _timed(_bare, texts), progress
     )
     return value / size * 1000, floor / size * 1000
 
 
-def messages() -> list[str]:
-    """Return what was said in the conversations at hand."""
+def messages(bench: BenchRun) -> list[str]:
+    """Return what was said in the conversations at hand, repeated to the size of the run."""
     found: list[str] = []
-    for path in sorted((workspace() / ".jp" / "conversations").glob("*/events.json")):
+    home = workspace(bench)
+    for path in sorted((home / ".jp" / "conversations").glob("*/events.json")):
         for raw in wire.split(path.read_bytes()):
             for event in wire.read(raw).events:
                 match event.kind:
@@ -44,8 +43,8 @@ def messages() -> list[str]:
                     case _:
                         pass
     if not found:
-        raise SystemExit(f"No message in {workspace()}: name another in JPWEB_BENCH_WORKSPACE")
-    return found * (_LEAST // sum(map(len, found)) + 1)
+        raise SystemExit(f"No message in {home}: name another in JPWEB_BENCH_WORKSPACE")
+    return found * (bench.size.rendered_characters // sum(map(len, found)) + 1)
 
 
 def _timed(make: Callable[[str], object], texts: list[str]) -> float:

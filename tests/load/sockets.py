@@ -5,27 +5,30 @@ The floor is Channels' barest consumer, in one group of its own in-memory layer.
 
 from __future__ import annotations
 
-from tests.load.benchmark import Progress
+from tests.load.benchmark import BenchRun, Progress
 from tests.load.crowd import crowd
 from tests.load.fanout import daphne
 
-#: Sockets that are opened after some have been, and those first ones.
-IDLE, FIRST = 2_000, 100
+#: Of so many idle sockets, one is opened before memory is measured first.
+WARM_UP_SHARE = 20
+#: The kernel counts resident memory in whole pages.
+PAGE_BYTES = 4096
 
 
-def idle(progress: Progress) -> tuple[float, float]:
+def idle(bench: BenchRun, progress: Progress) -> tuple[float, float]:
     """Return the kilobytes of a page's socket, and of the floor, each in a daphne of its own."""
-    ours, floor = (_each(way, step, progress) for step, way in enumerate(("ws", "layer")))
+    ours, floor = (_each(bench, way, step, progress) for step, way in enumerate(("ws", "layer")))
     return ours, floor
 
 
-def _each(way: str, step: int, progress: Progress) -> float:
-    with daphne() as server, crowd() as people:
-        server.enter(people, way, FIRST, lambda _: None)
-        people.idle(1)
+def _each(bench: BenchRun, way: str, step: int, progress: Progress) -> float:
+    many, settle = bench.size.idle_sockets, bench.size.settle_ms / 1000
+    with daphne(bench, progress) as server, crowd() as people:
+        server.enter(people, way, many // WARM_UP_SHARE, lambda _: None)
+        people.idle(settle)
         server.rest()
         before = server.resident()
-        server.enter(people, way, IDLE, lambda n: progress(step * IDLE + n, 2 * IDLE))
-        people.idle(2)
+        server.enter(people, way, many, lambda n: progress(step * many + n, 2 * many))
+        people.idle(settle)
         server.rest()
-        return (server.resident() - before) / IDLE / 1024
+        return max(server.resident() - before, PAGE_BYTES) / many / 1024

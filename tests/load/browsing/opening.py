@@ -2,45 +2,39 @@
 
 from __future__ import annotations
 
-import os
-import tempfile
-from pathlib import Path
 from time import perf_counter
 
-from django.core.management import call_command
 from django.db import connection
 from django.test import Client
 
 from jpweb.store.models import Conversation, Person
 from jpweb.store.terms import Role
-from tests.load.benchmark import Progress, interleaved
-from tests.load.importing import database
+from tests.load.benchmark import BenchRun, Progress, interleaved
+from tests.load.databases import database
 from tests.load.synthetic import imported
 from tests.store import making
 
-#: Events of the conversation, and of the one that it is compared with.
-MANY, FEW = int(os.environ.get("JPWEB_BENCH_EVENTS", "100000")), 100
+#: Events of the conversation that the long one is compared with.
+FEW = 100
 ROUNDS = 25
 #: Bytes that a page may have.
 MOST = 300_000
 
 
-def first(progress: Progress) -> tuple[float, float]:
+def first(bench: BenchRun, progress: Progress) -> tuple[float, float]:
     """Return the milliseconds of the page of a conversation of many events, and of few."""
-    with tempfile.TemporaryDirectory(prefix="jpweb-bench-") as scratch:
-        with database(Path(scratch) / "opening.sqlite3"):
-            call_command("migrate", verbosity=0)
-            many, few = _prepared(progress)
-            value, floor = interleaved(
-                lambda: _opened(*many), lambda: _opened(*few), progress, ROUNDS
-            )
-        return value * 1000, floor * 1000
+    with database(bench.copy_database(bench.make_folder() / "opening.sqlite3")):
+        many, few = _prepared(bench.size.opened_events, progress)
+        value, floor = interleaved(
+            bench, lambda: _opened(*many), lambda: _opened(*few), progress, ROUNDS
+        )
+    return value * 1000, floor * 1000
 
 
-def _prepared(progress: Progress) -> list[tuple[Client, str]]:
+def _prepared(many: int, progress: Progress) -> list[tuple[Client, str]]:
     """Import both, each into a workspace of its own; return how each is opened."""
     made = []
-    for step, events in enumerate((MANY, FEW)):
+    for step, events in enumerate((many, FEW)):
         progress(step, 2)
         home = making.workspace(f"{events} events")
         talk = imported(home, events)

@@ -7,35 +7,31 @@ index, for the same words: the keys of the newest, as many as a page holds.
 
 from __future__ import annotations
 
-import os
 import random
 import sqlite3
 import statistics
-import tempfile
 from collections.abc import Iterator, Sequence
+from contextlib import closing
 from datetime import UTC, datetime, timedelta
 from itertools import islice, pairwise
-from pathlib import Path
 from time import perf_counter
 from typing import Any, NamedTuple
 
-from django.core.management import call_command
 from django.db import connection
 
 from jpweb.store.finding import keys, language, search, tags
 from jpweb.store.models import Conversation, Passage
 from jpweb.store.rows import many
 from jpweb.store.terms import Role
-from tests.load.benchmark import Progress
-from tests.load.importing import database
+from tests.load.benchmark import BenchRun, Progress
+from tests.load.databases import database
 from tests.store import making
 
-#: Events, those of one conversation, and words of one.
-MANY = int(os.environ.get("JPWEB_BENCH_PASSAGES", "1000000"))
+#: Events of one conversation, and words of one event.
 EVENTS = 1000
 WORDS = 24
-#: Queries of each kind, and how often each is asked.
-EACH, ROUNDS = 31, 7
+#: How often each query is asked.
+ROUNDS = 7
 BATCH = 20_000
 BEGIN = datetime(2025, 1, 1, tzinfo=UTC)
 FACETS = ("message", "reasoning", "call", "result")
@@ -52,22 +48,19 @@ class Asked(NamedTuple):
     bare: str
 
 
-def p95(progress: Progress) -> tuple[float, float]:
+def p95(bench: BenchRun, progress: Progress) -> tuple[float, float]:
     """Return the milliseconds within which 95 of 100 queries are answered: ours, and bare."""
     chance = random.Random(7)  # noqa: S311  the same words each time
     vocabulary = [_word(chance) for _ in range(20_000)]
-    with tempfile.TemporaryDirectory(prefix="jpweb-bench-") as scratch:
-        path = Path(scratch) / "search.sqlite3"
-        with database(path):
-            call_command("migrate", verbosity=0)
-            person = _fill(chance, vocabulary, progress)
-            with sqlite3.connect(path) as bare:
-                ours, floor = _measured(person, _queries(chance, vocabulary), bare, progress)
-            bare.close()
-    return ours, floor
+    size = bench.size
+    with database(bench.copy_database(bench.make_folder() / "search.sqlite3")) as path:
+        person = _fill(chance, vocabulary, size.passages, progress)
+        queries = _queries(chance, vocabulary, size.queries_per_kind)
+        with closing(sqlite3.connect(path)) as bare:
+            return _measured(bench, person, queries, bare, progress)
 
 
-def _fill(chance: random.Random, vocabulary: Sequence[str], progress: Progress) -> int:
+def _fill(chance: random.Random, vocabulary: Sequence[str], total: int, progress: Progress) -> int:
     """Write the passages, then their index at one go; returns the key of who may read all."""
     home = making.workspace()
     person = making.person("reader", Role.READER, home)
@@ -76,7 +69,7 @@ def _fill(chance: random.Random, vocabulary: Sequence[str], progress: Progress) 
             workspace=home, jp_id=n, origin="mirrored", title=f"Talk {n}", unindexed=False,
             last_activity=BEGIN,
         )
-        for n in range(1, -(-MANY // EVENTS) + 1)
+        for n in range(1, -(-total // EVENTS) + 1)
     ]  # fmt: skip
     talk_keys = [talk.pk for talk in Conversation.objects.bulk_create(talks, batch_size=5000)]
     rows = _rows(chance, vocabulary, talk_keys, tags.workspace(home.pk))
@@ -85,14 +78,14 @@ def _fill(chance: random.Random, vocabulary: Sequence[str], progress: Progress) 
         triggers = [row for row in cursor.fetchall() if row[0].startswith(Passage.TABLE)]
         for name, _ in triggers:
             cursor.execute(f"DROP TRIGGER {name}")
-        for done in range(0, MANY, BATCH):
-            progress(done, MANY)
-            many.insert(Passage.TABLE, _COLUMNS, list(islice(rows, min(BATCH, MANY - done))))
+        for done in range(0, total, BATCH):
+            progress(done, total)
+            many.insert(Passage.TABLE, _COLUMNS, list(islice(rows, min(BATCH, total - done))))
         cursor.execute("INSERT INTO store_passage_words(store_passage_words) VALUES ('rebuild')")
         for _, made in triggers:
             cursor.execute(made)
         cursor.execute("ANALYZE")
-    progress(MANY, MANY)
+    progress(total, total)
     return person.pk
 
 
@@ -120,15 +113,15 @@ def _rows(
             number += 1
 
 
-def _queries(chance: random.Random, vocabulary: Sequence[str]) -> list[Asked]:
+def _queries(chance: random.Random, vocabulary: Sequence[str], each: int) -> list[Asked]:
     """Return words, common words, pairs, beginnings and phrases, as many of each."""
     middle, common = vocabulary[100:5000], vocabulary[:60]
-    words = [Asked(word, f'"{word}"') for word in chance.sample(middle, EACH)]
-    words += [Asked(word, f'"{word}"') for word in chance.sample(common, EACH)]
-    for one, other in zip(chance.sample(middle, EACH), chance.sample(common, EACH), strict=True):
+    words = [Asked(word, f'"{word}"') for word in chance.sample(middle, each)]
+    words += [Asked(word, f'"{word}"') for word in chance.sample(common, each)]
+    for one, other in zip(chance.sample(middle, each), chance.sample(common, each), strict=True):
         words.append(Asked(f"{one} {other}", f'"{one}" AND "{other}"'))
-    words += [Asked(f"{word[:4]}*", f'"{word[:4]}" *') for word in chance.sample(middle, EACH)]
-    bodies = Passage.objects.order_by("?").values_list("body", flat=True)[:EACH]
+    words += [Asked(f"{word[:4]}*", f'"{word[:4]}" *') for word in chance.sample(middle, each)]
+    bodies = Passage.objects.order_by("?").values_list("body", flat=True)[:each]
     for body in bodies:
         one, other = chance.choice(list(pairwise(body.split())))
         words.append(Asked(f'"{one} {other}"', f'"{one} {other}"'))
@@ -136,12 +129,18 @@ def _queries(chance: random.Random, vocabulary: Sequence[str]) -> list[Asked]:
 
 
 def _measured(
-    person: int, queries: Sequence[Asked], bare: sqlite3.Connection, progress: Progress
+    bench: BenchRun,
+    person: int,
+    queries: Sequence[Asked],
+    bare: sqlite3.Connection,
+    progress: Progress,
 ) -> tuple[float, float]:
     """Ask everything both ways in turn; a query counts with the median of its rounds."""
     taken: list[tuple[list[float], list[float]]] = [([], []) for _ in queries]
-    for done in range(ROUNDS + 1):
-        progress(done, ROUNDS + 1)
+    warm_up = bench.size.warm_up_rounds
+    total = warm_up + bench.size.limit_rounds(ROUNDS)
+    for done in range(total):
+        progress(done, total)
         for asked, (ours, floor) in zip(queries, taken, strict=True):
             began = perf_counter()
             hits = search.search(person, language.read(asked.typed)).newest()
@@ -154,10 +153,10 @@ def _measured(
             ended = perf_counter()
             if [hit.key for hit in hits.rows] != [key for (key,) in rows]:
                 raise AssertionError(f"{asked.typed} finds something else than the index")
-            if done:  # the first round warms up
+            if done >= warm_up:
                 ours.append(between - began)
                 floor.append(ended - between)
-    progress(ROUNDS + 1, ROUNDS + 1)
+    progress(total, total)
     return _late([ours for ours, _ in taken]), _late([floor for _, floor in taken])
 
 

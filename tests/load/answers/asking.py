@@ -1,4 +1,4 @@
-"""``python -m tests.load.asking PORT``: jpweb as ``serve`` runs it, and a bare socket beside it.
+"""``python -m tests.load.answers.asking PORT``: jpweb as ``serve`` runs it, and a bare socket.
 
 A built-in tool asks when it is told to. ``GET /ask`` has it ask and says how long it took until the
 tool was resumed with the answer; ``GET /echo`` does the same with the socket ``/bare``, and

@@ -5,12 +5,9 @@ The floor is the same server with a hundred.
 
 from __future__ import annotations
 
-import os
-import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
-from functools import cache
 from http.client import HTTPConnection
 from pathlib import Path
 from statistics import median
@@ -19,7 +16,6 @@ from typing import Any
 
 from asgiref.sync import async_to_sync
 from django.conf import settings
-from django.core.management import call_command
 from django.db import connection
 from django.db.models import Model
 
@@ -28,62 +24,63 @@ from jpweb.agent.scribe import now
 from jpweb.agent.tools.ask_user import AskUser
 from jpweb.agent.turn import opening
 from jpweb.store import conversations, inquiries, journal, runs
+from jpweb.store.finding import index, tags
 from jpweb.store.models import (
     Conversation,
-    Inquiry,
-    JournalEntry,
     Membership,
+    Passage,
     Person,
-    Run,
     Workspace,
 )
 from jpweb.store.terms import Role
 from jpweb.stream import timestamps
 from jpweb.stream.events import ConversationEvent, EventKind, ToolCallRequest
 from jpweb.stream.inquiry import InquiryRequest
-from tests.load.benchmark import Progress, interleaved
-from tests.load.importing import database
+from tests.load.benchmark import BenchRun, Progress, interleaved
+from tests.load.databases import database
 from tests.load.page import Browser, Page, cookie
 from tests.machine.serving import Server
 from tests.store import making
 
-#: Parked runs, what they are compared with, and the workspaces that they are in.
-MANY, FEW = int(os.environ.get("JPWEB_BENCH_PARKED", "100000")), 100
-HOMES = 1000
+#: Parked runs that the many are compared with.
+FEW = 100
 #: Runs that one person may answer, and how often each thing is measured.
 OWN = 40
 STARTS, ANSWERS = 3, 15
-#: Whether the many are in the workspace of who answers, which is another thing to measure.
-TOGETHER = bool(os.environ.get("JPWEB_BENCH_TOGETHER"))
-
 #: What a page is sent once a turn has ended.
 DONE = '-done"'
+#: Bits of a passage's key below its milliseconds.
+MILLISECOND_BITS = 21
 
 _ARGUMENTS = {"question": "Go on?", "answer_type": "boolean"}
 _CALL = "call_1"
 
 
-def start(progress: Progress) -> tuple[float, float]:
+def start(bench: BenchRun, progress: Progress) -> tuple[float, float]:
     """Return the seconds from the command to the link, and one request answered."""
+    places = bench.share(_prepare_places, progress)
     return interleaved(
-        lambda: _started(_many(progress)), lambda: _started(_few()), progress, STARTS
+        bench, lambda: _started(places.many), lambda: _started(places.few), progress, STARTS
     )
 
 
-def memory(progress: Progress) -> tuple[float, float]:
+def memory(bench: BenchRun, progress: Progress) -> tuple[float, float]:
     """Return the megabytes of a server that has started and shown a page of questions."""
+    places = bench.share(_prepare_places, progress)
     sizes: tuple[list[float], list[float]] = ([], [])
-    for done in range(STARTS):
-        for place, own in zip((_many(progress), _few()), sizes, strict=True):
+    starts = bench.size.limit_rounds(STARTS)
+    for done in range(starts):
+        for place, own in zip((places.many, places.few), sizes, strict=True):
             own.append(_resident(place))
-        progress(done + 1, STARTS)
+        progress(done + 1, starts)
     return median(sizes[0]), median(sizes[1])
 
 
-def answer(progress: Progress) -> tuple[float, float]:
+def answer(bench: BenchRun, progress: Progress) -> tuple[float, float]:
     """Return the milliseconds from an answer to the result of its tool on the page."""
-    with _serving(_many(progress)) as many, _serving(_few()) as few:
-        value, floor = interleaved(many.answered, few.answered, progress, ANSWERS)
+    places = bench.share(_prepare_places, progress)
+    with _serving(places.many) as many, _serving(places.few) as few:
+        value, floor = interleaved(bench, many.answered, few.answered, progress, ANSWERS)
     return value * 1000, floor * 1000
 
 
@@ -122,13 +119,15 @@ class Desk:
 def made(path: Path, many: int, homes: int) -> tuple[str, list[int]]:
     """Make parked runs in a database that is empty; ``homes``: in so many workspaces, or in one.
 
+    Search has indexed them, as a server does that has run for a while.
+
     Returns the sign-in of who may answer those of the first workspace, and its conversations.
     """
     with database(path):
-        call_command("migrate", verbosity=0)
         home = making.workspace()
         person = making.person("ada", Role.RESPONDER, home)
         talk = parked(home, person)
+        index.bring_up_to_date(talk)
         copied(talk, range(1, OWN), [home.pk])
         own = list(Conversation.objects.values_list("pk", flat=True))
         places = [home.pk] if homes == 1 else [making.workspace().pk for _ in range(homes)]
@@ -162,22 +161,37 @@ def parked(home: Workspace, person: Person) -> int:
 
 
 def copied(talk: int, numbers: range, places: Sequence[int]) -> None:
-    """Copy a conversation with its run, each copy by its number, into workspaces in turn."""
+    """Copy a conversation with all its rows, each copy by its number, into workspaces in turn."""
+    source = Conversation.objects.get(pk=talk)
+    tables = [(Conversation, "id")] + [
+        (relation.related_model, str(relation.field.column))
+        for relation in Conversation._meta.related_objects
+    ]
     with connection.cursor() as cursor:
         cursor.execute("CREATE TEMPORARY TABLE copy (n INTEGER PRIMARY KEY, home INTEGER)")
         cursor.executemany(
             "INSERT INTO copy VALUES (%s, %s)",
             [(n, places[n % len(places)]) for n in numbers],
         )
-        for model in (Conversation, Run, JournalEntry, Inquiry):
-            cursor.execute(*_copying(model, talk))
+        for model, key_column in tables:
+            cursor.execute(*_copying(model, key_column, source))
         cursor.execute("DROP TABLE copy")
 
 
-def _copying(model: type[Model], talk: int) -> tuple[str, list[Any]]:
-    """Return the statement that copies the rows of a conversation in one table."""
-    own = "id" if model is Conversation else "conversation_id"
-    step = 4 if model is JournalEntry else 1
+def _copying(model: type[Model], key_column: str, source: Conversation) -> tuple[str, list[int]]:
+    """Return the statement that copies the rows of a conversation in one table.
+
+    Rows of one conversation have keys in a row, so a copy's keys are those of the source moved by
+    the rows of ``n`` conversations. A passage's key begins with its time, to which ``n``
+    milliseconds are added for each millisecond from the first passage to the last.
+    """
+    rows = model._default_manager.filter(**{key_column: source.pk})
+    step = rows.count()
+    if model is Passage and step:
+        ids = sorted(rows.values_list("pk", flat=True))
+        step = (
+            (ids[-1] >> MILLISECOND_BITS) - (ids[0] >> MILLISECOND_BITS) + 1
+        ) << MILLISECOND_BITS
     moved = {
         "id": f"id + n * {step}",
         "conversation_id": "conversation_id + n",
@@ -185,13 +199,14 @@ def _copying(model: type[Model], talk: int) -> tuple[str, list[Any]]:
         "jp_id": "jp_id + n",
         "workspace_id": "home",
         "alike": "substr(alike, 1, 30) || '-' || home",
+        "tags": f"replace(tags, '{tags.workspace(source.workspace_id)}', 'w' || home)",
     }
     columns = [str(field.column) for field in model._meta.concrete_fields]
     values = ", ".join(moved.get(name, name) for name in columns)
     names, table = ", ".join(columns), model._meta.db_table
     return (
-        f"INSERT INTO {table} ({names}) SELECT {values} FROM {table}, copy WHERE {own} = %s",  # noqa: S608  Django's own names
-        [talk],
+        f"INSERT INTO {table} ({names}) SELECT {values} FROM {table}, copy WHERE {key_column} = %s",  # noqa: S608  Django's own names
+        [source.pk],
     )
 
 
@@ -204,30 +219,30 @@ def _event(kind: EventKind, metadata: dict[str, Any] | None = None) -> Conversat
     return ConversationEvent(timestamps.written(now()), kind, metadata or {})
 
 
-@cache
-def _folder() -> tempfile.TemporaryDirectory[str]:
-    """Return the folder of all that is made, which is made once for all benchmarks."""
-    return tempfile.TemporaryDirectory(prefix="jpweb-bench-")
+@dataclass(frozen=True, slots=True)
+class Places:
+    """Installations with many and with few parked runs."""
+
+    many: Place
+    few: Place
 
 
-@cache
-def _place(many: int, homes: int) -> Place:
-    data = Path(_folder().name) / str(many)
-    data.mkdir()
-    own = made(data / "jpweb.sqlite3", many, homes)
-    chosen = {"JPWEB_SCRIPT_PACE": "0", "JPWEB_SECRET_KEY": settings.SECRET_KEY}
-    place = Place(Server(data, settings=chosen), *own)
-    _started(place)  # it reads the demo once
-    return place
-
-
-def _many(progress: Progress) -> Place:
+@contextmanager
+def _prepare_places(bench: BenchRun, progress: Progress) -> Iterator[Places]:
+    """Make both installations; each serves only while it is measured."""
     progress(0, 1)
-    return _place(MANY, 1 if TOGETHER else HOMES)
+    homes = bench.size.parked_workspaces
+    yield Places(*(_make_place(bench, many, homes) for many in (bench.size.parked_runs, FEW)))
 
 
-def _few() -> Place:
-    return _place(FEW, 1 if TOGETHER else HOMES)
+def _make_place(bench: BenchRun, many: int, homes: int) -> Place:
+    data = bench.make_folder() / "data"
+    signed_in, own = made(bench.copy_database(data / "jpweb.sqlite3"), many, homes)
+    chosen = {"JPWEB_SCRIPT_PACE": "0", "JPWEB_SECRET_KEY": settings.SECRET_KEY}
+    place = Place(Server(data, settings=chosen), signed_in, own)
+    if bench.size.warm_up_rounds:
+        _started(place)  # it reads the demo once
+    return place
 
 
 def _started(place: Place) -> float:
@@ -239,16 +254,17 @@ def _started(place: Place) -> float:
             assert line.getresponse().status == 200
         return perf_counter() - began
     finally:
-        place.server.stop()
+        place.server.close()
 
 
 @contextmanager
 def _serving(place: Place) -> Iterator[Desk]:
-    place.server.start()
     try:
-        yield Desk(place, Browser.at(place.server.port, place.cookie))
+        place.server.start()
+        with Browser.at(place.server.port, place.cookie) as browser:
+            yield Desk(place, browser)
     finally:
-        place.server.stop()
+        place.server.close()
 
 
 def _resident(place: Place) -> float:

@@ -2,28 +2,24 @@
 
 from __future__ import annotations
 
-import os
 import re
-import tempfile
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from html import unescape
-from pathlib import Path
 from statistics import median
 from time import perf_counter
 
-from django.core.management import call_command
 from django.db import connection
 from django.test import Client
 
 from jpweb.store.models import Conversation, Membership, Person, Workspace
 from jpweb.store.terms import Origin, Role
-from tests.load.benchmark import Progress, interleaved
-from tests.load.importing import database
+from tests.load.benchmark import BenchRun, Progress, interleaved
+from tests.load.databases import database
 from tests.store import making
 
-#: Conversations, what they are compared with, and the workspaces that they are in.
-MANY, FEW = int(os.environ.get("JPWEB_BENCH_LISTED", "1000000")), 1000
+#: Conversations that the many are compared with, and the workspaces that they are in.
+FEW = 1000
 HOMES = 20
 ROUNDS = 15
 #: Of few and of many, so many are pinned; every so many stands in the first workspace.
@@ -35,21 +31,20 @@ _PAGES = {"/conversations": 2, "/conversations?sort=length": 2, "/conversations?
 _NEXT = re.compile(r'rel="next" href="([^"]+)"')
 
 
-def pages(progress: Progress) -> tuple[float, float]:
+def pages(bench: BenchRun, progress: Progress) -> tuple[float, float]:
     """Return the milliseconds of a page of the list among many, and among few."""
-    with tempfile.TemporaryDirectory(prefix="jpweb-bench-") as scratch:
-        many, few = (Place(Path(scratch), count, progress) for count in (MANY, FEW))
-        value, floor = interleaved(many.opened, few.opened, progress, ROUNDS)
-        return value * 1000, floor * 1000
+    counts = (bench.size.listed_conversations, FEW)
+    many, few = (Place(bench, count, progress) for count in counts)
+    value, floor = interleaved(bench, many.opened, few.opened, progress, ROUNDS)
+    return value * 1000, floor * 1000
 
 
 class Place:
     """A database of conversations, and people who look at their list."""
 
-    def __init__(self, folder: Path, count: int, progress: Progress) -> None:
-        self._path = folder / f"{count}.sqlite3"
+    def __init__(self, bench: BenchRun, count: int, progress: Progress) -> None:
+        self._path = bench.copy_database(bench.make_folder() / "listing.sqlite3")
         with database(self._path):
-            call_command("migrate", verbosity=0)
             people = _filled(count, progress)
             with connection.cursor() as cursor:
                 cursor.execute("ANALYZE")

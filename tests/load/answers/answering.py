@@ -1,0 +1,183 @@
+"""How long a tool waits that asks somebody who answers at once.
+
+From the tool's question over the browser and its page's card until the tool is resumed. Sent over
+the page's socket, the floor is an echo over a bare socket of the same daphne; sent by the card's
+form, it is what anything in Django has to do that takes a form and outlives a kill. The values are
+those that one round in a hundred is slower than, with many other pages open and many other
+questions waiting.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from math import ceil
+from typing import TypeAlias
+
+from jpweb.store.finding import index
+from jpweb.store.models import Inquiry
+from jpweb.store.terms import Role
+from jpweb.web import changes
+from tests.load.answers.parked import DONE, copied, parked
+from tests.load.benchmark import BenchRun, Progress
+from tests.load.crowd import Crowd, crowd
+from tests.load.databases import database
+from tests.load.fanout import Request
+from tests.load.page import Browser, Page, cookie
+from tests.load.programs import run_program
+from tests.load.sizes import Size
+from tests.store import making
+
+#: Benchmarks of this module; each has conversations of its own, as long as those of the others.
+BENCHMARKS_THAT_ASK = 2
+
+
+def p99(bench: BenchRun, progress: Progress) -> tuple[float, float]:
+    """Return the milliseconds of an answer over the socket, and of the echo."""
+    return _measure_rounds(bench, progress, _by_socket, _echoed)
+
+
+def form(bench: BenchRun, progress: Progress) -> tuple[float, float]:
+    """Return the milliseconds of an answer by its form, and of a bare form between two commits."""
+    return _measure_rounds(bench, progress, _by_form, _formed)
+
+
+def slowest(times: list[float], of: float = 0.99) -> float:
+    """Return the time that so many rounds keep."""
+    return sorted(times)[ceil(of * len(times)) - 1]
+
+
+def _measure_rounds(
+    bench: BenchRun, progress: Progress, send: Send, bare: Bare
+) -> tuple[float, float]:
+    """Return the slowest milliseconds of jpweb and of a floor; the first turns warm up."""
+    server = bench.share(_serve_crowd, progress)
+    turns, conversations = bench.size.asking_turns, 1 + bench.size.asking_conversations
+    ours: list[float] = []
+    floor: list[float] = []
+    with Browser.at(server.port, server.cookie) as browser:
+        for done in range(conversations):
+            progress(done, conversations)
+            ours += _asked(server, browser, server.talks.pop(), turns, send)
+            floor += _answer_floor(server, browser, turns, bare)
+    progress(conversations, conversations)
+    return slowest(ours[turns:]) * 1000, slowest(floor[turns:]) * 1000
+
+
+def _asked(server: _Server, browser: Browser, talk: int, turns: int, send: Send) -> list[float]:
+    """Let turn after turn ask, and answer as the page of the conversation does."""
+    times: list[float] = []
+    with Page(server.port, server.cookie) as page:
+        page.say({"conversation": talk, "facts": server.facts, "desk": True, "shown": []})
+        page.text()
+        for _ in range(turns):
+            server.others.idle(0.002)
+            status, _ = browser.send(f"/conversations/{talk}/turns", text="/call ask_once")
+            assert status == 302, status
+            said = Request(server.port, "/ask")
+            send(page, browser)
+            times.append(said.answer()["seconds"])
+            page.until(DONE)
+    return times
+
+
+def _answer_floor(server: _Server, browser: Browser, turns: int, bare: Bare) -> list[float]:
+    """Let a bare socket ask as often, and answer as the floor does."""
+    times: list[float] = []
+    with Page(server.port, path="/bare") as page:
+        for _ in range(turns):
+            server.others.idle(0.002)
+            said = Request(server.port, bare.path)
+            bare.answer(page, browser)
+            times.append(said.answer()["seconds"])
+    return times
+
+
+def _by_socket(page: Page, _browser: Browser) -> None:
+    page.answer("true")
+
+
+def _by_form(page: Page, browser: Browser) -> None:
+    status, _ = browser.send(page.card(), answer="true")
+    assert status == 200, status
+
+
+def _echo(page: Page, _browser: Browser) -> None:
+    page.reply(page.text())
+
+
+def _send_plain_form(page: Page, browser: Browser) -> None:
+    page.text()
+    status, _ = browser.send("/plain", answer="true")
+    assert status == 200, status
+
+
+#: How the next card that comes is answered.
+Send: TypeAlias = Callable[[Page, Browser], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Bare:
+    """A floor: the path that has the server ask, and how its question is answered."""
+
+    path: str
+    answer: Send
+
+
+_echoed = Bare("/echo", _echo)
+_formed = Bare("/form", _send_plain_form)
+
+
+@dataclass(frozen=True, slots=True)
+class _Server:
+    """A server, who answers and where, and the pages of everybody else."""
+
+    port: int
+    others: Crowd
+    cookie: str
+    talks: list[int]
+    pages: list[tuple[str, int, int]]
+    facts: str
+
+    def enter(self, progress: Progress) -> None:
+        """Open the pages of the others: of a conversation each, with its question."""
+        cookies = [cookie for cookie, _, _ in self.pages]
+        total = len(cookies)
+        came = self.others.enter(self.port, "/ws", cookies, lambda n: progress(n, total))
+        for visitor, (_, talk, question) in zip(came, self.pages, strict=True):
+            shows = {"length": 4, "facts": self.facts, "desk": True, "shown": [question]}
+            visitor.say({"conversation": talk} | shows)
+        self.others.watch(2 * total)  # the foot, since the run is news to them, and the counter
+
+
+@contextmanager
+def _serve_crowd(bench: BenchRun, progress: Progress) -> Iterator[_Server]:
+    folder = bench.make_folder()
+    with database(bench.copy_database(folder / "jpweb.sqlite3")) as path:
+        prepared = _prepare(bench.size)
+    with run_program("tests.load.answers.asking", folder, path) as program, crowd() as others:
+        server = _Server(program.port, others, *prepared)
+        server.enter(progress)
+        others.idle(bench.size.settle_ms / 1000)
+        yield server
+
+
+def _prepare(size: Size) -> tuple[str, list[int], list[tuple[str, int, int]], str]:
+    """Make who answers, the conversations that ask them, and the others with their questions."""
+    home = making.workspace()
+    places = [making.workspace() for _ in range(min(size.other_workspaces, size.other_pages))]
+    people = [making.person("", Role.RESPONDER, place) for place in places]
+    cookies = {place.pk: cookie(person) for place, person in zip(places, people, strict=True)}
+    source = parked(places[0], people[0])
+    index.bring_up_to_date(source)
+    copied(source, range(1, size.other_pages), [place.pk for place in places])
+    rows = Inquiry.objects.values_list("conversation__workspace_id", "conversation_id", "pk")
+    pages = [(cookies[place], talk, question) for place, talk, question in rows]
+    ada = making.person("ada", Role.RESPONDER, home)
+    asking = BENCHMARKS_THAT_ASK * (1 + size.asking_conversations)
+    talks = [making.conversation(home, starter=ada) for _ in range(asking)]
+    facts = changes.facts_key(talks[0])  # those of all: they have the same title
+    while index.step() is not None:  # as a server has done long since
+        pass
+    return cookie(ada), [talk.pk for talk in talks], pages, facts

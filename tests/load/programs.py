@@ -1,0 +1,46 @@
+"""Server programs of the benchmarks, each in a process of its own."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from django.conf import settings
+
+from tests.machine.ports import end, free_port
+from tests.machine.serving import ROOT, inherited
+
+
+@dataclass(frozen=True, slots=True)
+class Program:
+    """A running server program."""
+
+    pid: int
+    port: int
+
+
+@contextmanager
+def run_program(module: str, data: Path, database: Path) -> Iterator[Program]:
+    """Run ``python -m MODULE PORT`` until the context ends; it prints ``ready`` once it serves."""
+    port = free_port()
+    environment = inherited() | {
+        "JPWEB_DATA": str(data),
+        "DATABASE_URL": f"sqlite:///{database}",
+        "JPWEB_SECRET_KEY": settings.SECRET_KEY,  # the sessions in the database are signed with it
+        "JPWEB_SCRIPT_PACE": "0",
+        "DJANGO_SETTINGS_MODULE": "jpweb.settings",
+    }
+    command = [sys.executable, "-m", module, str(port)]
+    with subprocess.Popen(command, cwd=ROOT, env=environment, stdout=subprocess.PIPE) as process:
+        try:
+            assert process.stdout is not None
+            line = process.stdout.readline()
+            if line != b"ready\n":
+                raise RuntimeError(f"{module} ended before it served; it printed {line!r}")
+            yield Program(process.pid, port)
+        finally:
+            end(process)
