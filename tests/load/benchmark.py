@@ -64,6 +64,12 @@ BENCHMARKS = {
         Benchmark("socket.idle", "KB", 1.5, "tests.load.sockets.idle"),
         Benchmark("answer.p99", "ms", 2.0, "tests.load.answers.answering.p99"),
         Benchmark("answer.p99.form", "ms", 2.0, "tests.load.answers.answering.form"),
+        Benchmark("answer.p99.durable", "ms", 2.0, "tests.load.answers.answering.durable"),
+        Benchmark(
+            "page.conversation", "ms", 5.0, "tests.load.browsing.paging.measure_conversation"
+        ),
+        Benchmark("page.list", "ms", 5.0, "tests.load.browsing.paging.measure_list"),
+        Benchmark("page.audit", "ms", 5.0, "tests.load.browsing.paging.measure_audit"),
         Benchmark("open.100k", "ms", 1.3, "tests.load.browsing.opening.first"),
         Benchmark("list.1m", "ms", 1.5, "tests.load.browsing.listing.pages"),
         Benchmark("search.1m", "ms", 2.0, "tests.load.browsing.searching.p95"),

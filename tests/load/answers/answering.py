@@ -1,8 +1,9 @@
 """How long a tool waits that asks somebody who answers at once.
 
 From the tool's question over the browser and its page's card until the tool is resumed. Sent over
-the page's socket, the floor is an echo over a bare socket of the same daphne; sent by the card's
-form, it is what anything in Django has to do that takes a form and outlives a kill. The values are
+the page's socket, the floor is an echo over a bare socket of the same daphne, without commits or
+between two of them; sent by the card's form, it is what anything in Django has to do that takes a
+form and outlives a kill. The values are
 those that one round in a hundred is slower than, with many other pages open and many other
 questions waiting.
 """
@@ -14,6 +15,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from math import ceil
 from typing import TypeAlias
+
+from django.db import connection
 
 from jpweb.store.finding import index
 from jpweb.store.models import Inquiry
@@ -30,7 +33,7 @@ from tests.load.sizes import Size
 from tests.store import making
 
 #: Benchmarks of this module; each has conversations of its own, as long as those of the others.
-BENCHMARKS_THAT_ASK = 2
+BENCHMARKS_THAT_ASK = 3
 
 
 def p99(bench: BenchRun, progress: Progress) -> tuple[float, float]:
@@ -41,6 +44,11 @@ def p99(bench: BenchRun, progress: Progress) -> tuple[float, float]:
 def form(bench: BenchRun, progress: Progress) -> tuple[float, float]:
     """Return the milliseconds of an answer by its form, and of a bare form between two commits."""
     return _measure_rounds(bench, progress, _by_form, _formed)
+
+
+def durable(bench: BenchRun, progress: Progress) -> tuple[float, float]:
+    """Return the milliseconds of an answer over the socket, and of an echo between two commits."""
+    return _measure_rounds(bench, progress, _by_socket, _committed)
 
 
 def slowest(times: list[float], of: float = 0.99) -> float:
@@ -126,6 +134,7 @@ class Bare:
 
 
 _echoed = Bare("/echo", _echo)
+_committed = Bare("/durable", _echo)
 _formed = Bare("/form", _send_plain_form)
 
 
@@ -169,6 +178,8 @@ def _prepare(size: Size) -> tuple[str, list[int], list[tuple[str, int, int]], st
     places = [making.workspace() for _ in range(min(size.other_workspaces, size.other_pages))]
     people = [making.person("", Role.RESPONDER, place) for place in places]
     cookies = {place.pk: cookie(person) for place, person in zip(places, people, strict=True)}
+    with connection.cursor() as cursor:
+        cursor.execute("CREATE TABLE bench_floor (id INTEGER PRIMARY KEY, body TEXT NOT NULL)")
     source = parked(places[0], people[0])
     index.bring_up_to_date(source)
     copied(source, range(1, size.other_pages), [place.pk for place in places])

@@ -1,9 +1,12 @@
 """``python -m tests.load.answers.asking PORT``: jpweb as ``serve`` runs it, and a bare socket.
 
 A built-in tool asks when it is told to. ``GET /ask`` has it ask and says how long it took until the
-tool was resumed with the answer; ``GET /echo`` does the same with the socket ``/bare``, and
-``GET /form`` with what anything in Django has to do that outlives a kill: a commit, a frame on that
-socket, a form of somebody who is signed in to ``/plain``, a commit.
+tool was resumed with the answer. The floors do the same without jpweb:
+
+- ``GET /echo``: a frame on the socket ``/bare`` and back;
+- ``GET /durable``: a commit of one row, a frame on that socket and back, a commit;
+- ``GET /form``: what anything in Django has to do that outlives a kill: a commit, a frame on that
+  socket, a form of somebody who is signed in to ``/plain``, a commit.
 """
 
 from __future__ import annotations
@@ -70,9 +73,10 @@ class AskOnce:
 tools.BUILTINS = (*tools.BUILTINS, AskOnce())
 django.setup()
 
+from asgiref.sync import sync_to_async  # noqa: E402  needs Django set up
 from channels.generic.websocket import AsyncWebsocketConsumer  # noqa: E402  needs Django set up
 from django.contrib.sessions.models import Session  # noqa: E402  as above
-from django.db import transaction  # noqa: E402  as above
+from django.db import connection, transaction  # noqa: E402  as above
 from django.http import HttpRequest, HttpResponse  # noqa: E402  as above
 from django.urls import path as route  # noqa: E402  as above
 from django.utils import timezone  # noqa: E402  as above
@@ -88,6 +92,9 @@ from jpweb.runtime.executing import holding  # noqa: E402  as above
 from jpweb.runtime.signals import relay  # noqa: E402  as above
 from jpweb.web.sockets import consumers  # noqa: E402  as above
 
+#: The frame that is sent after a commit, and whose return is committed.
+DURABLE_FRAME = "Go on, and commit?"
+
 
 class Bare(AsyncWebsocketConsumer):
     """Is sent something, and has it back."""
@@ -100,7 +107,16 @@ class Bare(AsyncWebsocketConsumer):
         self.here.append(self)
 
     async def receive(self, text_data: str | None = None, bytes_data: bytes | None = None) -> None:
+        if text_data == DURABLE_FRAME:
+            await sync_to_async(_insert_row)()
         one.end()
+
+
+@transaction.atomic
+def _insert_row() -> None:
+    """Commit one row through Django's connection, without a model."""
+    with connection.cursor() as cursor:
+        cursor.execute("INSERT INTO bench_floor (body) VALUES (%s)", ["Go on?"])
 
 
 @transaction.atomic
@@ -141,7 +157,15 @@ async def _echoed() -> float:
     return await over - began
 
 
-WAYS = {"/ask": _asked, "/echo": _echoed, "/form": _formed}
+async def _committed() -> float:
+    over = one.begin()
+    began = perf_counter()
+    await sync_to_async(_insert_row)()
+    await Bare.here[-1].send(DURABLE_FRAME)
+    return await over - began
+
+
+WAYS = {"/ask": _asked, "/echo": _echoed, "/durable": _committed, "/form": _formed}
 
 
 async def _quiet() -> None:

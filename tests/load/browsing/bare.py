@@ -1,0 +1,54 @@
+"""``python -m tests.load.browsing.bare PORT``: jpweb on a real daphne, beside a bare Django view.
+
+``POST /bare?page=NAME`` keeps its body, ``GET /bare?page=NAME`` sends it, both without middleware.
+"""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+import django
+
+django.setup()
+
+from django.core.handlers.asgi import ASGIHandler  # noqa: E402  needs Django set up
+from django.http import HttpRequest, HttpResponse  # noqa: E402  as above
+from django.test import override_settings  # noqa: E402  as above
+from django.urls import path  # noqa: E402  as above
+
+from jpweb import urls  # noqa: E402  as above
+from jpweb.asgi import application as jpweb  # noqa: E402  as above
+from jpweb.cli.server import leave, serve  # noqa: E402  as above
+
+BARE_PATH = "/bare"
+
+_bodies: dict[str, bytes] = {}
+
+
+def send_body(request: HttpRequest) -> HttpResponse:
+    """Send the bytes of a page; synchronous, as jpweb's own views of pages are."""
+    page = request.GET["page"]
+    if request.method == "POST":
+        _bodies[page] = request.body
+    return HttpResponse(_bodies[page])
+
+
+urls.urlpatterns.append(path(BARE_PATH.lstrip("/"), send_body))
+with override_settings(MIDDLEWARE=[]):
+    bare = ASGIHandler()
+
+
+async def application(scope: Any, receive: Any, send: Any) -> None:
+    """Choose by path."""
+    chosen = bare if scope["path"] == BARE_PATH else jpweb
+    await chosen(scope, receive, send)
+
+
+async def _end_nothing() -> None:
+    """End nothing: the server has started nothing beside requests."""
+
+
+if __name__ == "__main__":
+    serve(application, int(sys.argv[1]), lambda: print("ready", flush=True), [], _end_nothing)
+    leave()
