@@ -44,8 +44,8 @@ check: .venv/dev ## format, lint, types, layers, templates, migrations, settings
 	$(BIN)/python manage.py makemigrations --check --dry-run
 	$(BIN)/python manage.py check --fail-level WARNING
 
-bench: .venv/dev ## measure against floors of the same run; ONLY=a,b picks
-	@$(BIN)/python -m tests.load $(if $(ONLY),--only "$(ONLY)")
+bench: .venv/dev ## measure against floors of the same run; ONLY=a,b picks, TOY=1 is quick
+	@$(BIN)/python -m tests.load $(if $(ONLY),--only "$(ONLY)") $(if $(TOY),--toy)
 
 clean: ## remove .venv and caches; your data (var/) stays
 	rm -rf .venv .coverage .coverage.* .mypy_cache .ruff_cache .pytest_cache .hypothesis \

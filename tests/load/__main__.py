@@ -8,6 +8,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import signal
 import sys
 import tempfile
 from collections.abc import Sequence
@@ -36,6 +37,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except ValueError as problem:
         print(problem, file=sys.stderr)
         return 2
+    # SIGTERM raises, as SIGINT does: servers are ended and folders removed.
+    signal.signal(signal.SIGTERM, lambda number, _frame: sys.exit(128 + number))
     target = Path(os.environ.get("JPWEB_DATA", "var")).expanduser() / "bench.json"
     console = Console()
     with tempfile.TemporaryDirectory(prefix="jpweb-bench-") as data:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gc
-import shutil
 import statistics
 import tempfile
 from collections.abc import Callable
@@ -13,10 +12,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self, TypedDict, TypeVar
 
-from django.core.management import call_command
-
-from tests.load.databases import database
 from tests.load.sizes import Size
+from tests.machine.templates import SQLITE_FILE, copy_migrated_sqlite
 
 #: Is told how many rounds are done, and of how many.
 Progress = Callable[[int, int], None]
@@ -128,17 +125,11 @@ class BenchRun:
         self._resources.callback(folder.cleanup)
         return Path(folder.name)
 
-    def copy_database(self, path: Path) -> Path:
-        """Put an empty database with jpweb's tables at ``path``, and return it.
-
-        A copy costs milliseconds, the migrations two seconds.
-        """
-        template = Path(self._folder.name) / "template.sqlite3"
-        if not template.exists():
-            with database(template):
-                call_command("migrate", verbosity=0)
-        path.parent.mkdir(parents=True, exist_ok=True)
-        return Path(shutil.copy(template, path))
+    def make_database(self) -> Path:
+        """Return a migrated SQLite file, alone in a new data folder."""
+        data = self.make_folder() / "data"
+        copy_migrated_sqlite(data)
+        return data / SQLITE_FILE
 
 
 def interleaved(

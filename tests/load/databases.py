@@ -13,6 +13,7 @@ from django.db import connection
 def database(path: Path) -> Iterator[Path]:
     """Let Django use this SQLite file, and afterwards its own database again."""
     connection.close()
+    assert connection.connection is None, "an open database in memory cannot be closed and reopened"
     usual = connection.settings_dict["NAME"]
     connection.settings_dict["NAME"] = str(path)
     try:

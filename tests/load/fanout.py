@@ -118,11 +118,10 @@ def daphne(bench: BenchRun, _progress: Progress) -> Iterator[Daphne]:
     """Run jpweb and the barest consumers, with as many files as a process may have open."""
     limits = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (limits[1], limits[1]))
-    folder = bench.make_folder()
     try:
-        with database(bench.copy_database(folder / "bench.sqlite3")) as path:
+        with database(bench.make_database()) as path:
             talk, cookies = _prepare(min(PEOPLE, bench.size.told_sockets))
-        with run_program("tests.load.echo", folder, path) as program:
+        with run_program("tests.load.echo", path) as program:
             yield Daphne(program, talk, cookies)
     finally:
         resource.setrlimit(resource.RLIMIT_NOFILE, limits)

@@ -36,7 +36,7 @@ def largest(bench: BenchRun, progress: Progress) -> tuple[float, float]:
     """Return the milliseconds of the mirror and of the floor."""
     folder = bench.make_folder()
     events = _alone(workspace(bench), folder / "workspace")
-    empty = bench.copy_database(folder / "empty.sqlite3")
+    empty = bench.make_database()
     rows = made(folder, empty, folder / "workspace")
     value, floor = interleaved(
         bench,

@@ -15,7 +15,7 @@ from tests.load.benchmark import BenchRun, Progress
 from tests.load.databases import database
 from tests.load.importing import PRAGMAS, Rows, made, writing
 from tests.load.synthetic import conversation
-from tests.machine.serving import inherited
+from tests.machine.templates import inherit_environment
 
 #: The memory of many conversations is compared with this part of them.
 FEW_SHARE = 20
@@ -26,7 +26,7 @@ def time(bench: BenchRun, progress: Progress) -> tuple[float, float]:
     """Return the seconds of the mirror and of the floor, one after the other, once each."""
     many, events = bench.size.mirrored_conversations, bench.size.mirrored_events
     folder = bench.make_folder()
-    empty = bench.copy_database(folder / "empty.sqlite3")
+    empty = bench.make_database()
     home = workspace(folder / "many", many, events, progress)
     rows = made(folder, empty, workspace(folder / "one", 1, events, progress))
     value = _mirrored(home, folder, empty, progress)
@@ -43,8 +43,7 @@ def memory(bench: BenchRun, progress: Progress) -> tuple[float, float]:
         folder = bench.make_folder()
         home = workspace(folder / "workspace", count, events, progress)
         progress(step, 2)
-        bench.copy_database(folder / "data" / "jpweb.sqlite3")
-        peaks.append(_peak(home, folder / "data"))
+        peaks.append(_peak(home, bench.make_database().parent))
         shutil.rmtree(folder)
     progress(2, 2)
     return peaks[1], peaks[0]
@@ -121,7 +120,7 @@ def _peak(home: Path, data: Path) -> float:
         "sys.stdout = open('/dev/null', 'w'); run(['manage.py', 'mirror', sys.argv[1]]);"
         "sys.__stdout__.write(str(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss))"
     )
-    environment = inherited() | {
+    environment = inherit_environment() | {
         "JPWEB_DATA": str(data),
         "DATABASE_URL": f"sqlite:///{data / 'jpweb.sqlite3'}",
         "DJANGO_SETTINGS_MODULE": "jpweb.settings",

@@ -12,7 +12,7 @@ from pathlib import Path
 from django.conf import settings
 
 from tests.machine.ports import end, free_port
-from tests.machine.serving import ROOT, inherited
+from tests.machine.templates import ROOT, inherit_environment
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,11 +24,14 @@ class Program:
 
 
 @contextmanager
-def run_program(module: str, data: Path, database: Path) -> Iterator[Program]:
-    """Run ``python -m MODULE PORT`` until the context ends; it prints ``ready`` once it serves."""
+def run_program(module: str, database: Path) -> Iterator[Program]:
+    """Run ``python -m MODULE PORT`` until the context ends; it prints ``ready`` once it serves.
+
+    The folder of ``database`` is its data folder.
+    """
     port = free_port()
-    environment = inherited() | {
-        "JPWEB_DATA": str(data),
+    environment = inherit_environment() | {
+        "JPWEB_DATA": str(database.parent),
         "DATABASE_URL": f"sqlite:///{database}",
         "JPWEB_SECRET_KEY": settings.SECRET_KEY,  # the sessions in the database are signed with it
         "JPWEB_SCRIPT_PACE": "0",

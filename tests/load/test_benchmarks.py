@@ -2,9 +2,11 @@ from __future__ import annotations
 
 import math
 import os
+import signal
 import subprocess
 import sys
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -13,10 +15,8 @@ from django.utils.module_loading import import_string
 
 from tests.load.benchmark import BENCHMARKS, Benchmark, BenchRun
 from tests.load.sizes import TOY, Size
-from tests.machine.serving import ROOT
-
-# One worker runs them all: they share servers.
-pytestmark = pytest.mark.xdist_group("benchmarks")
+from tests.machine.ports import end, wait_until
+from tests.machine.templates import ROOT
 
 
 @pytest.fixture(scope="module")
@@ -41,15 +41,36 @@ def test_benchmark_at_toy_size_measures_and_reports(benchmark: Benchmark, bench:
     assert reports[-1][0] == reports[-1][1] > 0
 
 
+@contextmanager
+def start_toy_run(scratch: Path, only: str) -> Iterator[subprocess.Popen[bytes]]:
+    """Run ``python -m tests.load --toy``, which finds no other folder than ``scratch``."""
+    environment = os.environ | {"JPWEB_DATA": str(scratch / "data"), "TMPDIR": str(scratch)}
+    command = [sys.executable, "-m", "tests.load", "--toy", "--only", only]
+    with subprocess.Popen(command, cwd=ROOT, env=environment, stdout=subprocess.PIPE) as run:
+        try:
+            yield run
+        finally:
+            end(run)
+
+
 def test_toy_run_prints_a_table_and_leaves_nothing(tmp_path: Path) -> None:
-    environment = os.environ | {"JPWEB_DATA": str(tmp_path / "data"), "TMPDIR": str(tmp_path)}
-    command = [sys.executable, "-m", "tests.load", "--toy", "--only", "render.markdown"]
+    with start_toy_run(tmp_path, "render.markdown") as run:
+        printed, _ = run.communicate(timeout=120)
 
-    run = subprocess.run(
-        command, cwd=ROOT, env=environment, capture_output=True, text=True, check=True
-    )
+    assert run.returncode == 0
+    assert b"render.markdown" in printed
+    assert list(tmp_path.iterdir()) == []
 
-    assert "render.markdown" in run.stdout
+
+def test_toy_run_that_is_terminated_leaves_nothing(tmp_path: Path) -> None:
+    with start_toy_run(tmp_path, "fanout.5000") as run:
+        wait_until(
+            lambda: [*tmp_path.glob("*/*/data/jpweb.sqlite3-wal")], "a database is open", 120
+        )
+        run.terminate()
+        run.communicate(timeout=120)
+
+    assert run.returncode == 128 + signal.SIGTERM
     assert list(tmp_path.iterdir()) == []
 
 

@@ -60,27 +60,30 @@ def _measure_rounds(
     bench: BenchRun, progress: Progress, send: Send, bare: Bare
 ) -> tuple[float, float]:
     """Return the slowest milliseconds of jpweb and of a floor; the first turns warm up."""
-    server = bench.share(_serve_crowd, progress)
+    server = bench.share(_serve_askers, progress)
     turns, conversations = bench.size.asking_turns, 1 + bench.size.asking_conversations
     ours: list[float] = []
     floor: list[float] = []
-    with Browser.at(server.port, server.cookie) as browser:
+    with Browser.at(server.port, server.cookie) as browser, crowd() as others:
+        server.enter(others, progress)
+        others.idle(bench.size.settle_ms / 1000)
         for done in range(conversations):
             progress(done, conversations)
-            ours += _asked(server, browser, server.talks.pop(), turns, send)
-            floor += _answer_floor(server, browser, turns, bare)
+            ours += _asked(server, browser, others, turns, send)
+            floor += _answer_floor(server, browser, others, turns, bare)
     progress(conversations, conversations)
     return slowest(ours[turns:]) * 1000, slowest(floor[turns:]) * 1000
 
 
-def _asked(server: _Server, browser: Browser, talk: int, turns: int, send: Send) -> list[float]:
+def _asked(server: _Server, browser: Browser, others: Crowd, turns: int, send: Send) -> list[float]:
     """Let turn after turn ask, and answer as the page of the conversation does."""
+    talk = server.talks.pop()
     times: list[float] = []
     with Page(server.port, server.cookie) as page:
         page.say({"conversation": talk, "facts": server.facts, "desk": True, "shown": []})
         page.text()
         for _ in range(turns):
-            server.others.idle(0.002)
+            others.idle(0.002)
             status, _ = browser.send(f"/conversations/{talk}/turns", text="/call ask_once")
             assert status == 302, status
             said = Request(server.port, "/ask")
@@ -90,12 +93,14 @@ def _asked(server: _Server, browser: Browser, talk: int, turns: int, send: Send)
     return times
 
 
-def _answer_floor(server: _Server, browser: Browser, turns: int, bare: Bare) -> list[float]:
+def _answer_floor(
+    server: _Server, browser: Browser, others: Crowd, turns: int, bare: Bare
+) -> list[float]:
     """Let a bare socket ask as often, and answer as the floor does."""
     times: list[float] = []
     with Page(server.port, path="/bare") as page:
         for _ in range(turns):
-            server.others.idle(0.002)
+            others.idle(0.002)
             said = Request(server.port, bare.path)
             bare.answer(page, browser)
             times.append(said.answer()["seconds"])
@@ -143,33 +148,29 @@ class _Server:
     """A server, who answers and where, and the pages of everybody else."""
 
     port: int
-    others: Crowd
     cookie: str
     talks: list[int]
     pages: list[tuple[str, int, int]]
     facts: str
 
-    def enter(self, progress: Progress) -> None:
+    def enter(self, others: Crowd, progress: Progress) -> None:
         """Open the pages of the others: of a conversation each, with its question."""
         cookies = [cookie for cookie, _, _ in self.pages]
         total = len(cookies)
-        came = self.others.enter(self.port, "/ws", cookies, lambda n: progress(n, total))
+        came = others.enter(self.port, "/ws", cookies, lambda n: progress(n, total))
         for visitor, (_, talk, question) in zip(came, self.pages, strict=True):
             shows = {"length": 4, "facts": self.facts, "desk": True, "shown": [question]}
             visitor.say({"conversation": talk} | shows)
-        self.others.watch(2 * total)  # the foot, since the run is news to them, and the counter
+        others.watch(2 * total)  # the foot, since the run is news to them, and the counter
 
 
 @contextmanager
-def _serve_crowd(bench: BenchRun, progress: Progress) -> Iterator[_Server]:
-    folder = bench.make_folder()
-    with database(bench.copy_database(folder / "jpweb.sqlite3")) as path:
+def _serve_askers(bench: BenchRun, progress: Progress) -> Iterator[_Server]:
+    progress(0, 1)
+    with database(bench.make_database()) as path:
         prepared = _prepare(bench.size)
-    with run_program("tests.load.answers.asking", folder, path) as program, crowd() as others:
-        server = _Server(program.port, others, *prepared)
-        server.enter(progress)
-        others.idle(bench.size.settle_ms / 1000)
-        yield server
+    with run_program("tests.load.answers.asking", path) as program:
+        yield _Server(program.port, *prepared)
 
 
 def _prepare(size: Size) -> tuple[str, list[int], list[tuple[str, int, int]], str]:

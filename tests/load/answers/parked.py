@@ -236,10 +236,10 @@ def _prepare_places(bench: BenchRun, progress: Progress) -> Iterator[Places]:
 
 
 def _make_place(bench: BenchRun, many: int, homes: int) -> Place:
-    data = bench.make_folder() / "data"
-    signed_in, own = made(bench.copy_database(data / "jpweb.sqlite3"), many, homes)
+    path = bench.make_database()
+    signed_in, own = made(path, many, homes)
     chosen = {"JPWEB_SCRIPT_PACE": "0", "JPWEB_SECRET_KEY": settings.SECRET_KEY}
-    place = Place(Server(data, settings=chosen), signed_in, own)
+    place = Place(Server(path.parent, settings=chosen), signed_in, own)
     if bench.size.warm_up_rounds:
         _started(place)  # it reads the demo once
     return place

@@ -43,7 +43,7 @@ class Place:
     """A database of conversations, and people who look at their list."""
 
     def __init__(self, bench: BenchRun, count: int, progress: Progress) -> None:
-        self._path = bench.copy_database(bench.make_folder() / "listing.sqlite3")
+        self._path = bench.make_database()
         with database(self._path):
             people = _filled(count, progress)
             with connection.cursor() as cursor:

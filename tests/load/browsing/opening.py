@@ -23,7 +23,7 @@ MOST = 300_000
 
 def first(bench: BenchRun, progress: Progress) -> tuple[float, float]:
     """Return the milliseconds of the page of a conversation of many events, and of few."""
-    with database(bench.copy_database(bench.make_folder() / "opening.sqlite3")):
+    with database(bench.make_database()):
         many, few = _prepared(bench.size.opened_events, progress)
         value, floor = interleaved(
             bench, lambda: _opened(*many), lambda: _opened(*few), progress, ROUNDS

@@ -85,10 +85,9 @@ def _time_page(browser: Browser, path: str) -> float:
 @contextmanager
 def _serve_pages(bench: BenchRun, progress: Progress) -> Iterator[PageServer]:
     progress(0, 1)
-    folder = bench.make_folder()
-    with database(bench.copy_database(folder / "jpweb.sqlite3")) as path:
+    with database(bench.make_database()) as path:
         signed_in, conversation_id = _fill_database(bench.size)
-    with run_program("tests.load.browsing.bare", folder, path) as program:
+    with run_program("tests.load.browsing.bare", path) as program:
         yield PageServer(program.port, signed_in, conversation_id)
 
 

@@ -53,7 +53,7 @@ def p95(bench: BenchRun, progress: Progress) -> tuple[float, float]:
     chance = random.Random(7)  # noqa: S311  the same words each time
     vocabulary = [_word(chance) for _ in range(20_000)]
     size = bench.size
-    with database(bench.copy_database(bench.make_folder() / "search.sqlite3")) as path:
+    with database(bench.make_database()) as path:
         person = _fill(chance, vocabulary, size.passages, progress)
         queries = _queries(chance, vocabulary, size.queries_per_kind)
         with closing(sqlite3.connect(path)) as bare:
