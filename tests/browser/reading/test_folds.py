@@ -129,6 +129,8 @@ def test_folds_above_come_as_they_were_left_and_nothing_on_the_screen_moves(shel
     asked = re.findall(r'class="fold inquiry" id="(e-\w+)"[^>]* open>', whole)
     page = shelf.open(f"{path}?at={MIDDLE}&shut={','.join(asked)}&open={','.join(calls)}")
     scroll(page, 300)
+    quiet = page.locator("#transcript .htmx-request")
+    expect(quiet).to_have_count(0)  # what is seen has been replaced by itself in colours
     count = len(stretches(page))
     before = reading(page)
     page.evaluate("scrollBy({top: -1, behavior: 'instant'})")
