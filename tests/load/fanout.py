@@ -44,8 +44,7 @@ def layer(bench: BenchRun, progress: Progress) -> tuple[float, float]:
 
 def _against(bench: BenchRun, other: str, progress: Progress, rounds: int) -> tuple[float, float]:
     many = bench.size.told_sockets
-    server = bench.share(daphne, progress)
-    with crowd() as people:
+    with daphne(bench) as server, crowd() as people:
         port = server.port
         server.enter(people, "ws", many, lambda n: progress(n, 2 * many))
         server.enter(people, other, many, lambda n: progress(many + n, 2 * many))
@@ -114,7 +113,7 @@ class Request:
 
 
 @contextmanager
-def daphne(bench: BenchRun, _progress: Progress) -> Iterator[Daphne]:
+def daphne(bench: BenchRun) -> Iterator[Daphne]:
     """Run jpweb and the barest consumers, with as many files as a process may have open."""
     limits = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (limits[1], limits[1]))

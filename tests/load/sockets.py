@@ -23,7 +23,7 @@ def idle(bench: BenchRun, progress: Progress) -> tuple[float, float]:
 
 def _each(bench: BenchRun, way: str, step: int, progress: Progress) -> float:
     many, settle = bench.size.idle_sockets, bench.size.settle_ms / 1000
-    with daphne(bench, progress) as server, crowd() as people:
+    with daphne(bench) as server, crowd() as people:
         server.enter(people, way, many // WARM_UP_SHARE, lambda _: None)
         people.idle(settle)
         server.rest()
