@@ -4,7 +4,7 @@ BIN = .venv/bin
 INSTALL = $(BIN)/python -m pip install -qq --disable-pip-version-check -c constraints.txt
 TEMPLATES = git ls-files -co --exclude-standard 'templates/*.html' | xargs -r
 # One worker a core; a file's tests stay together, and long groups start first.
-SPREAD = --numprocesses auto --dist loadgroup --no-loadscope-reorder
+SPREAD = --numprocesses auto
 FLOOR = $(BIN)/coverage report --include='jpweb/stream/*,jpweb/agent/*' --fail-under=100
 
 .PHONY: help run run-team test proof check bench clean

@@ -1,17 +1,18 @@
-"""What every test gets: the machine's fixtures, a Hypothesis profile, a group, browsers last."""
+"""What every test gets: the machine's fixtures, a Hypothesis profile, a place in the order."""
 
 from __future__ import annotations
 
 import signal
 from collections.abc import Generator
+from typing import Any
 
 import pytest
 from django.db import connections
 from hypothesis import settings
 
-from tests.machine.grouping import arrange_items, group_items
-from tests.machine.locks import check_no_lock_left
 from tests.machine.sizes import IS_PROOF
+from tests.machine.suite.grouping import arrange_items, make_scheduler
+from tests.machine.suite.locks import check_no_lock_left
 
 pytest_plugins = ["tests.machine.fixtures"]
 
@@ -33,11 +34,15 @@ def django_db_modify_db_settings(tmp_path_factory: pytest.TempPathFactory) -> No
         connections.databases["default"]["TEST"]["NAME"] = str(file)
 
 
-@pytest.hookimpl(wrapper=True, tryfirst=True)
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> Generator[None]:
-    """Group tests for pytest-xdist before it reads the groups; arrange them after the shuffle."""
-    group_items(items)
-    yield
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
+    """Give whole groups of tests to workers."""
+    return make_scheduler(config, log)
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Arrange tests after the shuffle."""
     arrange_items(items)
 
 

@@ -8,7 +8,7 @@ import pytest
 from asgiref.sync import SyncToAsync
 from django.db import connection, connections
 
-from tests.machine.locks import LeftLock, check_no_lock_left
+from tests.machine.suite.locks import LeftLock, check_no_lock_left
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

@@ -1,24 +1,30 @@
 """Which tests share a pytest-xdist worker, and in which order they run.
 
 Tests of one file share its fixtures, so a file is a group; so is a package whose server is
-expensive to start. The order keeps both workers busy to the end: what waits for other processes
-runs beside what computes, and long groups come before short ones.
+expensive to start. Long groups start first, so that no worker is alone with one at the end.
 """
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
+from xdist.scheduler import LoadScopeScheduling
 
 #: Packages whose tests share one server: their tests stay in one worker.
 SHARED_PACKAGES = ("tests/browser/browsing", "tests/chaos")
-#: Files whose tests take long, the longest first. They start before the others of their kind.
+#: Groups that take longest, the longest first; they start before the others of their kind.
 LONG_GROUPS = ("tests/chaos",)
 
 
-def group_items(items: list[pytest.Item]) -> None:
-    """Mark each test with the group that one worker runs."""
-    for item in items:
-        item.add_marker(pytest.mark.xdist_group(find_group(item.nodeid)))
+class GroupScheduling(LoadScopeScheduling):  # type: ignore[misc]  # xdist is untyped
+    """Gives whole groups to workers, in the order of the tests.
+
+    xdist's own ``loadgroup`` writes the group into ``item._nodeid``, which pytest 9.2 ignores.
+    """
+
+    def _split_scope(self, nodeid: str) -> str:
+        return find_group(nodeid)
 
 
 def arrange_items(items: list[pytest.Item]) -> None:
@@ -38,6 +44,12 @@ def find_group(node_id: str) -> str:
 def uses_browser(item: pytest.Item) -> bool:
     """Tell whether a test drives a browser in its own thread."""
     return "browser" in getattr(item, "fixturenames", ())
+
+
+def make_scheduler(config: pytest.Config, log: Any) -> GroupScheduling:
+    """Return the scheduler for ``pytest_xdist_make_scheduler``."""
+    config.option.loadscopereorder = False
+    return GroupScheduling(config, log)
 
 
 def _rank(item: pytest.Item) -> tuple[bool, int]:

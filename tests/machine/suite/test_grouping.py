@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.machine.grouping import find_group
+from tests.machine.suite.grouping import find_group
 
 
 @pytest.mark.parametrize(
