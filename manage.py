@@ -1,16 +1,8 @@
-"""Django's command line."""
+"""The command line of a checkout: the same as the installed command ``jpweb``."""
 
 from __future__ import annotations
 
-import os
-import sys
-
-from django.core.exceptions import ImproperlyConfigured
-from django.core.management import execute_from_command_line
+from jpweb.cli.entrypoint import main
 
 if __name__ == "__main__":
-    os.environ.setdefault("DJANGO_SETTINGS_MODULE", "jpweb.settings")
-    try:
-        execute_from_command_line(sys.argv)
-    except ImproperlyConfigured as problem:
-        sys.exit(f"jpweb: {problem}")
+    main()

@@ -1,6 +1,7 @@
 """Settings, all from the environment; every variable is named in the README.
 
-``JPWEB_DATA`` is the folder that holds everything of an installation (default ``./var``).
+``JPWEB_DATA`` is the folder that holds everything of an installation: by default ``./var`` of a
+checkout, or the user's data folder where jpweb is installed.
 """
 
 from __future__ import annotations
@@ -15,6 +16,8 @@ from urllib.parse import SplitResult, urlsplit
 import environ
 from csp.constants import NONE, SELF
 from django.core.exceptions import ImproperlyConfigured
+
+from jpweb import installation
 
 env = environ.Env()
 
@@ -45,8 +48,13 @@ def site(name: str) -> SplitResult | None:
     )
 
 
-BASE_DIR = Path(__file__).resolve().parent.parent
-DATA_DIR = Path(env.str("JPWEB_DATA", default=str(BASE_DIR / "var"))).expanduser().resolve()
+#: The folder that holds ``templates`` and ``static``.
+BASE_DIR = installation.RESOURCE_DIR
+DATA_DIR = (
+    Path(env.str("JPWEB_DATA", default=str(installation.find_default_data_dir())))
+    .expanduser()
+    .resolve()
+)
 PORT = int(number("JPWEB_PORT", 8000))
 
 
@@ -82,7 +90,7 @@ def _check_runs(runs: str) -> None:
     if runs == "workers" and missing:
         raise ImproperlyConfigured(
             f"JPWEB_RUNS=workers needs {' and '.join(missing)}. "
-            "To try it on one machine: make run-team"
+            f"To try it on one machine: {installation.TEAM_COMMAND}"
         )
 
 
@@ -168,7 +176,7 @@ if REDIS_URL:
         "CONFIG": {"hosts": [REDIS_URL]},
     }
 
-# Who executes runs: this server itself, or processes of their own (`manage.py work`).
+# Who executes runs: this server itself, or processes of their own (`jpweb work`).
 RUNS = env.str("JPWEB_RUNS", default="embedded")
 _check_runs(RUNS)
 if RUNS == "workers":

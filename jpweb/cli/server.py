@@ -19,6 +19,7 @@ from autobahn.exception import Disconnected, PayloadExceededError
 from daphne.server import Server
 from twisted.internet import defer, reactor
 
+from jpweb import installation
 from jpweb.cli import pauses
 from jpweb.runtime.signals.codes import FAULT
 from jpweb.runtime.signals.line import SCOPE, Line
@@ -48,7 +49,8 @@ def check_port(port: int) -> None:
         except OSError as error:
             raise PortTaken(
                 f"Port {port} on {HOST} cannot be used: {error.strerror}. "
-                "Stop what uses it, or choose another: JPWEB_PORT=8001 make run"
+                "Stop what uses it, or choose another: "
+                f"JPWEB_PORT=8001 {installation.SERVE_COMMAND}"
             ) from error
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import os
 import socket
-import sys
 import tempfile
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager, contextmanager, suppress
@@ -20,6 +19,7 @@ from jpweb.cli.team import servers
 from jpweb.cli.team.balancer import Balancer
 from jpweb.cli.team.children import Child, kept, until
 from jpweb.cli.team.programs import POSTGRES, REDIS, found
+from jpweb.installation import build_command, build_import_path
 
 DATABASE = "jpweb"
 WEBS, WORKERS = 2, 2
@@ -44,13 +44,12 @@ class Wanted:
 class Household:
     """Everything of one data folder. ``up`` has it running."""
 
-    def __init__(self, wanted: Wanted, root: Path) -> None:
-        """``root`` is the folder of ``manage.py``. Raises Missing."""
+    def __init__(self, wanted: Wanted) -> None:
+        """Raise Missing where a program that it runs is not on this machine."""
         initdb, self._redis = found(POSTGRES, REDIS)
         self._programs = initdb.resolve().parent
         self._account = servers.account()
         self._wanted = wanted
-        self._root = root
 
     @asynccontextmanager
     async def up(self) -> AsyncIterator[str]:
@@ -115,15 +114,15 @@ class Household:
 
     def _child(self, name: str, settings: Mapping[str, str], port: int, *argv: str) -> Child:
         env = {**settings, "JPWEB_PORT": str(port)}
-        return Child(name, [sys.executable, "manage.py", *argv], self._hear(name), self._root, env)
+        return Child(name, build_command(*argv), self._hear(name), Path.cwd(), env)
 
     def _hear(self, name: str) -> Callable[[str], None]:
         return lambda line: self._wanted.say(name, line)
 
     async def _link(self, settings: Mapping[str, str]) -> str:
         env = {**settings, "JPWEB_PORT": str(self._wanted.port)}
-        argv = [sys.executable, "manage.py", "sign_in_link"]
-        return (await _output(argv, "sign_in_link", cwd=self._root, env=env)).strip()
+        argv = build_command("sign_in_link")
+        return (await _output(argv, "sign_in_link", env=env)).strip()
 
     async def _run(self, argv: list[str], name: str, folder: Path) -> None:
         await _output(argv, name, cwd=folder, **self._account)
@@ -148,6 +147,7 @@ def _settings(sockets: Path) -> dict[str, str]:
         "DATABASE_URL": f"postgres://{servers.ACCOUNT}@/{DATABASE}?host={sockets}/postgres",
         "REDIS_URL": f"unix://{sockets}/redis/socket",
         "JPWEB_RUNS": "workers",
+        "PYTHONPATH": build_import_path(),
         "PYTHONUNBUFFERED": "1",
     }
 

@@ -6,8 +6,9 @@ It is located and read. JP merges and repairs silos whenever it opens one; a rea
 from __future__ import annotations
 
 import os
-import sys
 from pathlib import Path
+
+from jpweb.installation import find_user_data_dir
 
 
 def user_data() -> Path:
@@ -15,12 +16,7 @@ def user_data() -> Path:
     own = os.environ.get("JP_USER_DATA_DIR", "")
     if own:
         return Path(own)
-    shared = os.environ.get("XDG_DATA_HOME", "")
-    if shared and Path(shared).is_absolute():
-        return Path(shared) / "jp"
-    if sys.platform == "darwin":
-        return Path.home() / "Library" / "Application Support" / "jp"
-    return Path.home() / ".local" / "share" / "jp"
+    return find_user_data_dir("jp")
 
 
 def find(root: Path, jp_id: str) -> Path | None:

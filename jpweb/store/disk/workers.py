@@ -20,6 +20,7 @@ from pathlib import Path
 
 import msgspec
 
+from jpweb.installation import build_import_path
 from jpweb.store.disk import reading, workspace
 from jpweb.store.disk.reading import Reading
 from jpweb.store.disk.workspace import FoundConversation
@@ -116,14 +117,13 @@ class _Worker:
     def __init__(self) -> None:
         here, there = Pipe()
         # With -P and these paths nothing is imported from the folder that somebody stands in.
-        paths = os.pathsep.join(path for path in sys.path if Path(path).is_absolute())
         with there:
             self._process = subprocess.Popen(  # noqa: S603  this Python, this module
                 [sys.executable, "-P", "-m", __name__],
                 stdin=there.fileno(),
                 stdout=subprocess.DEVNULL,
                 process_group=0,
-                env=os.environ | {"PYTHONPATH": paths},
+                env=os.environ | {"PYTHONPATH": build_import_path()},
             )
         self._channel = here
 

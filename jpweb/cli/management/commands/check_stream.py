@@ -15,7 +15,7 @@ from jpweb.stream.repair import repair
 
 
 class Command(BaseCommand):
-    """``manage.py check_stream FILE [--json]``."""
+    """``jpweb check_stream FILE [--json]``."""
 
     help = (
         "Count what FILE holds, check that it comes back byte for byte, show what repair would do."

@@ -14,7 +14,7 @@ from jpweb.store.errors import UnknownConversation
 
 
 class Command(BaseCommand):
-    """``manage.py export CONVERSATION --format jp|jsonl|markdown|html [--output FILE]``."""
+    """``jpweb export CONVERSATION --format jp|jsonl|markdown|html [--output FILE]``."""
 
     help = "Export a conversation; CONVERSATION is its id: 17728322628, jp-c17728322628, …"
 

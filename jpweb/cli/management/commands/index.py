@@ -13,7 +13,7 @@ from jpweb.store.finding import index
 
 
 class Command(BaseCommand):
-    """``manage.py index [--all]``."""
+    """``jpweb index [--all]``."""
 
     help = "Index what search has yet to look at. A server does the same by itself, as it goes."
 

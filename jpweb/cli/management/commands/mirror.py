@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 class Command(BaseCommand):
-    """``manage.py mirror PATH [--watch] [--json]``."""
+    """``jpweb mirror PATH [--watch] [--json]``."""
 
     help = "Mirror the JP workspace at or above PATH; unchanged conversations cost a look each."
 

@@ -33,7 +33,7 @@ async def _leave() -> None:
 
 
 class Command(BaseCommand):
-    """``manage.py serve [--workspace PATH]``."""
+    """``jpweb serve [--workspace PATH]``."""
 
     help = "Prepare the database, mirror workspaces, print a one-time sign-in link and serve."
 

@@ -11,7 +11,7 @@ from jpweb.store import accounts
 
 
 class Command(BaseCommand):
-    """``manage.py sign_in_link [NAME]``."""
+    """``jpweb sign_in_link [NAME]``."""
 
     help = "Print a one-time sign-in link for a person (default: the first owner)."
 

@@ -19,7 +19,7 @@ from jpweb.cli.team.programs import Missing
 
 
 class Command(BaseCommand):
-    """``manage.py team [--workspace PATH]``."""
+    """``jpweb team [--workspace PATH]``."""
 
     help = "Run PostgreSQL, Redis, two web servers, two workers and a balancer, until Ctrl-C."
 
@@ -31,7 +31,7 @@ class Command(BaseCommand):
         with closing(self._lock()):
             try:
                 server.check_port(settings.PORT)
-                asyncio.run(self._run(Household(wanted, settings.BASE_DIR)))
+                asyncio.run(self._run(Household(wanted)))
             except (server.PortTaken, Missing, NotReady, Unusable) as problem:
                 raise CommandError(str(problem)) from problem
         self._hear("team", "Stopped.")

@@ -9,6 +9,7 @@ from typing import Any
 from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
+from jpweb import installation
 from jpweb.cli import server
 from jpweb.cli.progress import bar
 from jpweb.cli.worker import Executor, Worker
@@ -46,7 +47,7 @@ def executor() -> Executor:
 
 
 class Command(BaseCommand):
-    """``manage.py work [--runs N]``."""
+    """``jpweb work [--runs N]``."""
 
     help = "Execute runs, until it is ended; as many of these as you like may work at once."
 
@@ -57,7 +58,7 @@ class Command(BaseCommand):
         if settings.RUNS != "workers":
             raise CommandError(
                 "jpweb executes runs in its server here; workers need JPWEB_RUNS=workers. "
-                "To try them on one machine: make run-team"
+                f"To try them on one machine: {installation.TEAM_COMMAND}"
             )
         limit = options["runs"]
         if limit < 1:

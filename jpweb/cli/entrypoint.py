@@ -1,0 +1,78 @@
+"""The command ``jpweb``, which ``manage.py`` is as well."""
+
+from __future__ import annotations
+
+import difflib
+import os
+import sys
+from collections.abc import Sequence
+from importlib import metadata
+from pathlib import Path
+
+import django
+from django.core.exceptions import ImproperlyConfigured
+from django.core.management import execute_from_command_line, find_commands, get_commands
+
+#: Every command of ``jpweb.cli.management.commands`` in one line, in the order of the help.
+COMMANDS = {
+    "serve": "start jpweb and print a sign-in link; --workspace PATH adds a JP workspace",
+    "sign_in_link": "print a new one-time sign-in link",
+    "mirror": "copy a JP workspace's conversations; --watch follows them",
+    "export": "write a conversation to a file",
+    "check_stream": "say what the file of a conversation holds",
+    "index": "index for search what has yet to be",
+    "team": "run PostgreSQL, Redis, two web servers and two workers, for trying",
+    "work": "execute turns, where JPWEB_RUNS=workers",
+}
+
+
+def main(argv: Sequence[str] | None = None) -> None:
+    """Run a command of jpweb or Django; ends the process with one line where that is impossible."""
+    arguments = list(sys.argv if argv is None else argv)
+    # ``python -m jpweb`` leaves the path of a file that nobody typed.
+    program = "jpweb" if Path(arguments[0]).name == "__main__.py" else Path(arguments[0]).name
+    name = arguments[1] if len(arguments) > 1 else "help"
+    if arguments[1:] in ([], ["help"], ["--help"], ["-h"]):  # "help serve" is Django's
+        _print(_build_help(program))
+        return
+    if name in ("version", "--version"):
+        _print(f"jpweb {metadata.version('jpweb')}")
+        return
+    os.environ.setdefault("DJANGO_SETTINGS_MODULE", "jpweb.settings")
+    try:
+        _check_command(program, name)
+        execute_from_command_line([program, *arguments[1:]])
+    except ImproperlyConfigured as problem:
+        sys.exit(f"jpweb: {problem}")
+
+
+def _check_command(program: str, name: str) -> None:
+    """End the process where there is no such command; jpweb's own are known without settings."""
+    if name == "help" or name in COMMANDS or name in find_commands(_DJANGO_COMMANDS):
+        return
+    django.setup()
+    if name not in get_commands():
+        alike = difflib.get_close_matches(name, COMMANDS, n=1)
+        hint = f"did you mean “{alike[0]}”? " if alike else ""
+        sys.exit(f"{program}: there is no command “{name}”; {hint}“{program} help” lists them.")
+
+
+_DJANGO_COMMANDS = str(Path(django.__file__).parent / "core" / "management")
+
+
+def _build_help(program: str) -> str:
+    width = max(map(len, COMMANDS))
+    lines = [f"  {name:<{width}}  {line}" for name, line in COMMANDS.items()]
+    return "\n".join(
+        [
+            f"usage: {program} COMMAND [...]",
+            "",
+            *lines,
+            "",
+            f"“{program} COMMAND --help” says more. Django's commands (migrate, …) work too.",
+        ]
+    )
+
+
+def _print(text: str) -> None:
+    sys.stdout.write(f"{text}\n")

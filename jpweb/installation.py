@@ -1,0 +1,48 @@
+"""Locations of this installation: a checkout of the repository, or a package from its wheel.
+
+``templates`` and ``static`` are top-level folders of the repository; the wheel holds them inside
+the package.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+
+PACKAGE_DIR = Path(__file__).resolve().parent
+IS_CHECKOUT = not (PACKAGE_DIR / "templates").is_dir()
+#: The folder that holds ``templates`` and ``static``.
+RESOURCE_DIR = PACKAGE_DIR.parent if IS_CHECKOUT else PACKAGE_DIR
+
+#: What a person types to start a server, and to start a team's processes on one machine.
+SERVE_COMMAND = "make run" if IS_CHECKOUT else "jpweb serve"
+TEAM_COMMAND = "make run-team" if IS_CHECKOUT else "jpweb team"
+
+
+def find_default_data_dir() -> Path:
+    """Return the data folder for an unset ``JPWEB_DATA``."""
+    return PACKAGE_DIR.parent / "var" if IS_CHECKOUT else find_user_data_dir("jpweb")
+
+
+def find_user_data_dir(program: str) -> Path:
+    """Return a program's folder for the data of this user (XDG), whether it exists or not."""
+    shared = os.environ.get("XDG_DATA_HOME", "")
+    if shared and Path(shared).is_absolute():
+        return Path(shared) / program
+    if sys.platform == "darwin":
+        return Path.home() / "Library" / "Application Support" / program
+    return Path.home() / ".local" / "share" / program
+
+
+def build_command(*arguments: str) -> list[str]:
+    """Return the command line that runs this jpweb in another process, from any folder."""
+    return [sys.executable, "-P", "-m", "jpweb", *arguments]
+
+
+def build_import_path() -> str:
+    """Return a ``PYTHONPATH`` with which another process imports what this process does.
+
+    Relative entries are dropped: they name the folder in which a person stands.
+    """
+    return os.pathsep.join(path for path in sys.path if Path(path).is_absolute())

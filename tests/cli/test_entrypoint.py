@@ -1,0 +1,95 @@
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from importlib import metadata
+from pathlib import Path
+
+import pytest
+from django.core.management import find_commands
+
+from jpweb import installation
+from jpweb.cli import entrypoint
+from tests.machine.serving import ROOT, inherited
+
+
+def run_jpweb(home: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    """Run ``jpweb`` from a folder that is no checkout."""
+    return subprocess.run(
+        [sys.executable, "-P", "-m", "jpweb", *arguments],
+        cwd=home,
+        env=inherited() | {"PYTHONPATH": str(ROOT), "JPWEB_DATA": str(home / "data")},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+def test_help_names_each_command_of_jpweb():
+    commands = find_commands(str(Path(entrypoint.__file__).parent / "management"))
+    assert sorted(entrypoint.COMMANDS) == sorted(commands)
+
+
+@pytest.mark.parametrize("arguments", [[], ["help"], ["--help"]], ids=str)
+def test_help_is_a_line_a_command(capsys: pytest.CaptureFixture[str], arguments: list[str]):
+    entrypoint.main(["/usr/bin/jpweb", *arguments])
+    printed = capsys.readouterr().out
+    assert printed.startswith("usage: jpweb COMMAND")
+    for name, line in entrypoint.COMMANDS.items():
+        assert f"  {name} " in printed
+        assert line in printed
+    assert max(map(len, printed.splitlines())) <= 100
+
+
+def test_help_of_one_command_is_its_own(tmp_path: Path):
+    done = run_jpweb(tmp_path, "help", "mirror")
+    assert done.stdout.startswith("usage: jpweb mirror")
+    assert run_jpweb(tmp_path, "mirror", "--help").stdout == done.stdout
+
+
+def test_help_makes_no_data_folder(tmp_path: Path):
+    done = run_jpweb(tmp_path)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_version_is_that_of_the_package(capsys: pytest.CaptureFixture[str]):
+    entrypoint.main(["jpweb", "--version"])
+    assert capsys.readouterr().out == f"jpweb {metadata.version('jpweb')}\n"
+
+
+@pytest.mark.parametrize(
+    ("name", "hint"), [("serv", "; did you mean “serve”? "), ("dance", "; “jpweb help”")]
+)
+def test_unknown_command_is_one_line(tmp_path: Path, name: str, hint: str):
+    done = run_jpweb(tmp_path, name)
+    assert done.returncode == 1
+    (line,) = done.stderr.splitlines()
+    assert line.startswith(f"jpweb: there is no command “{name}”{hint}")
+
+
+def test_bad_setting_is_one_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setitem(os.environ, "DJANGO_SETTINGS_MODULE", "jpweb.settings")
+    done = subprocess.run(
+        [sys.executable, "-m", "jpweb", "check"],
+        cwd=ROOT,
+        env=inherited() | {"JPWEB_DATA": str(tmp_path), "JPWEB_PORT": "many"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 1
+    assert done.stderr == "jpweb: JPWEB_PORT must be a number, not “many”.\n"
+
+
+def test_command_for_other_processes_runs_this_package(tmp_path: Path):
+    done = subprocess.run(
+        [*installation.build_command("--version")],
+        cwd=tmp_path,
+        env=os.environ | {"PYTHONPATH": installation.build_import_path()},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert done.stdout.startswith("jpweb ")
