@@ -21,6 +21,8 @@ COMMANDS = {
     "export": "write a conversation to a file",
     "check_stream": "say what the file of a conversation holds",
     "index": "index for search what has yet to be",
+    "backup": "write everything into one file, also while jpweb serves",
+    "restore": "read such a file into an empty database",
     "team": "run PostgreSQL, Redis, two web servers and two workers, for trying",
     "work": "execute turns, where JPWEB_RUNS=workers",
 }

@@ -18,6 +18,10 @@
   + LastOwner             a workspace keeps at least one owner
   + BadFile               a file of the configuration, or the overrides, cannot be read
   + Outdated              what somebody decided about is not what they saw
+  + BadBackup             the file is no backup, is damaged, or cannot be written
+  + OtherSchema           the database or the backup is of another version of jpweb
+  + NotEmpty              a backup would be restored over what is there
+  + DatabaseInUse         a backup would be restored under a running jpweb
 """
 
 from __future__ import annotations
@@ -106,3 +110,19 @@ class BadFile(StoreError):
 
 class Outdated(StoreError):
     """What somebody decided about is no longer what they saw."""
+
+
+class BadBackup(StoreError):
+    """The file is no backup, is damaged, or cannot be written."""
+
+
+class OtherSchema(StoreError):
+    """The database or the backup is of another version of jpweb."""
+
+
+class NotEmpty(StoreError):
+    """The database already holds rows."""
+
+
+class DatabaseInUse(StoreError):
+    """A process of jpweb works with the database."""

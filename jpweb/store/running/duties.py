@@ -43,3 +43,8 @@ def abandon(installation: str) -> None:
     """Say that no process of an installation is alive: its duties may be taken at once."""
     own = Q(holder=installation) | Q(holder__startswith=f"{installation}#")
     Duty.objects.filter(own).delete()
+
+
+def is_any_held() -> bool:
+    """Tell whether some process holds a duty, which every jpweb that executes runs does."""
+    return Duty.objects.filter(lease_until__gte=Now()).exists()

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import fcntl
-import os
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 from channels.routing import get_default_application
 from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from jpweb.cli import server
+from jpweb.cli.lock import lock_data_dir
 from jpweb.cli.progress import bar
 from jpweb.cli.supervision import Work, kept_going
 from jpweb.runtime import presence, runs, showing, wiring
@@ -42,7 +41,7 @@ class Command(BaseCommand):
 
     def handle(self, *args: Any, **options: Any) -> None:
         # Servers beside workers execute nothing, so any number may share a data folder.
-        lock = self._lock() if settings.RUNS == "embedded" else None
+        lock = lock_data_dir() if settings.RUNS == "embedded" else None
         try:
             server.check_port(settings.PORT)
             with schema.alone():
@@ -91,19 +90,3 @@ class Command(BaseCommand):
             "Ctrl-C ends it. Starting it again prints a new link and loses nothing."
         )
         self.stdout.flush()
-
-    def _lock(self) -> IO[str]:
-        """Hold the data folder, so that no second server calls the runs of this one lost."""
-        settings.DATA_DIR.mkdir(parents=True, exist_ok=True)
-        lock = (settings.DATA_DIR / "server.lock").open("a+")
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError as error:
-            raise CommandError(
-                f"jpweb is running on {settings.DATA_DIR} already. Stop it first, or use another "
-                "folder: JPWEB_DATA=/some/folder"
-            ) from error
-        lock.truncate(0)
-        lock.write(f"{os.getpid()}\n")
-        lock.flush()
-        return lock

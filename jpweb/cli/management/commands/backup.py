@@ -1,0 +1,38 @@
+"""Write everything that the database holds into a file, also while jpweb serves."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.template.defaultfilters import filesizeformat
+
+from jpweb.cli.progress import bar
+from jpweb.store.backups import snapshot
+from jpweb.store.errors import StoreError
+
+
+class Command(BaseCommand):
+    """``jpweb backup FILE [--force]``."""
+
+    help = (
+        "Write a backup: conversations, questions, people, turns under way. It holds no key, no "
+        "sign-in and no link, but the addresses of notifications; only you can read the file."
+    )
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        parser.add_argument("file", type=Path)
+        parser.add_argument("--force", action="store_true", help="overwrite FILE")
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        path: Path = options["file"]
+        if path.exists() and not options["force"]:
+            raise CommandError(f"{path} exists. Choose another name, or overwrite it: --force")
+        try:
+            with bar(f"Writing {path}") as progress:
+                manifest = snapshot.write_backup(path, progress)
+        except StoreError as problem:
+            raise CommandError(str(problem)) from problem
+        size = filesizeformat(path.stat().st_size)
+        self.stdout.write(f"{path}: {manifest.rows} rows, {size}.")

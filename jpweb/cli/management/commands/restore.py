@@ -1,0 +1,41 @@
+"""Read a backup into an empty database, of either engine."""
+
+from __future__ import annotations
+
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandError, CommandParser
+
+from jpweb import installation
+from jpweb.cli.lock import lock_data_dir
+from jpweb.cli.progress import bar
+from jpweb.store.backups import restoration
+from jpweb.store.errors import StoreError
+
+
+class Command(BaseCommand):
+    """``jpweb restore FILE [--force]``."""
+
+    help = "Restore a backup into an empty data folder or database, while no jpweb runs there."
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        parser.add_argument("file", type=Path)
+        parser.add_argument(
+            "--force", action="store_true", help="delete what the database holds now"
+        )
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        path: Path = options["file"]
+        with closing(lock_data_dir()):
+            try:
+                with bar(f"Restoring {path}") as progress:
+                    manifest = restoration.restore_backup(path, progress, replace=options["force"])
+            except StoreError as problem:
+                raise CommandError(str(problem)) from problem
+        self.stdout.write(
+            f"{manifest.rows} rows of {manifest.made_at}. Start it with “"
+            f"{installation.SERVE_COMMAND}”; turns that were under way go on, and search is "
+            "indexed meanwhile."
+        )

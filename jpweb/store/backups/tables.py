@@ -1,0 +1,151 @@
+"""Tables of a backup: which rows and columns it holds, how they are read and written.
+
+Every table of the store is in a backup unless it is named here. Values are what both databases
+take as text or number, so the rows of one can be written into the other: instants are in UTC and
+in Django's form for SQLite, JSON is text.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from datetime import UTC, datetime
+from itertools import islice
+from typing import Any
+
+from django.apps import apps
+from django.core.management.color import no_style
+from django.db import models
+from django.db.backends.base.base import BaseDatabaseWrapper
+
+from jpweb.store.backups.archive import Table
+from jpweb.store.errors import BadBackup
+from jpweb.store.models import (
+    AnswerLink,
+    Conversation,
+    Duty,
+    Inquiry,
+    Passage,
+    Person,
+    Presence,
+    SignInLink,
+)
+
+#: Tables that are in no backup. Sessions, jobs and Django's own tables are in no backup either:
+#: they are not the store's.
+LEFT_OUT: Mapping[type[models.Model], str] = {
+    SignInLink: "one-time links; “sign_in_link” makes new ones",
+    AnswerLink: "one-time links",
+    Presence: "pages that are open",
+    Duty: "processes that run",
+    Passage: "derived from the journal by the search index",
+}
+#: Columns whose values are replaced in a backup.
+REPLACED: Mapping[type[models.Model], Mapping[str, Any]] = {
+    Person: {"password": ""},
+    Inquiry: {"waiter": "", "seal_key": ""},  # the key of a process that waits for a secret
+    Conversation: {"unindexed": True, "indexed_length": 0, "indexed_revision": 0},
+}
+#: Rows that are read or written at once.
+_BATCH_ROWS = 200
+
+
+def list_models() -> list[type[models.Model]]:
+    """Return the models whose rows are in a backup."""
+    return [model for model in apps.get_app_config("store").get_models() if model not in LEFT_OUT]
+
+
+def describe_table(model: type[models.Model]) -> Table:
+    """Return the table of a model as a backup has it."""
+    meta = model._meta  # noqa: SLF001  Django's documented API
+    return Table(meta.db_table, [field.column for field in meta.local_concrete_fields])
+
+
+def count_rows(connection: BaseDatabaseWrapper) -> int:
+    """Return how many rows a backup of this database has."""
+    names = [describe_table(model).name for model in list_models()]
+    with connection.cursor() as cursor:
+        return sum(_count(cursor, connection.ops.quote_name(name)) for name in names)
+
+
+def read_rows(connection: BaseDatabaseWrapper, model: type[models.Model]) -> Iterator[list[Any]]:
+    """Yield the rows of a model's table in the order of their keys, as a backup holds them."""
+    table = describe_table(model)
+    replaced = REPLACED.get(model, {})
+    places = [(table.columns.index(column), value) for column, value in replaced.items()]
+    quote = connection.ops.quote_name
+    columns = ", ".join(map(quote, ["id", *table.columns]))
+    statement = (
+        f"SELECT {columns} FROM {quote(table.name)} WHERE id > %s ORDER BY id LIMIT {_BATCH_ROWS}"  # noqa: S608  our own names
+    )
+    last = -1
+    with connection.cursor() as cursor:
+        while True:
+            cursor.execute(statement, [last])
+            rows = cursor.fetchall()
+            for key, *row in rows:
+                for place, value in places:
+                    row[place] = value
+                yield [_encode_value(value) for value in row]
+                last = key
+            if len(rows) < _BATCH_ROWS:
+                return
+
+
+def write_rows(
+    connection: BaseDatabaseWrapper,
+    table: Table,
+    rows: Iterable[list[Any]],
+    progress: Callable[[int], None],
+) -> None:
+    """Insert the rows of a table; ``progress`` is told the number of each batch.
+
+    Raises BadBackup where the database has no such table or columns.
+    """
+    _check_names(connection, table)
+    quote = connection.ops.quote_name
+    columns = ", ".join(map(quote, table.columns))
+    marks = ", ".join(["%s"] * len(table.columns))
+    statement = f"INSERT INTO {quote(table.name)} ({columns}) VALUES ({marks})"  # noqa: S608  names of the database itself
+    remaining = iter(rows)
+    with connection.cursor() as cursor:
+        while batch := list(islice(remaining, _BATCH_ROWS)):
+            cursor.executemany(statement, batch)
+            progress(len(batch))
+
+
+def delete_rows(connection: BaseDatabaseWrapper) -> None:
+    """Delete all rows of the store, and all sessions. Foreign keys are checked at the commit."""
+    store = apps.get_app_config("store").get_models(include_auto_created=True)
+    names = [model._meta.db_table for model in store]  # noqa: SLF001  Django's documented API
+    with connection.cursor() as cursor:
+        for name in (*names, "django_session"):
+            cursor.execute(f"DELETE FROM {connection.ops.quote_name(name)}")  # noqa: S608  our own names
+
+
+def reset_sequences(connection: BaseDatabaseWrapper) -> None:
+    """Let the next key of each table follow those that were written."""
+    with connection.cursor() as cursor:
+        for statement in connection.ops.sequence_reset_sql(no_style(), list_models()):
+            cursor.execute(statement)
+
+
+def _count(cursor: Any, table: str) -> int:
+    cursor.execute(f"SELECT count(*) FROM {table}")  # noqa: S608  our own names
+    ((rows,),) = cursor.fetchall()
+    return int(rows)
+
+
+def _encode_value(value: Any) -> Any:
+    if isinstance(value, datetime):
+        return str(value.astimezone(UTC).replace(tzinfo=None) if value.tzinfo else value)
+    return value
+
+
+def _check_names(connection: BaseDatabaseWrapper, table: Table) -> None:
+    with connection.cursor() as cursor:
+        known = connection.introspection.table_names(cursor)
+        if table.name in known:
+            described = connection.introspection.get_table_description(cursor, table.name)
+            if {column.name for column in described}.issuperset(table.columns):
+                return
+    raise BadBackup(f"The backup is damaged: it names {table.name} and columns nobody knows.")

@@ -1,0 +1,286 @@
+"""Backups of a database, written and restored in one process."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import stat
+import zipfile
+from collections.abc import Callable
+from importlib import metadata
+from pathlib import Path
+from typing import Any, TypeAlias
+
+import pytest
+from django.contrib.sessions.models import Session
+from django.db import connection
+from django.utils import timezone
+
+from jpweb.store import accounts, conversations
+from jpweb.store.backups import restoration, schemas, snapshot, tables
+from jpweb.store.disk import mirror
+from jpweb.store.errors import BadBackup, DatabaseInUse, NoDatabase, NotEmpty, OtherSchema
+from jpweb.store.finding import index
+from jpweb.store.models import AnswerLink, Inquiry, Passage, Person, SignInLink, Workspace
+from jpweb.store.running import duties
+from tests.store import making
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+Rows: TypeAlias = dict[str, list[list[Any]]]
+#: Changes the members of a backup's zip.
+Change: TypeAlias = Callable[[dict[str, bytes]], None]
+
+
+def ignore_progress(_done: int, _total: int) -> None:
+    pass
+
+
+def read_everything() -> Rows:
+    """Return all rows that a backup has."""
+    kept = tables.list_models()
+    return {model.__name__: list(tables.read_rows(connection, model)) for model in kept}
+
+
+def rewrite(file: Path, change: Change) -> Path:
+    """Change the members of a backup."""
+    with zipfile.ZipFile(file) as archive:
+        members = {name: archive.read(name) for name in archive.namelist()}
+    change(members)
+    with zipfile.ZipFile(file, "w") as archive:
+        for name, content in members.items():
+            archive.writestr(name, content)
+    return file
+
+
+def change_manifest(**fields: Any) -> Change:
+    def change(members: dict[str, bytes]) -> None:
+        manifest = json.loads(members["manifest.json"]) | fields
+        members["manifest.json"] = json.dumps(manifest).encode()
+
+    return change
+
+
+@pytest.fixture
+def full() -> Person:
+    """Mirror the demo, and have a turn that waits for an answer; return who began it."""
+    owner = accounts.first_owner()
+    home, _ = mirror.mirror(mirror.DEMO, "Demo")
+    accounts.make_owner(owner, home)
+    talk = making.conversation(home, "A waiting turn", owner)
+    making.question(making.running(talk, owner), text="Apply “Bäume”\\u0000?")
+    while index.step() is not None:
+        pass
+    return owner
+
+
+@pytest.fixture
+def backup(full: Person, tmp_path: Path) -> Path:
+    file = tmp_path / "jpweb.backup"
+    snapshot.write_backup(file, ignore_progress)
+    return file
+
+
+def test_restored_rows_equal_the_saved_ones(backup: Path):
+    saved = read_everything()
+    Inquiry.objects.all().delete()
+    accounts.first_owner().delete()
+    restoration.restore_backup(backup, ignore_progress, replace=True)
+    assert read_everything() == saved
+    assert len(saved["JournalEntry"]) > 150
+
+
+def test_manifest_names_version_engine_and_migration(backup: Path):
+    with zipfile.ZipFile(backup) as archive:
+        manifest = json.loads(archive.read("manifest.json"))
+    assert manifest["jpweb"] == metadata.version("jpweb")
+    assert manifest["engine"] == connection.vendor
+    assert manifest["migration"] == schemas.get_newest_migration()
+
+
+def test_new_rows_follow_the_restored_keys(backup: Path):
+    newest = max(Workspace.objects.values_list("pk", flat=True))
+    restoration.restore_backup(backup, ignore_progress, replace=True)
+    assert making.workspace().pk > newest
+
+
+def test_restored_conversations_are_found_once_indexed(backup: Path):
+    found = Passage.objects.count()
+    restoration.restore_backup(backup, ignore_progress, replace=True)
+    assert (Passage.objects.count(), index.left() > 0) == (0, True)
+    while index.step() is not None:
+        pass
+    assert Passage.objects.count() == found
+
+
+def test_backup_holds_no_link_session_password_or_key(full: Person, tmp_path: Path):
+    secrets = [f"secret{number}" for number in range(5)]
+    now = timezone.now()
+    SignInLink.objects.create(person=full, token_hash=secrets[0], expires_at=now)
+    question = Inquiry.objects.get(state="open", run__isnull=False)
+    AnswerLink.objects.create(inquiry=question, person=full, token_hash=secrets[1], expires_at=now)
+    Session.objects.create(session_key=secrets[2], session_data="x", expire_date=now)
+    Person.objects.update(password=secrets[3])
+    Inquiry.objects.filter(pk=question.pk).update(waiter="host#1", seal_key=secrets[4])
+    file = tmp_path / "file"
+    snapshot.write_backup(file, ignore_progress)
+    with zipfile.ZipFile(file) as archive:
+        text = "".join(archive.read(name).decode() for name in archive.namelist())
+    assert "A waiting turn" in text
+    assert [secret for secret in secrets if secret in text] == []
+
+
+def test_backup_holds_one_moment_of_the_database(full: Person, tmp_path: Path):
+    home = Workspace.objects.get()
+
+    def write_more(_done: int, _total: int) -> None:
+        conversations.begin(home, "Too late", full.pk)
+
+    before = read_everything()
+    manifest = snapshot.write_backup(tmp_path / "file", write_more)
+    assert manifest.rows == sum(map(len, before.values()))
+    restoration.restore_backup(tmp_path / "file", ignore_progress, replace=True)
+    assert read_everything() == before
+
+
+def test_backup_is_for_its_owner_alone_and_leaves_nothing_else(backup: Path):
+    assert stat.S_IMODE(backup.stat().st_mode) == 0o600
+    assert list(backup.parent.glob(f".{backup.name}*")) == []
+
+
+def test_failed_backup_keeps_the_file_that_was_there(backup: Path):
+    before = backup.read_bytes()
+
+    def fail(_done: int, _total: int) -> None:
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        snapshot.write_backup(backup, fail)
+    assert backup.read_bytes() == before
+    assert list(backup.parent.glob(f".{backup.name}*")) == []
+
+
+def test_backup_into_a_missing_folder_is_one_line(full: Person, tmp_path: Path):
+    with pytest.raises(BadBackup, match=r"nowhere/file cannot be written: No such file"):
+        snapshot.write_backup(tmp_path / "nowhere" / "file", ignore_progress)
+
+
+def test_newer_backup_is_refused(backup: Path):
+    rewrite(backup, change_manifest(migration="0999_later", jpweb="9.1"))
+    with pytest.raises(OtherSchema, match=r"of a newer jpweb \(9\.1\)\. Install that"):
+        restoration.restore_backup(backup, ignore_progress)
+
+
+def test_database_with_rows_is_refused_without_replace(backup: Path):
+    with pytest.raises(NotEmpty, match=r"holds \d+ rows already\. Use an empty one, or --force"):
+        restoration.restore_backup(backup, ignore_progress)
+
+
+def test_database_of_a_running_jpweb_is_refused(backup: Path):
+    duties.hold("expiry", "another", 60)
+    with pytest.raises(DatabaseInUse, match="A jpweb runs on this database"):
+        restoration.restore_backup(backup, ignore_progress, replace=True)
+
+
+def test_migrations_of_a_newer_jpweb_are_not_backed_up(
+    full: Person, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    known = schemas.list_migrations()
+    monkeypatch.setattr(schemas, "list_migrations", lambda: known[:-1])
+    with pytest.raises(OtherSchema, match="is of a newer jpweb"):
+        snapshot.write_backup(tmp_path / "file", ignore_progress)
+    monkeypatch.setattr(schemas, "list_migrations", lambda: [*known, "0999_later"])
+    with pytest.raises(OtherSchema, match="is of an older jpweb"):
+        snapshot.write_backup(tmp_path / "file", ignore_progress)
+    monkeypatch.setattr(schemas, "read_migrations", lambda _: set())
+    with pytest.raises(NoDatabase, match="There is nothing to back up"):
+        snapshot.write_backup(tmp_path / "file", ignore_progress)
+
+
+def drop_table(members: dict[str, bytes]) -> None:
+    del members["tables/store_turn.jsonl"]
+
+
+def drop_manifest(members: dict[str, bytes]) -> None:
+    del members["manifest.json"]
+
+
+def change_row(members: dict[str, bytes]) -> None:
+    members["tables/store_workspace.jsonl"] = b"[]\n"
+
+
+def break_manifest(members: dict[str, bytes]) -> None:
+    members["manifest.json"] = b'{"format": 1}'
+
+
+@pytest.mark.parametrize(
+    ("change", "line"),
+    [
+        (drop_table, "is damaged: store_turn is missing"),
+        (drop_manifest, "is no backup of jpweb: it holds no manifest"),
+        (change_row, "is damaged: store_workspace is not as it was written"),
+        (break_manifest, "has a damaged manifest"),
+        (change_manifest(format=2), "is of a newer jpweb"),
+    ],
+    ids=["no table", "no manifest", "other row", "broken manifest", "newer format"],
+)
+def test_damaged_backup_is_one_line_and_changes_nothing(backup: Path, change: Change, line: str):
+    before = read_everything()
+    rewrite(backup, change)
+    with pytest.raises(BadBackup, match=line) as problem:
+        restoration.restore_backup(backup, ignore_progress, replace=True)
+    assert "\n" not in str(problem.value)
+    assert read_everything() == before
+
+
+@pytest.mark.parametrize("content", [b"", b"no zip", None], ids=["empty", "text", "cut"])
+def test_file_that_is_no_zip_is_one_line(backup: Path, content: bytes | None):
+    backup.write_bytes(backup.read_bytes()[:-100] if content is None else content)
+    with pytest.raises(BadBackup, match="is no backup of jpweb"):
+        restoration.restore_backup(backup, ignore_progress, replace=True)
+
+
+def test_missing_backup_is_one_line(tmp_path: Path):
+    with pytest.raises(BadBackup, match="cannot be read: No such file"):
+        restoration.restore_backup(tmp_path / "none", ignore_progress)
+
+
+def test_flipped_bits_are_found(backup: Path):
+    content = bytearray(backup.read_bytes())
+    place = content.index(b"tables/store_journalentry.jsonl") + 2000
+    content[place] ^= 0xFF
+    backup.write_bytes(content)
+    with pytest.raises(BadBackup, match="is damaged: "):
+        restoration.restore_backup(backup, ignore_progress, replace=True)
+
+
+def rewrite_table(
+    members: dict[str, bytes], table_name: str, rows: list[Any], **fields: Any
+) -> None:
+    """Replace the rows of a table, with the hash that they have."""
+    manifest = json.loads(members["manifest.json"])
+    (table,) = (each for each in manifest["tables"] if each["name"] == table_name)
+    content = b"".join(json.dumps(row).encode() + b"\n" for row in rows)
+    table |= {"sha256": hashlib.sha256(content).hexdigest()} | fields
+    members[f"tables/{table['name']}.jsonl"] = content
+    members["manifest.json"] = json.dumps(manifest).encode()
+
+
+@pytest.mark.parametrize(
+    ("rows", "fields", "line"),
+    [
+        ([[1]], {}, "a row of store_turn"),
+        ([[1, None, 2, 3, "x"]], {}, "rows are refused by the database"),
+        ([], {"columns": ["id", "id) --"]}, "columns nobody knows"),
+        ([], {"name": "sqlite_master"}, "it names sqlite_master"),
+    ],
+    ids=["short row", "null", "unknown column", "unknown table"],
+)
+def test_rows_that_do_not_fit_change_nothing(
+    backup: Path, rows: list[Any], fields: dict[str, Any], line: str
+):
+    before = read_everything()
+    rewrite(backup, lambda members: rewrite_table(members, "store_turn", rows, **fields))
+    with pytest.raises(BadBackup, match=line):
+        restoration.restore_backup(backup, ignore_progress, replace=True)
+    assert read_everything() == before
