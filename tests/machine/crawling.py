@@ -1,0 +1,56 @@
+"""Every page that links lead to, as text in which two installations can be compared."""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections import deque
+from collections.abc import Mapping
+
+from tests.machine.visiting import Visitor
+
+_LINK = re.compile(r'href="(/[^"#?]*)')
+#: Pages of single events are as many as there are events; the rest is no page.
+_SKIPPED = re.compile(r"/static/|/events/")
+#: What two requests for the same page differ in.
+_VARIABLE = (
+    (re.compile(r'(csrf-token" content|csrfmiddlewaretoken" value)="\w+"'), r"\1"),
+    # How long ago it was; the instant itself stays.
+    (re.compile(r"(<time [^>]*>)[^<]*"), r"\1"),
+    (re.compile(r' data-since="\d+"'), ""),
+    (re.compile(r"https?://127\.0\.0\.1:\d+"), "http://here"),
+)
+
+
+def crawl(visitor: Visitor) -> dict[str, str]:
+    """Follow all links from the start page; return the text of each page by its path."""
+    texts: dict[str, str] = {}
+    waiting = deque(["/"])
+    while waiting:
+        path = waiting.popleft()
+        if path in texts:
+            continue
+        reply = visitor.get(path)
+        assert reply.status == 200, (path, reply.status)
+        texts[path] = normalise_page(reply.text)
+        if "<html" in reply.text and "/export/" not in path:
+            links = _LINK.findall(reply.text)
+            waiting.extend(link for link in links if not _SKIPPED.search(link))
+    return texts
+
+
+def normalise_page(text: str) -> str:
+    """Return a page without what differs with each request."""
+    for pattern, replacement in _VARIABLE:
+        text = pattern.sub(replacement, text)
+    return text
+
+
+def diff_pages(before: Mapping[str, str], after: Mapping[str, str]) -> list[str]:
+    """Return what differs between two crawls, a line each with its path."""
+    differences: list[str] = []
+    for path in sorted({*before, *after}):
+        texts = (pages.get(path, "no such page").splitlines() for pages in (before, after))
+        changed = list(difflib.unified_diff(*texts, n=0, lineterm=""))[2:]
+        differences += [f"{path}: {line}" for line in changed if not line.startswith("@@")]
+    return differences
