@@ -1,0 +1,144 @@
+"""README's first screen with the installed command: a wheel, a HOME of its own, no checkout."""
+
+from __future__ import annotations
+
+import subprocess
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import expect
+
+from tests.browser.pages import BOOLEAN, Home, Visit, answer, card, inquiries
+from tests.machine.browsing import Pages
+from tests.machine.household import Team
+from tests.machine.package import build_package, install_wheel
+from tests.machine.ports import free_port
+from tests.machine.serving import Server, inherited
+from tests.machine.sizes import IS_PROOF
+
+pytestmark = pytest.mark.browser
+TOUR = "A tour of questions and answers"
+
+
+@pytest.fixture(scope="module")
+def jpweb(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Install the wheel; return its command."""
+    folder = tmp_path_factory.mktemp("installed")
+    return install_wheel(build_package("wheel", folder), folder / "environment")
+
+
+@dataclass
+class Desk:
+    """Where a person works: a HOME, and a folder in which nothing of jpweb is."""
+
+    home: Path
+    jpweb: Path
+
+    @property
+    def data(self) -> Path:
+        return self.home / ".local" / "share" / "jpweb"
+
+    def environment(self) -> dict[str, str]:
+        environment = inherited() | {"HOME": str(self.home), "PYTHONUNBUFFERED": "1"}
+        del environment["PYTHONPATH"], environment["XDG_DATA_HOME"]
+        return environment
+
+    def run(self, *arguments: str) -> str:
+        """Run a command of jpweb in this folder; return what it printed."""
+        done = subprocess.run(
+            [str(self.jpweb), *arguments],
+            cwd=self.home,
+            env=self.environment(),
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert done.returncode == 0, done.stderr
+        return done.stdout
+
+    def spawn(self, port: int, log: Path, *arguments: str) -> subprocess.Popen[bytes]:
+        with log.open("ab") as output:
+            return subprocess.Popen(
+                [str(self.jpweb), *arguments],
+                cwd=self.home,
+                env=self.environment() | {"JPWEB_PORT": str(port)},
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=output,
+            )
+
+
+@pytest.fixture
+def desk(tmp_path: Path, jpweb: Path, monkeypatch: pytest.MonkeyPatch) -> Desk:
+    for name in ("PYTHONPATH", "XDG_DATA_HOME"):
+        monkeypatch.setenv(name, "")  # so that there is one to delete
+    home = tmp_path / "home"
+    home.mkdir()
+    return Desk(home, jpweb)
+
+
+class InstalledServer(Server):
+    """``jpweb serve``, in the folder of a person."""
+
+    desk: Desk
+
+    def _spawn(self) -> subprocess.Popen[bytes]:
+        return self.desk.spawn(self.port, self.log, "serve")
+
+
+class InstalledTeam(Team):
+    """``jpweb team``, in the folder of a person."""
+
+    desk: Desk
+
+    def _spawn(self) -> subprocess.Popen[bytes]:
+        return self.desk.spawn(self.port, self.log, "team")
+
+
+@pytest.fixture
+def server(desk: Desk) -> Iterator[Server]:
+    desk.data.parent.mkdir(parents=True)
+    server = InstalledServer(desk.data, free_port())
+    server.desk = desk
+    try:
+        yield server.start()
+    finally:
+        server.close()
+
+
+def test_installed_command_serves_the_first_screen(server: Server, open_page: Pages):
+    page = open_page(server.link)
+    expect(page.get_by_role("heading", name="What needs you")).to_be_visible()
+    page.get_by_role("link", name=TOUR).first.click()
+    expect(page.get_by_role("heading", name=TOUR)).to_be_visible()
+    page.goto(f"{server.url}/conversations/new")
+    page.get_by_label("What is it about?").fill("Show me")
+    page.get_by_role("button", name="Start").click()
+    card(page, BOOLEAN)
+    answer(page, BOOLEAN, "Yes")
+    expect(inquiries(page).first).to_have_attribute("data-outcome", "answered")
+    assert (server.data / "jpweb.sqlite3").exists()
+    assert " ERROR " not in server.log_text()
+
+
+def test_installed_command_runs_from_its_environment_alone(desk: Desk, jpweb: Path):
+    assert desk.run().startswith("usage: jpweb COMMAND")
+    print_package = "import jpweb; print(jpweb.__file__)"
+    place = desk.run("shell", "-v0", "-c", print_package).strip()
+    assert Path(place).is_relative_to(jpweb.parent.parent)
+    assert [path.name for path in desk.data.iterdir()] == ["secret-key"]
+
+
+@pytest.mark.skipif(not IS_PROOF, reason="a team takes half a minute to start")
+def test_installed_command_runs_a_team(desk: Desk, open_page: Pages):
+    desk.data.parent.mkdir(parents=True)
+    team = InstalledTeam(desk.data, free_port())
+    team.desk = desk
+    try:
+        visit = Visit(Home(team.start()), open_page)
+        page = visit.begin("Team")
+        answer(page, BOOLEAN, "Yes")
+    finally:
+        team.forget()
