@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.architecture.tree import files
-from tests.machine.package import build_package, unpack_sdist
+from tests.installing.package import build_package, unpack_sdist
 
 #: What the sdist holds besides the product.
 PAPERS = {

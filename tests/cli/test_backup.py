@@ -8,22 +8,17 @@ import secrets
 import subprocess
 import sys
 import zipfile
-from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
 
 from tests.browser import evidence
-from tests.machine.crawling import crawl, diff_pages
+from tests.installing.crawling import crawl, diff_pages
+from tests.installing.owner import Owner
 from tests.machine.fixtures import Live
 from tests.machine.ports import wait_until
 from tests.machine.servers import Cluster
 from tests.machine.serving import ROOT, Server
-from tests.machine.visiting import Visitor
-
-_QUESTION = re.compile(r'data-question="(\d+)"[^>]*data-answer-type="(\w+)"')
-_WORKSPACE = re.compile(r'<option value="(\d+)"[^>]*>Demo')
-_ANSWERS = {"boolean": "true", "select": "without a backup", "text": "a.md"}
 
 
 def run_command(server: Server, *arguments: str) -> tuple[int, str]:
@@ -45,55 +40,6 @@ def read_tables(backup: Path) -> dict[str, str]:
     with zipfile.ZipFile(backup) as archive:
         manifest = json.loads(archive.read("manifest.json"))
     return {table["name"]: table["sha256"] for table in manifest["tables"]}
-
-
-@dataclass
-class Owner:
-    """The owner of an installation, who has a turn finished, one waiting and one running."""
-
-    server: Server
-    visitor: Visitor = field(init=False)
-
-    def __post_init__(self) -> None:
-        self.sign_in()
-
-    def sign_in(self) -> None:
-        self.visitor = Visitor(self.server.url)
-        assert self.visitor.get(self.server.link).status == 200
-
-    def begin(self, text: str) -> str:
-        """Begin a conversation; return its path."""
-        form = self.visitor.get("/conversations/new").text
-        (home,) = _WORKSPACE.findall(form)
-        reply = self.visitor.post("/conversations/new", "/", workspace=home, text=text)
-        assert reply.status == 200
-        return re.sub(r"^http://[^/]+|[?#].*$", "", reply.url)
-
-    def find_question(self, path: str, kind: str) -> str:
-        """Wait until a conversation asks a question of a type; return its key."""
-
-        def asks() -> bool:
-            return kind in dict(map(reversed, self._list_questions(path)))
-
-        wait_until(asks, f"{path} asks a {kind} question")
-        return {kind: key for key, kind in self._list_questions(path)}[kind]
-
-    def answer(self, path: str, kind: str, answer: str) -> None:
-        key = self.find_question(path, kind)
-        reply = self.visitor.post(f"/questions/{key}/answer", path, answer=answer)
-        assert reply.status == 200
-
-    def finish(self, path: str, secret: str) -> None:
-        """Answer all questions of the script."""
-        for kind, answer in (_ANSWERS | {"secret": secret}).items():
-            self.answer(path, kind, answer)
-        wait_until(lambda: not self.is_running(path), f"{path} ends")
-
-    def is_running(self, path: str) -> bool:
-        return "The turn is running" in self.visitor.get(path).text
-
-    def _list_questions(self, path: str) -> list[tuple[str, str]]:
-        return _QUESTION.findall(self.visitor.get(path).text)
 
 
 def read_pages(owner: Owner) -> dict[str, str]:
@@ -141,12 +87,15 @@ def test_backup_of_a_busy_server_restores_elsewhere(
     live: Live, databases: dict[str, dict[str, str]], tmp_path: Path, source: str, target: str
 ):
     canary = f"canary{secrets.token_hex(12)}"
-    server = live(**databases[source], JPWEB_SCRIPT_PACE="0")
+    server = live(start=False)
+    server.settings |= databases[source] | {"JPWEB_SCRIPT_PACE": "0"}
+    server.start()
     owner, parked = make_busy(server, canary)
     pages = read_pages(owner)
     backup = tmp_path / "file"
     assert run_command(server, "backup", str(backup))[0] == 0
-    other = live(start=False, **databases[target], JPWEB_SCRIPT_PACE="20")
+    other = live(start=False)
+    other.settings |= databases[target] | {"JPWEB_SCRIPT_PACE": "20"}
     code, printed = run_command(other, "restore", str(backup))
     assert code == 0, printed
     restored = Owner(other.start())

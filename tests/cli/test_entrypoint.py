@@ -11,7 +11,8 @@ from django.core.management import find_commands
 
 from jpweb import installation
 from jpweb.cli import entrypoint
-from tests.machine.serving import ROOT, inherited
+from tests.machine.serving import ROOT
+from tests.machine.templates import inherit_environment
 
 
 def run_jpweb(home: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
@@ -19,7 +20,7 @@ def run_jpweb(home: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         [sys.executable, "-P", "-m", "jpweb", *arguments],
         cwd=home,
-        env=inherited() | {"PYTHONPATH": str(ROOT), "JPWEB_DATA": str(home / "data")},
+        env=inherit_environment() | {"PYTHONPATH": str(ROOT), "JPWEB_DATA": str(home / "data")},
         capture_output=True,
         text=True,
         check=False,
@@ -74,7 +75,7 @@ def test_bad_setting_is_one_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     done = subprocess.run(
         [sys.executable, "-m", "jpweb", "check"],
         cwd=ROOT,
-        env=inherited() | {"JPWEB_DATA": str(tmp_path), "JPWEB_PORT": "many"},
+        env=inherit_environment() | {"JPWEB_DATA": str(tmp_path), "JPWEB_PORT": "many"},
         capture_output=True,
         text=True,
         check=False,

@@ -57,7 +57,8 @@ def list_models() -> list[type[models.Model]]:
 def describe_table(model: type[models.Model]) -> Table:
     """Return the table of a model as a backup has it."""
     meta = model._meta  # noqa: SLF001  Django's documented API
-    return Table(meta.db_table, [field.column for field in meta.local_concrete_fields])
+    columns = [field.column for field in meta.local_concrete_fields if field.column]
+    return Table(meta.db_table, columns)
 
 
 def count_rows(connection: BaseDatabaseWrapper) -> int:

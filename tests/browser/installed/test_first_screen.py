@@ -10,13 +10,14 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import expect
 
-from tests.browser.pages import BOOLEAN, Home, Visit, answer, card, inquiries
+from tests.browser.pages import BOOLEAN, DOWN, Home, Visit, answer, card, inquiries
+from tests.installing.package import build_package, install_wheel
 from tests.machine.browsing import Pages
 from tests.machine.household import Team
-from tests.machine.package import build_package, install_wheel
 from tests.machine.ports import free_port
-from tests.machine.serving import Server, inherited
+from tests.machine.serving import Server
 from tests.machine.sizes import IS_PROOF
+from tests.machine.templates import inherit_environment
 
 pytestmark = pytest.mark.browser
 TOUR = "A tour of questions and answers"
@@ -41,7 +42,7 @@ class Desk:
         return self.home / ".local" / "share" / "jpweb"
 
     def environment(self) -> dict[str, str]:
-        environment = inherited() | {"HOME": str(self.home), "PYTHONUNBUFFERED": "1"}
+        environment = inherit_environment() | {"HOME": str(self.home), "PYTHONUNBUFFERED": "1"}
         del environment["PYTHONPATH"], environment["XDG_DATA_HOME"]
         return environment
 
@@ -100,7 +101,7 @@ class InstalledTeam(Team):
 @pytest.fixture
 def server(desk: Desk) -> Iterator[Server]:
     desk.data.parent.mkdir(parents=True)
-    server = InstalledServer(desk.data, free_port())
+    server = InstalledServer(desk.data, free_port(), copies_template=False)
     server.desk = desk
     try:
         yield server.start()
@@ -134,11 +135,12 @@ def test_installed_command_runs_from_its_environment_alone(desk: Desk, jpweb: Pa
 @pytest.mark.skipif(not IS_PROOF, reason="a team takes half a minute to start")
 def test_installed_command_runs_a_team(desk: Desk, open_page: Pages):
     desk.data.parent.mkdir(parents=True)
-    team = InstalledTeam(desk.data, free_port())
+    team = InstalledTeam(desk.data, free_port(), copies_template=False)
     team.desk = desk
     try:
         visit = Visit(Home(team.start()), open_page)
         page = visit.begin("Team")
         answer(page, BOOLEAN, "Yes")
+        open_page.forgive(DOWN)
     finally:
         team.forget()

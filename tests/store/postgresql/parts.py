@@ -33,6 +33,8 @@ class Part(NamedTuple):
 
 QUERIES = Part(
     modules=(
+        "backups/snapshot.py",
+        "backups/tables.py",
         "browsing/placing.py",
         "browsing/readings.py",
         "finding/dialects.py",
@@ -49,6 +51,7 @@ QUERIES = Part(
         "schema.py",
     ),
     tests=(
+        "tests/store/backups",
         "tests/store/browsing",
         "tests/store/finding",
         "tests/store/listing",

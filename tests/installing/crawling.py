@@ -50,7 +50,7 @@ def diff_pages(before: Mapping[str, str], after: Mapping[str, str]) -> list[str]
     """Return what differs between two crawls, a line each with its path."""
     differences: list[str] = []
     for path in sorted({*before, *after}):
-        texts = (pages.get(path, "no such page").splitlines() for pages in (before, after))
-        changed = list(difflib.unified_diff(*texts, n=0, lineterm=""))[2:]
+        old, new = (pages.get(path, "no such page").splitlines() for pages in (before, after))
+        changed = list(difflib.unified_diff(old, new, n=0, lineterm=""))[2:]
         differences += [f"{path}: {line}" for line in changed if not line.startswith("@@")]
     return differences

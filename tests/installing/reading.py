@@ -1,0 +1,74 @@
+"""The pages of recorded data, as the text that a person reads."""
+
+from __future__ import annotations
+
+import html
+import re
+from pathlib import Path
+
+from tests.installing.crawling import normalise_page
+from tests.installing.owner import Owner
+from tests.machine.ports import wait_until
+
+_MAIN = re.compile(r"<main[^>]*>(.*)</main>", re.DOTALL)
+_TAG = re.compile(r"<[^>]*>")
+#: Between two pages of a file.
+_HEADING = "=== "
+#: What is derived from one conversation, and read without its page.
+_VIEWS = ("", "/compacted", "/thread", "/outline", "/facts", "/export/jp", "/export/markdown")
+
+
+def list_paths(owner: Owner) -> list[str]:
+    """Return the paths of all pages of the recorded workspace, and of what is in it."""
+    lists = ["/conversations?workspace=2", "/audit?workspace=2", "/audit.csv?workspace=2"]
+    lists += [
+        "/questions",
+        "/workspaces/2/people",
+        "/workspaces/2/tools",
+        "/search?q=backup+in:orchard",
+    ]
+    found = owner.read("/conversations?workspace=2") + owner.read(
+        "/conversations?workspace=2&archived=1"
+    )
+    talks = sorted(set(re.findall(r'href="/conversations/(\d+)', found)), key=int)
+    views = [f"/conversations/{key}{view}" for key in talks for view in _VIEWS]
+    asked = [
+        key for talk in talks for key in re.findall(r"/questions/(\d+)", owner.read(_page(talk)))
+    ]
+    return [*lists, *views, *(f"/questions/{key}" for key in sorted(set(asked), key=int))]
+
+
+def read_pages(owner: Owner, paths: list[str] | None = None) -> dict[str, str]:
+    """Return the text of pages by their paths, once the open turn waits and all is indexed."""
+    indexing = "have yet to be indexed"
+    wait_until(lambda: indexing not in owner.read("/search"), "all is indexed")
+    wait_until(lambda: 'data-answer-type="select"' in owner.read("/questions"), "the turn waits")
+    return {path: read_text(owner, path) for path in paths or list_paths(owner)}
+
+
+def read_text(owner: Owner, path: str) -> str:
+    """Return what a person reads on a page, or a file as it is."""
+    text = normalise_page(owner.read(path))
+    main = _MAIN.search(text)
+    if main is None:
+        return text.strip()
+    # PostgreSQL keeps the labels in an order of its own.
+    shown = re.sub(r'.*class="tag".*', "", main[1])
+    lines = (" ".join(line.split()) for line in _TAG.sub("\n", shown).splitlines())
+    return html.unescape("\n".join(line for line in lines if line))
+
+
+def write_pages(file: Path, pages: dict[str, str]) -> None:
+    """Write pages into one file."""
+    file.write_text("".join(f"{_HEADING}{path}\n{text}\n" for path, text in pages.items()))
+
+
+def load_pages(file: Path) -> dict[str, str]:
+    """Return the pages that a file holds."""
+    parts = re.split(rf"^{_HEADING}", file.read_text(), flags=re.MULTILINE)[1:]
+    split = (part.partition("\n") for part in parts)
+    return {path: text.removesuffix("\n") for path, _, text in split}
+
+
+def _page(talk: str) -> str:
+    return f"/conversations/{talk}"

@@ -1,0 +1,42 @@
+"""The data of an earlier jpweb, opened by this one; ``recording`` says how they were made."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.installing import dumps, reading
+from tests.installing.crawling import diff_pages
+from tests.installing.owner import Owner
+from tests.machine.fixtures import Live
+from tests.machine.servers import Cluster
+from tests.machine.serving import ROOT
+
+EARLIER = sorted((ROOT / "tests" / "samples" / "upgrade").iterdir())
+
+
+def load(folder: Path, engine: str, data: Path, postgres: Cluster) -> dict[str, str]:
+    """Make a database of a dump; return the settings with which it is served."""
+    text = (folder / f"{engine}.sql").read_text()
+    if engine == "sqlite":
+        data.mkdir()
+        dumps.load_sqlite(text, data / "jpweb.sqlite3")
+        return {}
+    url = postgres()
+    dumps.load_postgresql(text, url)
+    return {"DATABASE_URL": url}
+
+
+@pytest.mark.parametrize("engine", ["sqlite", "postgresql"])
+@pytest.mark.parametrize("folder", EARLIER, ids=[folder.name for folder in EARLIER])
+def test_data_of_an_earlier_jpweb_shows_the_same_pages(
+    live: Live, postgres: Cluster, tmp_path: Path, folder: Path, engine: str
+):
+    server = live(start=False, data=tmp_path / "upgraded", JPWEB_SCRIPT_PACE="0")
+    server.settings |= load(folder, engine, server.data, postgres)
+    owner = Owner(server.start())
+    recorded = reading.load_pages(folder / "pages.txt")
+    assert diff_pages(recorded, reading.read_pages(owner, [*recorded])) == []
+    owner.answer("/questions", "select", "without a backup")
+    owner.find_question("/questions", "text")
