@@ -13,6 +13,7 @@ from hypothesis import settings
 from tests.machine.sizes import IS_PROOF
 from tests.machine.suite.grouping import arrange_items, make_scheduler
 from tests.machine.suite.locks import check_no_lock_left
+from tests.machine.templates import remove_templates
 
 pytest_plugins = ["tests.machine.fixtures"]
 
@@ -51,3 +52,8 @@ def pytest_runtest_teardown() -> Generator[None]:
     """Fail the test that leaves a lock on the database, not all that come after it."""
     yield
     check_no_lock_left()
+
+
+def pytest_unconfigure() -> None:
+    """Leave no template behind."""
+    remove_templates()

@@ -9,12 +9,12 @@ from tests.chaos import stage
 from tests.machine.household import Team, team
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def chaos_workspace(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return stage.workspace(tmp_path_factory.mktemp("workspace"))
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def household(tmp_path_factory: pytest.TempPathFactory, chaos_workspace: Path) -> Iterator[Team]:
     """A team's jpweb with short waits, so that much happens in little time."""
     data = tmp_path_factory.mktemp("chaos") / "data"

@@ -14,6 +14,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 SQLITE_FILE = "jpweb.sqlite3"
+_folders: list[Path] = []
 _OURS = ("JPWEB_", "DATABASE_URL", "REDIS_URL")
 
 
@@ -42,10 +43,18 @@ def migrate_database(environment: Mapping[str, str]) -> None:
     )
 
 
+@atexit.register
+def remove_templates() -> None:
+    """Remove what was made; pytest calls it too, since a worker of xdist runs no exit handlers."""
+    while _folders:
+        shutil.rmtree(_folders.pop(), ignore_errors=True)
+    _make_migrated_sqlite.cache_clear()
+
+
 @functools.cache
 def _make_migrated_sqlite() -> Path:
     folder = Path(tempfile.mkdtemp(prefix="jpweb-migrated-"))
-    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    _folders.append(folder)
     migrate_database({"JPWEB_DATA": str(folder), "JPWEB_SECRET_KEY": "template"})
     assert not (folder / f"{SQLITE_FILE}-wal").exists(), "the template has to be in one file"
     return folder / SQLITE_FILE
