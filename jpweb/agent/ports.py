@@ -169,7 +169,8 @@ class Declined:
 class RunPrompt:
     """Asks whether a call may run (RFD 018 *RunTool*); ``edit``: after editing its arguments.
 
-    ``shown`` is what the tool's formatter made of the arguments, where it has one.
+    ``shown`` is what the tool's formatter made of the arguments, where it has one. The decision
+    holds for a tool of this ``definition``.
     """
 
     tool_call_id: str
@@ -178,6 +179,7 @@ class RunPrompt:
     arguments: Mapping[str, Any]
     edit: bool = False
     shown: str | None = None
+    definition: str = ""
 
 
 @dataclass(frozen=True, slots=True)

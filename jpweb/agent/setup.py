@@ -32,6 +32,8 @@ class Setup:
     be formatted before anybody permits them. ``unavailable`` says of others why they are not
     offered.
     ``detached`` is the policy for prompts that nobody can answer, where a tool has none.
+    ``definitions`` are short texts by tool that change with what a call of the tool does: what
+    people permitted or answered holds for a tool while its text is the same.
     """
 
     system: tuple[str | SystemPart, ...] = ()
@@ -44,6 +46,7 @@ class Setup:
     tool_choice: str = "auto"
     request: RequestConfig = field(default_factory=RequestConfig)
     cycle_limit: int = 50
+    definitions: Mapping[str, str] = field(default_factory=dict)
 
 
 #: Every built-in tool as it comes, and no system prompt.

@@ -81,14 +81,15 @@ async def resume_turn(
     *,
     waiting: frozenset[str] = frozenset(),
     crashed: bool = False,
-    permissions: Mapping[str, bool] | None = None,
+    permissions: Mapping[tuple[str, str], bool] | None = None,
 ) -> TurnEnd:
     """Run the last turn of the journal from where it stands to its end (RFD 023).
 
     Tool calls without a response are run first, but for those whose results are kept. ``waiting``
     names calls that waited for a prompt's decision, whether it has come meanwhile or not.
     ``crashed``: the turn was not put down at rest; its process ended. ``permissions``: what people
-    decided about tools for the rest of the turn, by their names. Returns how the turn ended.
+    decided about tools for the rest of the turn, by their names and definitions. Returns how the
+    turn ended.
     A stop ends it: text received so far is committed, open questions are closed, tool calls get a
     response. Raises ProviderFailed, with the text so far committed, and whatever a port or a tool
     raises; then, and when it is cancelled, nothing more is recorded.
@@ -97,8 +98,8 @@ async def resume_turn(
     turns = split(elements)
     state = TurnState.resumed(elements[turns[-1].start :] if turns else (), crashed=crashed)
     state.resting = ports.resting
-    for tool, may_run in (permissions or {}).items():
-        state.remembered_permission_decisions[PermissionKey(tool)] = may_run
+    for key, may_run in (permissions or {}).items():
+        state.remembered_permission_decisions[PermissionKey(*key)] = may_run
     calls = _open_calls(elements)
     left = Left(await ports.recorder.kept() if calls else {}, waiting)
     return await _Turn(ports, setup, state, interrupts).run(calls, left)

@@ -106,6 +106,7 @@ class BrowserPrompter:
             "arguments": dict(prompt.arguments),
             "edit": prompt.edit,
             "text": None if prompt.shown is None else _ESCAPES.sub("", prompt.shown),
+            "definition": prompt.definition,
         }
         row = await self._prompt(PromptKind.RUN, prompt, shown)
         return Skipped() if row is None else _permission(await self._decided(row), prompt)

@@ -11,10 +11,19 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from django.conf import settings
+from django.utils.crypto import salted_hmac
 
 from jpweb.agent.calls.arguments import prepared
 from jpweb.agent.calls.inquire import LlmInquiryBackend
-from jpweb.agent.config import UNSET_MODEL, Builtin, Local, Mcp, ModelConfig, ProviderConfig
+from jpweb.agent.config import (
+    UNSET_MODEL,
+    Builtin,
+    Local,
+    Mcp,
+    ModelConfig,
+    ProviderConfig,
+    trust,
+)
 from jpweb.agent.errors import BadConfiguration, FailureKind, ProviderFailed, ToolUnavailable
 from jpweb.agent.outcome import Failed
 from jpweb.agent.providers import DEFAULTS, PROVIDERS, key_variables
@@ -193,4 +202,12 @@ def _setup(now: Current, chosen: ModelConfig, place: Place, connections: Connect
         unavailable=unavailable,
         tool_choice=assistant.tool_choice,
         request=assistant.request,
+        definitions={tool.name: _definition(now, tool) for tool in offered},
     )
+
+
+def _definition(now: Current, tool: ToolConfig) -> str:
+    """Return the keyed hash of a tool's definition: it is recorded, and the text may hold keys."""
+    source = tool.source
+    server = now.configuration.servers.get(source.server) if isinstance(source, Mcp) else None
+    return salted_hmac("jpweb.tool", trust.definition(tool, server), algorithm="sha256").hexdigest()

@@ -22,6 +22,10 @@ from jpweb.store.running import leases
 from jpweb.store.telling.standing import COUNTED, DESK
 from jpweb.store.terms import PromptKind, PromptState, Role, RunState
 
+#: In ``shown``, though no page shows it: the text of the tool that the decision holds for.
+_DEFINITION = "definition"
+_REMAINING = ("described", "is_error", _DEFINITION)
+
 
 @transaction.atomic
 def ask(
@@ -83,13 +87,16 @@ def undone(run: Run) -> bool:
     return _standing(run).filter(state=PromptState.DECIDED).exists()
 
 
-def permissions(run: Run) -> dict[str, bool]:
-    """Return what people let count for the rest of the turn: may this tool run; the last word."""
+def permissions(run: Run) -> dict[tuple[str, str], bool]:
+    """Return what people let count for the rest of the turn: may this tool run; the last word.
+
+    The keys are the tool's name and its definition when the person decided.
+    """
     settled = Prompt.objects.filter(run=run, kind=PromptKind.RUN, state=PromptState.DECIDED)
-    words = settled.order_by("settled_at", "pk").values_list("tool_name", "decision")
+    words = settled.order_by("settled_at", "pk").values_list("tool_name", "shown", "decision")
     return {
-        tool: decision.get("allow") is True
-        for tool, decision in words
+        (tool, shown.get(_DEFINITION, "")): decision.get("allow") is True
+        for tool, shown, decision in words
         if decision and decision.get("remember") is True
     }
 
@@ -209,7 +216,7 @@ def _remains(row: Prompt) -> dict[str, Any]:
 
     Arguments stand in the journal, with the call; a result does once it is delivered.
     """
-    return {key: row.shown[key] for key in ("described", "is_error") if key in row.shown}
+    return {key: row.shown[key] for key in _REMAINING if key in row.shown}
 
 
 def _open_for(person_id: int) -> QuerySet[Prompt]:

@@ -248,7 +248,7 @@ async def test_a_permission_is_noted_beside_the_questions_of_its_own_call_alone(
 )
 async def test_what_people_decided_for_the_rest_of_the_turn_still_holds(may_run, text):
     made = stage(CALL, tools=(asks(),), tool={"run": Mode.ASK})
-    await resume(made, permissions={"tool": may_run})
+    await resume(made, permissions={("tool", ""): may_run})
     assert made.recorder.results == [("c1", text, False)]
     assert made.prompter.prompts == []
 

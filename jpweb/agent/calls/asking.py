@@ -7,7 +7,7 @@ cancellation from outside, leaves it open: who runs the turn knows whether it wi
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal, TypeAlias
 
 from jpweb.agent.calls import texts
@@ -52,6 +52,7 @@ class Inquirer:
     """Puts questions on record, finds out who answers, and puts the outcome on record.
 
     ``in_call``: the tool goes on running while its question is open, so that waiting is no rest.
+    ``definitions`` are those of the tools, by name.
     """
 
     prompter: Prompter
@@ -61,6 +62,7 @@ class Inquirer:
     interrupts: Interrupts
     detached: Detached
     in_call: bool = False
+    definitions: Mapping[str, str] = field(default_factory=dict)
 
     async def inquire(
         self, call: ToolCallRequest, tool: ToolConfig, question: Question, source: InquirySource
@@ -77,7 +79,7 @@ class Inquirer:
         way = route(
             question,
             config,
-            self.state.remembered_tool_answers.get(AnswerKey(call.name, question.id)),
+            self.state.remembered_tool_answers.get(self._key(call.name, question.id)),
             reachable=waits_on or await self.prompter.reachable(),
             detached=tool.detached.get("tool", self.detached),
         )
@@ -109,7 +111,8 @@ class Inquirer:
         if waiting is None:
             return None
         request = waiting.request
-        if request.question == question.persisted() and request.source == source:
+        same = request.question == question.persisted() and request.source == source
+        if same and waiting.definition == self.definitions.get(call.name, ""):
             return waiting
         await self.close(waiting, call, CancellationReason.LOST)
         return None
@@ -139,9 +142,8 @@ class Inquirer:
             note["in_call"] = True
         if isinstance(way, AskPerson):
             note["person"] = True
-        if call.id in self.state.permitted:
-            edited = self.state.permitted[call.id]
-            note |= {"permitted": True} | ({} if edited is None else {"arguments": dict(edited)})
+        if call.id in self.state.grants:
+            note |= self.state.grants[call.id].note()
         await self.scribe.record(
             InquiryRequest(inquiry_id, source, question.persisted()), note=note
         )
@@ -204,13 +206,17 @@ class Inquirer:
         match await unless_stopped(waiting, self.interrupts):
             case Answer(value, remember):
                 if remember and reusable(asked.question):
-                    self.state.remembered_tool_answers[_key(asked)] = Remembered(value)
+                    key = self._key(asked.tool_name, asked.question.id)
+                    self.state.remembered_tool_answers[key] = Remembered(value)
                 return Given(value)
             case Declined() as declined:
                 told = _declined(asked.tool_name, asked.question.id, declined)
                 return Unanswered(declined.reason, told)
             case Stopped():
                 return await self._withdraw(asked)
+
+    def _key(self, tool: str, question_id: str) -> AnswerKey:
+        return AnswerKey(tool, question_id, self.definitions.get(tool, ""))
 
     async def _withdraw(self, asked: Asked) -> Unanswered:
         """Close the question: a person interrupted the turn, or the tool did not wait for it."""
@@ -222,10 +228,6 @@ class Inquirer:
     async def _respond(self, asked: Asked, outcome: Outcome, decider: _Decider) -> None:
         by: Mapping[str, Any] = {"by": {"kind": decider}}
         await self.scribe.record(InquiryResponse(asked.inquiry_id, outcome), note=by)
-
-
-def _key(asked: Asked) -> AnswerKey:
-    return AnswerKey(asked.tool_name, asked.question.id)
 
 
 def _recordable(question: Question, value: Any) -> Outcome:

@@ -21,7 +21,7 @@ from jpweb.agent.calls.inquire import NoBackend
 from jpweb.agent.calls.midcall import MidCall
 from jpweb.agent.calls.prompting import Prompting
 from jpweb.agent.calls.result import Given, Left, Result, Unanswered
-from jpweb.agent.calls.state import TurnState
+from jpweb.agent.calls.state import Grant, TurnState
 from jpweb.agent.config import Mode
 from jpweb.agent.outcome import Failed, Kept, Question, SecretAnswer, Success
 from jpweb.agent.ports import InquiryBackend, Prompter
@@ -62,10 +62,17 @@ class ToolCoordinator:
         self._executor = Executor(setup)
         self._interrupts = interrupts
         self._resting = state.resting
+        self._definitions = setup.definitions
         self._inquirer = Inquirer(
-            prompter, backend or NoBackend(), scribe, state, interrupts, setup.detached
+            prompter,
+            backend or NoBackend(),
+            scribe,
+            state,
+            interrupts,
+            setup.detached,
+            definitions=setup.definitions,
         )
-        self._prompting = Prompting(prompter, state, interrupts, setup.detached, setup.formatters)
+        self._prompting = Prompting(prompter, state, interrupts, setup)
         self._cut_off: frozenset[str] = frozenset()  # were running when their process ended
         self._again: set[str] = set()  # those of them that were run again
         self._twins: frozenset[str] = frozenset()  # ids that several calls of the batch have
@@ -100,7 +107,7 @@ class ToolCoordinator:
             for call, result in zip(calls, ended, strict=True)
         )
         self._again.clear()
-        self._state.permitted.clear()
+        self._state.grants.clear()
 
     async def _close_left(
         self, calls: Sequence[ToolCallRequest], results: Sequence[Result | Stopped]
@@ -219,22 +226,27 @@ class ToolCoordinator:
         if missing is not None:
             return Result(missing, is_error=True)
         config = self._configs[call.name]
+        gated = config.run is not Mode.UNATTENDED
+        definition = self._definitions.get(call.name, "")
+        grant = self._state.take_grant(call.id, definition)
         wanted = prepared(config, call.arguments)
         if isinstance(wanted, Failed):
             return _result(wanted)
-        call = replace(call, arguments=wanted)
-        permitted = self._state.take_permitted(call.id, wanted)
-        if permitted is None:
-            decided = await self._prompting.permit(call, config, asked=asked)
+        if grant is not None and (grant.asked or not gated):
+            runs = call.arguments if grant.arguments is None else dict(grant.arguments)
+        else:
+            complete = replace(call, arguments=wanted)
+            decided = await self._prompting.permit(complete, config, asked=asked)
             if isinstance(decided, Result | Stopped):
                 return decided
-            permitted = decided
-        if config.run is not Mode.UNATTENDED and call.id not in self._twins:
-            self._state.permitted[call.id] = permitted if permitted != wanted else None
-        edited = prepared(config, permitted)
-        if isinstance(edited, Failed):
-            return _result(edited)
-        return edited, edited if edited != wanted else None
+            made = prepared(config, decided)
+            if isinstance(made, Failed):
+                return _result(made)
+            runs = made
+        if call.id not in self._twins:
+            own = runs == call.arguments
+            self._state.grants[call.id] = Grant(None if own else runs, definition, gated)
+        return runs, runs if runs != wanted else None
 
     async def _run(self, call: ToolCallRequest) -> Success | Failed | Result | Stopped:
         """Run the tool from its start, again after each answer, until it has a result.

@@ -74,7 +74,7 @@ class LlmInquiryBackend:
         config: QuestionConfig,
     ) -> Any:
         """Return a typed answer that fits the question. Raises InquiryFailed."""
-        settings = _effective(config.inquiry, self.inquiry)
+        settings = config.inquiry.laid_over(self.inquiry)
         system = self.system if settings.system_prompt is None else (settings.system_prompt,)
         schema = inquiry_schema(question.answer_type)
         copy = _asking(elements, call, question, schema)
@@ -151,16 +151,6 @@ def inquiry_schema(kind: AnswerType) -> dict[str, Any]:
         "required": ["answer"],
         "additionalProperties": False,
     }
-
-
-def _effective(of_question: InquiryConfig, of_all: InquiryConfig) -> InquiryConfig:
-    """Lay the question's settings over those for all; 0 for all questions inherits."""
-    own = of_question.max_response_bytes
-    return InquiryConfig(
-        of_question.model or of_all.model,
-        of_all.system_prompt if of_question.system_prompt is None else of_question.system_prompt,
-        (of_all.max_response_bytes or None) if own is None else own,
-    )
 
 
 def _asking(

@@ -10,17 +10,17 @@ from jpweb.agent.calls import texts
 from jpweb.agent.calls.permission import Delivery, Permission, delivery, permission
 from jpweb.agent.calls.result import Result
 from jpweb.agent.calls.state import PermissionKey, TurnState
-from jpweb.agent.config import Builtin, Detached, Local, Mcp, Mode, ToolConfig
+from jpweb.agent.config import Builtin, Local, Mcp, Mode, ToolConfig
 from jpweb.agent.ports import (
     Delivered,
     DeliverPrompt,
-    Format,
     Permitted,
     Prompter,
     RunPrompt,
     Skipped,
     Withheld,
 )
+from jpweb.agent.setup import Setup
 from jpweb.agent.stopping import Interrupts, Stopped, unless_stopped
 from jpweb.stream.events import ToolCallRequest
 
@@ -36,15 +36,15 @@ class Prompting:
         prompter: Prompter,
         state: TurnState,
         interrupts: Interrupts,
-        detached: Detached,
-        formatters: Mapping[str, Format],
+        setup: Setup,
     ) -> None:
-        self._formatters = formatters
+        self._formatters = setup.formatters
+        self._definitions = setup.definitions
         self._resting = state.resting
         self._prompter = prompter
         self._state = state
         self._interrupts = interrupts
-        self._detached = detached
+        self._detached = setup.detached
         self._one_at_a_time = asyncio.Lock()
 
     async def permit(
@@ -70,7 +70,7 @@ class Prompting:
     ) -> Mapping[str, Any] | Result | Stopped:
         way = permission(
             tool.run,
-            self._state.remembered_permission_decisions.get(PermissionKey(call.name)),
+            self._state.remembered_permission_decisions.get(self._key(call.name)),
             reachable=await self._prompter.reachable(),
             detached=tool.detached.get("run", self._detached),
         )
@@ -91,8 +91,10 @@ class Prompting:
     ) -> Mapping[str, Any] | Result | Stopped:
         form = self._formatters.get(call.name)
         shown = None if form is None else await form(call.arguments)
-        prompt = RunPrompt(call.id, call.name, described(tool), call.arguments, edit, shown)
-        key = PermissionKey(call.name)
+        key = self._key(call.name)
+        prompt = RunPrompt(
+            call.id, call.name, described(tool), call.arguments, edit, shown, key.definition
+        )
         waiting = self._resting.until_decided(lambda: self._prompter.permit(prompt), gate=True)
         match await unless_stopped(waiting, self._interrupts):
             case Permitted(arguments, remember):
@@ -106,6 +108,9 @@ class Prompting:
             case Stopped() as stopped:
                 await self._prompter.put_away(prompt)
                 return stopped
+
+    def _key(self, tool: str) -> PermissionKey:
+        return PermissionKey(tool, self._definitions.get(tool, ""))
 
     async def deliver(
         self, call: ToolCallRequest, tool: ToolConfig, result: Result, hold: Hold

@@ -22,17 +22,52 @@ from jpweb.stream.inquiry import (
 
 @dataclass(frozen=True, slots=True)
 class AnswerKey:
-    """What an answer is remembered under; holds for every later call of the tool in the turn."""
+    """What an answer is remembered under; holds for every later call of the tool in the turn.
+
+    ``definition`` is that of the tool then: an answer does not hold for a tool that has changed.
+    """
 
     tool_name: str
     question_id: str
+    definition: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class PermissionKey:
-    """What a permission is remembered under: the tool, whatever its arguments."""
+    """What a permission is remembered under: the tool as it was, whatever its arguments."""
 
     tool_name: str
+    definition: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Grant:
+    """What a call runs with: its complete arguments, and the definition of its tool then.
+
+    ``arguments`` is None where they are those of the recorded call. ``asked``: somebody was to
+    permit the call, so that without the grant somebody has to be asked.
+    """
+
+    arguments: Mapping[str, Any] | None = None
+    definition: str = ""
+    asked: bool = True
+
+    def note(self) -> dict[str, Any]:
+        """Return what is noted beside each question of the call."""
+        noted: dict[str, Any] = {"permitted": True} if self.asked else {}
+        if self.definition:
+            noted["definition"] = self.definition
+        return noted if self.arguments is None else noted | {"arguments": dict(self.arguments)}
+
+    @classmethod
+    def noted(cls, note: Mapping[str, Any]) -> Self:
+        """Read a note; what is not as it should be counts as not noted."""
+        arguments, definition = note.get("arguments"), note.get("definition")
+        return cls(
+            arguments if isinstance(arguments, Mapping) else None,
+            definition if isinstance(definition, str) else "",
+            note.get("permitted") is True,
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,12 +89,13 @@ class QuestionKey:
 class OpenQuestion:
     """A request on record that waits for its response since before the process ended.
 
-    ``with_person``: it was put before people.
+    ``with_person``: it was put before people. ``definition``: of the tool that asked.
     """
 
     key: QuestionKey
     request: InquiryRequest
     with_person: bool
+    definition: str = ""
 
 
 @dataclass(slots=True)
@@ -68,9 +104,9 @@ class TurnState:
 
     Of a turn that goes on after its process ended also what its unfinished calls had come to:
     questions that still wait, that were answered, that a person declined or nobody answered in
-    time. ``permitted`` names the calls of the batch that were let through the gate, with their
-    arguments where somebody edited them. ``patient``: the questions that wait are with a person,
-    and wait on for one; where it is false, those of which that is noted still do.
+    time. ``grants`` holds what the calls of the batch run with, once they were let through the
+    gate. ``patient``: the questions that wait are with a person, and wait on for one; where it is
+    false, those of which that is noted still do.
     """
 
     remembered_tool_answers: dict[AnswerKey, Remembered] = field(default_factory=dict)
@@ -80,8 +116,8 @@ class TurnState:
     _answered: dict[QuestionKey, Remembered] = field(default_factory=dict)
     _closed: dict[QuestionKey, Declined] = field(default_factory=dict)
     _paused: set[str] = field(default_factory=set)
-    _permitted: dict[str, Mapping[str, Any] | None] = field(default_factory=dict)
-    permitted: dict[str, Mapping[str, Any] | None] = field(default_factory=dict)
+    _granted: dict[str, Grant] = field(default_factory=dict)
+    grants: dict[str, Grant] = field(default_factory=dict)
     patient: bool = True
     resting: Resting = field(default_factory=Resting, compare=False)
 
@@ -94,7 +130,7 @@ class TurnState:
         down, so that its calls may have been running with the answers that are on record.
         """
         state = cls(patient=not crashed)
-        asked: dict[str, tuple[QuestionKey, str]] = {}
+        asked: dict[str, tuple[QuestionKey, AnswerKey]] = {}
         for element in elements:
             body = element.body
             if not isinstance(body, ConversationEvent):
@@ -145,40 +181,47 @@ class TurnState:
         """
         return tool_call_id in self._paused
 
-    def take_permitted(
-        self, tool_call_id: str, arguments: Mapping[str, Any]
-    ) -> Mapping[str, Any] | None:
-        """Return, once, what a paused call was permitted to run with; None where it was not."""
-        if tool_call_id not in self._permitted or not self.paused(tool_call_id):
-            return None
-        edited = self._permitted.pop(tool_call_id)
-        return arguments if edited is None else edited
+    def take_grant(self, tool_call_id: str, definition: str) -> Grant | None:
+        """Return, once, what a paused call runs with; None where nothing is known of that.
 
-    def _request(self, request: InquiryRequest, noted: Any) -> dict[str, tuple[QuestionKey, str]]:
+        Where the tool has changed since, there is none, and the answers that the call had are
+        forgotten: they were given to another tool.
+        """
+        grant = self._granted.pop(tool_call_id, None)
+        if grant is None:
+            return None
+        if grant.definition != definition:
+            self.take_answers(tool_call_id)
+            return None
+        return grant if self.paused(tool_call_id) else None
+
+    def _request(
+        self, request: InquiryRequest, noted: Any
+    ) -> dict[str, tuple[QuestionKey, AnswerKey]]:
         match noted:
             case {"tool_call_id": str(tool_call_id), "question_id": str(question_id)}:
                 key = QuestionKey(tool_call_id, question_id)
             case _:  # another program's request, which our ids cannot meet
                 return {}
         self._attempts[key] += 1
-        self._waiting[request.id] = OpenQuestion(key, request, noted.get("person") is True)
+        grant = Grant.noted(noted)
+        person = noted.get("person") is True
+        self._waiting[request.id] = OpenQuestion(key, request, person, grant.definition)
         self._closed.pop(key, None)  # it is asked anew: the call was restarted
         if noted.get("in_call") is not True:
             self._paused.add(tool_call_id)
-        if noted.get("permitted") is True:
-            edited = noted.get("arguments")
-            self._permitted[tool_call_id] = edited if isinstance(edited, Mapping) else None
+        self._granted[tool_call_id] = grant
         tool = noted.get("tool")
-        return {request.id: (key, tool if isinstance(tool, str) else "")}
+        named = tool if isinstance(tool, str) else ""
+        return {request.id: (key, AnswerKey(named, question_id, grant.definition))}
 
-    def _response(self, key: QuestionKey, tool: str, outcome: Outcome, noted: Any) -> None:
+    def _response(self, key: QuestionKey, kept: AnswerKey, outcome: Outcome, noted: Any) -> None:
         note = noted if isinstance(noted, Mapping) else {}
         if isinstance(outcome, Answered):
             if not self.patient or _from_here(note):
                 self._paused.discard(key.tool_call_id)  # it went on at once
             self._answered[key] = Remembered(outcome.answer)
-            if tool and note.get("remember") is True:
-                kept = AnswerKey(tool, key.question_id)
+            if kept.tool_name and note.get("remember") is True:
                 self.remembered_tool_answers[kept] = Remembered(outcome.answer)
             return
         closed = _closed(outcome, note)
@@ -195,7 +238,7 @@ class TurnState:
         for key in [key for key in self._closed if key.tool_call_id == tool_call_id]:
             del self._closed[key]
         self._paused.discard(tool_call_id)
-        self._permitted.pop(tool_call_id, None)
+        self._granted.pop(tool_call_id, None)
 
 
 def _from_here(note: Mapping[str, Any]) -> bool:

@@ -6,14 +6,17 @@ shown, and trusted, with the command.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import asdict
+from collections.abc import Container, Mapping
+from dataclasses import asdict, dataclass
 from typing import Any, TypeAlias
 
 from jpweb.agent.config.layers import Layer
 from jpweb.agent.config.spelling import visible
 from jpweb.agent.config.values import (
+    Assistant,
+    Configuration,
     Detached,
+    InquiryConfig,
     Mode,
     QuestionConfig,
     QuestionTarget,
@@ -25,6 +28,7 @@ Lines: TypeAlias = tuple[tuple[str, str], ...]
 
 _KEYS = ("run", "result", "detached")
 _OF_QUESTIONS = ("answer", "target", "exclusive")
+_OF_ASSISTANT = ("model", "system_prompt", "system_prompt_sections", "instructions")
 _RUN: Mapping[Mode, str] = {
     Mode.ASK: "asks a person",
     Mode.UNATTENDED: "asks nobody",
@@ -62,56 +66,97 @@ _DETACHED: Mapping[str, tuple[str, Mapping[Detached, str]]] = {
 }
 
 
+@dataclass(frozen=True, slots=True)
+class SecondModel:
+    """The model that answers questions in a person's place, as configured for all questions.
+
+    What a question does not set comes from ``inquiry`` (``conversation.inquiry``), and what that
+    does not set from the ``assistant``.
+    """
+
+    inquiry: InquiryConfig
+    assistant: Assistant
+
+    @classmethod
+    def of(cls, configuration: Configuration) -> SecondModel:
+        """Return the second model of a configuration."""
+        return cls(configuration.inquiry, configuration.assistant)
+
+    def settings(self, question: QuestionConfig) -> dict[str, Any]:
+        """Return the model, the prompt and the limit that apply to a question, as JSON values."""
+        merged = question.inquiry.laid_over(self.inquiry)
+        assistant = self.assistant
+        prompt = assistant.system if merged.system_prompt is None else (merged.system_prompt,)
+        return {
+            "model": asdict(merged.model or assistant.model),
+            "system": [part if isinstance(part, str) else asdict(part) for part in prompt],
+            "max_response_bytes": merged.max_response_bytes,
+        }
+
+    def words(self, question: QuestionConfig) -> str:
+        """Return the sentence that people read; the prompt is not part of it."""
+        settings = self.settings(question)
+        model = settings["model"]
+        name = f", {visible('{provider}/{name}'.format(**model))}" if model["provider"] else ""
+        told = ", told what is not shown" if settings["system"] else ""
+        return f"a second model answers{name}{told}"
+
+
 def ungated(layer: Layer) -> Layer:
-    """Return the layer without what it says of gates: what an owner types is their own word."""
-    conversation = layer.values.get("conversation")
-    tools = conversation.get("tools") if isinstance(conversation, Mapping) else None
-    if not isinstance(conversation, Mapping) or not isinstance(tools, Mapping):
-        return layer
-    entries = {name: _ungated(entry) for name, entry in tools.items()}
-    return Layer(layer.name, {**layer.values, "conversation": {**conversation, "tools": entries}})
+    """Return the layer without what it says of gates: what an owner types is their own word.
+
+    The second model stands where a person would, so its model and prompt are left out as well.
+    """
+    values = dict(layer.values)
+    if isinstance(values.get("assistant"), Mapping):
+        values["assistant"] = _left_out(values["assistant"], _OF_ASSISTANT)
+    if isinstance(values.get("conversation"), Mapping):
+        conversation = _left_out(values["conversation"], ("inquiry",))
+        if isinstance(conversation.get("tools"), Mapping):
+            entries = conversation["tools"].items()
+            conversation["tools"] = {name: _ungated(entry) for name, entry in entries}
+        values["conversation"] = conversation
+    return Layer(layer.name, values)
 
 
-def lines(tool: ToolConfig) -> Lines:
+def lines(tool: ToolConfig, second: SecondModel) -> Lines:
     """Return the gates of a tool as people read them; never an answer."""
     said = [("before it runs", _RUN[tool.run]), ("its result", _RESULT[tool.result])]
     for kind, policy in _detached(tool).items():
         label, words = _DETACHED[kind]
-        said.append((label, words[policy]))
+        by_model = kind == "tool" and policy is Detached.AUTO
+        said.append((label, second.words(QuestionConfig()) if by_model else words[policy]))
     for name, question in tool.questions.items():
-        words_of = _question(question)
+        words_of = _question(question, second)
         if words_of:
             said.append((f"question {visible(name)}", "; ".join(words_of)))
     return tuple(said)
 
 
-def state(tool: ToolConfig) -> dict[str, Any]:
+def state(tool: ToolConfig, second: SecondModel) -> dict[str, Any]:
     """Return all of the gates, in JSON's values; what says nothing is left out."""
     questions = {
         name: {
             "target": each.target.value,
-            "inquiry": asdict(each.inquiry),
             "answer": None if each.answer is None else [each.answer.value],
             "exclusive": each.exclusive,
         }
         for name, each in tool.questions.items()
-        if _question(each)
+        if _question(each, second)
     }
     return {
         "run": tool.run.value,
         "result": tool.result.value,
         "detached": _detached(tool),
         "questions": questions,
+        "second": _second(tool, second),
     }
 
 
-def hidden(tool: ToolConfig) -> dict[str, Any]:
+def hidden(tool: ToolConfig, second: SecondModel) -> dict[str, Any]:
     """Return what of the gates is not shown: answers, and what a second model is told."""
-    return {
-        name: [[each.answer.value] if each.answer else None, asdict(each.inquiry)]
-        for name, each in tool.questions.items()
-        if _question(each)
-    }
+    answers = {n: [q.answer.value] for n, q in tool.questions.items() if q.answer is not None}
+    return {"answers": answers, "second": _second(tool, second)}
 
 
 def opened(tool: ToolConfig, own: ToolConfig) -> bool:
@@ -137,14 +182,20 @@ def _detached(tool: ToolConfig) -> dict[str, Detached]:
     return {kind: policy for kind, policy in sorted(said) if policy is not Detached.WAIT}
 
 
-def _question(question: QuestionConfig) -> list[str]:
+def _second(tool: ToolConfig, second: SecondModel) -> dict[str, Any]:
+    """Return the settings of the second model by the questions it answers; "" stands for all."""
+    asked = {n: q for n, q in tool.questions.items() if q.target is QuestionTarget.ASSISTANT}
+    if tool.detached.get("tool") is Detached.AUTO:
+        asked[""] = QuestionConfig()
+    return {name: second.settings(question) for name, question in asked.items()}
+
+
+def _question(question: QuestionConfig, second: SecondModel) -> list[str]:
     said = []
     if question.answer is not None:
         said.append("the configuration answers (not shown)")
     if question.target is QuestionTarget.ASSISTANT:
-        model, told = question.inquiry.model, question.inquiry.system_prompt
-        named = f", {visible(f'{model.provider}/{model.name}')}" if model else ""
-        said.append(f"a second model answers{named}{', told what is not shown' if told else ''}")
+        said.append(second.words(question))
     if question.exclusive is not None:
         said.append("a person only" if question.exclusive else "not for a person only")
     return said
@@ -153,7 +204,7 @@ def _question(question: QuestionConfig) -> list[str]:
 def _ungated(entry: Any) -> Any:
     if not isinstance(entry, Mapping):
         return entry
-    kept = {key: value for key, value in entry.items() if key not in _KEYS}
+    kept = _left_out(entry, _KEYS)
     questions = kept.get("questions")
     if isinstance(questions, Mapping):
         kept["questions"] = {name: _unasked(each) for name, each in questions.items()}
@@ -163,4 +214,8 @@ def _ungated(entry: Any) -> Any:
 def _unasked(question: Any) -> Any:
     if not isinstance(question, Mapping):
         return question
-    return {key: value for key, value in question.items() if key not in _OF_QUESTIONS}
+    return _left_out(question, _OF_QUESTIONS)
+
+
+def _left_out(table: Mapping[str, Any], keys: Container[str]) -> dict[str, Any]:
+    return {key: value for key, value in table.items() if key not in keys}

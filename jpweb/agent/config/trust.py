@@ -15,6 +15,7 @@ from enum import StrEnum
 from typing import Any, Literal
 
 from jpweb.agent.config import gates
+from jpweb.agent.config.gates import SecondModel
 from jpweb.agent.config.spelling import masked, visible
 from jpweb.agent.config.values import (
     Builtin,
@@ -102,17 +103,34 @@ def wanted(
     ``files`` is the configuration whose gates count: that without what an owner's own overrides
     say of them. Built-ins are among them where their gates are opened.
     """
-    said = configuration.tools if files is None else files.tools
+    files = configuration if files is None else files
+    said, second = files.tools, SecondModel.of(files)
     own = {tool.name: tool for tool in builtins}
     found: list[Wanted] = []
     for name, tool in configuration.tools.items():
-        found.extend(_of_tool(tool, said.get(name, tool), own.get(name)))
-    gated = [said.get(name, tool) for name, tool in configuration.tools.items()]
+        found.extend(_of_tool(tool, _Gated(said.get(name, tool), second), own.get(name)))
+    gated = [_Gated(said.get(name, tool), second) for name, tool in configuration.tools.items()]
     found.extend(_server(server, gated) for server in configuration.servers.values())
     for name, provider in configuration.providers.items():
         if not _usual(name, provider):
             found.append(_provider(name, provider))
     return found
+
+
+def definition(tool: ToolConfig, server: McpServer | None) -> str:
+    """Return the JSON text of everything that decides what a call with given arguments does.
+
+    A permission holds for a tool as it was: two tools with equal texts run the same. The text may
+    hold keys, of ``server`` above all, so that only a keyed hash of it may be kept.
+    """
+    content = {
+        "source": [type(tool.source).__name__, asdict(tool.source)],
+        "server": None if server is None else asdict(server),
+        "parameters": tool.parameters,
+        "options": tool.options,
+        "access": tool.access,
+    }
+    return json.dumps(content, sort_keys=True)
 
 
 def unseen(fingerprint: str) -> str:
@@ -150,23 +168,63 @@ def _difference(before: str, now: str) -> list[Line]:
     return lines
 
 
-def _of_tool(tool: ToolConfig, gated: ToolConfig, own: ToolConfig | None) -> Iterator[Wanted]:
-    # What a command is handed decides what it does, as much as its arguments do.
+@dataclass(frozen=True, slots=True)
+class _Gated:
+    """A tool with the gates that need trust, and the second model that may pass them."""
+
+    tool: ToolConfig
+    second: SecondModel
+
+    def lines(self) -> tuple[str, ...]:
+        there = _own_name(self.tool)
+        named = () if there in (None, self.tool.name) else (("its name there", there or ""),)
+        shape = () if there is None else _parameters(self.tool.parameters)
+        said = (*named, *gates.lines(self.tool, self.second), *shape)
+        return tuple(_spelled([line]) for line in said)
+
+    def state(self) -> list[Any]:
+        # A local tool's parameters stand with its command, a built-in's belong to jpweb.
+        shape = self.tool.parameters if isinstance(self.tool.source, Mcp) else None
+        return [_own_name(self.tool), gates.state(self.tool, self.second), shape]
+
+    def hidden(self) -> dict[str, Any]:
+        return gates.hidden(self.tool, self.second)
+
+
+def _of_tool(tool: ToolConfig, gated: _Gated, own: ToolConfig | None) -> Iterator[Wanted]:
+    # What a command is handed decides what it does, as much as its arguments do; and defaults
+    # are arguments that nobody wrote.
     handed = {"options": tool.options, "access": tool.access}
-    lines = tuple(
-        (key, json.dumps(value, sort_keys=True)) for key, value in handed.items() if value
+    lines = (
+        *((key, json.dumps(value, sort_keys=True)) for key, value in handed.items() if value),
+        *_parameters(tool.parameters),
     )
+    handed["parameters"] = tool.parameters
     if isinstance(tool.source, Local):
         told = () if tool.source.tool == tool.name else (("told its name is", tool.source.tool),)
         content = {"command": asdict(tool.source.command), "tool": tool.source.tool, **handed}
         shown = (*_command(tool.source.command), *told, *lines)
         yield _wanted(WantedKind.TOOL, tool.name, shown, content, [gated])
-    elif isinstance(tool.source, Builtin) and own is not None and gates.opened(gated, own):
+    elif isinstance(tool.source, Builtin) and own is not None and gates.opened(gated.tool, own):
         yield _wanted(WantedKind.TOOL, tool.name, (), {}, [gated])
     if tool.formatter is not None:
-        content = {"command": asdict(tool.formatter), **handed}
-        shown = (*_command(tool.formatter), *lines)
+        first = gated.tool.formats_first
+        content = {"command": asdict(tool.formatter), "first": first, **handed}
+        unasked = (("runs", "before anybody permits the call"),) if first else ()
+        shown = (*_command(tool.formatter), *unasked, *lines)
         yield _wanted(WantedKind.FORMATTER, tool.name, shown, content)
+
+
+def _parameters(schema: Mapping[str, Any]) -> tuple[tuple[str, str], ...]:
+    """Return a line for each parameter: its schema as JSON, defaults included."""
+    required = schema.get("required", ())
+    return tuple(
+        (
+            f"{'required ' if name in required else ''}parameter {visible(name)}",
+            json.dumps(part, sort_keys=True, ensure_ascii=False),
+        )
+        for name, part in schema.get("properties", {}).items()
+    )
 
 
 def _command(command: Command) -> tuple[tuple[str, str], ...]:
@@ -178,7 +236,7 @@ def _arguments(arguments: tuple[str, ...]) -> list[tuple[str, str]]:
     return [(f"argument {number}", each) for number, each in enumerate(arguments, 1)]
 
 
-def _server(server: McpServer, tools: Sequence[ToolConfig]) -> Wanted:
+def _server(server: McpServer, tools: Sequence[_Gated]) -> Wanted:
     lines = [("address", masked(server.url))] if server.url is not None else []
     lines += [("program", server.command)] if server.command is not None else []
     lines += _arguments(server.arguments)
@@ -187,7 +245,7 @@ def _server(server: McpServer, tools: Sequence[ToolConfig]) -> Wanted:
     # A header may be a key: neither its value nor a hash of it, which could be tried out.
     lines += [(f"header {visible(name)}", "(set, not shown)") for name in server.headers]
     content, secret = asdict(server), {"url": server.url, "headers": dict(server.headers)}
-    brought = [t for t in tools if isinstance(t.source, Mcp) and t.source.server == server.name]
+    brought = [each for each in tools if _server_name(each.tool) == server.name]
     return _wanted(WantedKind.SERVER, server.name, lines, content, brought, secret)
 
 
@@ -213,25 +271,23 @@ def _wanted(
     name: str,
     lines: Iterable[tuple[str, str]],
     content: Mapping[str, Any],
-    tools: Sequence[ToolConfig] = (),
+    tools: Sequence[_Gated] = (),
     secret: Mapping[str, Any] | None = None,
 ) -> Wanted:
     whole = {"kind": kind.value, "name": name, "content": content}
-    whole["tools"] = {tool.name: [_own_name(tool), gates.state(tool)] for tool in tools}
-    unseen = [secret, {tool.name: gates.hidden(tool) for tool in tools}]
+    whole["tools"] = {each.tool.name: each.state() for each in tools}
+    unseen = [secret, {each.tool.name: each.hidden() for each in tools}]
     return Wanted(
         kind,
         name,
         _spelled(lines),
         _digest(whole)[:_WHOLE] + _digest(unseen)[_WHOLE:],
-        {tool.name: _gates(tool) for tool in tools},
+        {each.tool.name: each.lines() for each in tools},
     )
 
 
-def _gates(tool: ToolConfig) -> tuple[str, ...]:
-    there = _own_name(tool)
-    named = () if there in (None, tool.name) else (("its name there", there or ""),)
-    return tuple(_spelled([line]) for line in (*named, *gates.lines(tool)))
+def _server_name(tool: ToolConfig) -> str | None:
+    return tool.source.server if isinstance(tool.source, Mcp) else None
 
 
 def _own_name(tool: ToolConfig) -> str | None:

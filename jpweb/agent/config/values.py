@@ -34,6 +34,15 @@ class InquiryConfig:
     system_prompt: str | None = None
     max_response_bytes: int | None = None
 
+    def laid_over(self, of_all: InquiryConfig) -> InquiryConfig:
+        """Return a question's settings over those for all questions, whose 0 bytes inherit."""
+        own = self.max_response_bytes
+        return InquiryConfig(
+            self.model or of_all.model,
+            of_all.system_prompt if self.system_prompt is None else self.system_prompt,
+            (of_all.max_response_bytes or None) if own is None else own,
+        )
+
 
 class QuestionTarget(StrEnum):
     """Who answers a question when nothing answers it by itself (RFD 034)."""

@@ -1,0 +1,94 @@
+"""A tool whose file changes while a permitted call of it waits at a question (issue 14, 1.1)."""
+
+from __future__ import annotations
+
+import pytest
+from django.conf import settings
+
+from jpweb.runtime import desk, prompts
+from jpweb.runtime.crossing import in_store
+from jpweb.runtime.executing import holding
+from jpweb.runtime.prompts import Verdict
+from jpweb.store.models import Inquiry, Run
+from tests.machine.vendors import Call, Reply, vendor
+from tests.runtime.playing import eventually
+from tests.runtime.scenarios.talking import DONE
+from tests.runtime.scenarios.workshop import CLOSED, Workshop
+from tests.store.making import decider
+
+ASKS = '{"id": "ok", "text": "Ok?", "answer_type": {"type": "boolean"}}'
+SCRIPT = f"""
+if grep -q '"ok": true' "$JPWEB_CONTEXT"
+then echo "$1" >> ran
+else echo '{{"type": "needs_input", "question": {ASKS}}}'
+fi
+"""
+TOOL = """
+[conversation.tools.aim]
+source = "local"
+command = "sh tools/aim.sh {{tool.arguments.target}}"
+run = "ask"
+parameters.target = {type = "string", default = "safe"}
+"""
+
+
+async def parked_at_question(shop: Workshop) -> Inquiry:
+    """Let a person permit the call with the default "safe"; return the question it waits at."""
+    await shop.start()
+    permission = await shop.prompted()
+    assert permission.shown["arguments"] == {"target": "safe"}
+    await prompts.decide(permission.pk, Verdict(allow=True, remember=True), decider(shop.eve))
+
+    async def parked() -> Inquiry | None:
+        there = Run.objects.filter(conversation=shop.talk, state="parked")
+        if holding._active or not await in_store(there.exists):
+            return None
+        return await in_store(Inquiry.objects.filter(conversation=shop.talk, state="open").first)
+
+    row: Inquiry = await eventually(parked)
+    return row
+
+
+async def ended(shop: Workshop) -> Run | None:
+    found = Run.objects.filter(conversation=shop.talk, ended_at__isnull=False)
+    return await in_store(found.first) if not holding._active else None
+
+
+@pytest.mark.parametrize("trusted", [False, True], ids=["untrusted", "trusted"])
+async def test_permitted_call_never_runs_a_default_changed_meanwhile(
+    shop: Workshop, monkeypatch: pytest.MonkeyPatch, trusted: bool
+):
+    monkeypatch.setattr(settings, "HOLD", 0.01)
+    (shop.root / "tools" / "aim.sh").write_text(SCRIPT)
+    shop.configure(lambda text: text + TOOL)
+    ran = shop.root / "ran"
+    with vendor("openai", [Reply(Call("aim", {}, "call_1")), DONE]) as standin:
+        await in_store(shop.play, standin, CLOSED)
+        question = await parked_at_question(shop)
+        shop.configure(lambda text: text.replace('default = "safe"', 'default = "injected"'))
+        if trusted:
+            await in_store(shop.trust)
+        await desk.answer(question.pk, "true", decider(shop.ada))
+        if trusted:
+            again = await shop.prompted()
+            assert again.shown["arguments"] == {"target": "injected"}
+            assert not ran.exists()
+            await prompts.decide(again.pk, Verdict(allow=False), decider(shop.eve))
+        await eventually(lambda: ended(shop))
+    (result,) = await shop.results()
+    assert not ran.exists()
+    assert "skipped" in result.content if trusted else "not available" in result.content
+
+
+async def test_permitted_call_runs_once_the_file_says_what_it_said(
+    shop: Workshop, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(settings, "HOLD", 0.01)
+    (shop.root / "tools" / "aim.sh").write_text(SCRIPT)
+    shop.configure(lambda text: text + TOOL)
+    with vendor("openai", [Reply(Call("aim", {}, "call_1")), DONE]) as standin:
+        await in_store(shop.play, standin, CLOSED)
+        question = await parked_at_question(shop)
+        await desk.answer(question.pk, "true", decider(shop.ada))
+        await eventually(lambda: ended(shop))
+    assert (shop.root / "ran").read_text() == "safe\n"
