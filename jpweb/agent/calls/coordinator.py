@@ -23,8 +23,9 @@ from jpweb.agent.calls.prompting import Prompting
 from jpweb.agent.calls.result import Given, Left, Result, Unanswered
 from jpweb.agent.calls.state import Grant, TurnState
 from jpweb.agent.config import Mode
-from jpweb.agent.outcome import Failed, Kept, Question, SecretAnswer, Success
+from jpweb.agent.outcome import Failed, Kept, Question, Success
 from jpweb.agent.ports import InquiryBackend, Prompter
+from jpweb.agent.redaction import SecretAnswer
 from jpweb.agent.scribe import Scribe
 from jpweb.agent.setup import Setup
 from jpweb.agent.stopping import (
@@ -273,7 +274,7 @@ class ToolCoordinator:
                     return Stopped() if self._interrupts.is_set() else settled.result
                 if not question.answer_type.KEEP:  # nobody is to be asked for a secret twice
                     held.enter_context(self._resting.holding())
-                answers[question.id] = _kept(question, settled.value)
+                answers[question.id] = _kept(question, execution.value_for_tool(settled.value))
 
     async def _execute(
         self, call: ToolCallRequest, answers: Mapping[str, Any]

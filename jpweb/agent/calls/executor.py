@@ -3,30 +3,32 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, TypeAlias
 
 from jpweb.agent.calls import texts
-from jpweb.agent.outcome import (
-    Failed,
-    NeedsInput,
-    Outcome,
-    Question,
-    SecretAnswer,
-    Success,
-    without,
-)
+from jpweb.agent.outcome import Failed, NeedsInput, Outcome, Question, Success
 from jpweb.agent.ports import Answer, Ask, BuiltinTool, Declined, OutsideTool
+from jpweb.agent.redaction import HIDDEN, SecretAnswer, redacted, without
 from jpweb.agent.setup import Setup
+from jpweb.stream.answers import Option, Select
 from jpweb.stream.inquiry import InquirySource
 
 
 @dataclass(frozen=True, slots=True)
 class Asking:
-    """The tool asks; ``source`` is resolved, and nobody above decides it again."""
+    """The tool asks; ``source`` is resolved, and nobody above decides it again.
+
+    ``said`` is the question as the tool said it, where that differs: it may repeat secrets.
+    """
 
     question: Question
     source: InquirySource
+    said: Question | None = field(default=None, compare=False, repr=False)
+
+    def value_for_tool(self, value: Any) -> Any:
+        """Return the answer as the tool knows it: of a redacted option its own value."""
+        return value if self.said is None else _own_value(self.said, self.question, value)
 
 
 Execution: TypeAlias = Success | Failed | Asking
@@ -61,10 +63,13 @@ class Executor:
         secrets = [value for value in answers.values() if isinstance(value, SecretAnswer)]
 
         async def asking_aside(question: Question) -> Answer | Declined:
-            settled = await ask(_freed(question, secrets))
-            if isinstance(settled, Answer) and not question.answer_type.KEEP:
+            freed = _freed(question, secrets)
+            settled = await ask(freed)
+            if not isinstance(settled, Answer):
+                return settled
+            if not question.answer_type.KEEP:
                 secrets.append(SecretAnswer(settled.value))
-            return settled
+            return replace(settled, value=_own_value(question, freed, settled.value))
 
         if outside is not None:
             outcome = await outside.execute(arguments, answers, asking_aside)
@@ -72,13 +77,18 @@ class Executor:
             outcome = await builtin.execute(arguments, _plain(answers))
         else:
             return Failed(self.missing(name) or texts.unknown_tool(name))
-        return _resolved(name, _without_secrets(outcome, secrets), outside, builtin)
+        resolved = _resolved(name, _without_secrets(outcome, secrets), outside, builtin)
+        if isinstance(resolved, Asking) and isinstance(outcome, NeedsInput) and secrets:
+            return replace(resolved, said=outcome.question)
+        return resolved
 
 
 def asking(name: str, question: Question, source: InquirySource) -> Asking | Failed:
     """Return the question with its source, or the failure where it cannot be put on record."""
     if not question.id or "." in question.id:
         return Failed(texts.bad_question_id(name))
+    if HIDDEN in question.id:  # redacted, the tool would not find its answer
+        return Failed(texts.secret_in_question_id(name))
     return Asking(question, source)
 
 
@@ -110,11 +120,29 @@ def _without_secrets(outcome: Outcome, secrets: Sequence[SecretAnswer]) -> Outco
 
 
 def _freed(question: Question, secrets: Sequence[SecretAnswer]) -> Question:
-    """Return the question without secrets in what people read of it: all of it is recorded."""
-    context, default = question.context, question.default
-    return replace(
-        question,
-        text=without(secrets, question.text),
-        context=None if context is None else without(secrets, context),
-        default=without(secrets, default) if isinstance(default, str) else default,
+    """Return the question without secrets, in every field: all of it is recorded."""
+    kind = question.answer_type
+    options = kind.options if isinstance(kind, Select) else ()
+    said = (
+        *(question.id, question.text, question.context),
+        [option.value for option in options],
+        [option.description for option in options],
+        question.default,
     )
+    question_id, text, context, values, descriptions, default = redacted(secrets, said)
+    if isinstance(kind, Select):
+        kind = Select(tuple(Option(*each) for each in zip(values, descriptions, strict=True)))
+    return Question(
+        *(question_id, text, kind, default, context),
+        exclusive=question.exclusive,
+        persistence=question.persistence,
+    )
+
+
+def _own_value(said: Question, freed: Question, value: Any) -> Any:
+    """Return the value of the option that a person chose as the tool said it."""
+    own, shown = said.answer_type, freed.answer_type
+    if not (isinstance(own, Select) and isinstance(shown, Select)):
+        return value
+    pairs = zip(own.options, shown.options, strict=True)
+    return next((o.value for o, s in pairs if Select((s,)).fits(value)), value)

@@ -83,6 +83,14 @@ def bad_question_id(tool: str) -> str:
     )
 
 
+def secret_in_question_id(tool: str) -> str:
+    """Return the text for a question whose id repeats a secret that the tool was given."""
+    return (
+        f"{tool} asked a question whose id repeats a secret. This is a mistake in the tool. Do not "
+        "retry; continue without it."
+    )
+
+
 def too_many_questions(tool: str, limit: int) -> str:
     """Return the text for a call that keeps asking."""
     return (

@@ -7,7 +7,9 @@ import pytest
 from jpweb.agent.calls import texts
 from jpweb.agent.calls.executor import Asking, Executor
 from jpweb.agent.config import QuestionConfig, ToolConfig
-from jpweb.agent.outcome import HIDDEN, Failed, NeedsInput, Question, SecretAnswer, Success
+from jpweb.agent.outcome import Failed, NeedsInput, Question, Success
+from jpweb.agent.ports import Answer
+from jpweb.agent.redaction import HIDDEN, SecretAnswer
 from jpweb.agent.setup import Setup, default_config
 from jpweb.stream.answers import Boolean, Option, Select, Text
 from jpweb.stream.inquiry import InquirySource, SourceTag
@@ -169,8 +171,30 @@ async def test_what_a_tool_says_is_freed_of_the_secrets_it_was_given(make, outco
     assert result == freed
 
 
-async def test_options_of_a_question_stay_as_they_are_for_the_answer_is_compared_to_them():
-    question = Question("which", "?", Select((Option("hunter2"),)))
+async def test_option_that_repeats_a_secret_is_redacted_and_answered_by_its_own_value():
+    question = Question("which", "?", Select((Option("other"), Option("hunter2", "is hunter2"))))
     tool = StubTool("tool", lambda *_: NeedsInput(question))
     result = await executor(tool).execute("tool", {}, {"key": SECRET})
-    assert result == Asking(question, InquirySource.tool("tool"))
+    assert isinstance(result, Asking)
+    kind = Select((Option("other"), Option(HIDDEN, f"is {HIDDEN}")))
+    assert result.question == Question("which", "?", kind)
+    assert result.value_for_tool(HIDDEN) == "hunter2"
+    assert result.value_for_tool("other") == "other"
+    assert "hunter2" not in repr(result)
+
+
+async def test_option_asked_in_the_middle_is_answered_by_its_own_value():
+    question = Question("which", "?", Select((Option("hunter2"),)))
+    seen: list[Any] = []
+
+    async def run(arguments, answers, ask) -> Any:
+        seen.append(await ask(question))
+        return Success("done")
+
+    async def ask(asked) -> Any:
+        (option,) = asked.answer_type.options
+        return Answer(option.value)
+
+    tool = OutsideStub("tool", run)
+    await both((), (tool,)).execute("tool", {}, {"key": SECRET}, ask)
+    assert seen == [Answer("hunter2")]

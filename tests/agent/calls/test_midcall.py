@@ -12,8 +12,9 @@ from jpweb.agent.calls.coordinator import QUESTION_LIMIT
 from jpweb.agent.calls.midcall import MidCall
 from jpweb.agent.calls.result import Given
 from jpweb.agent.config import QuestionConfig, StaticAnswer
-from jpweb.agent.outcome import HIDDEN, Question, Success
+from jpweb.agent.outcome import Question, Success
 from jpweb.agent.ports import Answer, Declined
+from jpweb.agent.redaction import HIDDEN
 from jpweb.agent.stopping import CallInterrupts, Interrupts, Respond, Restart, Stop
 from jpweb.stream.answers import Boolean, Secret, Text
 from jpweb.stream.events import ToolCallResponse

@@ -15,8 +15,9 @@ from jpweb.agent.calls.inquire import LlmInquiryBackend
 from jpweb.agent.calls.state import AnswerKey, PermissionKey, Remembered, TurnState
 from jpweb.agent.config import Mode, ModelConfig, QuestionConfig, QuestionTarget, StaticAnswer
 from jpweb.agent.errors import FailureKind, InquiryFailed, ProviderFailed
-from jpweb.agent.outcome import HIDDEN, NeedsInput, Question, Success
+from jpweb.agent.outcome import NeedsInput, Question, Success
 from jpweb.agent.ports import Answer, CallTool, Data, Declined, Delta, Finished, Permitted, Skipped
+from jpweb.agent.redaction import HIDDEN
 from jpweb.agent.stopping import Stop
 from jpweb.agent.tools.local import LocalTool, Place
 from jpweb.stream import wire

@@ -11,9 +11,9 @@ from pydantic import ValidationError
 from pydantic_ai import exceptions as library
 
 from jpweb.agent.errors import FailureKind, ProviderFailed
-from jpweb.agent.outcome import SecretAnswer, without
 from jpweb.agent.providers.library.characters import whole
 from jpweb.agent.providers.library.opening import Link
+from jpweb.agent.redaction import SecretAnswer, without
 
 #: Every error that a request may end with. The libraries raise a ValueError for what they cannot
 #: send (the name of a model, characters) and for a reply that they cannot read.

@@ -12,44 +12,48 @@ from jpweb.stream.answers import AnswerType, Select
 from jpweb.stream.errors import BrokenElement
 from jpweb.stream.inquiry import InquiryQuestion
 
-Clean = Callable[[str], str]
+#: Takes secrets out of a JSON value: out of a text, or of neighbouring texts in a list.
+Clean = Callable[[Any], Any]
 
 
 def outcome(name: str, ended: Ended, clean: Clean) -> Outcome:
     """Return what the program's end means for the call.
 
     The whole of stdout is one JSON value of a known shape, and then the exit status says nothing;
-    or it is text. ``clean`` takes secrets out of what is repeated.
+    or it is text. ``clean`` takes secrets out of what is repeated; a question is left as it is, for
+    who runs the tool to free it of them.
     """
     stdout = ended.stdout.decode(errors="replace")
     match _json(stdout):
         case {"type": "success", "content": str(content)}:
             return Success(clean(content))
         case {"type": "error", "message": str(message), "trace": list(trace), "transient": True}:
-            lines = [clean(str(line)) for line in trace]
-            return Failed(_text({"message": clean(message), "trace": lines}))
+            said, *lines = clean([message, *map(str, trace)])
+            return Failed(_text({"message": said, "trace": lines}))
         case {"type": "error", "message": str(), "trace": list(), "transient": False}:
             return Failed(clean(stdout))
         case {"type": "needs_input", "question": asked}:
             return _asking(name, asked, clean)
         case _ if ended.returncode == 0:
             return Success(clean(stdout))
-    stderr = ended.stderr.decode(errors="replace")
+    stderr, stdout = clean([ended.stderr.decode(errors="replace"), stdout])
     message = f"Tool '{name}' execution failed."
-    return Failed(_text({"message": message, "stderr": clean(stderr), "stdout": clean(stdout)}))
+    return Failed(_text({"message": message, "stderr": stderr, "stdout": stdout}))
 
 
 def _asking(name: str, asked: Any, clean: Clean) -> Outcome:
     try:
-        return NeedsInput(_question(asked, clean))
+        return NeedsInput(_question(asked))
     except BrokenElement as error:
+        # The error may repeat a piece of the question, and so a piece of a secret in it.
+        why = f": {error}" if clean(asked) == asked else ""
         return Failed(
-            f"{name} asked a question that cannot be put: {clean(str(error))}. This is a mistake "
+            f"{name} asked a question that cannot be put{why}. This is a mistake "
             "in the tool. Do not retry; continue without it."
         )
 
 
-def _question(asked: Any, clean: Clean) -> Question:
+def _question(asked: Any) -> Question:
     """Read a question as tools write it, of either age. Raises BrokenElement."""
     if not isinstance(asked, Mapping) or not isinstance(asked.get("id"), str):
         raise BrokenElement("it must be an object with an “id”")
@@ -59,10 +63,10 @@ def _question(asked: Any, clean: Clean) -> Question:
     fits = read.default is not None and read.answer_type.fits(read.default)
     return Question(
         asked["id"],
-        clean(read.text),
+        read.text,
         read.answer_type,
         read.default if fits else None,
-        None if read.context is None else clean(read.context),
+        read.context,
         read.exclusive,
         read.persistence,
     )

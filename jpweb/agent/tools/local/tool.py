@@ -12,8 +12,9 @@ from typing import Any, Literal
 
 from jpweb.agent.config import Command, Local, ToolConfig
 from jpweb.agent.errors import ToolUnavailable
-from jpweb.agent.outcome import Failed, Outcome, SecretAnswer, Success, after_cut, without
+from jpweb.agent.outcome import Failed, Outcome, Success
 from jpweb.agent.ports import Ask
+from jpweb.agent.redaction import SecretAnswer, after_cut, redacted
 from jpweb.agent.tools.local.private import private_file
 from jpweb.agent.tools.local.process import Cut, Ended, Limits, run
 from jpweb.agent.tools.local.reading import outcome
@@ -62,7 +63,7 @@ class LocalTool:
         """Run once. Whatever the command does, it comes to an outcome."""
         secrets = [answer for answer in answers.values() if isinstance(answer, SecretAnswer)]
         calling = _Calling(self._config, self._place, "run", arguments, answers)
-        name, clean = self._config.name, partial(without, secrets)
+        name, clean = self._config.name, partial(redacted, secrets)
         try:
             ended = await calling.run(self._command, self._limits)
         except (ToolUnavailable, OSError, ValueError) as error:
@@ -101,7 +102,7 @@ async def shown(
         ended = await calling.run(config.formatter, limits or Limits(seconds=10.0))
     except (ToolUnavailable, OSError, ValueError):
         return None
-    said = outcome(config.name, ended, str)
+    said = outcome(config.name, ended, partial(redacted, ()))
     return said.content if ended.cut is None and isinstance(said, Success) else None
 
 

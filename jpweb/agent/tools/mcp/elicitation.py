@@ -8,8 +8,9 @@ from dataclasses import dataclass
 from dataclasses import field as attribute
 from typing import Any, Literal
 
-from jpweb.agent.outcome import Question, SecretAnswer
+from jpweb.agent.outcome import Question
 from jpweb.agent.ports import Answer, Ask, Declined
+from jpweb.agent.redaction import SecretAnswer, without
 from jpweb.agent.tools.mcp.fields import Field, fields
 from jpweb.stream.answers import Secret
 from jpweb.stream.errors import Unfit
@@ -108,8 +109,10 @@ class Elicitation:
         return Reply("decline")
 
     def _id(self, name: str) -> str:
-        """Return an id for the field that no other question of the call has."""
+        """Return an id for the field that no other question of the call has, and no secret."""
         plain = name.replace(".", "_") or "field"
+        if without(self.secrets, plain) != plain or without(self.secrets, name) != name:
+            plain = "field"
         made, number = plain, 1
         while made in self._ids:
             number += 1

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 from jpweb.agent.config import McpServer
 from jpweb.agent.errors import ToolUnavailable
-from jpweb.agent.outcome import SecretAnswer, after_cut, without
+from jpweb.agent.redaction import SecretAnswer, after_cut, without
 from jpweb.agent.tools.mcp.overlay import Listed
 from jpweb.agent.tools.mcp.reasons import first, kept, line
 

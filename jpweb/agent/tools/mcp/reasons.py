@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from urllib.parse import parse_qsl, urlsplit
 
 from jpweb.agent.config import McpServer
-from jpweb.agent.outcome import SecretAnswer, without
+from jpweb.agent.redaction import SecretAnswer, without
 
 _LONGEST = 500
 #: A part of an address's path that is this long is likely to be a key.

@@ -9,8 +9,9 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
 from jpweb.agent.errors import ToolUnavailable
-from jpweb.agent.outcome import Failed, Outcome, SecretAnswer, Success, without
+from jpweb.agent.outcome import Failed, Outcome, Success
 from jpweb.agent.ports import Ask
+from jpweb.agent.redaction import SecretAnswer, without
 from jpweb.agent.tools.mcp.elicitation import Elicitation
 from jpweb.agent.tools.mcp.reasons import line
 

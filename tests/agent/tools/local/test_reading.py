@@ -16,9 +16,13 @@ from jpweb.stream.inquiry import AnswerReusePolicy
 FAILED = '{"message":"Tool \'probe\' execution failed.","stderr":"bad","stdout":"x"}'
 
 
+def as_said(value: Any) -> Any:
+    return value
+
+
 def read(stdout: str | bytes, code: int = 0, stderr: bytes = b"") -> Any:
     said = stdout if isinstance(stdout, bytes) else stdout.encode()
-    return outcome("probe", Ended(code, said, stderr), str)
+    return outcome("probe", Ended(code, said, stderr), as_said)
 
 
 def ask(**fields: Any) -> Any:

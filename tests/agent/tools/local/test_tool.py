@@ -11,8 +11,9 @@ from typing import Any
 import pytest
 
 from jpweb.agent.config import Command, Mcp, ProviderConfig, ToolConfig
-from jpweb.agent.outcome import Failed, NeedsInput, Question, SecretAnswer, Success
+from jpweb.agent.outcome import Failed, NeedsInput, Question, Success
 from jpweb.agent.providers import key_variables
+from jpweb.agent.redaction import SecretAnswer
 from jpweb.agent.tools.local import Limits, LocalTool, Place, environment, shown
 from jpweb.stream.answers import Boolean
 from tests.agent.tools.local.commands import (
@@ -114,8 +115,6 @@ async def test_the_answer_that_the_tool_reads_is_the_one_that_was_given(tmp_path
         "print(json.dumps({'type': 'error', 'message': secret, 'trace': [secret],"
         " 'transient': True}))",
         "print(secret); print(secret, file=sys.stderr); sys.exit(3)",
-        "print(json.dumps({'type': 'needs_input', 'question': {'id': 'q', 'text': secret,"
-        " 'answer_type': 'Text', 'context': secret}}))",
     ],
 )
 async def test_a_secret_that_a_tool_repeats_is_taken_out(tmp_path, code):

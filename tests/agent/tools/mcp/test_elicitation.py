@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from jpweb.agent.outcome import SecretAnswer
+from jpweb.agent.redaction import SecretAnswer
 from jpweb.agent.tools.mcp.elicitation import Elicitation, Reply
 from jpweb.stream.inquiry import CancellationReason
 from tests.agent.tools.mcp.serving import Person

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from jpweb.agent.config import McpServer
-from jpweb.agent.outcome import SecretAnswer, without
+from jpweb.agent.redaction import SecretAnswer, without
 from jpweb.agent.tools.mcp.reasons import first, kept, line
 
 SECRET = SecretAnswer("correct-horse-battery-staple")

@@ -1,0 +1,230 @@
+"""The law of redaction: no field that a tool can say holds a secret it was given, however encoded.
+
+The fields are walked from the protocol's types; a new one without a row fails here.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from dataclasses import fields, is_dataclass
+from typing import Any, get_args
+
+import pytest
+
+from jpweb.agent.calls import texts
+from jpweb.agent.calls.executor import Executor
+from jpweb.agent.outcome import Failed, NeedsInput, Outcome, Question, Success
+from jpweb.agent.ports import Answer
+from jpweb.agent.redaction import SecretAnswer, redacted
+from jpweb.agent.setup import Setup, default_config
+from jpweb.agent.tools.local.process import Ended
+from jpweb.agent.tools.local.reading import outcome
+from jpweb.agent.tools.mcp.elicitation import Elicitation
+from jpweb.stream.answers import AnswerType, Boolean, Option, Secret, Select, Text
+from tests.agent.doubles import OutsideStub, StubTool, never
+from tests.agent.encodings import ENCODINGS
+
+SECRET = "p&ss <w\"ö'r\\d>/%"
+GIVEN = SecretAnswer(SECRET)
+Say = Callable[[str], Outcome]
+
+
+def asked(**said: Any) -> Outcome:
+    return NeedsInput(Question(**{"id": "q", "text": "?", "answer_type": Text()} | said))
+
+
+def chosen(*options: Option) -> Outcome:
+    return asked(answer_type=Select(options))
+
+
+#: What a tool says where a field holds a text; None where it can hold none of the tool's.
+FIELDS: dict[str, Say | None] = {
+    "Success.content": Success,
+    "Failed.message": Failed,
+    "NeedsInput.question": None,
+    "Question.id": lambda said: asked(id=said.replace(".", "")),
+    "Question.text": lambda said: asked(text=f"Is it {said}?"),
+    "Question.answer_type": None,
+    "Question.default": lambda said: asked(default={said: [said, {"deep": said}]}),
+    "Question.context": lambda said: asked(context=said),
+    "Question.exclusive": None,
+    "Question.persistence": None,
+    "Select.options": None,
+    "Option.value": lambda said: chosen(Option({said: [said]}), Option(said)),
+    "Option.description": lambda said: chosen(Option("a", said)),
+}
+
+
+def walked() -> Iterator[str]:
+    kinds = (*get_args(Outcome), Question, *get_args(AnswerType), Option)
+    return (f"{kind.__name__}.{field.name}" for kind in kinds for field in fields(kind))
+
+
+def test_redaction_table_has_a_row_for_every_field_of_the_protocol():
+    assert set(walked()) == set(FIELDS)
+
+
+SAYS = {name: say for name, say in FIELDS.items() if say is not None}
+
+
+def core(encoding: str) -> str:
+    """Return what may not be left: the encoded secret without what surrounds it."""
+    said = ENCODINGS[encoding](SECRET)
+    return said.removeprefix('{"inner": "{').removesuffix('}"}').strip("\\\"'=")
+
+
+def left(said: object) -> str:
+    """Return everything that is kept of what a tool said, with no escapes of its own."""
+    return "\n".join(_left(said))
+
+
+def _left(said: Any) -> Iterator[str]:
+    if isinstance(said, str):
+        yield said
+    elif is_dataclass(said):
+        shown = (field.name for field in fields(said) if field.repr)
+        yield from _left([getattr(said, name) for name in shown])
+    elif isinstance(said, dict):
+        yield from _left([*said, *said.values()])
+    elif isinstance(said, list | tuple):
+        for each in said:
+            yield from _left(each)
+
+
+def executor(tool: Any) -> Executor:
+    outside = {tool.NAME: tool} if isinstance(tool, OutsideStub) else {}
+    builtins = () if outside else (tool,)
+    return Executor(Setup(tools=(default_config(tool),), builtins=builtins, outside=outside))
+
+
+@pytest.mark.parametrize("field", SAYS)
+@pytest.mark.parametrize("outside", [True, False], ids=["outside", "built-in"])
+async def test_executed_tool_says_no_secret_in_any_field(field: str, outside: bool):
+    for encoding in ENCODINGS:
+        await _execute(field, encoding, outside)
+
+
+async def _execute(field: str, encoding: str, outside: bool) -> None:
+    said = SAYS[field](ENCODINGS[encoding](SECRET))
+
+    async def run(*_: Any) -> Outcome:
+        return said
+
+    tool: Any = OutsideStub("tool", run) if outside else StubTool("tool", lambda *_: said)
+    result = await executor(tool).execute("tool", {}, {"key": GIVEN}, never)
+    assert core(encoding) not in left(result), encoding
+    assert not isinstance(said, NeedsInput) or core(encoding) not in repr(result)
+    if field == "Question.id":
+        assert result == Failed(texts.secret_in_question_id("tool"))
+
+
+#: What a local tool writes to its standard output, and to its standard error.
+LOCAL: dict[str, Callable[[str], Any]] = {
+    "content": lambda said: {"type": "success", "content": said},
+    "message": lambda said: {"type": "error", "message": said, "trace": [], "transient": True},
+    "trace": lambda said: {"type": "error", "message": "m", "trace": [said], "transient": True},
+    "refused": lambda said: {"type": "error", "message": said, "trace": [], "transient": False},
+    "broken": lambda said: {"type": "needs_input", "question": {"id": said}},
+    "type": lambda said: {
+        "type": "needs_input",
+        "question": {"id": "q", "text": "?", "answer_type": f"{'x' * 60}{said}"},
+    },
+    "pre_amble": lambda said: {
+        "type": "needs_input",
+        "question": {"id": "q", "text": "?", "answer_type": "Text", "pre_amble": said},
+    },
+    "no JSON": str,
+}
+
+
+@pytest.mark.parametrize("place", LOCAL)
+@pytest.mark.parametrize("code", [0, 1])
+async def test_local_tool_says_no_secret_in_its_output(place: str, code: int):
+    for encoding in ENCODINGS:
+        await _run(place, encoding, code)
+
+
+async def _run(place: str, encoding: str, code: int) -> None:
+    written = LOCAL[place](ENCODINGS[encoding](SECRET))
+    stdout = written if isinstance(written, str) else json.dumps(written)
+    ended = Ended(code, stdout.encode(), ENCODINGS[encoding](SECRET).encode())
+
+    async def run(*_: Any) -> Outcome:
+        return outcome("tool", ended, lambda value: redacted([GIVEN], value))
+
+    result = await executor(OutsideStub("tool", run)).execute("tool", {}, {"key": GIVEN}, never)
+    assert core(encoding)[:20] not in left(result), encoding
+
+
+async def test_local_question_that_is_broken_names_no_piece_of_a_secret():
+    question = {"id": "q", "text": "?", "answer_type": f"{'x' * 50}{SECRET}"}
+    said = json.dumps({"type": "needs_input", "question": question})
+    ended = Ended(0, said.encode(), b"")
+    result = outcome("tool", ended, lambda value: redacted([GIVEN], value))
+    assert isinstance(result, Failed)
+    assert "xxx" not in result.message
+
+
+#: What an MCP server elicits once it was given a secret: a message and a schema.
+FORMS: dict[str, Callable[[str], tuple[str, dict[str, Any]]]] = {
+    "message": lambda said: (said, {"properties": {"a": {"type": "string"}}}),
+    "name": lambda said: ("m", {"properties": {said: {"type": "string"}}}),
+    "title": lambda said: ("m", {"properties": {"a": {"type": "string", "title": said}}}),
+    "description": lambda said: (
+        "m",
+        {"properties": {"a": {"type": "string", "description": said}}},
+    ),
+    "default": lambda said: ("m", {"properties": {"a": {"type": "string", "default": said}}}),
+    "enum": lambda said: ("m", {"properties": {"a": {"type": "string", "enum": ["x", said]}}}),
+    "enumNames": lambda said: (
+        "m",
+        {"properties": {"a": {"type": "string", "enum": ["x"], "enumNames": [said]}}},
+    ),
+    "const": lambda said: (
+        "m",
+        {"properties": {"a": {"oneOf": [{"const": said, "title": "x"}]}}},
+    ),
+    "choice": lambda said: (
+        "m",
+        {"properties": {"a": {"oneOf": [{"const": "x", "title": said}]}}},
+    ),
+    "items": lambda said: (
+        "m",
+        {"properties": {"a": {"type": "array", "items": {"enum": [said]}, "minItems": 1}}},
+    ),
+}
+PASSWORD = {"properties": {"p": {"type": "string", "writeOnly": True}}}
+
+
+@pytest.mark.parametrize("place", FORMS)
+async def test_elicitation_says_no_secret_in_any_field(place: str):
+    for encoding in ENCODINGS:
+        await _elicit(place, encoding)
+
+
+async def _elicit(place: str, encoding: str) -> None:
+    seen: list[Question] = []
+
+    async def ask(question: Question) -> Answer:
+        seen.append(question)
+        match question.answer_type:
+            case Secret():
+                return Answer(SECRET)
+            case Boolean():
+                return Answer(value=True)
+            case Select(options):
+                return Answer(options[0].value)
+            case _:
+                return Answer("no choice")
+
+    async def run(_arguments: Any, _answers: Any, asking: Any) -> Outcome:
+        elicitation = Elicitation(asking, lambda _waiting: None)
+        await elicitation.answer("The password?", PASSWORD)
+        await elicitation.answer(*FORMS[place](ENCODINGS[encoding](SECRET)))
+        elicitation.close()
+        return Success("done")
+
+    await executor(OutsideStub("tool", run)).execute("tool", {}, {}, ask)
+    assert len(seen) > 1
+    assert core(encoding) not in left(seen), encoding
