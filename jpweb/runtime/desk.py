@@ -162,7 +162,7 @@ async def settle(
 
 def _commit(row: Inquiry, event: ConversationEvent, run: Run | None) -> Ended:
     """Put a response on record; returns how its question stands then. Raises as ``append`` does."""
-    journal.append(row.conversation_id, [event], run)
+    journal.append(row.conversation_id, [event], run, row)
     now = inquiries.get(row.pk)
     return Ended(now, inquiries.remembered(now))
 

@@ -15,10 +15,19 @@ from datetime import datetime, timedelta
 from typing import Any, NamedTuple
 
 from django.db.models import Count, Exists, OuterRef, QuerySet, Subquery
+from django.db.models.functions import Coalesce
 
 from jpweb.store import plain
 from jpweb.store.errors import AlreadySettled, UnknownInquiry
-from jpweb.store.models import Conversation, Inquiry, JournalEntry, Membership, Run, Workspace
+from jpweb.store.models import (
+    Conversation,
+    Inquiry,
+    JournalEntry,
+    Membership,
+    Run,
+    Turn,
+    Workspace,
+)
 from jpweb.store.rows import derived, many, single
 from jpweb.store.rows.prepared import Prepared
 from jpweb.store.terms import UNFINISHED, Role, RunState
@@ -56,6 +65,10 @@ class Decider:
         if self.person_id is not None:
             by["id"] = self.person_id
         return {"jpweb": {"by": by} | {name: said for name, said in more.items() if said}}
+
+
+class OlderOpen(Exception):
+    """An older question of the turn is open under the same id, to which a response would belong."""
 
 
 class Ended(NamedTuple):
@@ -175,10 +188,15 @@ def open_row(
 
 
 def settle_row(
-    entry: JournalEntry, event: ConversationEvent, given: InquiryResponse
+    entry: JournalEntry,
+    event: ConversationEvent,
+    given: InquiryResponse,
+    row_id: int | None = None,
 ) -> tuple[int, int | None]:
-    """Settle the oldest open row of this inquiry id by compare-and-set.
+    """Settle the oldest open row of this inquiry id in the last turn by compare-and-set.
 
+    Ids are unique within a turn alone (RFD 082), and a response belongs to the oldest request that
+    waits there. With a ``row_id`` it has to be this row: raises OlderOpen where another is older.
     Returns the head of the item that it is shown in; the key of its run, where that is parked: only
     who holds the conversation, as the caller does, may park one. A person's key is believed: only
     our own events come this way. Raises AlreadySettled, UnknownInquiry.
@@ -188,6 +206,9 @@ def settle_row(
     values["decider_id"] = _decider(event)
     values["note"] = note(str(event.note.get("note") or ""))
     found = _oldest_open([talk], [name])
+    if row_id is not None and (not found or found[0][0] != row_id):
+        row = get(row_id)
+        raise OlderOpen if found and row.state == OPEN else AlreadySettled(row)
     if not found or not single.update(Inquiry, {"id": found[0][0], "state": OPEN}, **values):
         own = Inquiry.objects.filter(conversation_id=talk, inquiry_id=name)
         first = own.order_by("-position").select_related("decider").first()
@@ -201,9 +222,15 @@ def settle_row(
 _asked_in = JournalEntry.objects.filter(
     conversation_id=OuterRef("conversation_id"), position=OuterRef("position")
 )
+_last_turn = Turn.objects.filter(conversation_id=OuterRef("conversation_id")).order_by("-number")
 _oldest_open = Prepared(
     lambda talks, names: (
-        Inquiry.objects.filter(conversation_id__in=talks, inquiry_id__in=names, state=OPEN)
+        Inquiry.objects.filter(
+            conversation_id__in=talks,
+            inquiry_id__in=names,
+            position__gte=Coalesce(Subquery(_last_turn.values("position")[:1]), 0),
+            state=OPEN,
+        )
         .order_by("position")
         .values_list("pk", Subquery(_asked_in.values("head")), "run_id", "run__state")[:1]
     )

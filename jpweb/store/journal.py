@@ -14,10 +14,10 @@ from django.db.models import Q
 
 from jpweb.store import inquiries
 from jpweb.store.errors import ReadOnly, UnknownConversation, UnknownEvent
-from jpweb.store.models import Conversation, JournalEntry, Run, Turn
+from jpweb.store.models import Conversation, Inquiry, JournalEntry, Run, Turn
 from jpweb.store.rows import derived, growth, many, single
 from jpweb.store.rows.prepared import Prepared
-from jpweb.store.running import leases
+from jpweb.store.running import leases, leaving
 from jpweb.store.terms import Origin, RunPhase
 from jpweb.stream import identity, timestamps, wire
 from jpweb.stream.events import (
@@ -27,7 +27,7 @@ from jpweb.stream.events import (
     ToolCallRequest,
     ToolCallResponse,
 )
-from jpweb.stream.inquiry import InquiryRequest, InquiryResponse
+from jpweb.stream.inquiry import CancellationReason, Cancelled, InquiryRequest, InquiryResponse
 from jpweb.stream.layout.facets import facet
 
 _COLUMNS = ("conversation_id", "position", "text", "kind", "anchor", "head", "facet")
@@ -57,19 +57,37 @@ def element(conversation_id: int, anchor: str) -> tuple[int, Element]:
 
 @transaction.atomic
 def append(
-    conversation_id: int, events: Sequence[ConversationEvent], run: Run | None = None
+    conversation_id: int,
+    events: Sequence[ConversationEvent],
+    run: Run | None = None,
+    row: Inquiry | None = None,
 ) -> int:
     """Append events; all or none. Returns the new length.
 
     An ``inquiry_request`` opens a row, an ``inquiry_response`` settles it by compare-and-set, and
-    wakes the run that is parked over it. With a ``run`` it is its holder that appends.
+    wakes the run that is parked over it. With a ``run`` it is its holder that appends. With a
+    ``row`` the event is a response that settles this row and no other; open questions that stand
+    before it under the same id are closed as lost, since a reader pairs by order.
     Raises AlreadySettled (and appends nothing) where a response comes second, ReadOnly for a
     mirrored conversation, UnknownConversation where the conversation is gone, NotHolder.
     """
-    return add(conversation_id, events, run)
+    if row is None:
+        return add(conversation_id, events, run)
+    while True:
+        try:
+            return add(conversation_id, events, run, row.pk)
+        except inquiries.OlderOpen:  # another program asked; nothing is written yet
+            lost = InquiryResponse(row.inquiry_id, Cancelled(CancellationReason.LOST))
+            note = inquiries.Decider("system").note()
+            add(conversation_id, [ConversationEvent(events[0].timestamp, lost, note)], run)
 
 
-def add(conversation_id: int, events: Sequence[ConversationEvent], run: Run | None = None) -> int:
+def add(
+    conversation_id: int,
+    events: Sequence[ConversationEvent],
+    run: Run | None = None,
+    row_id: int | None = None,
+) -> int:
     """As ``append``, in the transaction of the caller, which ends it where this raises."""
     conversation = _writable(conversation_id)
     if run is not None:
@@ -78,17 +96,20 @@ def add(conversation_id: int, events: Sequence[ConversationEvent], run: Run | No
     for event in events:
         made = wire.write(event)
         entry = _entry(conversation, made)
-        turn.take(entry, event)
+        if turn.take(entry, event):
+            leaving.leave_before(conversation.pk, entry.position)
         match event.kind:
             case InquiryRequest():
                 entry.head, asker = turn.asker(entry, event)
                 inquiries.open_row(entry, event, event.kind, run, asker)
-            case InquiryResponse():
-                entry.head, parked = inquiries.settle_row(entry, event, event.kind)
+            case InquiryResponse() as given:
+                settled = inquiries.settle_row(entry, event, given, row_id)
+                entry.head, parked = settled
                 if parked is not None:
                     leases.wake(parked)
             case ToolCallResponse():
                 entry.head = turn.caller(entry, event.kind.id)
+                leaving.leave_call(conversation.pk, entry.head)
             case _:
                 pass
         single.insert(entry)

@@ -15,7 +15,7 @@ from jpweb.store.errors import AlreadyRunning, NothingToRetry, ReadOnly
 from jpweb.store.inquiries import OPEN, Decider
 from jpweb.store.models import Conversation, Inquiry, Prompt, Run
 from jpweb.store.rows.prepared import Prepared
-from jpweb.store.running import interruptions, jobs, kept, leases
+from jpweb.store.running import interruptions, jobs, kept, leases, leaving
 from jpweb.store.terms import (
     UNFINISHED,
     InterruptKind,
@@ -99,6 +99,8 @@ def end(run: Run, state: RunState, problem: str = "", told: Iterable[int] = ()) 
         return False
     if _waits(run):
         close(run, CancellationReason.LOST)  # its calls have ended, so nobody would hear an answer
+    if state == RunState.DONE:
+        leaving.leave_all(run.conversation_id)
     return _end(Run.objects.filter(pk=run.pk), state, problem)
 
 
@@ -221,14 +223,9 @@ def close(run: Run, reason: CancellationReason, by: Decider | None = None) -> No
     prompts.withdraw_all(run)
     stamp = timestamps.written(datetime.now(UTC))
     note = (by or Decider("system")).note(withdrawn=by is not None)
-    open_rows = Inquiry.objects.filter(run=run, state=OPEN).order_by("position")
-    journal.append(
-        run.conversation_id,
-        [
-            ConversationEvent(stamp, InquiryResponse(row.inquiry_id, Cancelled(reason)), note)
-            for row in open_rows
-        ],
-    )
+    for row in Inquiry.objects.filter(run=run, state=OPEN).order_by("position"):
+        closed = InquiryResponse(row.inquiry_id, Cancelled(reason))
+        journal.append(run.conversation_id, [ConversationEvent(stamp, closed, note)], row=row)
     kept.forget(run)
     journal.append(
         run.conversation_id,

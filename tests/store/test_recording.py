@@ -31,9 +31,12 @@ STEPS: list[tuple[EventKind, int]] = [
     (ToolCallRequest("call_2", "git"), 5),  # conversation, run, anchor; entry, conversation
     (asked("call_2.q.1"), 9),  # + turn, call, when it expires; question
     (answered("call_2.q.1"), 7),  # + which question, question
-    (ToolCallResponse("call_2", "Done.", is_error=False), 9),  # + turn, call, its result; kept
+    (
+        ToolCallResponse("call_2", "Done.", is_error=False),
+        10,
+    ),  # + turn, call, its result, open; kept
     (ChatResponse("message", "So be it."), 5),
-    (TurnStart(), 8),  # + turn, whether it is empty; turn
+    (TurnStart(), 9),  # + turn, whether it is empty, what is open; turn
     (ChatRequest("Once more"), 7),  # + turn; its words
 ]
 

@@ -45,9 +45,13 @@ class Turning:
     def _start(self) -> int:
         return self._now.position if self._now else 0
 
-    def take(self, entry: JournalEntry, event: ConversationEvent) -> None:
-        """Begin a turn where this event does, and let it be named by what a person asks in it."""
-        if self._begins(event):
+    def take(self, entry: JournalEntry, event: ConversationEvent) -> bool:
+        """Begin a turn where this event does, and let it be named by what a person asks in it.
+
+        Returns whether a turn begins.
+        """
+        begins = self._begins(event)
+        if begins:
             number = self._now.number + 1 if self._now else 0
             made = Turn(conversation=self._conversation, number=number, position=entry.position)
             single.insert(made)
@@ -56,6 +60,7 @@ class Turning:
         if isinstance(event.kind, ChatRequest) and self._now and not self._now.words:
             self._now.words = plain.text(words(event.kind.content))
             single.update(Turn, {"id": self._now.pk}, words=self._now.words)
+        return begins
 
     def asker(self, entry: JournalEntry, event: ConversationEvent) -> tuple[int, str]:
         """Return the position of the call that asks (``turns.owners``), else the question's own.
