@@ -126,8 +126,7 @@ class Inquirer:
         way: Route,
     ) -> str:
         """Put the request on record, with what a later process is to know; return its id."""
-        attempt = self.state.next_attempt(call.id, question.id)
-        inquiry_id = f"{call.id}.{question.id}.{attempt}"
+        attempt, inquiry_id = self.state.next_attempt(call.id, question.id)
         note: dict[str, Any] = {
             "tool_call_id": call.id,
             "tool": call.name,

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any, Self
 
@@ -112,6 +114,7 @@ class TurnState:
     remembered_tool_answers: dict[AnswerKey, Remembered] = field(default_factory=dict)
     remembered_permission_decisions: dict[PermissionKey, bool] = field(default_factory=dict)
     _attempts: Counter[QuestionKey] = field(default_factory=Counter)
+    _inquiry_ids: set[str] = field(default_factory=set)
     _waiting: dict[str, OpenQuestion] = field(default_factory=dict)
     _answered: dict[QuestionKey, Remembered] = field(default_factory=dict)
     _closed: dict[QuestionKey, Declined] = field(default_factory=dict)
@@ -133,6 +136,8 @@ class TurnState:
         asked: dict[str, tuple[QuestionKey, AnswerKey]] = {}
         for element in elements:
             body = element.body
+            if element.tag == InquiryRequest.TAG:
+                state._inquiry_ids.add(_inquiry_id(element))
             if not isinstance(body, ConversationEvent):
                 continue
             note = body.metadata.get("jpweb")
@@ -148,11 +153,18 @@ class TurnState:
                     pass
         return state
 
-    def next_attempt(self, tool_call_id: str, question_id: str) -> int:
-        """Count one more recording of the question by the call, and return the number, from 1."""
+    def next_attempt(self, tool_call_id: str, question_id: str) -> tuple[int, str]:
+        """Count one more recording of the question by the call; return its number and inquiry id.
+
+        Numbers begin at 1. Those whose ids any program has used in the turn are left out.
+        """
         key = QuestionKey(tool_call_id, question_id)
-        self._attempts[key] += 1
-        return self._attempts[key]
+        while True:
+            self._attempts[key] += 1
+            inquiry_id = f"{tool_call_id}.{question_id}.{self._attempts[key]}"
+            if inquiry_id not in self._inquiry_ids:
+                self._inquiry_ids.add(inquiry_id)
+                return self._attempts[key], inquiry_id
 
     def take_answers(self, tool_call_id: str) -> dict[str, Any]:
         """Return, once, the answers on record that the call had before its process ended."""
@@ -201,7 +213,7 @@ class TurnState:
         match noted:
             case {"tool_call_id": str(tool_call_id), "question_id": str(question_id)}:
                 key = QuestionKey(tool_call_id, question_id)
-            case _:  # another program's request, which our ids cannot meet
+            case _:  # another program's request, of which nothing but the id is known
                 return {}
         self._attempts[key] += 1
         grant = Grant.noted(noted)
@@ -239,6 +251,17 @@ class TurnState:
             del self._closed[key]
         self._paused.discard(tool_call_id)
         self._granted.pop(tool_call_id, None)
+
+
+def _inquiry_id(element: Element) -> str:
+    """Return the id of a request, also of one whose question this version cannot read."""
+    if isinstance(element.kind, InquiryRequest):
+        return element.kind.id
+    with suppress(ValueError, RecursionError):
+        found = json.loads(element.raw).get("id")
+        if isinstance(found, str):
+            return found
+    return ""
 
 
 def _from_here(note: Mapping[str, Any]) -> bool:

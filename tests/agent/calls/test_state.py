@@ -6,7 +6,7 @@ import pytest
 
 from jpweb.agent.calls.state import AnswerKey, Remembered, TurnState
 from jpweb.stream.inquiry import CancellationReason, Cancelled, InquiryResponse, Redacted
-from tests.builders import answered, asked, element, raw, returned
+from tests.builders import AT, answered, asked, element, raw, returned
 
 
 def request(tool_call_id, question_id, **more) -> Any:
@@ -17,22 +17,34 @@ def request(tool_call_id, question_id, **more) -> Any:
 def test_attempts_count_from_one_for_each_call_and_question():
     state = TurnState()
     keys = [("a", "q"), ("a", "q"), ("a", "r"), ("b", "q"), ("a", "q")]
-    assert [state.next_attempt(*key) for key in keys] == [1, 2, 1, 1, 3]
+    assert [state.next_attempt(*key)[0] for key in keys] == [1, 2, 1, 1, 3]
 
 
 def test_dots_in_ids_do_not_mix_up_attempts():
     state = TurnState()
-    assert (state.next_attempt("a.b", "c"), state.next_attempt("a", "b.c")) == (1, 1)
+    assert state.next_attempt("a.b", "c") == (1, "a.b.c.1")
+    assert state.next_attempt("a", "b.c") == (2, "a.b.c.2")
 
 
 def test_a_resumed_turn_goes_on_counting_from_what_was_noted():
     state = TurnState.resumed([request("a", "q", attempt=1), request("a", "q", attempt=2)])
-    assert state.next_attempt("a", "q") == 3
-    assert state.next_attempt("a", "other") == 1
+    assert state.next_attempt("a", "q") == (3, "a.q.3")
+    assert state.next_attempt("a", "other") == (1, "a.other.1")
 
 
-def test_a_resumed_turn_never_reads_ids():
-    assert TurnState.resumed([element(asked("a.q.1"))]).next_attempt("a", "q") == 1
+@pytest.mark.parametrize("ids", [["a.q.1"], ["a.q.2", "a.q.1"]], ids=["one", "two"])
+def test_resumed_turn_uses_no_inquiry_id_of_another_program_again(ids):
+    state = TurnState.resumed([element(asked(each)) for each in ids])
+    number = len(ids) + 1
+    assert state.next_attempt("a", "q") == (number, f"a.q.{number}")
+    assert state.next_attempt("b", "q") == (1, "b.q.1")
+
+
+@pytest.mark.parametrize(("id_", "number"), [("a.q.1", 2), (None, 1), (7, 1)], ids=str)
+def test_resumed_turn_counts_requests_that_it_cannot_read(id_, number):
+    broken = raw({"timestamp": AT, "type": "inquiry_request", "id": id_, "question": {}})
+    assert broken.kind is None
+    assert TurnState.resumed([broken]).next_attempt("a", "q")[0] == number
 
 
 def test_resuming_passes_over_what_is_no_request_of_ours():
@@ -42,7 +54,8 @@ def test_resuming_passes_over_what_is_no_request_of_ours():
         element(returned("a"), metadata={"jpweb": {"tool_call_id": "a", "question_id": "q"}}),
         raw({"type": "later_kind"}),
     ]
-    assert TurnState.resumed(elements) == TurnState()
+    state = TurnState.resumed(elements)
+    assert (state.take_answers("a"), state.take_left("a"), state.paused("a")) == ({}, [], False)
 
 
 def test_a_new_turn_remembers_nothing_and_a_resumed_one_neither():
