@@ -47,11 +47,12 @@ class Reply:
     async def flush(self, metadata: Mapping[str, Any] | None = None, *, last: bool = False) -> None:
         """Commit the text so far, if there is any, with what the provider wants back with it.
 
-        With the ``last`` of a turn it is on record that the turn is complete.
+        Text of whitespace alone is no reply: vendors refuse a conversation that holds one. With
+        the ``last`` of a turn it is on record that the turn is complete.
         """
         variant, text = self._latest.variant, self._latest.text
         self._latest = Delta(variant, "")
-        kinds = (ChatResponse(variant, text),) if text or metadata else ()
+        kinds = (ChatResponse(variant, text),) if text.strip() or metadata else ()
         if kinds or last:
             await self._scribe.record(*kinds, metadata=metadata, last=last)
 
@@ -82,8 +83,10 @@ class Reply:
 
 def _is_kept(event: Delta | Noted | Calling | CallTool | Data) -> bool:
     match event:
-        case Calling() | Delta(text=""):
+        case Calling():
             return False
+        case Delta(text=text):
+            return bool(text.strip())
         case _:
             return True
 

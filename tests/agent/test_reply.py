@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import groupby
 from typing import Any
 
 import pytest
@@ -45,6 +46,21 @@ async def test_a_note_ends_the_text_before_it_and_stands_beside_it():
     assert await recorded(
         Delta("reasoning", "Hm"), Delta("reasoning", "."), Noted("reasoning", SIGNED)
     ) == [said("reasoning", "Hm.", **SIGNED)]
+
+
+@pytest.mark.parametrize("variant", ["message", "reasoning"])
+@pytest.mark.parametrize("text", [" ", "\n\n", "\u2003\t"], ids=["space", "lines", "wide"])
+async def test_reply_of_whitespace_alone_is_not_recorded(variant, text):
+    assert await recorded(Delta(variant, text)) == []
+    other = "reasoning" if variant == "message" else "message"
+    assert await recorded(Delta(variant, text), Delta(other, "x")) == [said(other, "x")]
+    signed = await recorded(Delta(variant, text), Noted(variant, SIGNED))
+    assert signed == [said(variant, text, **SIGNED)]
+
+
+async def test_text_of_a_reply_keeps_its_whitespace():
+    pieces = (Delta("message", "\n"), Delta("message", " a "), Delta("message", "\n"))
+    assert await recorded(*pieces) == [said("message", "\n a \n")]
 
 
 async def test_text_after_a_note_is_another_event_though_of_the_same_variant():
@@ -134,7 +150,9 @@ variants = st.sampled_from(["message", "reasoning"])
 async def test_however_text_is_cut_the_same_text_is_recorded(deltas):
     kinds = [kind for kind, _ in await recorded(*deltas)]
     for variant in ("message", "reasoning"):
-        whole = "".join(delta.text for delta in deltas if delta.variant == variant)
+        runs = groupby(deltas, key=lambda delta: delta.variant)
+        texts = ["".join(d.text for d in run) for own, run in runs if own == variant]
+        whole = "".join(text for text in texts if text.strip())
         assert "".join(kind.content for kind in kinds if kind.variant == variant) == whole
     assert all(kind.content for kind in kinds)
 

@@ -152,7 +152,7 @@ def _question(
         if target not in list(QuestionTarget):
             raise table.refuse("target", f"{one_of(*QuestionTarget)}, or a table")
         made = replace(made, target=QuestionTarget(target))
-    if "answer" in table:
+    if table.get("answer") is not None:
         made = replace(made, answer=StaticAnswer(table.get("answer")))
     label, exclusive = table.text("prompt_label"), table.flag("exclusive")
     expires_after = table.seconds("expires_after")

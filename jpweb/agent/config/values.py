@@ -53,7 +53,7 @@ class QuestionTarget(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class StaticAnswer:
-    """A configured answer; a value of its own so that JSON null can be one."""
+    """A configured answer, of any JSON value but null, which says nothing in a configuration."""
 
     value: Any = field(repr=False)  # may be a secret, and reprs end up in logs
 

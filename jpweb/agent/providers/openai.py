@@ -63,7 +63,9 @@ class OpenAI(Vendor):
         return ThinkingPart(text, id=item, signature=encrypted, provider_name=self.SYSTEM)
 
     def text(self, text: str, metadata: Mapping[str, Any]) -> TextPart | None:
-        """Send a message back as the item that it was."""
+        """Send a message back as the item that it was, unless it is empty."""
+        if not text:
+            return None
         phase = metadata.get(_PHASE)
         return TextPart(
             text,

@@ -18,8 +18,10 @@ from jpweb.agent.config import (
     StaticAnswer,
     ToolSource,
 )
+from jpweb.agent.config.layers import Layer
+from jpweb.agent.config.reading import read
 from jpweb.agent.tools.ask_user import AskUser
-from tests.agent.config.making import LOCAL, OWN, reading, refused, tool
+from tests.agent.config.making import LOCAL, OWN, layers, reading, refused, tool
 
 HERE = "[conversation.tools.t]\n"
 
@@ -269,6 +271,13 @@ def test_an_assistant_of_its_own_may_answer_a_question():
 )
 def test_a_configured_answer_is_whatever_is_written(written: str, value: Any):
     assert question(f"questions.q.answer = {written}").answer == StaticAnswer(value)
+
+
+def test_answer_of_null_in_json_is_no_static_answer():
+    below = layers(f"[conversation.tools.t]\n{LOCAL}questions.q.answer = true")
+    said = {"conversation": {"tools": {"t": {"questions": {"q": {"answer": None}}}}}}
+    found = read([*below, Layer("config.json", said)], OWN).tools["t"].question("q")
+    assert found.answer is None
 
 
 def test_a_layer_that_changes_one_thing_of_a_question_keeps_the_rest():

@@ -1,6 +1,7 @@
 """From a thread's parts to the messages of a request.
 
-An allow-list, as the thread's own: what is none of the four kinds below is not sent.
+An allow-list, as the thread's own: what is none of the four kinds below is not sent. Nor is text
+of whitespace alone, with which vendors refuse the request, and so every later one.
 """
 
 from __future__ import annotations
@@ -39,7 +40,8 @@ GO_ON = "Your last message broke off. Go on from where it ended, without repeati
 
 def messages(parts: ThreadParts, vendor: Vendor) -> list[ModelMessage]:
     """Return the messages: requests and replies in turn, from a request to a request."""
-    asked: list[ModelRequestPart] = [SystemPromptPart(text) for text in parts.system]
+    system = filter(str.strip, parts.system)
+    asked: list[ModelRequestPart] = [SystemPromptPart(text) for text in system]
     found: list[ModelMessage] = []
     names: dict[str, str] = {}
     for replied, group in groupby(parts.events, _is_reply):
@@ -64,7 +66,7 @@ def _request(
     """Yield what was said to the model. A tool's name is that of the latest call of this id."""
     for event in events:
         match event.kind:
-            case ChatRequest(content=content):
+            case ChatRequest(content=content) if content.strip():
                 yield UserPromptPart(content)
             case ToolCallResponse(id=id_, content=content, is_error=failed):
                 name = names.get(id_, "unknown")
@@ -95,6 +97,6 @@ def _part(
         case ChatResponse("reasoning", text):
             return vendor.thinking(text, metadata)
         case ChatResponse("message", text):
-            return vendor.text(text, metadata)
+            return vendor.text(text if text.strip() else "", metadata)
         case ChatResponse(content=data):
             return TextPart(json.dumps(data, ensure_ascii=False))

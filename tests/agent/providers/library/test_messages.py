@@ -37,6 +37,15 @@ async def test_a_reply_of_which_nothing_is_left_leaves_no_gap():
     assert [m["role"] for m in body["messages"]] == ["system", "user", "user"]
 
 
+@pytest.mark.parametrize("name", sorted(MODELS))
+async def test_text_of_whitespace_alone_is_sent_to_no_vendor(name):
+    blank = " \n\u2003"
+    whole = (ASKED, event(ChatResponse("message", blank)), event(ChatRequest(blank)), ASKED)
+    body = str(await sent(name, *whole))
+    assert repr(blank)[1:-1] not in body
+    assert body.count("Hello") == 2
+
+
 async def test_reasoning_that_nothing_followed_is_not_sent():
     thought = event(ChatResponse("reasoning", "Hm"), anthropic_thinking_signature="U0lH")
     said = event(ChatResponse("message", "Yes."))
