@@ -18,6 +18,7 @@ from mcp.client.streamable_http import streamable_http_client
 from mcp.shared.exceptions import MCPError
 from mcp_types import (
     CONNECTION_CLOSED,
+    INVALID_PARAMS,
     PARSE_ERROR,
     CallToolResult,
     ElicitRequestFormParams,
@@ -46,6 +47,8 @@ _ROUNDS = 100
 _PATIENCE = httpx2.Timeout(30.0, read=None)
 _HEADER_NAME = re.compile(r"[-!#$%&'*+.^_`|~0-9A-Za-z]+")
 _HEADER_VALUE = re.compile(r"[\x21-\x7e](?:[\t\x20-\x7e]*[\x21-\x7e])?|")
+#: In the message of a server that no longer takes the state of a call, which has expired.
+_REFUSED_STATE = "requestState"
 #: Errors that the SDK itself makes, out of pieces of what it got.
 _BY_THE_SDK = (CONNECTION_CLOSED, PARSE_ERROR)
 #: What errors of the SDK are to others. A RuntimeError is its own complaint of what a server said.
@@ -120,8 +123,21 @@ class Session:
                 _elicitation.reset(mark)
 
     async def call(self, tool: str, arguments: Mapping[str, Any]) -> Success | Failed:
-        """Call a tool. Cancelled, it tells the server. Raises what the SDK raises."""
-        result = await self._entered.call_tool(tool, dict(arguments))
+        """Call a tool. Cancelled, it tells the server. Raises what the SDK raises.
+
+        Where a person answered later than the server keeps the state of a call (600 s in the
+        official SDK), the call is made again with the answers it had. The server refuses the state
+        before the tool runs on, so that nothing is done twice that the protocol does once.
+        """
+        elicitation = self._current or _elicitation.get(None)
+        while True:
+            try:
+                result = await self._entered.call_tool(tool, dict(arguments))
+                break
+            except MCPError as error:
+                late = error.code == INVALID_PARAMS and _REFUSED_STATE in error.message
+                if not (late and elicitation is not None and elicitation.begin_again()):
+                    raise
         text = "\n\n".join(_texts(result))
         return Failed(text) if result.is_error else Success(text)
 

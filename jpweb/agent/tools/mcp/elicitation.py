@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from dataclasses import field as attribute
@@ -32,7 +33,8 @@ class Elicitation:
     """The elicitations of one call: one question after another, one for each field.
 
     ``pause`` is told when questions begin to wait and when they no longer do. What ``ask``
-    raises is kept in ``failure``: the SDK would make an answer to the server of it.
+    raises is kept in ``failure``: the SDK would make an answer to the server of it. A call that is
+    made again (``begin_again``) gets the replies it had to the same forms: nobody is asked twice.
     """
 
     def __init__(self, ask: Ask, pause: Callable[[bool], None]) -> None:
@@ -41,6 +43,9 @@ class Elicitation:
         self._one = asyncio.Lock()
         self._ids: set[str] = set()
         self._running: set[asyncio.Task[Reply]] = set()
+        self._given: dict[str, list[Reply]] = {}  # in this attempt of the call, by form
+        self._kept: dict[str, list[Reply]] = {}  # in earlier attempts
+        self._has_news = False  # a reply that the server has not had
         self.secrets: list[SecretAnswer] = []
         self.failure: asyncio.Future[None] = asyncio.get_running_loop().create_future()
 
@@ -48,6 +53,28 @@ class Elicitation:
         """Ask for what the form wants. Ended by ``close`` it is a cancelled one."""
         if self.failure.done():
             return Reply("cancel")
+        form = json.dumps([message, schema], sort_keys=True)
+        if kept := self._kept.get(form):
+            reply = kept.pop(0)
+        else:
+            reply = await self._answered(message, schema)
+            self._has_news = True
+        self._given.setdefault(form, []).append(reply)
+        return reply
+
+    def begin_again(self) -> bool:
+        """Keep the replies for another attempt of the call; False where there is no new one.
+
+        A server that refuses an attempt although it had all replies would refuse the next as well.
+        """
+        if not self._has_news:
+            return False
+        for form, replies in self._given.items():
+            self._kept[form] = [*replies, *self._kept.get(form, [])]
+        self._given, self._has_news = {}, False
+        return True
+
+    async def _answered(self, message: str, schema: Mapping[str, Any]) -> Reply:
         task = asyncio.create_task(self._fill(message, schema))
         self._running.add(task)
         try:

@@ -11,10 +11,31 @@ from typing import Annotated, Any
 from mcp.server.mcpserver import MCPServer
 from mcp.server.mcpserver.exceptions import ToolError
 from mcp.server.mcpserver.resolve import Elicit, Resolve
+from mcp.server.request_state import (
+    AESGCMRequestStateCodec,
+    InvalidRequestState,
+    RequestStateSecurity,
+)
 from mcp_types import EmbeddedResource, ImageContent, TextContent, TextResourceContents
 from pydantic import BaseModel, Field
 
-server = MCPServer("probe")
+
+class Forgetful(AESGCMRequestStateCodec):
+    """Refuses the first states that come back, as a server does once they have expired."""
+
+    def __init__(self, times: int) -> None:
+        super().__init__([os.urandom(32)])
+        self.times = times
+
+    def unseal(self, token: str) -> bytes:
+        if self.times:
+            self.times -= 1
+            raise InvalidRequestState("expired")
+        return super().unseal(token)
+
+
+_FORGETS = int(os.environ.get("PROBE_FORGETS", "0"))
+server = MCPServer("probe", request_state_security=RequestStateSecurity(codec=Forgetful(_FORGETS)))
 PNG = "iVBORw0KGgo="
 
 

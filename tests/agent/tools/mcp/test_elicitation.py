@@ -116,3 +116,22 @@ async def test_two_failures_are_one():
     assert list(both) == [Reply("cancel"), Reply("cancel")]
     with pytest.raises(Broken):
         made.failure.result()
+
+
+async def test_call_made_again_gets_the_replies_it_had_to_the_same_forms():
+    schema = {"properties": {"ok": {"type": "boolean"}}}
+    person = Person(True, False, True)
+    made, _ = elicitation(person)
+    assert not made.begin_again()
+    first = [await made.answer(message, schema) for message in ("1", "1")]
+    assert made.begin_again()
+    assert [await made.answer(message, schema) for message in ("1", "1")] == first
+    assert not made.begin_again()
+    assert await made.answer("1", schema) == Reply("accept", {"ok": True})
+    assert len(person.asked) == 3
+    assert made.begin_again()
+    assert [(await made.answer("1", schema)).content for _ in range(3)] == [
+        {"ok": True},
+        {"ok": False},
+        {"ok": True},
+    ]

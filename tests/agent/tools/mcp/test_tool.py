@@ -272,3 +272,25 @@ async def test_a_clock_that_has_run_out_stays_so():
         async with clock:
             await asyncio.Event().wait()
     clock.pause(True)
+
+
+def forgetful(monkeypatch, times: int) -> McpServer:
+    monkeypatch.setenv("PROBE_FORGETS", str(times))
+    return stdio(variables=("PROBE_FORGETS",))
+
+
+async def test_late_answer_reaches_the_tool_by_another_call(tmp_path, monkeypatch):
+    person = Person(True)
+    async with connected([forgetful(monkeypatch, 1)], tmp_path) as connections:
+        outcome = await call(connections, "remove", {"what": "a"}, person)
+    assert outcome == Success("a: True")
+    assert len(person.asked) == 1
+
+
+async def test_server_that_refuses_every_state_fails_the_call(tmp_path, monkeypatch):
+    person = Person(True)
+    async with connected([forgetful(monkeypatch, 5)], tmp_path) as connections:
+        outcome = await call(connections, "remove", {"what": "a"}, person)
+    assert isinstance(outcome, Failed)
+    assert "requestState" in outcome.message
+    assert len(person.asked) == 1
