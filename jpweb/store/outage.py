@@ -1,10 +1,12 @@
-"""The line to the database, for those who may not touch it: what its absence looks like."""
+"""The line to the database, for those who may not touch it: what its faults look like."""
 
 from __future__ import annotations
 
-from django.db import InterfaceError, OperationalError, connection
+from django.db import DataError, IntegrityError, InterfaceError, OperationalError, connection
 
 DATABASE_GONE = (OperationalError, InterfaceError)
+#: What work on one conversation raises whose rows do not fit each other. Others have to go on.
+BROKEN_ROWS = (IntegrityError, DataError, LookupError, TypeError, ValueError, AttributeError)
 
 
 def keep_connection() -> None:

@@ -7,7 +7,7 @@ connection, a reconnection and a signal all take this one path.
 from __future__ import annotations
 
 import json
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from hashlib import sha256
@@ -220,6 +220,21 @@ def partial(variant: str, text: str) -> str:
         size = len(arguments) if len(arguments) > CLIP else 0
         context |= {"name": name, "text": arguments[-CLIP:], "size": size}
     return render_to_string("conversations/_partial.html", context)
+
+
+def joined(
+    received: Mapping[str, str] | None, html: str, texts: dict[str, str], *, late: bool
+) -> str:
+    """Return a change and the newest text that is received in the order in which they came.
+
+    ``texts`` keeps what was rendered of texts, for pages that are told the same.
+    """
+    if received is None:
+        return html
+    variant, text = received["variant"], received["text"]
+    if (key := f"{variant} {text}") not in texts:
+        texts[key] = partial(variant, text)
+    return html + texts[key] if late else texts[key] + html
 
 
 def facts_key(found: Conversation) -> str:

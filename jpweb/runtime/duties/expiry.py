@@ -9,6 +9,7 @@ from jpweb.runtime.crossing import in_background, in_store
 from jpweb.store import inquiries
 from jpweb.store.errors import AlreadySettled, StoreError
 from jpweb.store.inquiries import Decider
+from jpweb.store.outage import BROKEN_ROWS
 from jpweb.store.running import expiring
 from jpweb.stream.inquiry import CancellationReason, Cancelled
 
@@ -16,6 +17,8 @@ logger = logging.getLogger(__name__)
 
 #: Questions that one look at the database brings.
 BATCH = 200
+#: Questions that cannot expire, each of which is logged once.
+_told: set[int] = set()
 
 
 async def expire_due() -> int:
@@ -38,7 +41,9 @@ async def _expire(key: int) -> bool:
         await desk.settle(row, Cancelled(CancellationReason.EXPIRED), Decider("system"))
     except AlreadySettled:
         return False
-    except StoreError as problem:
-        logger.warning("question %s cannot expire: %s", key, problem)
+    except (StoreError, *BROKEN_ROWS) as problem:
+        if key not in _told:
+            logger.warning("question %s cannot expire: %r", key, problem)
+        _told.add(key)
         return False
     return True

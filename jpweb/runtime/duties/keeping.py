@@ -138,13 +138,15 @@ _keeper = Keeper(process.name(), DUTIES)
 
 
 async def keep() -> None:
-    """Do the duties that fall to this process, for as long as it runs."""
+    """Do the duties that fall to this process; returns only by cancellation, also after it left."""
     if settings.RUNS == "embedded":
         # The data folder is locked: no process of this installation lives but this one. Where that
         # cannot be said now, the leases of those that died end by themselves.
         with suppress(*DATABASE_GONE):
             await in_background(duties.abandon, process.installation())
     await _keeper.keep()
+    # Left: whoever keeps this going would begin the duties again while the process ends.
+    await asyncio.Event().wait()
 
 
 async def leave() -> None:

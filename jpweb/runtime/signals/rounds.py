@@ -6,6 +6,7 @@ import asyncio
 import contextvars
 import logging
 from collections.abc import Awaitable, Callable, Hashable
+from functools import partial
 from typing import Generic, TypeVar
 
 K = TypeVar("K", bound=Hashable)
@@ -13,24 +14,30 @@ M = TypeVar("M")
 
 logger = logging.getLogger(__name__)
 
+#: Keys whose last round failed that are remembered, so that each is logged once.
+REMEMBERED = 1000
+
 
 class Rounds(Generic[K, M]):
     """Deals with the members that are due, all of one key together.
 
     There is one round of a key at a time; who becomes due meanwhile is in the next one, once
-    however often. ``failed`` is called with each member of a round that ended in an error.
+    however often. ``failed`` is called with each member of a round that ended in an error, and
+    with the error. Of errors of one key in a row the first is logged with where it came from.
     ``gather``: seconds that a round waits for what follows at once, before it begins.
     """
 
     def __init__(
         self,
         deal: Callable[[K, list[M]], Awaitable[None]],
-        failed: Callable[[M], None],
+        failed: Callable[[M, BaseException], None],
         gather: float = 0.0,
     ) -> None:
         self._deal, self._failed, self._gather = deal, failed, gather
         self._due: dict[K, dict[M, None]] = {}
         self._tasks: dict[K, asyncio.Task[None]] = {}
+        self._members: dict[K, list[M]] = {}
+        self._broken: dict[K, None] = {}
 
     @property
     def busy(self) -> bool:
@@ -43,20 +50,35 @@ class Rounds(Generic[K, M]):
         if key not in self._tasks:
             # A context of its own: what belongs to a request ends with the request.
             context = contextvars.Context()
-            self._tasks[key] = asyncio.create_task(self._run(key), context=context)
+            task = asyncio.create_task(self._run(key), context=context)
+            self._tasks[key] = task
+            task.add_done_callback(partial(self._over, key), context=context)
 
     async def _run(self, key: K) -> None:
-        members: dict[M, None] = {}
-        try:
-            while self._due.get(key):
-                if self._gather:
-                    await asyncio.sleep(self._gather)
-                members = self._due.pop(key)
-                await self._deal(key, list(members))
-                members = {}
-        finally:
-            del self._tasks[key]
+        while self._due.get(key):
+            if self._gather:
+                await asyncio.sleep(self._gather)
+            self._members[key] = list(self._due.pop(key))
+            await self._deal(key, self._members[key])
+            self._members[key] = []
+            self._broken.pop(key, None)
+
+    def _over(self, key: K, task: asyncio.Task[None]) -> None:
+        """Tell the members of a round that failed; who became due meanwhile is in the next one."""
+        del self._tasks[key]
+        members = self._members.pop(key, [])
+        problem = asyncio.CancelledError() if task.cancelled() else task.exception()
+        if problem is not None:
+            self._log(key, problem)
             for member in members:
-                self._failed(member)
-            for member in self._due.pop(key, {}):
-                self.due(key, member)
+                self._failed(member, problem)
+        for member in self._due.pop(key, {}):
+            self.due(key, member)
+
+    def _log(self, key: K, problem: BaseException) -> None:
+        if key in self._broken:
+            return
+        logger.error("what %s shows cannot be told", key, exc_info=problem)
+        self._broken[key] = None
+        while len(self._broken) > REMEMBERED:
+            del self._broken[next(iter(self._broken))]

@@ -13,13 +13,14 @@ from dataclasses import dataclass, replace
 from operator import itemgetter
 from typing import Any
 
-from django.db import DataError, IntegrityError, connection, transaction
+from django.db import IntegrityError, connection, transaction
 from django.db.models import Q
 
 from jpweb.store.disk import workspace
 from jpweb.store.finding import keys, passages, tags, words
 from jpweb.store.inquiries import OPEN
 from jpweb.store.models import Conversation, Inquiry, JournalEntry, Membership, Passage
+from jpweb.store.outage import BROKEN_ROWS
 from jpweb.store.rows import many
 from jpweb.stream import wire
 from jpweb.stream.answers import Secret
@@ -86,9 +87,9 @@ def step() -> int | None:
     except (_Changed, IntegrityError) as again:
         # It was changed, or somebody else indexes it: what is left is seen at the next look.
         logger.info("conversation %s is indexed again: %r", key, again)
-    except DataError as refused:
+    except BROKEN_ROWS as refused:
         # The others go on; this one is tried again when it changes.
-        logger.error("conversation %s cannot be indexed: %s", key, refused)  # noqa: TRY400  the row would stand in its traceback
+        logger.error("conversation %s cannot be indexed: %r", key, refused)  # noqa: TRY400  the row would stand in its traceback
         Conversation.objects.filter(pk=key).update(unindexed=False)
     return key
 

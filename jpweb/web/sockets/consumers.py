@@ -70,6 +70,8 @@ class PageConsumer(AsyncWebsocketConsumer):
     #: What it has still to be told: that its conversation changed, the newest text that is being
     #: received (``late``: since that change), that something came to wait or waits no more.
     changed = late = asked = greets = False
+    #: Whether its conversation could not be compared when it greeted.
+    broken = False
     partial: Signal | None = None
     line = _FREE
 
@@ -123,7 +125,7 @@ class PageConsumer(AsyncWebsocketConsumer):
         if self.word is not None and self.word.conversation not in (None, word.conversation):
             self.part(announce.conversation_group(self.word.conversation or 0))
         self.word, self.page, self.shown = word, said.page, word.shown
-        self.given, self.partial = frozenset(), None
+        self.given, self.partial, self.broken = frozenset(), None, False
         self.greets = self.changed = word.conversation is not None
         self.asked = not self.greets
         if word.conversation is not None:
@@ -241,8 +243,21 @@ def soon(work: Coroutine[Any, Any, None]) -> None:
     task.add_done_callback(_tasks.discard)
 
 
-def _fail(socket: PageConsumer) -> None:
-    """Let a page come back that could not be told what changed."""
+def _fail(socket: PageConsumer, problem: BaseException) -> None:
+    """Let a page come back that could not be told what changed.
+
+    One that has just come back, with its conversation as broken as before, stays and is told of
+    what waits: it would come back for ever, and hear of no question.
+    """
+    if isinstance(problem, DATABASE_GONE) or not (socket.broken or socket.greets):
+        _come_back(socket, problem)
+        return
+    socket.asked = socket.asked or socket.greets
+    socket.broken, socket.greets = True, False
+    socket.come()
+
+
+def _come_back(socket: PageConsumer, _problem: BaseException) -> None:
     if socket.person is not None:
         soon(socket.leave(FAULT))
 
@@ -309,7 +324,7 @@ async def _tell_talk(conversation_id: int, sockets: list[PageConsumer]) -> None:
             _put_back(each)
         else:
             socket.page = socket.page if each.page is None else new.page
-            if html := _with(each.partial, new.html, texts, late=each.late):
+            if html := changes.joined(each.partial, new.html, texts, late=each.late):
                 await socket.send(html)
             if socket.greets:
                 socket.greets, socket.asked = False, True
@@ -323,16 +338,6 @@ def _put_back(due: _Talk) -> None:
         socket.late = due.late
     socket.changed = socket.changed or due.page is not None
     socket.partial = socket.partial or due.partial
-
-
-def _with(partial: Signal | None, html: str, texts: dict[str, str], *, late: bool) -> str:
-    """Return a change and the newest text in the order in which they came."""
-    if partial is None:
-        return html
-    variant, text = partial["variant"], partial["text"]
-    if (key := f"{variant} {text}") not in texts:
-        texts[key] = changes.partial(variant, text)
-    return html + texts[key] if late else texts[key] + html
 
 
 async def _tell_desks(_everybody: None, sockets: list[PageConsumer]) -> None:
@@ -385,4 +390,4 @@ def _desk(socket: PageConsumer, word: Word) -> Desk:
 #: Each conversation has its rounds; what waits is told to everybody at once, since a desk may hold
 #: cards of many workspaces.
 talks: Rounds[int, PageConsumer] = Rounds(_tell_talk, _fail, GATHER)
-desks: Rounds[None, PageConsumer] = Rounds(_tell_desks, _fail)
+desks: Rounds[None, PageConsumer] = Rounds(_tell_desks, _come_back)

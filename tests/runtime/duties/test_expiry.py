@@ -11,12 +11,13 @@ from jpweb.runtime import desk
 from jpweb.runtime.crossing import in_store
 from jpweb.runtime.duties import expiry
 from jpweb.store.errors import AlreadySettled, UnknownConversation
-from jpweb.store.models import Inquiry, Run, Workspace
+from jpweb.store.models import Conversation, Inquiry, Run, Workspace
 from jpweb.stream.answers import Secret
 from jpweb.stream.events import ChatResponse, ToolCallResponse
 from jpweb.stream.inquiry import CancellationReason, Cancelled, InquiryResponse
 from tests.runtime import providers
 from tests.runtime.playing import Scene, done, eventually, waiting
+from tests.store import making
 from tests.store.making import decider
 
 OVER = ("cancelled", "expired", "system", None)
@@ -173,3 +174,19 @@ async def test_the_model_is_told_and_the_turn_goes_on(
         assert "nobody agreed" in result.content
     assert isinstance((await scene.elements())[-1].kind, ChatResponse)
     assert (await in_store(Run.objects.get, pk=run.pk)).state == "done"
+
+
+async def test_conversation_that_is_broken_is_logged_once_and_others_expire(
+    scene: Scene, caplog: pytest.LogCaptureFixture
+):
+    broken = await due(scene)
+    await in_store(Conversation.objects.filter(pk=scene.talk.pk).update, length=0)
+    other = await in_store(making.conversation, scene.home)
+    run = await in_store(making.running, other, scene.ada)
+    row = await in_store(making.question, run)
+    await lapse(row)
+    assert await expiry.expire_due() == 1
+    assert await expiry.expire_due() == 0
+    assert (await scene.reload(row)).state == "cancelled"
+    assert (await scene.reload(broken)).state == "open"
+    assert len([r for r in caplog.records if "cannot expire" in r.message]) == 1

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from django.db.models.functions import Now
 
+from jpweb.cli import supervision
 from jpweb.runtime import process
 from jpweb.runtime.crossing import in_store
 from jpweb.runtime.duties import keeping, watching
@@ -361,8 +362,13 @@ async def test_the_duties_of_a_process_are_done_and_left(monkeypatch: pytest.Mon
 
     keeper = Keeper("here", keeping.DUTIES)
     monkeypatch.setattr(keeping, "_keeper", keeper)
-    task = asyncio.create_task(keeping.keep())
+    told: list[str] = []
+    going = supervision.kept_going("duties", keeping.keep, tell=told.append)
+    task = asyncio.create_task(going)
     await eventually(look)
     await keeping.leave()
-    await done(task)
     assert await in_store(Row.objects.count) == 0
+    for _ in range(10):
+        await asyncio.sleep(0)
+    await cut_off(task)
+    assert told == []

@@ -15,7 +15,11 @@ class Hall:
         self.rounds: list[tuple[str, list[int]]] = []
         self.failed: list[int] = []
         self.open = asyncio.Event()
-        self.of = Rounds(self.deal, self.failed.append, gather)
+        self.of: Rounds[str, int] = Rounds(self.deal, self.fail, gather)
+
+    def fail(self, member: int, problem: BaseException) -> None:
+        assert isinstance(problem, OSError)
+        self.failed.append(member)
 
     async def deal(self, key: str, members: list[int]) -> None:
         self.rounds.append((key, members))
@@ -73,6 +77,17 @@ async def test_the_members_of_a_round_that_fails_are_told_and_the_next_one_takes
     assert "unlucky" in caplog.text
 
 
+async def test_errors_of_one_key_in_a_row_are_logged_once(caplog: pytest.LogCaptureFixture):
+    hall = Hall()
+    hall.open.set()
+    for members in ((13,), (13,), (1,), (13,)):
+        for member in members:
+            hall.of.due("a", member)
+        await hall.empty()
+    assert hall.failed == [13, 13, 13]
+    assert [record.message for record in caplog.records] == ["what a shows cannot be told"] * 2
+
+
 async def test_a_round_that_begins_within_a_request_outlasts_it():
     gate, done = asyncio.Event(), asyncio.Event()
     failed: list[int] = []
@@ -82,7 +97,7 @@ async def test_a_round_that_begins_within_a_request_outlasts_it():
         await sync_to_async(len)("in the store")
         done.set()
 
-    rounds = Rounds(deal, failed.append)
+    rounds: Rounds[str, int] = Rounds(deal, lambda member, _problem: failed.append(member))
 
     async def view() -> None:
         rounds.due("a", 1)

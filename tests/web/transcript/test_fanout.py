@@ -17,6 +17,7 @@ from jpweb.runtime.signals import announce, codes, fanout
 from jpweb.runtime.signals.line import Line
 from jpweb.store import journal
 from jpweb.store.models import Inquiry, Membership, Person
+from jpweb.store.outage import DATABASE_GONE
 from jpweb.store.terms import Role
 from jpweb.stream.events import ChatResponse
 from jpweb.web import cards, changes
@@ -249,6 +250,39 @@ async def test_a_change_that_cannot_be_rendered_lets_the_browser_come_back(
         await socket.everything()
         monkeypatch.setattr(changes, "conversation", broken)
         await append(lasting, response("A word"))
+        assert await socket.closes() == codes.FAULT
+
+
+async def test_page_of_a_broken_conversation_stays_and_hears_of_questions(
+    lasting: World, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+):
+    def broken(*_: object) -> None:
+        raise KeyError("rows that do not fit each other")
+
+    says = await in_store(shows, lasting)
+    monkeypatch.setattr(changes, "conversation", broken)
+    async with page(lasting.people["responder"], **says) as socket:
+        await socket.everything()
+        await append(lasting, response("A word"))
+        assert await socket.hears_nothing()
+        row = await in_store(making.question, lasting.run)
+        await announce.questions(lasting.home.pk)
+        assert f"question-{row.pk}" in await socket.everything()
+        monkeypatch.undo()
+        await append(lasting, response("Another word"))
+        assert "Another word" in await socket.everything()
+    assert len([record for record in caplog.records if record.exc_info]) == 1
+
+
+async def test_page_comes_back_where_the_database_was_gone_when_it_greeted(
+    lasting: World, monkeypatch: pytest.MonkeyPatch
+):
+    def gone(*_: object) -> None:
+        raise DATABASE_GONE[0]("gone")
+
+    says = await in_store(shows, lasting)
+    monkeypatch.setattr(changes, "conversation", gone)
+    async with page(lasting.people["responder"], **says) as socket:
         assert await socket.closes() == codes.FAULT
 
 
