@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from jpweb.agent.redaction import HIDDEN, SecretAnswer, after_cut, redacted, without
-from tests.agent.encodings import ENCODINGS
+from tests.agent.redaction.encodings import ENCODINGS
 
 #: None of its letters are in what takes a secret's place.
 letters = st.text("xyz0 ", max_size=8)

@@ -23,7 +23,7 @@ from jpweb.agent.tools.local.reading import outcome
 from jpweb.agent.tools.mcp.elicitation import Elicitation
 from jpweb.stream.answers import AnswerType, Boolean, Option, Secret, Select, Text
 from tests.agent.doubles import OutsideStub, StubTool, never
-from tests.agent.encodings import ENCODINGS
+from tests.agent.redaction.encodings import ENCODINGS
 
 SECRET = "p&ss <w\"ö'r\\d>/%"
 GIVEN = SecretAnswer(SECRET)
