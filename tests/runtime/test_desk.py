@@ -14,7 +14,7 @@ from jpweb.runtime.signals import announce
 from jpweb.store import inquiries, journal
 from jpweb.store.disk import mirror
 from jpweb.store.errors import AlreadySettled, ReadOnly, UnknownInquiry
-from jpweb.store.models import Inquiry
+from jpweb.store.models import Inquiry, Run
 from jpweb.stream.answers import Boolean, Option, Secret, Select, Text
 from jpweb.stream.errors import Unfit
 from jpweb.stream.inquiry import (
@@ -31,6 +31,26 @@ from tests.store import making
 from tests.store.making import decider
 
 CHOICE = Select((Option("red"), Option(2), Option({"deep": [True]})))
+
+
+def leave_open(scene: Scene) -> tuple[Inquiry, Inquiry]:
+    """Return a row that an interrupted turn left open, and one of a turn now, of the same id."""
+    run = making.running(scene.talk, scene.ada)
+    left = making.question(run)
+    Run.objects.filter(pk=run.pk).update(state="done")
+    later = making.running(scene.talk, scene.ada)
+    journal.append(scene.talk.pk, [making.event(asked(left.inquiry_id))], later)
+    Inquiry.objects.filter(pk=left.pk).update(state="open", run=None)
+    return left, inquiries.get(Inquiry.objects.get(run=later).pk)
+
+
+async def test_answer_reaches_the_call_that_waits_beside_an_older_row_of_its_id(scene: Scene):
+    left, row = await in_store(leave_open, scene)
+    call = await waiting(row, desk.wait)
+    await desk.answer(row.pk, "true", decider(scene.ada))
+    got = await done(call)
+    assert (got.pk, got.state, got.answer) == (row.pk, "answered", True)
+    assert (await scene.reload(left)).state == "open"
 
 
 @pytest.mark.parametrize(
