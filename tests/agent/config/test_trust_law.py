@@ -167,10 +167,10 @@ LAW: dict[str, Row] = {
 }
 
 
-def configured(root: type) -> Iterator[str]:
+def configured(root: Any) -> Iterator[str]:
     """Yield every field of the dataclasses that can be reached from one, as "Class.field"."""
-    seen: set[type] = set()
-    left = [root]
+    seen: set[Any] = set()
+    left: list[Any] = [root]
     while left:
         owner = left.pop()
         if owner in seen:
@@ -182,7 +182,7 @@ def configured(root: type) -> Iterator[str]:
             left.extend(_classes(hints[field.name]))
 
 
-def _classes(hint: Any) -> list[type]:
+def _classes(hint: Any) -> list[Any]:
     if isinstance(hint, type) and is_dataclass(hint):
         return [hint]
     return [found for part in get_args(hint) for found in _classes(part)]

@@ -31,7 +31,8 @@ Say = Callable[[str], Outcome]
 
 
 def asked(**said: Any) -> Outcome:
-    return NeedsInput(Question(**{"id": "q", "text": "?", "answer_type": Text()} | said))
+    usual: dict[str, Any] = {"id": "q", "text": "?", "answer_type": Text()}
+    return NeedsInput(Question(**usual | said))
 
 
 def chosen(*options: Option) -> Outcome:
