@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
 
@@ -14,6 +15,7 @@ from jpweb.store import journal, plain, prompts
 from jpweb.store.errors import AlreadyRunning, NothingToRetry, ReadOnly
 from jpweb.store.inquiries import OPEN, Decider
 from jpweb.store.models import Conversation, Inquiry, Prompt, Run
+from jpweb.store.outage import BROKEN_ROWS
 from jpweb.store.rows.prepared import Prepared
 from jpweb.store.running import interruptions, jobs, kept, leases, leaving
 from jpweb.store.terms import (
@@ -34,6 +36,8 @@ from jpweb.stream.events import (
 from jpweb.stream.inquiry import CancellationReason, Cancelled, InquiryResponse
 from jpweb.stream.repair import INTERRUPTED
 from jpweb.stream.turns import pair, split
+
+logger = logging.getLogger(__name__)
 
 #: Processes that may end, one after the other, while a run gets nowhere: it may be what ends them.
 DEATHS = 5
@@ -147,7 +151,7 @@ def recover() -> list[Run]:
     changed: list[Run] = []
     for run in leases.over():
         if run.deaths >= DEATHS and not _waits(run):
-            lose(run, f"The server ended {run.deaths + 1} times while this turn ran.")
+            _lose_whole(run, f"The server ended {run.deaths + 1} times while this turn ran.")
         elif not leases.bury(run):
             continue
         changed.append(run)
@@ -213,6 +217,16 @@ def lose(run: Run, problem: str) -> None:
         same = Run.objects.filter(pk=run.pk, fence=run.fence, state=run.state)
         if _end(same, RunState.LOST, problem):
             close(run, CancellationReason.LOST)
+
+
+def _lose_whole(run: Run, problem: str) -> None:
+    """End a run, also one whose journal takes no end: others wait to be recovered after it."""
+    try:
+        lose(run, problem)
+    except BROKEN_ROWS as broken:
+        logger.error("run %s is lost without an end on record: %r", run.pk, broken)  # noqa: TRY400  the rows would stand in its traceback
+        same = Run.objects.filter(pk=run.pk, fence=run.fence, state=run.state)
+        _end(same, RunState.LOST, problem)
 
 
 @transaction.atomic

@@ -5,7 +5,8 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
 from jpweb.store import runs
-from jpweb.store.models import Run
+from jpweb.store.models import Conversation, Run
+from jpweb.store.running import leases
 from jpweb.store.terms import RunState
 from tests.store import making
 
@@ -26,3 +27,18 @@ def test_the_latest_run_of_a_conversation_comes_with_who_started_it():
         assert found.started_by == ada
     assert len(captured) == 1
     assert runs.latest(making.conversation(home).pk) is None
+
+
+def test_run_whose_journal_takes_no_end_is_lost_and_the_next_one_is_recovered(
+    caplog: pytest.LogCaptureFixture,
+):
+    home = making.workspace()
+    broken, other = (making.running(making.conversation(home)) for _ in range(2))
+    Run.objects.filter(pk=broken.pk).update(deaths=runs.DEATHS)
+    Conversation.objects.filter(pk=broken.conversation_id).update(length=0)
+    leases.renew([broken.pk, other.pk], making.HOLDER, -1)
+    assert runs.recover() == [broken, other]
+    assert runs.recover() == []
+    states = Run.objects.order_by("pk").values_list("state", flat=True)
+    assert list(states) == [RunState.LOST, RunState.QUEUED]
+    assert len([r for r in caplog.records if "without an end on record" in r.message]) == 1
