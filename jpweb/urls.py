@@ -20,7 +20,7 @@ from jpweb.web.pages import (
     start,
     turns,
 )
-from jpweb.web.pages.owners import people, tools, waiting
+from jpweb.web.pages.owners import copies, people, tools, waiting
 from jpweb.web.pages.views import compacted, raw, thread
 
 register_converter(numbers.Key, "key")
@@ -95,6 +95,7 @@ urlpatterns = [
     path("audit.csv", audit.csv_file, name="audit-csv"),
     path("workspaces/<key:workspace_id>/people", people.index, name="people"),
     path("workspaces/<key:workspace_id>/writing", people.choose_writing, name="writing"),
+    path("workspaces/<key:workspace_id>/copies", copies.confirm, name="copies-confirm"),
     path("workspaces/<key:workspace_id>/people/invite", people.invite, name="people-invite"),
     path("workspaces/<key:workspace_id>/waiting", waiting.index, name="waiting"),
     path("workspaces/<key:workspace_id>/waiting/choose", waiting.choose, name="waiting-choose"),

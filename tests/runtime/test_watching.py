@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
@@ -47,6 +48,55 @@ async def test_what_jp_writes_is_on_the_page_at_once(root: Path):
         with pytest.raises(asyncio.CancelledError):
             await task
     assert told[0].events == 1
+
+
+async def test_follow_watches_new_conversations_and_no_links(root: Path, tmp_path: Path):
+    """A link that a watch followed would report what happens outside."""
+    await in_store(mirror.mirror, root)
+    outside = folder(tmp_path / "outside", NAME, stream(ChatResponse("message", "One")))
+    (root / ".jp" / "conversations" / "17000000001-linked").symlink_to(outside)
+    passes: list[Report] = []
+    watched: list[list[Path]] = []
+    real = mirror.watchable
+
+    def watchable(path: Path) -> list[Path]:
+        watched.append(real(path))
+        return watched[-1]
+
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(mirror, "watchable", watchable)
+        task = asyncio.create_task(watching.follow(root, passes.append))
+        try:
+            await eventually_watched(watched, 2)
+            new = folder(root, "17000000002-new", stream(ChatResponse("message", "One")))
+            await eventually_watched(watched, 3)
+        finally:
+            task.cancel()
+            await asyncio.wait([task])
+    conversations = root / ".jp" / "conversations"
+    assert watched[0] == [conversations, conversations / NAME]
+    assert watched[-1] == [conversations, conversations / NAME, new]
+    assert sum(report.events for report in passes) == 1
+
+
+async def eventually_watched(watched: list[list[Path]], count: int) -> None:
+    async def enough() -> bool:
+        await asyncio.sleep(0.05)
+        return len({*map(tuple, watched)}) >= count - 1 and len(watched) >= count
+
+    await eventually(enough)
+
+
+async def test_follow_ends_where_the_system_has_no_more_watches(
+    root: Path, monkeypatch: pytest.MonkeyPatch
+):
+    async def refuse(*paths: Path, **options: object) -> AsyncIterator[object]:
+        raise OSError(28, "No space left on device")
+        yield
+
+    await in_store(mirror.mirror, root)
+    monkeypatch.setattr(watching, "awatch", refuse)
+    await asyncio.wait_for(watching.follow(root), 20)
 
 
 async def test_nothing_is_followed_where_there_is_nothing(tmp_path: Path):

@@ -44,7 +44,8 @@ _numbers = count(1)
 
 
 def workspace(name: str = "Garden") -> Workspace:
-    return Workspace.objects.create(name=name, root=f"/nowhere/{next(_numbers)}", jp_id="abcde")
+    root = f"/nowhere/{next(_numbers)}"
+    return Workspace.objects.create(name=name, root=root, jp_id="abcde", copies_id="abcde")
 
 
 def person(name: str = "", role: Role | None = None, home: Workspace | None = None) -> Person:

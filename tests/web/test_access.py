@@ -96,6 +96,7 @@ ROUTES = {
     "audit-csv": somewhere(Role.AUDITOR),
     "people": member("workspace", Role.OWNER),
     "writing": member("workspace", Role.OWNER, 302, method="post", data=(("writing", "off"),)),
+    "copies-confirm": member("workspace", Role.OWNER, 302, **POST),
     "people-invite": member(
         "workspace", Role.OWNER, method="post", data=(("name", "Eve"), ("role", "10"))
     ),

@@ -1,12 +1,13 @@
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
 from django.test import Client
 
 from jpweb.store import accounts
-from jpweb.store.models import Membership, Person
+from jpweb.store.models import Membership, Person, Workspace
 from jpweb.store.terms import Role
 from tests.store import making
 from tests.web.reading import read
@@ -157,3 +158,26 @@ def test_not_to_write_is_a_choice(world: World):
     assert f"Writing into {world.home.root}" in page.text
     world.home.refresh_from_db()
     assert world.home.writing == "off"
+
+
+def test_copies_of_another_id_are_confirmed_by_an_owner(
+    world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setenv("JP_USER_DATA_DIR", str(tmp_path / "data"))
+    (tmp_path / "data" / "workspace" / "garden-ab1z9").mkdir(parents=True)
+    (tmp_path / "garden" / ".jp").mkdir(parents=True)
+    (tmp_path / "garden" / ".jp" / ".id").write_text("ab1z9")
+    Workspace.objects.filter(pk=world.home.pk).update(root=str(tmp_path / "garden"))
+    path = f"/workspaces/{world.home.pk}/people"
+    page = read(world.client("owner").get(path))
+    assert page.one(name="jp_id")["value"] == "ab1z9"
+    shown = world.client("owner").post(
+        f"/workspaces/{world.home.pk}/copies", {"jp_id": "ab1z9"}, follow=True
+    )
+    assert "are read from now on" in read(shown).text
+    assert not read(shown).all(name="jp_id")
+    assert Workspace.objects.get(pk=world.home.pk).copies_id == "ab1z9"
+    again = world.client("owner").post(
+        f"/workspaces/{world.home.pk}/copies", {"jp_id": "ab1z9"}, follow=True
+    )
+    assert "Nothing waits to be confirmed" in read(again).text

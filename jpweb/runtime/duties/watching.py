@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from collections.abc import Callable
+from contextlib import aclosing
 from pathlib import Path
 
 from watchfiles import awatch
@@ -33,14 +35,43 @@ async def follow(root: Path, tell: Callable[[Report], None] = _log) -> None:
 
     ``tell`` gets the report of every pass that found something.
     """
-    homes = await in_background(mirror.watchable, root)
-    if not homes:
-        return
+    while folders := await in_background(mirror.watchable, root):
+        if not await _follow_folders(root, folders, tell):
+            return
+
+
+async def _follow_folders(root: Path, folders: list[Path], tell: Callable[[Report], None]) -> bool:
+    """Mirror while the folders are these; returns whether others are to be watched now.
+
+    Each is watched by itself: a watch that descends follows links out of the workspace.
+    """
     # A look now and then as well: what changed before the watch began, or was not reported.
-    async for _ in awatch(
-        *homes, step=QUIET // 2, debounce=QUIET * 4, rust_timeout=LOOK, yield_on_timeout=True
-    ):
-        await refresh(root, tell)
+    changes = awatch(
+        *folders,
+        step=QUIET // 2,
+        debounce=QUIET * 4,
+        rust_timeout=LOOK,
+        yield_on_timeout=True,
+        recursive=False,
+    )
+    async with aclosing(changes):
+        upcoming = asyncio.ensure_future(anext(changes))
+        try:
+            await asyncio.sleep(0)  # the watch begins, so that nothing is missed meanwhile
+            while True:
+                await refresh(root, tell)
+                if await in_background(mirror.watchable, root) != folders:
+                    return True
+                await upcoming
+                upcoming = asyncio.ensure_future(anext(changes))
+        except StopAsyncIteration:
+            return False
+        except OSError as error:
+            logger.info("%s cannot be watched: %s", root, error)
+            return False
+        finally:
+            upcoming.cancel()
+            await asyncio.wait([upcoming])
 
 
 async def refresh(root: Path, tell: Callable[[Report], None]) -> None:

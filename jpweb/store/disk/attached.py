@@ -8,11 +8,10 @@ from __future__ import annotations
 import logging
 from contextlib import ExitStack
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 from jpweb.store import journal
-from jpweb.store.disk import locks, mirror, upstream, workspace, writer
+from jpweb.store.disk import binding, locks, mirror, upstream, workspace, writer
 from jpweb.store.disk.workspace import FoundWorkspace
 from jpweb.store.errors import StoreError
 from jpweb.store.models import Conversation, Workspace
@@ -77,7 +76,7 @@ def choose(home: Workspace, writing: Writing) -> None:
     if writing != Writing.OFF:
         if not attachable(home):
             raise StoreError("The demo is part of jpweb; nothing is written into it.")
-        workspace.find(Path(home.root))
+        binding.find_writable(home)
     Workspace.objects.filter(pk=home.pk).update(writing=writing)
 
 
@@ -95,7 +94,7 @@ def attach(conversation_id: int) -> Attachment | None:
     conversation = _get(conversation_id)
     if conversation.workspace.writing == Writing.OFF:
         return None
-    found = workspace.find(Path(conversation.workspace.root))
+    found = binding.find_writable(conversation.workspace)
     with ExitStack() as held:
         try:
             lock = held.enter_context(
@@ -103,7 +102,9 @@ def attach(conversation_id: int) -> Attachment | None:
             )
             known = _on_disk(conversation, found)
         except OSError as error:
-            raise StoreError(f"{found.root} cannot be used: {error.strerror}.") from error
+            raise StoreError(
+                f"{error.filename or found.root} cannot be used: {error.strerror}."
+            ) from error
         return Attachment(conversation.pk, found, lock, known, held.pop_all())
     raise AssertionError  # pragma: no cover  the block returns or raises
 

@@ -9,14 +9,13 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 from django.db import transaction
 from django.utils import timezone
 
 from jpweb.store import journal, plain
-from jpweb.store.disk import attached, locks, workspace, writer
+from jpweb.store.disk import attached, binding, directory, locks, workspace, writer
 from jpweb.store.disk.locks import ConversationLock, Held
 from jpweb.store.disk.workspace import FoundConversation, FoundWorkspace
 from jpweb.store.errors import ReadOnly, StoreError, UnknownConversation
@@ -108,7 +107,7 @@ def change(conversation_id: int, wanted: Change) -> Conversation:
         raise ReadOnly(problem)
     if conversation.workspace.writing == Writing.OFF or conversation.gone_at is not None:
         return _record(conversation_id, wanted, None)
-    found = workspace.find(Path(conversation.workspace.root))
+    found = binding.find_writable(conversation.workspace)
     try:
         with locks.lock(found.silo, found.root / ".jp", conversation.jp_id, PATIENCE) as lock:
             folder = workspace.conversation(found, conversation.jp_id)
@@ -117,7 +116,9 @@ def change(conversation_id: int, wanted: Change) -> Conversation:
     except Held as held:
         raise Busy(held) from held
     except OSError as error:
-        raise StoreError(f"{found.root} cannot be used: {error.strerror}.") from error
+        raise StoreError(
+            f"{error.filename or found.root} cannot be used: {error.strerror}."
+        ) from error
 
 
 def _on_disk(
@@ -169,12 +170,12 @@ def _put_away(lock: ConversationLock, found: FoundWorkspace) -> None:
     for home in found.homes:
         for folder in writer.folders_of(home, lock.ds):
             archive = home / _ARCHIVE
-            archive.mkdir(exist_ok=True)
+            directory.make(archive)
             for twin in writer.folders_of(archive, lock.ds):  # where jp deletes
                 writer.set_aside(twin, home / _TRASH)
-            folder.rename(archive / folder.name)
-            writer.sync(archive)
-            writer.sync(home)
+            directory.rename(folder, archive / folder.name)
+            directory.sync(archive)
+            directory.sync(home)
 
 
 def _take_out(lock: ConversationLock, found: FoundWorkspace) -> None:
@@ -185,9 +186,9 @@ def _take_out(lock: ConversationLock, found: FoundWorkspace) -> None:
             if writer.folders_of(home, lock.ds):
                 writer.set_aside(folder, home / _TRASH)
             else:
-                folder.rename(home / folder.name)
-            writer.sync(archive)
-            writer.sync(home)
+                directory.rename(folder, home / folder.name)
+            directory.sync(archive)
+            directory.sync(home)
 
 
 @transaction.atomic

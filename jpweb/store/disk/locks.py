@@ -26,6 +26,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from jpweb.store.disk import directory
 from jpweb.store.errors import StoreError
 from jpweb.stream import timestamps
 
@@ -42,7 +43,6 @@ _BLIND = 0.02
 _PAUSE = 0.001
 #: How often in a row a path may change beneath us before we call it held.
 _TRIES = 200
-_FLAGS = os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +93,7 @@ class ConversationLock:
         try:
             with suppress(OSError):  # a file that stays is an orphan, and blocks nobody
                 if _names(self.path, descriptor):
-                    self.path.unlink()
+                    directory.remove(self.path)
                     _drain(descriptor)
         finally:
             fcntl.flock(descriptor, fcntl.LOCK_UN)  # for descriptors that a fork has copied, too
@@ -125,7 +125,7 @@ def holder(silo: Path | None, workspace_jp: Path, ds: int) -> Holder | None:
     """
     try:
         path = _chosen(_paths(silo, workspace_jp, ds))
-        descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
+        descriptor = directory.open_file(path, os.O_RDONLY)
     except FileNotFoundError:
         return None
     try:
@@ -142,7 +142,7 @@ def _paths(silo: Path | None, workspace_jp: Path, ds: int) -> list[Path]:
 
 
 def _chosen(paths: Sequence[Path]) -> Path:
-    return next((path for path in paths if path.exists()), paths[0])
+    return next((path for path in paths if directory.look_at(path)), paths[0])
 
 
 def _wait(paths: Sequence[Path], timeout: float) -> tuple[Path, int]:
@@ -176,10 +176,10 @@ def _take(paths: Sequence[Path]) -> tuple[Path, int]:
 def _open(path: Path, *, create: bool) -> int | None:
     """Open the lock file; None where it is gone and another place is the one to create it in."""
     if create:
-        path.parent.mkdir(exist_ok=True)
-        return os.open(path, _FLAGS | os.O_CREAT, 0o666)
+        directory.make(path.parent)
+        return directory.open_file(path, os.O_RDWR | os.O_CREAT)
     try:
-        return os.open(path, _FLAGS)
+        return directory.open_file(path, os.O_RDWR)
     except FileNotFoundError:
         return None
 
@@ -234,10 +234,8 @@ def _current(paths: Sequence[Path], path: Path, descriptor: int) -> bool:
 
 def _names(path: Path, descriptor: int) -> bool:
     mine = os.fstat(descriptor)
-    try:
-        return os.path.samestat(mine, path.lstat())
-    except FileNotFoundError:
-        return False
+    named = directory.look_at(path)
+    return named is not None and os.path.samestat(mine, named)
 
 
 def _lives(pid: int) -> bool:

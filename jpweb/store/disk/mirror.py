@@ -13,7 +13,7 @@ from django.db import IntegrityError, transaction
 from django.utils import timezone
 
 from jpweb.store import inquiries, journal, plain
-from jpweb.store.disk import upstream, workers, workspace
+from jpweb.store.disk import binding, directory, upstream, workers, workspace
 from jpweb.store.disk.reading import Reading
 from jpweb.store.disk.workspace import FoundConversation, FoundWorkspace
 from jpweb.store.errors import NoWorkspace
@@ -77,24 +77,37 @@ def mirror(
     ``progress`` is told (done, total, folder name) before each conversation. A conversation that
     cannot be read keeps what was read of it before, and says why.
     """
+    report = Report()
     found = workspace.find(path)
-    folders = list(workspace.conversations(found))
     known = next(iter(Workspace.objects.filter(root=_root(found))[:1]), None)
+    bound_id = known.copies_id if known else found.jp_id if binding.can_bind(found) else ""
+    found = workspace.find(path, bound_id)
+    report.problems += filter(None, (*found.notes, plain.text(binding.describe(found))))
+    folders = _read_folders(found, report)
     # What is new and small is written at one go: each commit costs as much as thirty elements.
     with transaction.atomic() if known is None and workers.little(folders) else nullcontext():
-        home, made = _workspace(found, name, known)
-        return home, _mirror(home, folders, progress, made=made)
+        home, made = _workspace(found, name, known, bound_id)
+        _mirror(home, folders, report, progress, made=made)
+        return home, report
+
+
+def _read_folders(found: FoundWorkspace, report: Report) -> list[FoundConversation]:
+    """Return the folders of conversations; those that are refused are reported."""
+    refused: list[str] = []
+    folders = list(workspace.conversations(found, refused))
+    report.problems += map(plain.text, refused)
+    return folders
 
 
 def _mirror(
     home: Workspace,
     folders: list[FoundConversation],
+    report: Report,
     progress: Callable[[int, int, str], None],
     *,
     made: bool,
-) -> Report:
+) -> None:
     """Copy what is new in these folders; ``made`` where the workspace itself is."""
-    report = Report()
     own = Conversation.objects.filter(workspace=home)
     rows = () if made else own.values_list("jp_id", "origin", "gone_at", *_SEEN)
     there = {key: origin for key, origin, *_ in rows}
@@ -119,7 +132,6 @@ def _mirror(
         gone = own.filter(origin=Origin.MIRRORED, jp_id__in=missing)
         report.gone = gone.update(gone_at=timezone.now())
     progress(len(folders), len(folders), "")
-    return report
 
 
 def _seen(folder: FoundConversation) -> tuple[str, bool, str]:
@@ -131,14 +143,16 @@ def _root(found: FoundWorkspace) -> str:
     return DEMO_ROOT if found.root == _DEMO else str(found.root)
 
 
-def _workspace(found: FoundWorkspace, name: str, home: Workspace | None) -> tuple[Workspace, bool]:
+def _workspace(
+    found: FoundWorkspace, name: str, home: Workspace | None, bound_id: str
+) -> tuple[Workspace, bool]:
     """Return the row of a workspace, and whether it was made; written only where it says more."""
     root = _root(found)
     says = {"jp_id": found.jp_id, "name": name or found.root.name or str(found.root)}
     same = Workspace.objects.filter(root=root)
     if home is None:
         with suppress(IntegrityError), transaction.atomic():  # another pass may come first
-            return Workspace.objects.create(root=root, **says), True
+            return Workspace.objects.create(root=root, copies_id=bound_id, **says), True
     elif (home.jp_id, home.name) == (says["jp_id"], says["name"]):
         return home, False
     same.update(**says)
@@ -176,13 +190,21 @@ def counted(home: Workspace) -> Iterator[tuple[Conversation, Census]]:
 def roots() -> list[Path]:
     """Return the roots of the mirrored workspaces that are still there, the demo left out."""
     known = Workspace.objects.exclude(root=DEMO_ROOT).values_list("root", flat=True)
-    return [Path(root) for root in known if (Path(root) / ".jp").is_dir()]
+    return [Path(root) for root in known if _is_there(Path(root))]
+
+
+def _is_there(root: Path) -> bool:
+    try:
+        return directory.is_directory(root / ".jp")
+    except OSError:
+        return False
 
 
 def watchable(root: Path) -> list[Path]:
-    """Return the folders in which the conversations of a workspace change."""
+    """Return the folders in which the conversations of a workspace change, each by itself."""
+    home = Workspace.objects.filter(root=str(root)).first()
     try:
-        return [home for home in workspace.find(root).homes if home.is_dir()]
+        return workspace.folders(workspace.find(root, home.copies_id if home else ""))
     except NoWorkspace:
         return []
 

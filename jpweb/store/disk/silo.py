@@ -9,6 +9,8 @@ import os
 from pathlib import Path
 
 from jpweb.installation import find_user_data_dir
+from jpweb.store.disk import directory
+from jpweb.store.disk.directory import Directory
 
 
 def user_data() -> Path:
@@ -26,21 +28,34 @@ def find(root: Path, jp_id: str) -> Path | None:
     entries changed last.
     """
     try:
-        folders = sorted((user_data() / "workspace").iterdir())
+        home = directory.resolve(user_data().absolute() / "workspace")
+        entries = directory.list_entries(home)
     except OSError:
         return None
     candidates = [
-        folder
-        for folder in folders
-        if (folder.name == jp_id or folder.name.endswith(f"-{jp_id}")) and folder.is_dir()
+        home / entry.name
+        for entry in entries
+        if (entry.name == jp_id or entry.name.endswith(f"-{jp_id}"))
+        and entry.is_dir(follow_symlinks=False)
     ]
     named = [folder for folder in candidates if folder.name == f"{root.name}-{jp_id}"]
     return max(named or candidates, key=_newest, default=None)
 
 
+def belongs_elsewhere(silo: Path, root: Path) -> bool:
+    """Tell whether jp last used the silo with another root: its link ``storage`` says which."""
+    try:
+        with Directory.at(silo) as place:
+            storage = place.read_link("storage")
+        return storage is not None and directory.resolve(Path(storage).parent) != root
+    except OSError:
+        return False
+
+
 def _newest(folder: Path) -> tuple[int, str]:
     try:
-        changed = max((entry.stat().st_mtime_ns for entry in folder.iterdir()), default=0)
+        with Directory.at(folder) as place:
+            seen = [place.stat(entry.name) for entry in place.list_entries()]
     except OSError:
-        changed = 0
-    return changed, str(folder)
+        seen = []
+    return max((each.st_mtime_ns for each in seen if each), default=0), str(folder)

@@ -68,7 +68,7 @@ def readings(folders: Sequence[FoundConversation]) -> Iterator[Iterator[Reading]
 
 def little(folders: Sequence[FoundConversation]) -> bool:
     """Tell whether so little is to be read that nobody minds waiting for the whole of it."""
-    return len(folders) <= FEW and sum(map(_size, folders)) <= LITTLE
+    return len(folders) <= FEW and sum(map(workspace.stream_size, folders)) <= LITTLE
 
 
 def _wanted(folders: Sequence[FoundConversation]) -> int:
@@ -78,17 +78,10 @@ def _wanted(folders: Sequence[FoundConversation]) -> int:
     most = min(spare, MOST, len(folders) - 1)
     size = 0
     for folder in folders if most > 0 else ():
-        size += _size(folder)
+        size += workspace.stream_size(folder)
         if size >= MUCH:
             return most
     return 0
-
-
-def _size(folder: FoundConversation) -> int:
-    try:
-        return workspace.stream_file(folder.folder).stat().st_size
-    except OSError:
-        return 0
 
 
 def _readings(folders: Sequence[FoundConversation], crew: list[_Worker]) -> Iterator[Reading]:

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-from jpweb.store.disk import silo
+from jpweb.store.disk import directory, silo
+from jpweb.store.disk.directory import Directory, Refused
 from jpweb.store.errors import NoWorkspace
 from jpweb.stream import timestamps
 
@@ -19,15 +21,23 @@ _ID = re.compile(r"[0-9a-z]{5}", re.ASCII)
 #: An id that fits a database's largest integer.
 _DECISECONDS = re.compile(r"\d{1,18}", re.ASCII)
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_STREAM_NAMES = ("events.json", "messages.json")
+_NAMES = (*_STREAM_NAMES, "metadata.json", "base_config.json")
 
 
 @dataclass(frozen=True, slots=True)
 class FoundWorkspace:
-    """A folder with a ``.jp`` inside, and the silo that holds its user's copies."""
+    """A folder with a ``.jp`` inside, and the silo that holds its user's copies.
+
+    ``claimed`` is a silo of this id that is not bound to this root, so that nothing in it counts.
+    ``notes`` say in a line each which entries were refused.
+    """
 
     root: Path
     jp_id: str
     silo: Path | None = None
+    claimed: Path | None = None
+    notes: tuple[str, ...] = ()
 
     @property
     def homes(self) -> list[Path]:
@@ -63,15 +73,20 @@ class Metadata:
     problem: str = ""
 
 
-def find(path: Path) -> FoundWorkspace:
-    """Walk up from ``path`` to the first folder that holds ``.jp``. Raises NoWorkspace."""
-    start = path.expanduser().absolute()
+def find(path: Path, bound_id: str = "") -> FoundWorkspace:
+    """Walk up from ``path`` to the first folder that holds ``.jp``. Raises NoWorkspace.
+
+    The silo counts where ``bound_id`` is the workspace's id: any ``.id`` may claim another's.
+    """
     try:
-        for folder in (start, *start.parents):
-            if (folder / ".jp").is_dir():
-                root = folder.resolve()
-                jp_id = _workspace_id(root)
-                return FoundWorkspace(root, jp_id, silo.find(root, jp_id))
+        start = directory.resolve(path)
+        for root in (start, *start.parents):
+            if _has_jp(root):
+                jp_id, notes = _workspace_id(root)
+                copies = silo.find(root, jp_id)
+                if jp_id == bound_id:
+                    return FoundWorkspace(root, jp_id, silo=copies, notes=notes)
+                return FoundWorkspace(root, jp_id, claimed=copies, notes=notes)
     except OSError as error:
         raise NoWorkspace(f"{error.filename}: {error.strerror}") from error
     raise NoWorkspace(
@@ -80,34 +95,54 @@ def find(path: Path) -> FoundWorkspace:
     )
 
 
-def conversations(workspace: FoundWorkspace) -> Iterator[FoundConversation]:
+def conversations(
+    workspace: FoundWorkspace, refused: list[str] | None = None
+) -> Iterator[FoundConversation]:
     """Yield the conversations of both roots by id, archived ones too.
 
     Of two copies the newer one counts, for the metadata and for the stream each; a tie goes to
-    the silo. Raises NoWorkspace for an unreadable folder.
+    the silo. Entries that are refused are added to ``refused``, a line each. Raises NoWorkspace
+    for an unreadable folder.
     """
-    live = _copies(workspace.homes)
-    archived = _copies([home / ".archive" for home in reversed(workspace.homes)])
-    for jp_id, folders in sorted(live.items()):
-        yield _found(jp_id, folders, archived=False)
-    for jp_id, folders in sorted(archived.items()):
+    refused = [] if refused is None else refused
+    live = _copies(workspace.homes, refused)
+    archived = _copies([home / ".archive" for home in reversed(workspace.homes)], refused)
+    for jp_id, copies in sorted(live.items()):
+        yield _found(jp_id, copies, archived=False)
+    for jp_id, copies in sorted(archived.items()):
         if jp_id not in live:
-            yield _found(jp_id, folders[:1], archived=True)
+            yield _found(jp_id, copies[:1], archived=True)
 
 
 def conversation(workspace: FoundWorkspace, jp_id: int) -> FoundConversation | None:
     """Return one conversation as ``conversations`` does, None where there is none of this id."""
-    live = _copies(workspace.homes, jp_id)
+    live = _copies(workspace.homes, [], jp_id)
     if live:
         return _found(jp_id, live[jp_id], archived=False)
-    archived = _copies([home / ".archive" for home in reversed(workspace.homes)], jp_id)
+    archived = _copies([home / ".archive" for home in reversed(workspace.homes)], [], jp_id)
     return _found(jp_id, archived[jp_id][:1], archived=True) if archived else None
+
+
+def folders(workspace: FoundWorkspace) -> list[Path]:
+    """Return the folders in which the files of conversations change, links left out."""
+    places: list[Path] = []
+    for home in workspace.homes:
+        for place in (home, home / ".archive"):
+            try:
+                entries = directory.list_entries(place)
+            except OSError:
+                continue
+            places.append(place)
+            places += (place / entry.name for entry in entries if _names_conversation(entry))
+    return places
 
 
 def metadata(found: FoundConversation) -> Metadata:
     """Read ``metadata.json``. Never fails."""
     try:
-        value = json.loads((found.about / "metadata.json").read_bytes())
+        value = json.loads(
+            directory.read(found.about / "metadata.json", directory.MAX_METADATA_BYTES)
+        )
     except OSError as error:
         return Metadata(problem=f"metadata.json: {error.strerror}")
     except (ValueError, RecursionError) as error:
@@ -126,14 +161,25 @@ def metadata(found: FoundConversation) -> Metadata:
 
 def events(found: FoundConversation) -> bytes:
     """Return the file of the stream as it is. Raises OSError."""
-    return stream_file(found.folder).read_bytes()
+    return directory.read(stream_file(found.folder), directory.MAX_STREAM_BYTES)
 
 
 def stream_file(folder: Path) -> Path:
     """Return ``events.json``, or ``messages.json`` where only that older file is there."""
-    older = folder / "messages.json"
-    current = folder / "events.json"
-    return older if older.is_file() and not current.exists() else current
+    try:
+        with Directory.at(folder) as place:
+            return folder / _stream_name(_seen(place, _STREAM_NAMES))
+    except OSError:
+        return folder / _STREAM_NAMES[0]
+
+
+def stream_size(found: FoundConversation) -> int:
+    """Return the bytes of the stream's file, 0 where it cannot be looked at."""
+    try:
+        seen = directory.look_at(stream_file(found.folder))
+    except OSError:
+        return 0
+    return seen.st_size if seen else 0
 
 
 def created_at(jp_id: int) -> datetime:
@@ -153,63 +199,112 @@ def _instant(value: Any) -> datetime | None:
     return timestamps.parse(value) if isinstance(value, str) else None
 
 
-def _copies(homes: list[Path], only: int | None = None) -> dict[int, list[Path]]:
+@dataclass(frozen=True, slots=True)
+class _Copy:
+    """One home's folder of a conversation, and what its files are, links as links."""
+
+    folder: Path
+    seen: Mapping[str, os.stat_result]
+
+    def changed(self, *names: str) -> int:
+        """Return when one of the files changed last, in nanoseconds; -1 where there is none."""
+        return max(self.seen[name].st_mtime_ns if name in self.seen else -1 for name in names)
+
+    def fingerprint(self, name: str) -> str:
+        seen = self.seen.get(name)
+        return f"{seen.st_size}.{seen.st_mtime_ns}.{seen.st_ino}" if seen else "none"
+
+
+def _copies(
+    homes: list[Path], refused: list[str], only: int | None = None
+) -> dict[int, list[_Copy]]:
     """Return the folders of each conversation, or of one, one a home, in the order of the homes."""
-    found: dict[int, list[Path]] = {}
+    found: dict[int, list[_Copy]] = {}
     for home in homes:
-        if not home.is_dir():
-            continue
         try:
-            entries = sorted(home.iterdir())
+            with Directory.at(home) as place:
+                for jp_id, copy in _conversations_in(place, refused, only):
+                    copies = found.setdefault(jp_id, [])
+                    if not any(known.folder.parent == home for known in copies):
+                        copies.append(copy)
+        except (FileNotFoundError, NotADirectoryError):
+            continue
+        except Refused as error:
+            if home.name != ".archive":
+                raise NoWorkspace(f"{home} cannot be read: {error.strerror}") from error
+            refused.append(f"{home.name}: {error.strerror}")
         except OSError as error:
             raise NoWorkspace(f"{home} cannot be read: {error.strerror}") from error
-        for folder in entries:
-            head = folder.name.partition("-")[0]
-            if not _DECISECONDS.fullmatch(head) or only not in (None, int(head)):
-                continue
-            if not folder.is_dir():
-                continue
-            folders = found.setdefault(int(head), [])
-            if not any(known.parent == home for known in folders):
-                folders.append(folder)
     return found
 
 
-def _found(jp_id: int, folders: list[Path], *, archived: bool) -> FoundConversation:
+def _conversations_in(
+    home: Directory, refused: list[str], only: int | None
+) -> Iterator[tuple[int, _Copy]]:
+    for entry in home.list_entries():
+        jp_id = _jp_id(entry.name)
+        if jp_id is None or only not in (None, jp_id):
+            continue
+        try:
+            with home.enter(entry.name) as folder:
+                yield jp_id, _Copy(folder.path, _seen(folder, _NAMES))
+        except (FileNotFoundError, NotADirectoryError):
+            continue
+        except OSError as error:
+            refused.append(f"{entry.name}: {error.strerror}")
+
+
+def _found(jp_id: int, copies: list[_Copy], *, archived: bool) -> FoundConversation:
     # max() keeps the first of equals, and the silo comes first.
-    stream = max(folders, key=lambda f: _changed(f, stream_file(f).name, "base_config.json"))
-    about = max(folders, key=lambda f: _changed(f, "metadata.json"))
-    seen = (about / "metadata.json", stream_file(stream))
-    fingerprint = "/".join(_fingerprint(path) for path in seen)
-    return FoundConversation(stream, about, jp_id, archived, fingerprint)
+    stream = max(copies, key=lambda c: c.changed(_stream_name(c.seen), "base_config.json"))
+    about = max(copies, key=lambda c: c.changed("metadata.json"))
+    fingerprint = f"{about.fingerprint('metadata.json')}/{_stream_print(stream)}"
+    return FoundConversation(stream.folder, about.folder, jp_id, archived, fingerprint)
 
 
-def _changed(folder: Path, *names: str) -> int:
-    """Return when one of the files changed last, in nanoseconds; -1 where there is none."""
-    return max(_mtime(folder / name) for name in names)
+def _stream_print(copy: _Copy) -> str:
+    return copy.fingerprint(_stream_name(copy.seen))
 
 
-def _mtime(path: Path) -> int:
+def _seen(folder: Directory, names: tuple[str, ...]) -> dict[str, os.stat_result]:
+    return {name: seen for name in names if (seen := folder.stat(name)) is not None}
+
+
+def _stream_name(seen: Mapping[str, os.stat_result]) -> str:
+    current, older = _STREAM_NAMES
+    return older if older in seen and current not in seen else current
+
+
+def _jp_id(name: str) -> int | None:
+    head = name.partition("-")[0]
+    return int(head) if _DECISECONDS.fullmatch(head) else None
+
+
+def _names_conversation(entry: os.DirEntry[str]) -> bool:
+    return _jp_id(entry.name) is not None and entry.is_dir(follow_symlinks=False)
+
+
+def _has_jp(root: Path) -> bool:
+    """Tell whether a folder has a ``.jp``. Raises Refused where that is a link, OSError."""
     try:
-        return path.stat().st_mtime_ns
-    except OSError:
-        return -1
+        with Directory.at(root) as place, place.enter(".jp"):
+            return True
+    except (FileNotFoundError, NotADirectoryError):
+        return False
 
 
-def _fingerprint(path: Path) -> str:
+def _workspace_id(root: Path) -> tuple[str, tuple[str, ...]]:
+    """Return the id in ``.id``, and a note where the file is refused.
+
+    JP would write a new one where it is missing, a reader must not.
+    """
+    notes: tuple[str, ...] = ()
     try:
-        seen = path.stat()
-    except OSError:
-        return "none"
-    return f"{seen.st_size}.{seen.st_mtime_ns}.{seen.st_ino}"
-
-
-def _workspace_id(root: Path) -> str:
-    """Return the id in ``.id``; JP would write a new one where it is missing, a reader must not."""
-    try:
-        lines = (root / ".jp" / ".id").read_text().split()
+        lines = directory.read(root / ".jp" / ".id", directory.MAX_ID_BYTES).decode().split()
+    except Refused as error:
+        lines, notes = [], (f".jp/.id: {error.strerror}",)
     except (OSError, UnicodeDecodeError):
         lines = []
     if lines and _ID.fullmatch(lines[-1]):
-        return lines[-1]
-    return "~" + hashlib.sha256(str(root).encode()).hexdigest()[:8]
+        return lines[-1], notes
+    return "~" + hashlib.sha256(str(root).encode()).hexdigest()[:8], notes

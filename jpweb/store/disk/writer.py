@@ -9,9 +9,7 @@ Only these three files are written; nobody else's file is ever deleted.
 from __future__ import annotations
 
 import json
-import os
 import re
-import shutil
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -19,11 +17,18 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from jpweb.store.disk import directory
+from jpweb.store.disk.directory import Directory
 from jpweb.store.disk.locks import ConversationLock
 from jpweb.store.errors import StoreError
 from jpweb.stream import timestamps
 
 METADATA, BASE_CONFIG, EVENTS = "metadata.json", "base_config.json", "events.json"
+_LIMITS = {
+    METADATA: directory.MAX_METADATA_BYTES,
+    BASE_CONFIG: directory.MAX_BASE_CONFIG_BYTES,
+    EVENTS: directory.MAX_STREAM_BYTES,
+}
 _NO_EVENTS = b"[]\n"
 _INSTANTS = ("last_activated_at", "pinned_at", "archived_at", "expires_at")
 _KEYS = ("title", *_INSTANTS, "labels")
@@ -107,11 +112,11 @@ def write(
             changed += wanted.put(folder)
         elif expected is None or home == homes[0]:
             folder = _created(home, wanted, latest)
-            changed += (path for path in wanted.paths(folder) if path.exists())
+            changed += (path for path in wanted.paths(folder) if directory.look_at(path))
         else:
             continue  # JP keeps it in the silo alone
-        sync(folder)
-        sync(home)
+        directory.sync(folder)
+        directory.sync(home)
         folders.append(folder)
     return Written(tuple(folders), tuple(changed))
 
@@ -210,19 +215,21 @@ def folders_of(home: Path, ds: int) -> list[Path]:
     """Return the folders of this id, the one that changed last first (section 2)."""
     own = re.compile(rf"{ds}(?:-.*)?", re.DOTALL)
     try:
-        entries = sorted(home.iterdir())
+        entries = directory.list_entries(home)
     except FileNotFoundError:
         return []
-    folders = [entry for entry in entries if own.fullmatch(entry.name) and entry.is_dir()]
+    folders = [
+        home / entry.name
+        for entry in entries
+        if own.fullmatch(entry.name) and entry.is_dir(follow_symlinks=False)
+    ]
     return sorted(folders, key=lambda folder: _changed_at(folder, (EVENTS,)), reverse=True)
 
 
 def _changed_at(folder: Path, names: Sequence[str]) -> int:
-    times = [0]
-    for name in names:
-        with suppress(FileNotFoundError):
-            times.append((folder / name).stat().st_mtime_ns)
-    return max(times)
+    with suppress(FileNotFoundError), Directory.at(folder) as place:
+        return max(seen.st_mtime_ns if (seen := place.stat(name)) else 0 for name in names)
+    return 0
 
 
 def _newest(found: Sequence[Sequence[Path]], names: Sequence[str]) -> Path | None:
@@ -287,22 +294,24 @@ def _settled_folder(wanted: _Wanted, folders: Sequence[Path]) -> Path:
     folder, *twins = folders
     for twin in twins:
         set_aside(twin, twin.parent / ".trash")
-    return folder.rename(folder.with_name(wanted.name(folder)))
+    return directory.rename(folder, folder.with_name(wanted.name(folder)))
 
 
 def set_aside(folder: Path, trash: Path) -> None:
     """Move a second folder of a conversation out of JP's sight."""
-    trash.mkdir(exist_ok=True)
+    directory.make(trash)
     target, number = trash / folder.name, 0
-    while target.exists():
+    while directory.look_at(target):
         number += 1
         target = trash / f"{folder.name}-{number}"
-    folder.rename(target)
-    (target / "TRASHED.md").write_text(
+    directory.rename(folder, target)
+    note = (
         "# Trashed Conversation\n\n"
         "jpweb moved this folder here: another one held the same conversation.\n\n"
         f"**Date:** {datetime.now(UTC):%Y-%m-%dT%H:%M:%SZ}\n"
     )
+    directory.remove(target / "TRASHED.md")
+    directory.write_file(target / "TRASHED.md", note.encode())
 
 
 def _created(home: Path, wanted: _Wanted, source: Path | None) -> Path:
@@ -310,23 +319,23 @@ def _created(home: Path, wanted: _Wanted, source: Path | None) -> Path:
 
     It begins as a copy of ``source``, another home's, so that no other file is missing here.
     """
-    home.mkdir(exist_ok=True)
+    directory.make(home)
     staged = home / f".jpweb-{wanted.ds}"
-    if staged.exists():
-        shutil.rmtree(staged)  # of an interrupted call; only a holder of the lock makes it
+    if directory.look_at(staged):
+        directory.remove_tree(staged)  # of an interrupted call; only a lock's holder makes it
     if source is None:
-        staged.mkdir()
+        directory.make(staged)
     else:
-        shutil.copytree(source, staged, symlinks=True, ignore=shutil.ignore_patterns("*.tmp"))
+        directory.copy_tree(source, staged, lambda name: not name.endswith(".tmp"))
     wanted.put(staged)
-    sync(staged)
-    return staged.rename(home / wanted.name(source))
+    directory.sync(staged)
+    return directory.rename(staged, home / wanted.name(source))
 
 
 def _put(target: Path, data: bytes) -> bool:
     """Replace the file unless it has these bytes; then its time stays as well."""
     aside = target.with_name(target.name + ".tmp")
-    aside.unlink(missing_ok=True)  # of an interrupted call, or planted to be followed
+    directory.remove(aside)  # of an interrupted call, or planted to be followed
     if _bytes(target) == data:
         return False
     try:
@@ -338,23 +347,10 @@ def _put(target: Path, data: bytes) -> bool:
 
 def _replace(target: Path, aside: Path, data: bytes) -> None:
     try:
-        with aside.open("xb") as file:
-            file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
-        aside.replace(target)
+        directory.write_file(aside, data)
+        directory.rename(aside, target)
     finally:
-        aside.unlink(missing_ok=True)
-
-
-def sync(folder: Path) -> None:
-    """Bring a folder's names to the disk, where the filesystem can."""
-    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
-    try:
-        with suppress(OSError):  # some filesystems do not sync folders
-            os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
+        directory.remove(aside)
 
 
 def _title(metadata: bytes | None) -> str | None:
@@ -368,6 +364,6 @@ def _title(metadata: bytes | None) -> str | None:
 
 def _bytes(path: Path) -> bytes | None:
     try:
-        return path.read_bytes()
+        return directory.read(path, _LIMITS.get(path.name, directory.MAX_STREAM_BYTES))
     except FileNotFoundError:
         return None

@@ -23,6 +23,12 @@ class Workspace(models.Model):
     """A JP workspace that is mirrored, or the demo that ships with jpweb."""
 
     jp_id = models.CharField(max_length=16, blank=True)
+    copies_id = models.CharField(
+        max_length=16,
+        blank=True,
+        default="",
+        help_text="the id whose user-local copies are bound to this root",
+    )
     name = models.CharField(max_length=200)
     root = models.CharField(max_length=4096, unique=True)
     writing = models.CharField(max_length=10, choices=Writing.choices, default=Writing.OFF)

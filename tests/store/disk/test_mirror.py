@@ -391,5 +391,6 @@ def test_roots_and_folders_to_watch(tmp_path: Path):
     mirror.mirror(mirror.DEMO)
     making.workspace("Nowhere")
     assert mirror.roots() == [Path(home.root)]
-    assert mirror.watchable(tmp_path) == [Path(home.root) / ".jp" / "conversations"]
+    conversations = Path(home.root) / ".jp" / "conversations"
+    assert mirror.watchable(tmp_path) == [conversations, conversations / NAME]
     assert mirror.watchable(tmp_path.parent / "nowhere") == []

@@ -122,7 +122,7 @@ def test_metadata_and_stream_are_taken_from_the_newer_copy_each(no_silo: Path, r
     mirror.mirror(root)
     talk = Conversation.objects.get()
     assert (talk.title, talk.length) == ("New", 2)
-    (found,) = workspace.conversations(workspace.find(root))
+    (found,) = workspace.conversations(workspace.find(root, ID))
     assert (found.folder, found.about) == (here, there)
     assert (tree(no_silo), tree(root)) == before
 
@@ -131,11 +131,11 @@ def test_base_config_makes_a_stream_newer_and_a_tie_goes_to_the_silo(no_silo: Pa
     own = silo_named(no_silo, f"garden-{ID}") / "conversations"
     here = copy(root / ".jp" / "conversations", str(DS), ONE, 1_000, "a")
     there = copy(own, str(DS), ONE, 1_000, "a")
-    (found,) = workspace.conversations(workspace.find(root))
+    (found,) = workspace.conversations(workspace.find(root, ID))
     assert (found.folder, found.about) == (there, there)
     (here / "base_config.json").write_text("{}")
     making.touch(here / "base_config.json", 2_000)
-    (found,) = workspace.conversations(workspace.find(root))
+    (found,) = workspace.conversations(workspace.find(root, ID))
     assert (found.folder, found.about) == (here, there)
 
 
@@ -147,7 +147,7 @@ def test_the_list_is_the_union_by_id_archived_ones_last(no_silo: Path, root: Pat
     copy(own / ".archive", str(DS + 2), ONE, 1_000, "put away there")
     folder(root, str(DS + 3), ONE, archived=True)
     copy(own / ".archive", str(DS + 1), ONE, 9_000, "hidden by the live one")
-    found = list(workspace.conversations(workspace.find(root)))
+    found = list(workspace.conversations(workspace.find(root, ID)))
     assert [(c.jp_id - DS, c.archived) for c in found] == [
         (0, False),
         (1, False),
@@ -162,5 +162,5 @@ def test_of_an_archived_one_the_workspaces_copy_counts(no_silo: Path, root: Path
     own = silo_named(no_silo, f"garden-{ID}") / "conversations"
     here = copy(root / ".jp" / "conversations" / ".archive", str(DS), ONE, 1_000, "here")
     copy(own / ".archive", str(DS), TWO, 9_000, "there")
-    (found,) = workspace.conversations(workspace.find(root))
+    (found,) = workspace.conversations(workspace.find(root, ID))
     assert (found.folder, found.about, found.archived) == (here, here, True)

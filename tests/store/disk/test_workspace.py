@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
 
 from jpweb.store.disk import silo, workspace
+from jpweb.store.disk.directory import Directory
 from jpweb.store.errors import NoWorkspace
 from tests.store import making
 from tests.store.making import folder, tree
@@ -46,10 +48,10 @@ def test_without_one_the_message_says_what_to_give(tmp_path: Path):
 def test_a_path_that_cannot_be_looked_at_is_one_line(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
-    def refuse(_self: Path) -> bool:
+    def refuse(_self: Directory, _name: str) -> Directory:
         raise PermissionError(13, "Permission denied", str(tmp_path))
 
-    monkeypatch.setattr(Path, "is_dir", refuse)
+    monkeypatch.setattr(Directory, "enter", refuse)
     with pytest.raises(NoWorkspace, match="Permission denied"):
         workspace.find(tmp_path)
 
@@ -61,7 +63,7 @@ def test_a_missing_or_odd_id_is_replaced_by_one_of_the_path_and_nothing_written(
     own = root / ".jp" / ".id"
     own.unlink() if content is None else own.write_bytes(content)
     before = tree(root)
-    first, second = workspace.find(root), workspace.find(root)
+    first, second = workspace.find(root, "ab1z9"), workspace.find(root)
     assert first.jp_id == second.jp_id
     assert first.jp_id.startswith("~")
     assert len(first.jp_id) <= 16
@@ -72,7 +74,7 @@ def test_conversations_come_by_id_the_archived_ones_marked(root: Path):
     folder(root, "17000000002-second", [])
     folder(root, "17000000001", [])
     folder(root, "17000000000-old", [], archived=True)
-    found = list(workspace.conversations(workspace.find(root)))
+    found = list(workspace.conversations(workspace.find(root, "ab1z9")))
     assert [(c.jp_id, c.archived) for c in found] == [
         (17000000001, False),
         (17000000002, False),
@@ -96,28 +98,28 @@ def test_conversations_come_by_id_the_archived_ones_marked(root: Path):
 def test_what_is_no_conversation_is_passed_over(root: Path, name: str):
     (root / ".jp" / "conversations" / name).mkdir(exist_ok=True)
     (root / ".jp" / "conversations" / "17000000000-file").write_text("a file")
-    assert list(workspace.conversations(workspace.find(root))) == []
+    assert list(workspace.conversations(workspace.find(root, "ab1z9"))) == []
 
 
 def test_a_live_conversation_hides_an_archived_one_of_its_id(root: Path):
     folder(root, "17000000001-live", [])
     folder(root, "17000000001-stored", [], archived=True)
-    (found,) = workspace.conversations(workspace.find(root))
+    (found,) = workspace.conversations(workspace.find(root, "ab1z9"))
     assert (found.folder.name, found.archived) == ("17000000001-live", False)
 
 
 def test_a_folder_that_cannot_be_listed_is_one_line(root: Path, monkeypatch: pytest.MonkeyPatch):
-    def refuse(_self: Path) -> list[Path]:
+    def refuse(_self: Directory) -> list[os.DirEntry[str]]:
         raise PermissionError(13, "Permission denied")
 
-    monkeypatch.setattr(Path, "iterdir", refuse)
+    monkeypatch.setattr(Directory, "list_entries", refuse)
     monkeypatch.setattr(silo, "find", lambda *_: None)
     with pytest.raises(NoWorkspace, match=r"conversations cannot be read: Permission denied"):
-        list(workspace.conversations(workspace.find(root)))
+        list(workspace.conversations(workspace.find(root, "ab1z9")))
 
 
 def only(root: Path) -> workspace.FoundConversation:
-    (found,) = workspace.conversations(workspace.find(root))
+    (found,) = workspace.conversations(workspace.find(root, "ab1z9"))
     return found
 
 
@@ -214,7 +216,7 @@ def copy(home: Path, name: str, when: int) -> Path:
 
 def test_the_silo_is_found_and_nothing_of_it_written(copies: Path, root: Path):
     before = tree(copies)
-    assert workspace.find(root).silo == copies
+    assert workspace.find(root, "ab1z9").silo == copies
     assert tree(copies) == before
 
 
@@ -222,9 +224,9 @@ def test_a_silo_of_another_workspace_is_not_ours(
     root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
     monkeypatch.setenv("JP_USER_DATA_DIR", str(tmp_path / "data"))
-    assert workspace.find(root).silo is None
+    assert workspace.find(root, "ab1z9").silo is None
     (tmp_path / "data" / "workspace" / "other-zzzzz").mkdir(parents=True)
-    assert workspace.find(root).silo is None
+    assert workspace.find(root, "ab1z9").silo is None
 
 
 def test_of_two_copies_the_newer_counts_and_a_tie_goes_to_the_silo(copies: Path, root: Path):
@@ -242,7 +244,7 @@ def test_of_two_copies_the_newer_counts_and_a_tie_goes_to_the_silo(copies: Path,
 def test_a_conversation_that_only_the_silo_has_is_found(copies: Path, root: Path):
     copy(copies, "17000000001-only", 1_000)
     folder(root, "17000000002-here", [])
-    found = workspace.conversations(workspace.find(root))
+    found = workspace.conversations(workspace.find(root, "ab1z9"))
     assert [conversation.jp_id for conversation in found] == [17000000001, 17000000002]
 
 
@@ -283,6 +285,6 @@ def test_of_several_silos_the_one_of_the_folders_name_wins_else_the_newest(
     for name, when in (("old-ab1z9", 1_000), ("new-ab1z9", 2_000), ("ab1z9", 500)):
         (homes / name / "conversations").mkdir(parents=True)
         making.touch(homes / name / "conversations", when)
-    assert workspace.find(root).silo == homes / "new-ab1z9"
+    assert workspace.find(root, "ab1z9").silo == homes / "new-ab1z9"
     (homes / f"{root.name}-ab1z9").mkdir()
-    assert workspace.find(root).silo == homes / f"{root.name}-ab1z9"
+    assert workspace.find(root, "ab1z9").silo == homes / f"{root.name}-ab1z9"

@@ -294,15 +294,15 @@ def test_a_jp_that_starts_and_deletes_our_temporary_file_costs_one_retry(
 ):
     disk.write()
     left = [deletions]
-    replace = Path.replace
+    replace = os.replace
 
-    def racing(path: Path, target: Path) -> Path:
-        if left[0]:
+    def racing(name: str, target: str, **handles: int) -> None:
+        if left[0] and name.endswith(".tmp"):
             left[0] -= 1
-            path.unlink()
-        return replace(path, target)
+            os.unlink(name, dir_fd=handles["src_dir_fd"])
+        replace(name, target, **handles)
 
-    monkeypatch.setattr(Path, "replace", racing)
+    monkeypatch.setattr(os, "replace", racing)
     if deletions == 1:
         disk.write(LONG, SHORT)
         assert (disk.silo / FOLDER / "events.json").read_bytes() == LONG

@@ -12,7 +12,7 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_POST
 
 from jpweb.store import accounts
-from jpweb.store.disk import attached
+from jpweb.store.disk import attached, binding
 from jpweb.store.errors import LastOwner, NameTaken, StoreError
 from jpweb.store.terms import Role, Writing
 from jpweb.web import access
@@ -114,6 +114,7 @@ def _page(
         "link": link,
         "attachable": attached.attachable(workspace),
         "writings": list(Writing),
+        "claim": binding.find_claimed(workspace),
     }
     return render(request, "people/index.html", context, status=422 if problem else 200)
 

@@ -1,0 +1,31 @@
+"""Bind the user-local copies of each id to the workspace that was first seen with it."""
+
+from django.db import migrations, models
+
+
+def bind_first_seen(apps, schema_editor):
+    Workspace = apps.get_model("store", "Workspace")
+    seen = set()
+    for workspace in Workspace.objects.order_by("added_at", "pk"):
+        if workspace.jp_id not in seen:
+            seen.add(workspace.jp_id)
+            workspace.copies_id = workspace.jp_id
+            workspace.save(update_fields=["copies_id"])
+
+
+class Migration(migrations.Migration):
+    dependencies = [("store", "0006_lists")]
+
+    operations = [
+        migrations.AddField(
+            model_name="workspace",
+            name="copies_id",
+            field=models.CharField(
+                blank=True,
+                default="",
+                help_text="the id whose user-local copies are bound to this root",
+                max_length=16,
+            ),
+        ),
+        migrations.RunPython(bind_first_seen, migrations.RunPython.noop),
+    ]

@@ -1,0 +1,31 @@
+"""User-local copies that wait for an owner's word; for owners."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from django.contrib import messages
+from django.http import HttpResponse
+from django.shortcuts import redirect
+from django.views.decorators.http import require_POST
+
+from jpweb.store.disk import binding
+from jpweb.store.errors import StoreError
+from jpweb.store.terms import Role
+from jpweb.web import access
+
+if TYPE_CHECKING:
+    from jpweb.store.models import Workspace
+    from jpweb.web.http import Request
+
+
+@require_POST
+@access.workspace(Role.OWNER)
+def confirm(request: Request, workspace: Workspace) -> HttpResponse:
+    """Bind the user-local copies of the id that the form showed."""
+    try:
+        binding.confirm(workspace, request.user.pk, request.POST.get("jp_id", ""))
+        messages.success(request, "The user-local copies are read from now on.")
+    except StoreError as problem:
+        messages.error(request, str(problem))
+    return redirect("people", workspace_id=workspace.pk)
