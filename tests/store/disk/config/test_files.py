@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from jpweb.store.disk import config
+from jpweb.store.disk.config import bounds
 from jpweb.store.errors import BadFile
 from tests.store import making
 
@@ -102,56 +103,49 @@ def test_a_pattern_that_leads_out_is_refused(root: Path, pattern: str):
     assert refused(root).startswith(f"extends leads out of the workspace: '{pattern}'.")
 
 
+@pytest.mark.parametrize("target", ["../../secret.toml", "shared.toml", "missing", "config.toml"])
 @pytest.mark.parametrize("name", ["config.toml", "config.d/x.toml"])
-def test_a_link_that_leads_out_is_refused(root: Path, name: str):
-    secret = root.parent / "secret.toml"
-    secret.write_text("a = 1")
-    (root / ".jp" / name).symlink_to(secret)
-    assert (
-        refused(root)
-        == f".jp/{name} is a link that leads out of the workspace. It was not followed."
-    )
+def test_read_a_linked_file_is_refused(root: Path, name: str, target: str):
+    (root.parent / "secret.toml").write_text("a = 1")
+    write(root, "shared.toml", "a = 1")
+    (root / ".jp" / name).symlink_to(target)
+    assert refused(root) == f".jp/{name}: it is a symbolic link, and jpweb follows none."
 
 
-def test_a_folder_that_is_a_link_out_is_not_followed(root: Path):
+def test_read_a_linked_directory_is_refused_by_name_and_noted_else(root: Path):
     outside = root.parent / "outside"
     outside.mkdir()
     (outside / "x.toml").write_text("a = 1")
     (root / ".jp" / "linked").symlink_to(outside)
     write(root, "config.toml", 'extends = ["linked/*"]')
-    assert "leads out of the workspace" in refused(root)
+    assert refused(root) == (
+        "extends leads through a symbolic link: .jp/linked. It was not followed."
+    )
+    write(root, "config.toml", 'extends = ["*/*"]')
+    assert config.read(root).notes == (".jp/linked was not read: it is a symbolic link.",)
     (root / ".jp" / "config.toml").unlink()
     (root / ".jp" / "config.d" / "linked").symlink_to(outside)
-    assert config.read(root).layers == ()
+    found = config.read(root)
+    assert found.layers == ()
+    assert found.notes == (".jp/config.d/linked was not read: it is a symbolic link.",)
 
 
-def test_a_whole_folder_of_jp_that_is_a_link_out_is_refused(root: Path):
+def test_read_a_linked_jp_directory_is_refused(root: Path):
     moved = root.parent / "moved"
     write(root, "config.toml", "a = 1")
     (root / ".jp").rename(moved)
     (root / ".jp").symlink_to(moved)
-    assert "leads out of the workspace" in refused(root)
+    assert "cannot be read: .jp: it is a symbolic link" in refused(root)
 
 
-def test_a_link_inside_is_followed(root: Path):
-    write(root, "shared.toml", "a = 1")
-    (root / ".jp" / "config.toml").symlink_to("shared.toml")
-    assert config.read(root).layers == ((".jp/config.toml", {"a": 1}),)
-
-
-def test_links_in_a_circle_are_told(root: Path):
-    (root / ".jp" / "config.toml").symlink_to("config.toml")
-    assert refused(root).startswith("The configuration in ")
-
-
-def test_a_link_to_nothing_is_told(root: Path):
-    (root / ".jp" / "config.toml").symlink_to("missing.toml")
-    assert refused(root).endswith("missing.toml: No such file or directory")
-
-
-def test_a_pipe_makes_nobody_wait(root: Path):
+def test_read_a_fifo_is_refused_without_waiting(root: Path):
     os.mkfifo(root / ".jp" / "config.toml")
-    assert refused(root) == ".jp/config.toml is not a regular file."
+    assert refused(root) == ".jp/config.toml: it is not a regular file."
+
+
+def test_read_a_directory_in_place_of_the_file_is_refused(root: Path):
+    (root / ".jp" / "config.toml").mkdir()
+    assert refused(root) == ".jp/config.toml: it is a directory, not a file."
 
 
 @pytest.mark.parametrize(
@@ -160,10 +154,12 @@ def test_a_pipe_makes_nobody_wait(root: Path):
         ("config.toml", "a = 1\nb = = 2", ".jp/config.toml: not TOML: "),
         ("config.toml", "a = " + "9" * 5000, ".jp/config.toml: not TOML: "),
         ("config.toml", "a = " + "[" * 5000, ".jp/config.toml: nested too deep"),
-        ("config.toml", "#" * (config.SIZE + 1), ".jp/config.toml is larger than 1024 KiB."),
+        ("config.toml", "#" * (256 * 1024 + 1), ".jp/config.toml: it is larger than 256 KiB."),
+        ("config.toml", "a" + ".a" * 20_000 + " = 1", ".jp/config.toml: nested too deep"),
+        ("config.toml", "a = [" + "1," * 20_001 + "]", ".jp/config.toml: it has more than 20,000"),
         ("config.d/x.json", "{", ".jp/config.d/x.json: not JSON: "),
-        ("config.d/x.json", "[" * 100_000, ".jp/config.d/x.json: not JSON: "),
-        ("config.d/x.json", "[]", ".jp/config.d/x.json is not a JSON object."),
+        ("config.d/x.json", "[" * 100_000, ".jp/config.d/x.json: nested too deep"),
+        ("config.d/x.json", "[]", ".jp/config.d/x.json: it is not a JSON object."),
         ("config.toml", "extends = 1", ".jp/config.toml: extends must be a list of paths"),
         ("config.toml", "extends = [1]", ".jp/config.toml: extends must be a list of paths"),
         ("config.toml", 'extends = [""]', ".jp/config.toml: extends must be a list of paths"),
@@ -187,10 +183,49 @@ def test_what_is_no_text_is_refused(root: Path):
 
 
 def test_a_pattern_that_finds_too_much_is_refused(root: Path, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(config, "FILES", 2)
+    monkeypatch.setattr(bounds, "MAX_FILES", 2)
     for number in range(3):
         write(root, f"config.d/{number}.toml", "")
     assert refused(root) == "extends finds more than 2 files: 'config.d/**/*'."
+
+
+def test_read_too_many_bytes_of_all_files_are_refused(root: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(bounds, "MAX_TOTAL_BYTES", 2048)
+    for number in range(3):
+        write(root, f"config.d/{number}.toml", "#" * 1000)
+    assert refused(root) == (
+        ".jp/config.d/2.toml: with it, the configuration is larger than 2 KiB."
+    )
+
+
+@pytest.mark.parametrize(
+    ("extends", "said"),
+    [
+        (["x.toml"] * 51, ".jp/config.toml: extends has more than 50 paths."),
+        (["x" * 501], "extends has a path of more than 500 characters: "),
+        (["/".join(["**"] * 60 + ["*"])], ""),
+        ([f"{'*a' * 200}/x.toml"], ""),
+    ],
+)
+def test_read_patterns_are_bounded(root: Path, extends: list[str], said: str):
+    write(root, "config.toml", f"extends = {json.dumps(extends)}")
+    write(root, f"{'a' * 200}/x.toml", "a = 1")
+    if said:
+        assert refused(root).startswith(said)
+    else:
+        assert f".jp/{'a' * 200}/x.toml" in names(root)
+
+
+def test_read_too_many_entries_are_refused(root: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(bounds, "MAX_LISTED_ENTRIES", 3)
+    for number in range(4):
+        write(root, f"config.d/{number}.md", "")
+    assert refused(root) == "extends looks at more than 3 entries of directories."
+
+
+def test_read_too_deep_directories_are_refused(root: Path):
+    write(root, "config.d/" + "a/" * 40 + "x.toml", "a = 1")
+    assert refused(root) == "extends looks deeper than 32 directories."
 
 
 def test_values_are_as_every_database_takes_them(root: Path):
