@@ -250,10 +250,22 @@ def hold(
     A row keeps its key while its question keeps its anchor. A ``fresh`` conversation has no rows.
     """
     if not fresh:
-        known = Inquiry.objects.filter(conversation=conversation)
-        stale = set(known.values_list("anchor", flat=True)) - {row[0] for row in found}
-        for anchor in stale:
-            known.filter(anchor=anchor).delete()
+        drop_stale(conversation, found)
+    return put(conversation, found, fresh=fresh)
+
+
+def drop_stale(conversation: Conversation, found: Sequence[derived.Asked]) -> None:
+    """Delete the rows of a conversation that are not among those found."""
+    known = Inquiry.objects.filter(conversation=conversation)
+    stale = set(known.values_list("anchor", flat=True)) - {row[0] for row in found}
+    for anchor in stale:
+        known.filter(anchor=anchor).delete()
+
+
+def put(
+    conversation: Conversation, found: Sequence[derived.Asked], *, fresh: bool = False
+) -> Counter[str]:
+    """Insert or overwrite rows by their anchors; returns them by state."""
     adapt = many.moments()
     made = [
         (conversation.pk, *row[:_ASKED], adapt(row[_ASKED]), adapt(row[_ASKED + 1]))

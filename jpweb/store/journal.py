@@ -141,18 +141,29 @@ def hold(conversation: Conversation, laid: derived.Laid, *, fresh: bool = False)
     rows had to go, the conversation has a new revision (which the caller saves). Of a ``fresh``
     conversation nothing is there, and not looked for.
     """
-    found = laid.entries
-    same = 0 if fresh else _common(conversation, found)
+    same, turns = trim(conversation, laid, fresh=fresh)
+    return insert(conversation, laid, same, turns)
+
+
+def trim(conversation: Conversation, laid: derived.Laid, *, fresh: bool = False) -> tuple[int, int]:
+    """Delete the rows from the first difference on; returns the entries and turns that stay."""
+    if fresh:
+        return 0, 0
+    same = _common(conversation, laid.entries)
+    known = list(Turn.objects.filter(conversation=conversation).order_by("number"))
+    stay = growth.common(known, laid.turns)
+    Turn.objects.filter(conversation=conversation, number__gte=stay).delete()
+    return same, stay
+
+
+def insert(conversation: Conversation, laid: derived.Laid, entries: int, turns: int) -> int:
+    """Insert what comes after so many entries and turns; returns the entries written."""
     key = conversation.pk
-    made = [(key, at, *entry) for at, entry in enumerate(found[same:] if same else found, same)]
+    new = laid.entries[entries:] if entries else laid.entries
+    made = [(key, at, *entry) for at, entry in enumerate(new, entries)]
     many.insert(JournalEntry.TABLE, _COLUMNS, made)
-    turns = [(key, number, *begun) for number, begun in enumerate(laid.turns)]
-    if not fresh:
-        known = list(Turn.objects.filter(conversation=conversation).order_by("number"))
-        stay = growth.common(known, laid.turns)
-        Turn.objects.filter(conversation=conversation, number__gte=stay).delete()
-        turns = turns[stay:]
-    many.insert(Turn.TABLE, TURN, turns)
+    begun = [(key, number, *turn) for number, turn in enumerate(laid.turns)]
+    many.insert(Turn.TABLE, TURN, begun[turns:])
     return len(made)
 
 

@@ -6,14 +6,13 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import nullcontext, suppress
 from dataclasses import dataclass, field
-from datetime import datetime
 from pathlib import Path
 
 from django.db import IntegrityError, transaction
 from django.utils import timezone
 
-from jpweb.store import inquiries, journal, plain
-from jpweb.store.disk import binding, directory, upstream, workers, workspace
+from jpweb.store import journal, plain
+from jpweb.store.disk import binding, copying, directory, upstream, workers, workspace
 from jpweb.store.disk.reading import Reading
 from jpweb.store.disk.workspace import FoundConversation, FoundWorkspace
 from jpweb.store.errors import NoWorkspace
@@ -22,7 +21,7 @@ from jpweb.store.terms import Origin, Writing
 from jpweb.stream.census import Census, census
 
 DEMO = Path(__file__).parent / "demo"
-_DEMO = DEMO.resolve()
+_DEMO = directory.resolve(DEMO)
 #: The demo's root in the database, wherever jpweb is installed.
 DEMO_ROOT = "demo"
 #: The columns that tell whether a conversation has to be read anew.
@@ -216,74 +215,17 @@ def _take(
     if reading.problem:
         report.problems.append(f"{plain.text(folder.folder.name)}: {reading.problem}")
     try:
-        copied = _copy(home, folder, reading, fresh=fresh)
+        copied = copying.copy(home, folder, reading, fresh=fresh)
     except IntegrityError:
         if not fresh:
             raise
-        copied = _copy(home, folder, reading, fresh=False)  # another pass came first
+        copied = copying.copy(home, folder, reading, fresh=False)  # another pass came first
+    except copying.ChangedMeanwhile as problem:
+        report.problems.append(f"{plain.text(folder.folder.name)}: {problem}")
+        return
     report.changed.append(copied.key)
     report.events += copied.events
     report.inquiries += copied.inquiries
     if reading.stream is not None:
         report.unknown += reading.stream.unknown
         report.broken += reading.stream.broken
-
-
-@dataclass(frozen=True, slots=True)
-class _Copied:
-    """The key of a conversation that was written, and what was new in it."""
-
-    key: int
-    events: int = 0
-    inquiries: Counter[str] = field(default_factory=Counter)
-
-
-@transaction.atomic
-def _copy(home: Workspace, folder: FoundConversation, reading: Reading, *, fresh: bool) -> _Copied:
-    """Write a conversation, all or nothing; ``fresh`` where it is not there yet."""
-    stream = reading.stream
-    conversation = _conversation(home, folder, reading, fresh=fresh)
-    if stream is None:
-        conversation.save()
-        return _Copied(conversation.pk)
-    conversation.framing = stream.framing
-    conversation.last_activity = stream.last or _begun(folder, reading)
-    journal.count(conversation, stream.laid)
-    revision = conversation.revision
-    conversation.save()
-    events = journal.hold(conversation, stream.laid, fresh=fresh)
-    states = inquiries.hold(conversation, stream.inquiries, fresh=fresh)
-    if conversation.revision != revision:
-        conversation.save(update_fields=["revision"])
-    return _Copied(conversation.pk, events, states)
-
-
-def _conversation(
-    home: Workspace, folder: FoundConversation, reading: Reading, *, fresh: bool
-) -> Conversation:
-    about = reading.about
-    first = {"origin": Origin.MIRRORED, "last_activity": _begun(folder, reading)}
-    key = {"workspace": home, "jp_id": folder.jp_id}
-    if fresh:
-        conversation = Conversation(**key, **first)
-    else:
-        # Held, since all of it is saved: search notes in the row how far it has come.
-        rows = Conversation.objects.select_for_update()
-        conversation, _ = rows.get_or_create(**key, defaults=first)
-    if not about.problem:
-        conversation.title = about.title
-        conversation.pinned_at = about.pinned_at
-        conversation.labels = about.labels
-        conversation.expires_at = about.expires_at
-    conversation.problem = reading.problem[:500]
-    conversation.archived = folder.archived
-    conversation.gone_at = None
-    conversation.source = plain.text(folder.folder.name)
-    conversation.fingerprint = folder.fingerprint
-    conversation.unindexed = True
-    return conversation
-
-
-def _begun(folder: FoundConversation, reading: Reading) -> datetime:
-    """Return when a conversation was last active, for all that its stream says."""
-    return reading.about.last_activated_at or workspace.created_at(folder.jp_id)

@@ -20,6 +20,8 @@ from jpweb.stream.events import BrokenEvent, ConversationEvent, UnknownEvent
 from jpweb.stream.outline import asked
 from jpweb.stream.wire.glances import Glance, glance
 
+#: Elements of one file.
+MAX_ELEMENTS = 250_000
 _NUL = b"\0"
 
 
@@ -60,11 +62,15 @@ def _stream(found: FoundConversation) -> tuple[Stream | None, str]:
         data = workspace.events(found)
         if _NUL in data:  # JP reads none, and PostgreSQL keeps none
             return None, f"{name} cannot be read: it holds a NUL at byte {data.index(_NUL)}"
+        if wire.has_more(data, MAX_ELEMENTS):
+            return None, f"{name} has more than {MAX_ELEMENTS:,} elements. It was not read"
         texts, framing = wire.split_framed(data)
     except OSError as error:
         return None, f"{name}: {error.strerror}"
     except NotAStream as error:
         return None, f"{name} cannot be read: {error}"
+    except MemoryError:
+        return None, f"{name} cannot be read: there is not enough memory"
     glances = [glance(text) for text in texts]
     anchors = identity.numbers(seen.own for seen in glances)
     shown = asked(glances, anchors)

@@ -27,8 +27,8 @@ from jpweb.store.disk.workspace import FoundConversation
 
 #: Bytes of streams from which workers are worth their start: a second's reading.
 MUCH = 32 * 1024 * 1024
-#: Folders, and bytes of streams, that are read while nobody else can write.
-FEW, LITTLE = 20, 4 * 1024 * 1024
+#: Folders, and bytes of streams, that are written while nobody else can write.
+FEW, LITTLE = 20, 64 * 1024
 #: One writes into the database, and does not keep up with more.
 MOST = 2
 #: Folders that a worker knows of, so that it never waits for the next. It makes one reading at a

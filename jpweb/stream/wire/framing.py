@@ -24,6 +24,13 @@ _GAP = re.compile(rb"[ \t\r\n]*[\[,][ \t\r\n]*")
 #: What decides where an element ends: a whole string, a bracket, a comma, half a string.
 _TOKEN = re.compile(r'"[^"\\]*+(?:\\.[^"\\]*+)*+"|[\[\]{},"]', re.DOTALL)
 _DEEPER = {"[": 1, "{": 1, "]": -1, "}": -1}
+_STRING = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"', re.DOTALL)
+_INNERMOST = re.compile(rb"[\[{][^\[\]{}]*+[\]}]")
+#: Levels of an element that are taken away at one go; JP reads no more.
+_MAX_LEVELS = 127
+#: Bytes that elements are counted in at one go.
+_PIECE = 1024 * 1024
+_NO_MARKS = bytes(set(range(256)) - set(b"[]{},"))
 _SPACE = " \t\r\n"
 _OPENING = re.compile(r"[ \t\r\n]*\[")
 
@@ -50,6 +57,27 @@ def split(data: bytes) -> list[str]:
     (NaN, half a surrogate, a nesting that nobody reads) costs that element alone.
     """
     return _split(data)[0]
+
+
+def has_more(data: bytes, limit: int) -> bool:
+    """Tell whether an ``events.json`` has more than ``limit`` elements, before any is made.
+
+    It looks at a piece at a time, so it needs no memory. Of what is no JSON it may tell anything.
+    """
+    if data.count(b",") < limit:
+        return False
+    depth, commas, string = 1, 0, b""
+    for begin in range(data.find(b"[") + 1, len(data), _PIECE):
+        outside = _STRING.sub(b"", string + data[begin : begin + _PIECE])
+        outside, quote, inside = outside.partition(b'"')
+        escaped = len(inside) - len(inside.rstrip(b"\\"))
+        string = quote + b"\\" * (escaped % 2)
+        for mark in _collapsed(outside):
+            depth += _DEEPER.get(chr(mark), 0)
+            commas += mark == ord(",") and depth == 1
+        if commas >= limit:
+            return True
+    return False
 
 
 def split_framed(data: bytes) -> tuple[list[str], str]:
@@ -85,6 +113,15 @@ def join(texts: Sequence[str], framing: str = "") -> str:
         return found.head + found.between.join(texts) + found.tail
     gaps = chain([found.head], (found.odd.get(i, found.between) for i in range(len(texts))))
     return "".join(chain.from_iterable(zip(gaps, texts, strict=False))) + found.tail
+
+
+def _collapsed(outside: bytes) -> bytes:
+    """Return the brackets and commas that are in no pair of brackets of this piece."""
+    marks, removed = outside.translate(None, _NO_MARKS), 1
+    for _ in range(_MAX_LEVELS):
+        if removed:
+            marks, removed = _INNERMOST.subn(b"", marks)
+    return marks
 
 
 def _framing(gaps: list[str]) -> _Framing:

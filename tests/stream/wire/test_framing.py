@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from jpweb.stream import wire
 from jpweb.stream.errors import NotAStream
 from jpweb.stream.events import BrokenEvent, ChatRequest, TurnStart
+from jpweb.stream.wire import framing
 from tests.builders import element, stream
 from tests.machine.sizes import choose_size
 from tests.stream import strategies
@@ -215,3 +216,20 @@ def test_one_bad_element_never_costs_the_others():
 def test_what_is_no_array_is_no_stream(data, says):
     with pytest.raises(NotAStream, match=says):
         wire.split(data)
+
+
+@pytest.mark.parametrize("piece", [1, 2, 3, 7, 1024])
+@settings(max_examples=50)
+@given(elements=values, gap=spaces)
+def test_has_more_counts_the_elements_of_the_array(piece: int, elements: list[object], gap: str):
+    data = (gap + "[" + gap + f"{gap},".join(map(json.dumps, elements)) + gap + "]").encode()
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(framing, "_PIECE", piece)
+        assert not wire.has_more(data, max(len(elements), 1))
+        assert wire.has_more(data, len(elements) - 1) or len(elements) < 2
+
+
+def test_has_more_refuses_tiny_elements_by_their_number():
+    assert wire.has_more(b"[" + b"0," * 1000 + b"0]", 1000)
+    assert not wire.has_more(b"[" + b"0," * 999 + b"0]", 1000)
+    assert not wire.has_more(b'["' + b"," * 1000 + b'"]', 1000)
