@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import unicodedata
 from datetime import UTC, date, datetime, timedelta
 from typing import TYPE_CHECKING
 from urllib.parse import urlencode
@@ -30,8 +31,10 @@ COLUMNS = (
 PLAIN = ("outcome", "reason", "source", "person")
 #: Digits of the largest key.
 LONGEST_KEY = 19
-#: A spreadsheet runs a cell that begins like this.
-RISKY = ("=", "+", "-", "@", "\t", "\r")
+#: A spreadsheet runs a cell that begins like this, in any width.
+RISKY_SIGNS = frozenset("=+-@")
+#: A cell that begins like this may be split, and its rest run.
+RISKY_CONTROLS = ("\t", "\r", "\n")
 
 
 @access.somewhere(Role.AUDITOR)
@@ -97,7 +100,16 @@ def _line(request: Request, row: Inquiry) -> list[object]:
 
 def _cell(value: object) -> str:
     text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
-    return f"'{text}" if text.startswith(RISKY) else text
+    return f"'{text}" if text.startswith(RISKY_CONTROLS) or _begins_formula(text) else text
+
+
+def _begins_formula(text: str) -> bool:
+    """Tell whether a formula's sign is the first character that a spreadsheet does not drop.
+
+    Spaces, controls, a byte order mark and other characters without width may be dropped.
+    """
+    visible = (char for char in text if unicodedata.category(char)[0] not in "ZC")
+    return unicodedata.normalize("NFKC", next(visible, ""))[:1] in RISKY_SIGNS
 
 
 def _filters(given: QueryDict) -> tuple[audit.Filters, list[str]]:
