@@ -11,7 +11,7 @@ from django.template.loader import render_to_string
 from django.utils.cache import get_conditional_response, patch_vary_headers
 
 from jpweb.runtime.prose import edition, payloads
-from jpweb.store import journal
+from jpweb.store import journal, plain
 from jpweb.store.browsing import item
 from jpweb.store.errors import UnknownEvent
 from jpweb.store.terms import Role
@@ -178,6 +178,18 @@ def _fields(placed: Placed) -> Any:
     """Return an event's fields with nothing encoded; what is no event as it came."""
     body = placed.element.body
     if not isinstance(body, ConversationEvent):
-        return msgspec.Raw(placed.element.raw.encode())
+        return _kept(placed.element.raw)
     about = {"type": body.kind.TAG, "timestamp": body.timestamp}
-    return about | body.kind.to_fields()
+    return plain.deep(about | body.kind.to_fields())
+
+
+def _kept(text: str) -> Any:
+    """Return an element as it came; as a string where it breaks a rule of JSON, as JP reads it.
+
+    Half a surrogate pair, NaN, a nesting that nobody reads: the text is kept, and no file fails.
+    """
+    try:
+        msgspec.json.format(text)
+    except (msgspec.DecodeError, RecursionError):
+        return text
+    return msgspec.Raw(text.encode())

@@ -11,14 +11,22 @@ from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
+from jpweb.runtime import exports
 from jpweb.runtime.prose import edition, payloads
 from jpweb.store.disk import mirror
-from jpweb.store.models import Conversation
+from jpweb.store.models import Conversation, Membership
 from jpweb.store.terms import Role
-from jpweb.stream import armour
-from jpweb.stream.events import ChatRequest, ChatResponse, Compaction, ConfigDelta, TurnStart
+from jpweb.stream import armour, wire
+from jpweb.stream.events import (
+    ChatRequest,
+    ChatResponse,
+    Compaction,
+    ConfigDelta,
+    Element,
+    TurnStart,
+)
 from tests import hostile
-from tests.builders import answered, asked, called, element, raw, returned, stream
+from tests.builders import AT, answered, asked, called, element, raw, returned, stream
 from tests.store import making
 from tests.web.reading import Page, Tag, read
 from tests.web.world import signed_in
@@ -219,6 +227,46 @@ def test_what_has_no_result_is_copied_as_well(shown: Any, kinds: list[Any]):
     there = shown(TurnStart(), *kinds)
     for at in range(1, len(kinds) + 1):
         assert json.loads(there.client.get(there.url(at, ".json")).content)
+
+
+HALF = "a\ud800b"
+
+
+@pytest.mark.parametrize(
+    "kinds",
+    [
+        [ChatResponse("message", HALF)],
+        [ChatResponse("data", {HALF: [HALF]})],
+        [ChatRequest(HALF, author=HALF)],
+        [called("c", HALF, **{HALF: HALF}), returned("c", HALF)],
+        [called("c"), asked("c.q.1", HALF), answered("c.q.1", HALF), returned("c")],
+        [ConfigDelta({HALF: HALF})],
+        [raw({"type": HALF, HALF: HALF})],
+        [wire.read('{"type": "x\\ud800", "x": NaN}')],
+        [wire.read('{"type": "x\\ud800", "x": ' + "[" * 5000 + "]" * 5000 + "}")],
+    ],
+    ids=["message", "data", "request", "call", "inquiry", "delta", "unknown", "nan", "deep"],
+)
+def test_element_that_jp_refuses_fails_no_page_and_no_file(shown: Any, kinds: list[Any]):
+    there = shown(TurnStart(), *[_escaped(kind) for kind in kinds])
+    Membership.objects.update(role=Role.AUDITOR)
+    own = [
+        there.url(at, rest) for at in range(1, len(kinds) + 1) for rest in ("", ".json", "/raw.txt")
+    ]
+    talk = f"/conversations/{there.talk.pk}"
+    views = [talk, *(f"{talk}/{view}" for view in ("raw", "compacted", "thread", "outline"))]
+    files = [f"{talk}/export/{name}" for name in exports.FORMATS]
+    statuses = {url: there.client.get(url).status_code for url in (*own, *views, *files)}
+    assert {url: status for url, status in statuses.items() if status != 200} == {}
+    whole = [there.client.get(url).content.decode() for url in own if url.endswith(".json")]
+    assert any("ud800" in text for text in whole)
+
+
+def _escaped(kind: Any) -> Any:
+    """Return the element of an event as a program writes it that escapes what is not ASCII."""
+    if isinstance(kind, Element):
+        return kind
+    return raw({"timestamp": AT, "type": kind.TAG} | kind.to_fields())
 
 
 def test_each_item_offers_to_copy_it_and_its_link(shown: Any):
