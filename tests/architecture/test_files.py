@@ -1,0 +1,61 @@
+"""A workspace's files are reached by one module, which follows no link."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.architecture.tree import modules, nodes
+
+DOOR = Path("jpweb/store/disk/directory.py")
+#: Methods of a path that look at, open or change what it names.
+METHODS = {
+    "chmod", "exists", "expanduser", "glob", "is_mount", "iterdir", "lstat", "mkdir",
+    "open", "owner", "read_bytes", "read_text", "readlink", "resolve", "rglob", "rmdir", "samefile",
+    "symlink_to", "touch", "unlink", "write_bytes", "write_text",
+}  # fmt: skip
+#: Functions of ``os`` that take a descriptor, or no file at all.
+ALLOWED = {
+    "close", "cpu_count", "environ", "fsdecode", "fsencode", "fstat", "ftruncate", "getpid", "kill",
+    "path", "pathsep", "pread", "pwrite", "sched_getaffinity",
+}  # fmt: skip
+MODULES = {"glob", "shutil", "tempfile", "fileinput", "io"}
+
+
+def touches(path: Path) -> Iterator[str]:
+    """Yield what a module does with paths by itself."""
+    for node in nodes(path):
+        if isinstance(node, ast.Call) and _is_touch(node):
+            yield f"{path}:{node.lineno} {ast.unparse(node.func)}"
+        elif isinstance(node, ast.Import) and MODULES & {each.name for each in node.names}:
+            yield f"{path}:{node.lineno} {ast.unparse(node)}"
+
+
+def _is_touch(call: ast.Call) -> bool:
+    match call.func:
+        case ast.Name(id=name):
+            return name == "open"
+        case ast.Attribute(value=ast.Name(id="directory")):
+            return False
+        case ast.Attribute(value=ast.Name(id="os"), attr=name):
+            return name not in ALLOWED
+        case ast.Attribute(value=ast.Call(), attr="exists"):  # a query's
+            return False
+        case ast.Attribute(attr=name):
+            own = name in {"is_dir", "is_file", "stat"} and not (call.args or call.keywords)
+            return own or name in METHODS
+    return False
+
+
+def test_one_module_reaches_the_files_of_a_workspace():
+    disk = [path for path in modules("jpweb") if path.is_relative_to("jpweb/store/disk")]
+    assert DOOR in disk
+    assert [line for path in disk if path != DOOR for line in touches(path)] == []
+
+
+@pytest.mark.parametrize("path", [DOOR])
+def test_the_rule_sees_what_that_module_does(path: Path):
+    assert len(list(touches(path))) > 10
