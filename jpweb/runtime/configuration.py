@@ -10,6 +10,7 @@ import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
+from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -39,6 +40,10 @@ from jpweb.store.owners.trust import Seen, Standing
 
 if TYPE_CHECKING:
     from jpweb.store.models import Person, Trust, Workspace
+
+
+#: Configurations that are remembered.
+MAX_CONFIGURATIONS = 16
 
 
 class Why(StrEnum):
@@ -280,7 +285,14 @@ def _read(workspace: Workspace, text: str) -> tuple[Configuration, Configuration
 
     Raises BadFile or BadConfiguration.
     """
-    files = config.read(Path(workspace.root))
+    return _configure(config.read(Path(workspace.root)), text)
+
+
+@lru_cache(maxsize=MAX_CONFIGURATIONS)
+def _configure(
+    files: config.Files, text: str
+) -> tuple[Configuration, Configuration, tuple[str, ...]]:
+    """As ``_read``; once for each content of the files and the overrides."""
     layers = [Layer(name, values) for name, values in files.layers]
     own = Layer(overrides.NAME, overrides.parse(text))
     configuration = read([*layers, own], builtin_configs())

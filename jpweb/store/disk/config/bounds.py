@@ -20,8 +20,8 @@ MAX_LISTED_ENTRIES = 10_000
 MAX_LEVELS = 32
 #: Levels of tables and arrays, and parts of one key.
 MAX_DEPTH = 64
-#: Keys and items of one file.
-MAX_VALUES = 20_000
+#: Keys and items of one file, and of all together.
+MAX_VALUES, MAX_TOTAL_VALUES = 20_000, 40_000
 
 #: Strings and comments; whatever a parser reads beyond an unfinished one is an error.
 _TOKENS = re.compile(

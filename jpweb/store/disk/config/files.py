@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from hashlib import sha256
 from pathlib import Path, PurePosixPath
 from typing import Any
 
@@ -31,6 +32,11 @@ class Files:
 
     layers: tuple[tuple[str, Mapping[str, Any]], ...] = ()
     notes: tuple[str, ...] = ()
+    #: Differs where a file's content does.
+    fingerprint: str = ""
+
+    def __hash__(self) -> int:
+        return hash(self.fingerprint)
 
 
 class _Reader:
@@ -95,21 +101,20 @@ def _read(home: Path) -> Files:
         other = name.startswith("config.") and PurePosixPath(name).suffix in (".json", *_OTHER)
         if other and entry.is_file(follow_symlinks=False):
             reader.notes.append(f"{_spell((name,))} was not read: only TOML is, here.")
-    own: Mapping[str, Any] = {}
-    if _MAIN in entries:
-        (own,) = parse_all([reader.load((_MAIN,))])
+    main = [reader.load((_MAIN,))] if _MAIN in entries else []
+    own: Mapping[str, Any] = parse_all(main)[0] if main else {}
     before: list[Text] = []
     after: list[Text] = []
     finder = Finder(home)
     for pattern, later in _extends(own, _spell((_MAIN,))):
         ways = reader.select(finder.find(pattern), pattern)
         (after if later else before).extend(reader.load(way) for way in ways)
-    texts = [*before, *after]
-    values = parse_all(texts)
-    layers = [(text.name, value) for text, value in zip(texts, values, strict=True)]
-    if own:
-        layers.insert(len(before), (_spell((_MAIN,)), dict(own)))
-    return Files(tuple(layers), (*reader.notes, *finder.notes))
+    texts = [*before, *main, *after]
+    named = zip((text.name for text in texts), parse_all(texts), strict=True)
+    layers = tuple((name, values) for name, values in named if values or name != _spell((_MAIN,)))
+    keys = b"".join(text.key for text in texts)
+    fingerprint = sha256(keys).hexdigest() if keys else ""
+    return Files(layers, (*reader.notes, *finder.notes), fingerprint)
 
 
 def _extends(own: Mapping[str, Any], name: str) -> Iterator[tuple[str, bool]]:

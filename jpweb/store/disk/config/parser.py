@@ -2,7 +2,7 @@
 
 It knows the standard library alone, so that it starts at once. Its input is a JSON object:
 ``limits`` and ``texts``, pairs of a suffix and a text. For each it prints one line when it is done:
-``{"values": …}`` or ``{"problem": …}``. Dates are written as texts.
+``{"values": …, "count": …}`` or ``{"problem": …}``. Dates are written as texts.
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ def read(suffix: str, text: str, most_levels: int, most_values: int) -> dict[str
         return {"problem": "nested too deep to be read."}
     if not isinstance(values, dict):
         return {"problem": "it is not a JSON object."}
-    problem = measure(values, most_levels, most_values)
-    return {"problem": problem} if problem else {"values": values}
+    problem, count = measure(values, most_levels, most_values)
+    return {"problem": problem} if problem else {"values": values, "count": count}
 
 
-def measure(values: Any, most_levels: int, most_values: int) -> str:
-    """Return which bound a value exceeds; empty where none."""
+def measure(values: Any, most_levels: int, most_values: int) -> tuple[str, int]:
+    """Return which bound a value exceeds, empty where none; and how many are inside it."""
     level, count = [values], 0
     for _ in range(most_levels + 1):
         inside: list[Any] = []
@@ -39,11 +39,11 @@ def measure(values: Any, most_levels: int, most_values: int) -> str:
             inside += value.values() if isinstance(value, dict) else value
         count += len(inside)
         if count > most_values:
-            return f"it has more than {most_values:,} keys and items."
+            return f"it has more than {most_values:,} keys and items.", count
         level = [value for value in inside if isinstance(value, dict | list)]
         if not level:
-            return ""
-    return f"nested too deep to be read; {most_levels} levels are the most."
+            return "", count
+    return f"nested too deep to be read; {most_levels} levels are the most.", count
 
 
 def _spell(value: Any) -> str:

@@ -46,6 +46,7 @@ class _Parsed(NamedTuple):
     values: dict[str, Any]
     problem: str
     size: int
+    count: int = 0
 
 
 class _Memory:
@@ -94,6 +95,9 @@ def parse_all(texts: Sequence[Text]) -> list[dict[str, Any]]:
     for key, text in zip(keys, texts, strict=True):
         if results[key].problem:
             raise BadFile(f"{text.name}: {results[key].problem}")
+    if sum(results[key].count for key in keys) > bounds.MAX_TOTAL_VALUES:
+        most = f"{bounds.MAX_TOTAL_VALUES:,}"
+        raise BadFile(f"The configuration has more than {most} keys and items in its files.")
     return [results[key].values for key in keys]
 
 
@@ -147,7 +151,8 @@ def _read_line(text: Text, line: bytes) -> _Parsed:
     except ValueError:  # it ended in the middle of the line
         return _Parsed({}, _too_dear(), len(text.text))
     values = plain.deep(made.get("values", {}))
-    return _Parsed(values, plain.text(made.get("problem", "")), len(text.text))
+    problem = plain.text(made.get("problem", ""))
+    return _Parsed(values, problem, len(text.text), made.get("count", 0))
 
 
 def _too_dear() -> str:

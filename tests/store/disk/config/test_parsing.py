@@ -131,15 +131,23 @@ def test_check_depth_passes_what_only_looks_deep(text: str):
     bounds.check_depth("x", text)
 
 
+def test_parse_all_bounds_the_values_of_all_files(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(bounds, "MAX_TOTAL_VALUES", 3)
+    texts = [Text(name, ".toml", f"{name} = [1]") for name in "ab"]
+    assert len(parse_all(texts[:1])) == 1
+    with pytest.raises(BadFile, match=r"^The configuration has more than 3 keys and items"):
+        parse_all(texts)
+
+
 def test_parser_measures_every_level():
-    assert parser.measure({"a": [{"b": 1}, 2]}, 3, 4) == ""
-    assert parser.measure({"a": [{"b": 1}, 2]}, 3, 3).startswith("it has more than 3")
-    assert parser.measure({"a": [{"b": 1}, 2]}, 1, 4).startswith("nested too deep")
+    assert parser.measure({"a": [{"b": 1}, 2]}, 3, 4) == ("", 4)
+    assert parser.measure({"a": [{"b": 1}, 2]}, 3, 3)[0].startswith("it has more than 3")
+    assert parser.measure({"a": [{"b": 1}, 2]}, 1, 4)[0].startswith("nested too deep")
 
 
 def test_parser_reads_both_kinds():
-    assert parser.read(".toml", "a = 1", 9, 9) == {"values": {"a": 1}}
-    assert parser.read(".json", '{"a": 1}', 9, 9) == {"values": {"a": 1}}
+    assert parser.read(".toml", "a = 1", 9, 9) == {"values": {"a": 1}, "count": 1}
+    assert parser.read(".json", '{"a": 1}', 9, 9) == {"values": {"a": 1}, "count": 1}
     assert parser.read(".json", "[1]", 9, 9) == {"problem": "it is not a JSON object."}
     assert parser.read(".json", "[" * 100_000, 9, 9)["problem"].startswith("nested too deep")
     assert parser.read(".toml", "a", 9, 9)["problem"].startswith("not TOML: ")
