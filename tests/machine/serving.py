@@ -33,6 +33,8 @@ class Server:
     settings: dict[str, str] = field(default_factory=dict)
     #: Whether an empty data folder gets a migrated database first, which saves 2.3 s of processor.
     copies_template: bool = True
+    #: A command that runs the server's, such as one that limits it first.
+    wrapper: tuple[str, ...] = ()
     link: str = ""
     _process: subprocess.Popen[bytes] | None = None
 
@@ -124,7 +126,7 @@ class Server:
         return inherit_environment() | own | self.settings
 
     def _spawn(self) -> subprocess.Popen[bytes]:
-        command = [sys.executable, "manage.py", self.COMMAND]
+        command = [*self.wrapper, sys.executable, "manage.py", self.COMMAND]
         if self.workspace is not None:
             command += ["--workspace", str(self.workspace)]
         with self.log.open("ab") as log:

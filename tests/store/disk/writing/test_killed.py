@@ -76,8 +76,9 @@ def test_a_kill_at_any_step_leaves_the_old_or_the_new_and_a_second_call_complete
     assert new[0][1] == LONG
     for root in died:
         assert jp_reads(root) in allowed
-        foreign = {path.read_text() for path in root.rglob("QUERY_MESSAGE.md")}
-        assert foreign <= {"half a thought"}
+        # JP overlooks a folder that is being made, and the next call makes it again.
+        foreign = [p for p in root.rglob("QUERY_MESSAGE.md") if ".jpweb-" not in p.parent.name]
+        assert {path.read_text() for path in foreign} <= {"half a thought"}
         killed.write(root)
         assert undated(contents(root)) == undated(complete)
         assert not list(root.rglob("*.tmp"))

@@ -1,0 +1,161 @@
+"""A hostile workspace on a running server reaches nothing outside, and costs others little."""
+
+from __future__ import annotations
+
+import shutil
+import sqlite3
+from collections import defaultdict
+from collections.abc import Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import closing
+from pathlib import Path
+from statistics import median
+from time import perf_counter
+
+import pytest
+
+from tests.machine.ports import wait_until
+from tests.machine.serving import Server
+from tests.machine.sizes import IS_PROOF, choose_size
+from tests.machine.visiting import Visitor
+from tests.security import hostile
+from tests.security.witness import watched
+from tests.store.making import folder
+
+#: KiB of address space that the server and the processes it starts get each.
+MEMORY_KIB = 1024 * 1024
+LIMIT = ("sh", "-c", 'ulimit -v "$0"; exec "$@"', str(MEMORY_KIB))
+ROUNDS = choose_size(3, 30)
+TINY_ELEMENTS = choose_size(20_000, 240_000)
+MAX_SLOWDOWN = 2.0
+TINY = f"{hostile.FIRST + 900}-tiny"
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    made = tmp_path / "workspace"
+    (made / ".jp" / "conversations").mkdir(parents=True)
+    (made / ".jp" / "config.d").mkdir()
+    return made
+
+
+@pytest.fixture
+def server(tmp_path: Path, root: Path) -> Iterator[Server]:
+    # glibc reserves 64 MiB of addresses for each thread's arena.
+    running = Server(
+        tmp_path / "data", workspace=root, settings={"MALLOC_ARENA_MAX": "2"}, wrapper=LIMIT
+    )
+    try:
+        yield running.start()
+        assert not [line for line in running.log_text().splitlines() if "Traceback" in line]
+    finally:
+        running.close()
+
+
+def query(server: Server, statement: str, *values: str) -> list[tuple[str, ...]]:
+    with closing(sqlite3.connect(server.data / "jpweb.sqlite3")) as reader:
+        return reader.execute(statement, values).fetchall()
+
+
+class Neighbour:
+    """Somebody who reads another workspace, the demo, and how long each page takes them."""
+
+    def __init__(self, server: Server) -> None:
+        (self._talk,) = query(
+            server,
+            "SELECT c.id FROM store_conversation c JOIN store_workspace w ON c.workspace_id = w.id"
+            " WHERE w.root = 'demo' AND c.length > 0 LIMIT 1",
+        )
+        self._visitor = Visitor(server.url)
+        assert self._visitor.get(server.link).status == 200
+        self.seconds: dict[str, list[float]] = defaultdict(list)
+
+    def visit(self) -> None:
+        """Open every page once, and mark one conversation as read, which writes."""
+        talk = f"/conversations/{self._talk[0]}"
+        for page in ("/", "/conversations", talk, "/questions"):
+            began = perf_counter()
+            assert self._visitor.get(page).status == 200
+            self.seconds[page].append(perf_counter() - began)
+        began = perf_counter()
+        assert self._visitor.post(f"{talk}/read", talk, length="1").status == 204
+        self.seconds["read"].append(perf_counter() - began)
+
+    def medians(self) -> dict[str, float]:
+        """Return the median of each page since the last call."""
+        found = {page: median(seconds) for page, seconds in self.seconds.items()}
+        self.seconds.clear()
+        return found
+
+
+def open_tools(server: Server, home: str, root: Path, outside: Path) -> int:
+    """Put one hostile configuration after the other in place, and open the page of its tools."""
+    link = query_link(server)
+    visitor = Visitor(server.url)
+    assert visitor.get(link).status == 200
+    opened = 0
+    for make in hostile.configurations(outside).values():
+        home_folder = root / ".jp"
+        _clear(home_folder)
+        make(home_folder)
+        for _ in range(2):
+            reply = visitor.get(f"/workspaces/{home}/tools")
+            assert reply.status == 200
+            opened += 1
+    return opened
+
+
+def query_link(server: Server) -> str:
+    return server._asked_for_link().strip().splitlines()[-1]
+
+
+def _clear(home: Path) -> None:
+    for path in (home / "config.toml", home / "config.d", home / "linked"):
+        if path.is_dir() and not path.is_symlink():
+            shutil.rmtree(path)
+        else:
+            path.unlink(missing_ok=True)
+    (home / "config.d").mkdir()
+
+
+def is_mirrored(server: Server) -> bool:
+    """Tell whether the last of the hostile conversations is whole."""
+    done = query(
+        server,
+        "SELECT length FROM store_conversation WHERE source = ? AND fingerprint != ''",
+        TINY,
+    )
+    return done == [(TINY_ELEMENTS,)]
+
+
+def test_hostile_workspace_reaches_nothing_outside_and_slows_nobody(
+    server: Server, root: Path, tmp_path: Path
+):
+    neighbour = Neighbour(server)
+    neighbour.visit()  # what is made at the first visit is not measured
+    neighbour.medians()
+    for _ in range(ROUNDS):
+        neighbour.visit()
+    quiet = neighbour.medians()
+    ((home,),) = query(server, "SELECT id FROM store_workspace WHERE root = ?", str(root))
+    outside = hostile.make_outside(tmp_path / "outside")
+    with watched(outside), ThreadPoolExecutor(1) as pool:
+        said = hostile.make_entries(root, outside)
+        folder(root, TINY, b"[" + b"0," * (TINY_ELEMENTS - 1) + b"0]")
+        opening: Future[int] = pool.submit(open_tools, server, home, root, outside)
+
+        def is_over() -> bool:
+            neighbour.visit()
+            return opening.done() and is_mirrored(server)
+
+        wait_until(is_over, "the hostile workspace is mirrored", 300)
+        busy = neighbour.medians()
+        assert opening.result() == 2 * len(hostile.configurations(outside))
+    problems = dict(
+        query(server, "SELECT source, problem FROM store_conversation WHERE problem != ''")
+    )
+    named = {name: line for name, line in said.items() if ": " in line}
+    assert named.items() <= problems.items()
+    if IS_PROOF:
+        slower = {page: busy[page] / quiet[page] for page in quiet}
+        assert {page: ratio for page, ratio in slower.items() if ratio > MAX_SLOWDOWN} == {}
