@@ -174,12 +174,12 @@ def stream_file(folder: Path) -> Path:
 
 
 def stream_size(found: FoundConversation) -> int:
-    """Return the bytes of the stream's file, 0 where it cannot be looked at."""
+    """Return the bytes of the stream's file, 0 where it is not there or refused."""
     try:
         seen = directory.look_at(stream_file(found.folder))
     except OSError:
         return 0
-    return seen.st_size if seen else 0
+    return seen.st_size if seen and seen.st_size <= directory.MAX_STREAM_BYTES else 0
 
 
 def created_at(jp_id: int) -> datetime:
