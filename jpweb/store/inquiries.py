@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any, NamedTuple
 
+from django.db import transaction
 from django.db.models import Count, Exists, OuterRef, QuerySet, Subquery
 from django.db.models.functions import Coalesce
 
@@ -43,6 +44,8 @@ NOTE = 2000
 #: Every state a row can have, in the order in which people list them.
 STATES = ("open", "answered", "redacted", "cancelled", "unanswered")
 
+#: Rows that are deleted in one transaction.
+_DROPPED_TOGETHER = 500
 _COLUMNS = ("conversation_id", *derived.INQUIRY)
 #: Where a derived row's two times begin.
 _ASKED = derived.INQUIRY.index("asked_at")
@@ -257,9 +260,10 @@ def hold(
 def drop_stale(conversation: Conversation, found: Sequence[derived.Asked]) -> None:
     """Delete the rows of a conversation that are not among those found."""
     known = Inquiry.objects.filter(conversation=conversation)
-    stale = set(known.values_list("anchor", flat=True)) - {row[0] for row in found}
-    for anchor in stale:
-        known.filter(anchor=anchor).delete()
+    stale = sorted(set(known.values_list("anchor", flat=True)) - {row[0] for row in found})
+    for begin in range(0, len(stale), _DROPPED_TOGETHER):
+        with transaction.atomic():
+            known.filter(anchor__in=stale[begin : begin + _DROPPED_TOGETHER]).delete()
 
 
 def put(

@@ -99,8 +99,7 @@ def _copy(home: Workspace, folder: FoundConversation, reading: Reading, *, fresh
 def _hold_inquiries(conversation: Conversation, stream: Stream) -> Counter[str]:
     states: Counter[str] = Counter()
     found = stream.inquiries
-    with transaction.atomic():
-        inquiries.drop_stale(conversation, found)
+    inquiries.drop_stale(conversation, found)
     for begin in range(0, len(found), MAX_BATCH_ENTRIES):
         with transaction.atomic():
             _check_unchanged(conversation)

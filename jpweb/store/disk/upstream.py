@@ -6,6 +6,7 @@ from django.db import transaction
 
 from jpweb.store import inquiries, journal, plain
 from jpweb.store.disk import workspace
+from jpweb.store.disk.reading import MAX_ELEMENTS
 from jpweb.store.disk.workspace import FoundConversation
 from jpweb.store.errors import StoreError
 from jpweb.store.models import Conversation, Run
@@ -14,6 +15,9 @@ from jpweb.stream import identity, wire
 from jpweb.stream.errors import NotAStream
 from jpweb.stream.events import Element
 from jpweb.stream.outline import outline
+
+#: Elements that are taken in at once, in one transaction.
+MAX_ADDED_ELEMENTS = 10_000
 
 
 class Diverged(StoreError):
@@ -26,9 +30,12 @@ def take_in(conversation: Conversation, folder: FoundConversation) -> int:
     Raises Diverged, and changes nothing but what the conversation says of itself.
     """
     try:
-        read = [wire.read(text) for text in wire.split(workspace.events(folder))]
+        read = _read(folder)
     except (OSError, NotAStream) as error:
         raise _diverged(conversation, folder, f"its file cannot be read: {error}") from error
+    if len(read) - conversation.length > MAX_ADDED_ELEMENTS:
+        why = f"jp added more than {MAX_ADDED_ELEMENTS:,} elements at once"
+        raise _diverged(conversation, folder, why)
     with transaction.atomic():
         held = journal.held(conversation.pk)
         if Run.objects.filter(conversation=held, state__in=UNFINISHED).exists():
@@ -39,6 +46,14 @@ def take_in(conversation: Conversation, folder: FoundConversation) -> int:
         if common and here[:common] == there[:common]:
             return _append(held, folder, [*ours, *read[len(ours) :]], len(ours))
     raise _diverged(conversation, folder, "jp changed on disk what was run here")
+
+
+def _read(folder: FoundConversation) -> list[Element]:
+    """Read the elements on disk. Raises OSError, NotAStream."""
+    data = workspace.events(folder)
+    if wire.has_more(data, MAX_ELEMENTS):
+        raise NotAStream(f"it has more than {MAX_ELEMENTS:,} elements")
+    return [wire.read(text) for text in wire.split(data)]
 
 
 def _append(held: Conversation, folder: FoundConversation, whole: list[Element], known: int) -> int:

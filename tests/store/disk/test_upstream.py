@@ -183,3 +183,21 @@ def test_take_in_tells_how_many(talk: Conversation):
     (copy,) = workspace.conversations(found)
     assert upstream.take_in(talk, copy) == len(ADDED)
     assert upstream.take_in(talk, copy) == 0
+
+
+@pytest.mark.parametrize(
+    ("limit", "said"),
+    [
+        ("MAX_ELEMENTS", "its file cannot be read: it has more than 4 elements"),
+        ("MAX_ADDED_ELEMENTS", "jp added more than 4 elements at once"),
+    ],
+)
+def test_take_in_refuses_too_many_elements(
+    talk: Conversation, monkeypatch: pytest.MonkeyPatch, limit: str, said: str
+):
+    monkeypatch.setattr(upstream, limit, 4)
+    on_disk(talk, [*OURS, *ADDED])
+    (problem,) = again(talk).problems
+    assert said in problem
+    assert (fresh(talk).length, said in fresh(talk).problem) == (2, True)
+    assert again(talk).problems == []
