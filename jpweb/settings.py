@@ -126,7 +126,7 @@ MIDDLEWARE = [
     "django.contrib.messages.middleware.MessageMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
     "django_htmx.middleware.HtmxMiddleware",
-    "jpweb.web.access.PrivatePages",
+    "jpweb.web.security.caches.PrivatePages",
     "jpweb.web.absence.Absence",
 ]
 
@@ -191,7 +191,10 @@ AUTH_USER_MODEL = "store.Person"
 LOGIN_URL = "sign-in"
 SESSION_COOKIE_NAME = "jpweb_session"
 CSRF_COOKIE_NAME = "jpweb_csrf"
-SESSION_COOKIE_AGE = 60 * 60 * 24 * 30
+SESSION_ENGINE = "jpweb.store.people.sessions"
+# A sign-in ends after so long, and after so long without a request.
+SESSION_COOKIE_AGE = int(number("JPWEB_SESSION_DAYS", 30) * 86_400)
+SESSION_IDLE_SECONDS = number("JPWEB_IDLE_HOURS", 12) * 3600
 MESSAGE_STORAGE = "django.contrib.messages.storage.session.SessionStorage"
 X_FRAME_OPTIONS = "DENY"
 SECURE_REFERRER_POLICY = "same-origin"
@@ -237,6 +240,11 @@ if (_site := site("JPWEB_URL")) is not None:
     if _site.scheme == "https":
         CSRF_TRUSTED_ORIGINS = [PUBLIC_URL]
         CSRF_COOKIE_SECURE = SESSION_COOKIE_SECURE = True
+        # A browser takes a cookie of such a name from this host alone, over https.
+        SESSION_COOKIE_NAME = f"__Host-{SESSION_COOKIE_NAME}"
+        CSRF_COOKIE_NAME = f"__Host-{CSRF_COOKIE_NAME}"
+        SECURE_HSTS_SECONDS = 60 * 60 * 24 * 365
+        SECURE_HSTS_INCLUDE_SUBDOMAINS = True
         SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https")
 # The services through which people may be told of questions. Others would let a member have this
 # server call or write what they like.
@@ -247,6 +255,10 @@ _SERVICES = (
 )
 NOTIFY_SCHEMAS = tuple(
     name.strip().lower() for name in env.list("JPWEB_NOTIFY_SCHEMAS", default=list(_SERVICES))
+)
+# Hosts and networks that notifications may reach though they are private, such as a mail server.
+NOTIFY_PRIVATE = tuple(
+    name.strip().lower() for name in env.list("JPWEB_NOTIFY_PRIVATE", default=[]) if name.strip()
 )
 
 # Who talks to models and MCP servers, and who sends messages, repeats in its log what passes:
@@ -277,6 +289,8 @@ LOGGING = {
         "procrastinate": {"level": "CRITICAL"},
         # It shows where it failed each second of an outage; the relay says once that there is one.
         "channels_redis.pubsub": {"level": "CRITICAL"},
+        # One line an event, whatever else is logged.
+        "jpweb.security": {"level": "INFO"},
         # A refusal is an answer; with its traceback it would look like a fault.
         "django.request": {"level": "ERROR"},
     },

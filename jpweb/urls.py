@@ -6,9 +6,11 @@ from django.urls import path, register_converter
 
 from jpweb.web import numbers
 from jpweb.web.pages import (
+    account,
     audit,
     conversations,
     finding,
+    invitations,
     links,
     lists,
     notifications,
@@ -97,6 +99,7 @@ urlpatterns = [
     path("workspaces/<key:workspace_id>/writing", people.choose_writing, name="writing"),
     path("workspaces/<key:workspace_id>/copies", copies.confirm, name="copies-confirm"),
     path("workspaces/<key:workspace_id>/people/invite", people.invite, name="people-invite"),
+    path("workspaces/<key:workspace_id>/people/withdraw", people.withdraw, name="people-withdraw"),
     path("workspaces/<key:workspace_id>/waiting", waiting.index, name="waiting"),
     path("workspaces/<key:workspace_id>/waiting/choose", waiting.choose, name="waiting-choose"),
     path("workspaces/<key:workspace_id>/tools", tools.index, name="tools"),
@@ -107,9 +110,12 @@ urlpatterns = [
     path("memberships/<key:membership_id>/role", people.change_role, name="member-role"),
     path("memberships/<key:membership_id>/link", people.new_link, name="member-link"),
     path("memberships/<key:membership_id>/remove", people.remove, name="member-remove"),
-    path("sign-in", signing.help_page, name="sign-in"),
-    path("sign-in/<str:token>", signing.sign_in, name="sign-in-link"),
+    path("sign-in", signing.sign_in, name="sign-in"),
     path("sign-out", signing.sign_out, name="sign-out"),
+    path("join", invitations.join, name="join"),
+    path("account", account.index, name="account"),
+    path("account/link", account.new_link, name="account-link"),
+    path("account/end", account.sign_out_everywhere, name="sign-out-everywhere"),
 ]
 
 handler404 = "jpweb.web.pages.signing.not_found"

@@ -6,8 +6,9 @@ import "./parts/copy.js";
 import "./parts/list.js";
 import "./parts/changing.js";
 import "./parts/search.js";
+import "./parts/signing.js";
 import "./parts/reading/reader.js";
-import { restoreAll } from "./parts/drafts.js";
+import { clearOthers, restoreAll } from "./parts/drafts.js";
 import { announce, follow, number, reveal } from "./parts/cards.js";
 import { tick } from "./parts/clock.js";
 import { watch } from "./parts/showing.js";
@@ -52,11 +53,12 @@ function refresh(anyway = false) {
   const page = byId("page");
   if (!page || !page.dataset.refresh) return;
   if (!anyway && !document.querySelector("main .card:is([data-question], [data-waits])")) return;
-  htmx.ajax("GET", page.dataset.refresh, { source: page, swap: "none" });
+  htmx.ajax("GET", page.dataset.refresh, { source: page, swap: "none", headers: { "X-Automatic": "1" } });
 }
 setInterval(() => refresh(), 30000);
 
 on("DOMContentLoaded", () => {
+  clearOthers();
   restoreAll();
   look(false);
   offer();

@@ -13,7 +13,14 @@ from django.test import Client
 from jpweb import settings as file
 
 HTTPS = "https://jp.example.org"
-FOLLOWS = {"CSRF_TRUSTED_ORIGINS", "CSRF_COOKIE_SECURE", "SESSION_COOKIE_SECURE"}
+FOLLOWS = {
+    "CSRF_TRUSTED_ORIGINS",
+    "CSRF_COOKIE_SECURE",
+    "SESSION_COOKIE_SECURE",
+    "SECURE_HSTS_SECONDS",
+    "SECURE_HSTS_INCLUDE_SUBDOMAINS",
+}
+COOKIES = ("SESSION_COOKIE_NAME", "CSRF_COOKIE_NAME")
 PROXY = "SECURE_PROXY_SSL_HEADER"
 
 
@@ -58,11 +65,14 @@ def test_behind_https_the_host_is_known_and_cookies_are_secure(
     assert found["CSRF_TRUSTED_ORIGINS"] == [url]
     assert found["CSRF_COOKIE_SECURE"] is found["SESSION_COOKIE_SECURE"] is True
     assert found[PROXY] == ("HTTP_X_FORWARDED_PROTO", "https")
+    assert found["SECURE_HSTS_SECONDS"] >= 31_536_000
+    assert all(found[name].startswith("__Host-jpweb_") for name in COOKIES)
 
 
 def test_without_https_no_cookie_is_bound_to_it_and_no_header_believed(read: Any):
     found = read(JPWEB_URL="http://10.0.0.5:8000", JPWEB_HOSTS="other")
     assert found["ALLOWED_HOSTS"] == ["other", "10.0.0.5"]
+    assert not any(found[name].startswith("__") for name in COOKIES)
     assert not (FOLLOWS | {PROXY}) & set(found)
 
 
@@ -93,7 +103,7 @@ def test_a_form_sent_through_the_proxy_is_taken_and_its_cookies_are_secure(
 ):
     monkeypatch.setattr("channels.db.close_old_connections", lambda: None)
     found = read(JPWEB_URL=HTTPS)
-    for name in (*FOLLOWS, PROXY, "ALLOWED_HOSTS"):
+    for name in (*FOLLOWS, *COOKIES, PROXY, "ALLOWED_HOSTS"):
         setattr(settings, name, found[name])
     client = Client(
         enforce_csrf_checks=True,
@@ -102,8 +112,9 @@ def test_a_form_sent_through_the_proxy_is_taken_and_its_cookies_are_secure(
     page = client.get("/sign-in")
     assert page.status_code == 200
     token = str(page.context["csrf_token"])
-    cookie = page.cookies["jpweb_csrf"]
-    assert cookie["secure"] is True
+    cookie = page.cookies["__Host-jpweb_csrf"]
+    assert (cookie["secure"], cookie["path"], cookie["domain"]) == (True, "/", "")
+    assert page["Strict-Transport-Security"] == "max-age=31536000; includeSubDomains"
     reply = client.post("/sign-out", {"csrfmiddlewaretoken": token})
     assert (reply.status_code, reply["Location"]) == (302, "/sign-in")
     elsewhere = {"origin": "https://evil.example"}

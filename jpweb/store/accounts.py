@@ -5,17 +5,19 @@ from __future__ import annotations
 import hashlib
 import secrets
 from datetime import timedelta
+from typing import NamedTuple
 
 from django.contrib.auth import get_user
-from django.contrib.sessions.backends.db import SessionStore
 from django.db import transaction
 from django.db.models import QuerySet
 from django.http import HttpRequest
 from django.utils import timezone
 
 from jpweb.store import plain
-from jpweb.store.errors import BadLink, LastOwner, NameTaken
+from jpweb.store.errors import BadLink, LastOwner
 from jpweb.store.models import Membership, Person, SignInLink, Workspace
+from jpweb.store.people import sessions
+from jpweb.store.people.sessions import SessionStore
 from jpweb.store.rows.prepared import Prepared
 from jpweb.store.terms import Role
 
@@ -32,60 +34,86 @@ def first_owner() -> Person:
 def signed_in(session_key: str | None) -> Person | None:
     """Return whose sign-in this session is, as it stands in the database; None where it ended."""
     asking = HttpRequest()
-    # PostgreSQL takes no NUL, and no key holds what is not plain.
-    asking.session = SessionStore(plain.text(session_key or ""))
+    asking.session = SessionStore(session_key)
     found = get_user(asking)
     return found if isinstance(found, Person) else None
 
 
-def by_name(name: str) -> Person | None:
-    """Return the person of this name."""
-    return Person.objects.filter(username=name).first()
+def find_by_name(name: str) -> list[Person]:
+    """Return the person with this account name, else the people who are shown by this name."""
+    name = plain.text(name)
+    there = Person.objects.filter(username=name) or Person.objects.filter(first_name=name)
+    return list(there.order_by("username"))
 
 
+def end_sign_ins(person_id: int) -> list[str]:
+    """End all sign-ins of a person and their unused links; returns the hashes of the sign-ins."""
+    SignInLink.objects.filter(person_id=person_id, used_at=None).delete()
+    return sessions.end_all(person_id)
+
+
+@transaction.atomic
 def make_owner(person: Person, home: Workspace) -> None:
-    """Make a person owner of a workspace that nobody owns; change nothing where somebody does."""
+    """Make a person owner of a workspace that nobody owns; change nothing where somebody does.
+
+    Links and sign-ins that others made for the person end with it: they would reach further.
+    """
     if not Membership.objects.filter(workspace=home, role=Role.OWNER).exists():
         Membership.objects.update_or_create(
             person=person, workspace=home, defaults={"role": Role.OWNER}
         )
+        others = SignInLink.objects.filter(person=person, maker__isnull=False)
+        others.exclude(maker=person).delete()
+        sessions.end_made_by_others(person.pk)
 
 
-def issue_link(person: Person) -> str:
-    """Return the token of a new one-time link; only its hash is kept."""
+class UsedLink(NamedTuple):
+    """Whose sign-in link it was, and the person who made it; None: the operator did."""
+
+    person: Person
+    maker_id: int | None
+
+
+def issue_link(person: Person, maker: Person | None = None) -> str:
+    """Return the token of a new one-time link; only its hash is kept.
+
+    ``maker`` is the person who makes it; None stands for the operator.
+    """
     token = secrets.token_urlsafe(32)
     SignInLink.objects.create(
-        person=person, token_hash=_hash(token), expires_at=timezone.now() + LINK_LIFE
+        person=person,
+        maker=maker,
+        token_hash=_hash(token),
+        expires_at=timezone.now() + LINK_LIFE,
     )
     return token
 
 
-def use_link(token: str) -> Person:
-    """Use a link up and return whose it is. Raises BadLink."""
+def use_link(token: str) -> UsedLink:
+    """Use a link up. Raises BadLink.
+
+    A link that another person made counts only while that person may make it.
+    """
     now = timezone.now()
     fresh = SignInLink.objects.filter(
         token_hash=_hash(token), used_at=None, expires_at__gt=now, person__is_active=True
     )
     link = fresh.select_related("person").first()
-    # By the row's own columns alone: PostgreSQL does not look at a joined table again.
-    if link is None or not SignInLink.objects.filter(pk=link.pk, used_at=None).update(used_at=now):
+    if link is None or not _still_counts(link) or not _use_up(link):
         raise BadLink("This sign-in link is not valid: it was used, is too old, or is mistyped.")
-    return link.person
+    return UsedLink(link.person, link.maker_id)
 
 
-def invite(home: Workspace, name: str, role: Role) -> tuple[Person, bool]:
-    """Give a person a role, making the person where nobody has the name; tells whether it did.
+def _still_counts(link: SignInLink) -> bool:
+    if link.maker_id is None or link.maker_id == link.person_id:
+        return True
+    return may_link(link.maker_id, link.person)
 
-    Raises NameTaken where a person of that name is a member already.
-    """
-    name = plain.text(name)[:150]
-    person, made = Person.objects.get_or_create(username=name, defaults={"first_name": name})
-    _, joined = Membership.objects.get_or_create(
-        person=person, workspace=home, defaults={"role": role}
-    )
-    if not joined:
-        raise NameTaken(f"“{name}” is in this workspace already.")
-    return person, made
+
+def _use_up(link: SignInLink) -> bool:
+    # By the row's own columns alone: PostgreSQL does not look at a joined table again.
+    unused = SignInLink.objects.filter(pk=link.pk, used_at=None)
+    return bool(unused.update(used_at=timezone.now()))
 
 
 def may_link(owner_id: int, person: Person) -> bool:
@@ -93,7 +121,9 @@ def may_link(owner_id: int, person: Person) -> bool:
 
     Otherwise an owner of one workspace could enter another in the name of its members.
     """
-    own = Membership.objects.filter(person_id=owner_id, role=Role.OWNER).values("workspace_id")
+    own = Membership.objects.filter(
+        person_id=owner_id, role=Role.OWNER, person__is_active=True
+    ).values("workspace_id")
     return not Membership.objects.filter(person=person).exclude(workspace_id__in=own).exists()
 
 
@@ -162,4 +192,4 @@ def _keep_an_owner(member: Membership, role: Role | None) -> None:
 
 
 def _hash(token: str) -> str:
-    return hashlib.sha256(token.encode()).hexdigest()
+    return hashlib.sha256(token.encode(errors="replace")).hexdigest()

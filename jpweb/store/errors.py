@@ -14,7 +14,9 @@
   + NothingToRetry        the newest run of the conversation did not fail
   + ReadOnly              the conversation belongs to JP
   + BadLink               the sign-in link is unknown, used or too old
-  + NameTaken             a person of that name exists
+  + BadName               a name hides or imitates something; says what
+  + NameTaken             a member has that name, or one that looks like it
+  + TooManyLinks          the person made as many links as one may in an hour
   + LastOwner             a workspace keeps at least one owner
   + BadFile               a file of the configuration, or the overrides, cannot be read
   + Outdated              what somebody decided about is not what they saw
@@ -96,8 +98,16 @@ class BadLink(StoreError):
     """The sign-in link is unknown, used or too old."""
 
 
+class BadName(StoreError):
+    """A name hides or imitates something; says what."""
+
+
 class NameTaken(StoreError):
-    """A person of that name exists."""
+    """A person of that name, or of one that looks like it, is in the workspace."""
+
+
+class TooManyLinks(StoreError):
+    """The person made as many links as one may in an hour."""
 
 
 class LastOwner(StoreError):

@@ -7,21 +7,23 @@ Outsiders get 404, so that a page does not tell what exists; members whose role 
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from functools import wraps
+from functools import partial, wraps
 from inspect import iscoroutinefunction, signature
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlencode
 
+from django.conf import settings
 from django.core.exceptions import PermissionDenied
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.urls import reverse
-from django.utils.decorators import sync_and_async_middleware
 from django_htmx.http import HttpResponseClientRedirect
 
 from jpweb.runtime.crossing import in_store
 from jpweb.store import accounts, conversations, inquiries, prompts
 from jpweb.store.errors import StoreError
+from jpweb.store.outage import DATABASE_GONE
 from jpweb.store.terms import Role
+from jpweb.web.security import activity, caches, trail
 
 if TYPE_CHECKING:
     from jpweb.store.models import Conversation, Inquiry, Membership, Person, Prompt, Workspace
@@ -32,6 +34,10 @@ View = Callable[..., Any]
 
 class NotSignedIn(Exception):
     """Nobody is signed in."""
+
+
+class NotMember(Http404):
+    """The person has no role in the workspace of what was asked for."""
 
 
 def public(view: View) -> View:
@@ -140,23 +146,12 @@ def navigation(request: HttpRequest) -> dict[str, Any]:
     }
 
 
-@sync_and_async_middleware
-def PrivatePages(  # noqa: N802  a middleware's name
-    get_response: Callable[[HttpRequest], Any],
-) -> Callable[[HttpRequest], Any]:
-    """Keep what people read out of shared caches."""
-
-    def private(response: HttpResponse) -> HttpResponse:
-        response.headers.setdefault("Cache-Control", "private, no-cache")
-        return response
-
-    if iscoroutinefunction(get_response):
-
-        async def middle_async(request: HttpRequest) -> HttpResponse:
-            return private(await get_response(request))
-
-        return middle_async
-    return lambda request: private(get_response(request))
+def lasts(session_key: str) -> bool:
+    """Tell whether a sign-in lasts; where the database is away nobody is sent off for it."""
+    try:
+        return accounts.signed_in(session_key) is not None
+    except DATABASE_GONE:
+        return True
 
 
 def answering(session_key: str | None, inquiry_id: int) -> tuple[Person, Inquiry]:
@@ -167,6 +162,7 @@ def answering(session_key: str | None, inquiry_id: int) -> tuple[Person, Inquiry
     person = accounts.signed_in(session_key)
     if person is None:
         raise NotSignedIn
+    activity.note(session_key)
     found: Inquiry = _or_404(inquiries.get, inquiry_id)
     _need(person.pk, found.conversation.workspace_id, Role.RESPONDER)
     return person, found
@@ -175,7 +171,7 @@ def answering(session_key: str | None, inquiry_id: int) -> tuple[Person, Inquiry
 def _need(person_id: int, workspace_id: int, role: Role) -> None:
     own = accounts.role_in(person_id, workspace_id)
     if own is None:
-        raise Http404
+        raise NotMember
     if own < role:
         raise PermissionDenied
 
@@ -197,10 +193,8 @@ def _guard(view: View, rule: str, check: Callable[..., dict[str, Any]]) -> View:
     taken = list(signature(check).parameters)[1:]
 
     def enter(request: HttpRequest, keys: dict[str, Any]) -> dict[str, Any]:
-        if not request.user.is_authenticated:
-            raise NotSignedIn
         given = {name: keys.pop(name) for name in taken}
-        return keys | check(request, **given)
+        return keys | _admit(request, rule, partial(check, request, **given))
 
     if iscoroutinefunction(view):
 
@@ -227,10 +221,27 @@ def _guard(view: View, rule: str, check: Callable[..., dict[str, Any]]) -> View:
     return _mark(guarded, rule)
 
 
+def _admit(request: HttpRequest, rule: str, check: Callable[[], dict[str, Any]]) -> dict[str, Any]:
+    """Return what the check finds. Raises NotSignedIn, and what the check raises."""
+    if not request.user.is_authenticated:
+        raise NotSignedIn
+    if activity.is_by_person(request):
+        activity.note(request.session.session_key)
+    try:
+        return check()
+    except (PermissionDenied, NotMember):
+        trail.record("denied", request, rule=rule, path=request.path)
+        raise
+
+
 def _to_sign_in(request: HttpRequest) -> HttpResponse:
     there = reverse("sign-in")
     if request.headers.get("HX-Request"):
         # htmx would follow a redirect and put the whole page where a fragment belongs.
         return HttpResponseClientRedirect(there)
     query = urlencode({"next": request.get_full_path()}) if request.method == "GET" else ""
-    return HttpResponseRedirect(there + (f"?{query}" if query else ""))
+    response = HttpResponseRedirect(there + (f"?{query}" if query else ""))
+    if settings.SESSION_COOKIE_NAME in request.COOKIES:
+        # A sign-in has ended elsewhere or by itself; what was typed is its person's still.
+        caches.clear_site_data(response, storage=False)
+    return response

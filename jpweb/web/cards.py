@@ -136,12 +136,13 @@ Places = tuple[frozenset[int], frozenset[int]]
 def current(pages: Collection[tuple[int, Desk]]) -> tuple[dict[int, Places], dict[Desk, News]]:
     """Return where people may answer and read by now, and what those desks lack that are so."""
     roles = standing.roles({person for person, _ in pages})
-    places = {person: _places(mine) for person, mine in roles.items()}
+    places = {person: find_places(mine) for person, mine in roles.items()}
     desks = {desk for person, desk in pages if places[person] == (desk.answers_in, desk.reads_in)}
     return places, news(desks) if desks else {}
 
 
-def _places(roles: Mapping[int, Role]) -> Places:
+def find_places(roles: Mapping[int, Role]) -> Places:
+    """Return where a person with these roles may answer, and where they may read."""
     answers_in = frozenset(key for key, role in roles.items() if role >= Role.RESPONDER)
     reads_in = frozenset(roles)
     return answers_in, answers_in if answers_in == reads_in else reads_in

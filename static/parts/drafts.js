@@ -1,8 +1,9 @@
 // What somebody typed or chose and the server has not got yet: kept in this tab, through a reload
 // and a re-render. A secret never is: its forms have no data-draft, and no password is ever read.
-import { all, on } from "./page.js";
+// A draft is of the person who typed it, and goes when they sign out.
+import { all, keep, on, person } from "./page.js";
 
-const name = (holder) => `draft:${holder.dataset.draft}`;
+const name = (holder) => `draft:${person}:${holder.dataset.draft}`;
 const UNKEPT = ["hidden", "password", "submit", "button"];
 const fields = (holder) =>
   (holder.elements ? [...holder.elements] : [holder]).filter((field) => field.name && !UNKEPT.includes(field.type));
@@ -48,4 +49,23 @@ on("input", (event) => {
 on("submit", (event) => {
   if (event.target.hasAttribute("hx-post")) return;
   for (const holder of all("[data-draft]", event.target)) sessionStorage.removeItem(name(holder));
+});
+
+const drafts = () => Object.keys(sessionStorage).filter((key) => key.startsWith("draft:"));
+const clear = (keys) => { for (const key of keys) sessionStorage.removeItem(key); };
+
+// Another person has signed in with this browser.
+export function clearOthers() {
+  if (person) clear(drafts().filter((key) => !key.startsWith(`draft:${person}:`)));
+}
+
+// Signing out clears the drafts of every open tab.
+const SIGNED_OUT = "signed-out";
+on("submit", (event) => {
+  if (!event.target.hasAttribute("data-sign-out")) return;
+  clear(drafts());
+  keep(SIGNED_OUT, String(Date.now()));
+});
+addEventListener("storage", (event) => {
+  if (event.key === SIGNED_OUT) clear(drafts());
 });

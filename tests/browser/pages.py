@@ -41,7 +41,8 @@ class Home:
     def sign_in(self, link: str) -> Visitor:
         """Use a link up."""
         visitor = Visitor(self.server.url)
-        assert visitor.get(link).status == 200
+        reply = visitor.sign_in(link)
+        assert (reply.status, reply.url) == (200, f"{self.server.url}/")
         return visitor
 
     def invite(self, name: str, role: str, workspace: str = "Demo") -> Visitor:
@@ -52,7 +53,9 @@ class Home:
         reply = self.owner.post(f"{people}/invite", people, name=name, role=number[1])
         link = _LINK.search(reply.text)
         assert link, f"no link for {name}"
-        return self.sign_in(link[1])
+        visitor = Visitor(self.server.url)
+        assert visitor.post("/join", "/join", code=link[1], do="join").status == 200
+        return visitor
 
     def workspaces(self) -> dict[str, str]:
         """Return the keys of the workspaces, which stay the same, by name."""

@@ -16,6 +16,7 @@ django.setup()
 
 from jpweb.runtime import configuration  # noqa: E402  needs Django set up
 from jpweb.store import accounts  # noqa: E402  needs Django set up
+from jpweb.store.models import Membership, Person  # noqa: E402  needs Django set up
 from jpweb.store.terms import Role  # noqa: E402  needs Django set up
 
 
@@ -27,7 +28,10 @@ def main() -> None:
     seen = [(each.kind.value, each.name, each.fingerprint) for each in things]
     configuration.give(home, seen, owner)
     size, name = int(sys.argv[1]), sys.argv[2]
-    people = [accounts.invite(home, f"{name}-{n}", Role.RESPONDER)[0] for n in range(size)]
+    people = []
+    for account in (f"{name}-{n}" for n in range(size)):
+        people.append(Person.objects.create(username=account, first_name=account))
+        Membership.objects.create(person=people[-1], workspace=home, role=Role.RESPONDER)
     tokens = {person.username: accounts.issue_link(person) for person in people}
     print(json.dumps({"workspace": home.pk, "tokens": tokens}))
 

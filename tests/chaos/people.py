@@ -112,7 +112,7 @@ def cast(team: Team, size: int, name: str) -> tuple[int, dict[str, str]]:
     assert ran.returncode == 0, ran.stderr
     made = json.loads(ran.stdout)
     return made["workspace"], {
-        each: f"{team.url}/sign-in/{token}" for each, token in made["tokens"].items()
+        each: f"{team.url}/sign-in#{token}" for each, token in made["tokens"].items()
     }
 
 
@@ -123,7 +123,10 @@ async def signed_in(team: Team, link: str, name: str) -> Person:
     client = httpx2.AsyncClient(
         base_url=team.url, limits=limits, timeout=30, trust_env=False, follow_redirects=False
     )
-    assert (await client.get(link)).status_code == 302
+    address, _, code = link.partition("#")
+    assert (await client.get(address)).status_code == 200
+    form = {"code": code, "csrfmiddlewaretoken": client.cookies.get("jpweb_csrf") or ""}
+    assert (await client.post(address, data=form)).status_code == 302
     assert (await client.get("/conversations/new")).status_code == 200
     assert client.cookies.get("jpweb_csrf")
     return Person(client, name)

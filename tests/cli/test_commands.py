@@ -13,7 +13,7 @@ from django.core.management import CommandError, call_command
 from jpweb.runtime.exports import FORMATS
 from jpweb.store import accounts, exports
 from jpweb.store.disk import mirror
-from jpweb.store.models import Conversation, JournalEntry, Membership, Workspace
+from jpweb.store.models import Conversation, JournalEntry, Membership, Person, Workspace
 from jpweb.stream.events import ChatRequest, EventKind, TurnStart
 from jpweb.stream.inquiry import InquiryResponse, Redacted
 from tests.builders import answered, asked, called, returned, stream
@@ -208,13 +208,20 @@ def test_export_into_a_folder_that_is_not_there_is_one_line(tmp_path: Path):
 def test_sign_in_link_signs_the_owner_in_once():
     owner = accounts.first_owner()
     address = printed("sign_in_link")[0].strip()
-    token = address.rpartition("/sign-in/")[2]
+    token = address.rpartition("/sign-in#")[2]
     assert address.startswith("http://127.0.0.1:")
-    assert accounts.use_link(token) == owner
+    assert accounts.use_link(token).person == owner
 
 
 def test_sign_in_link_knows_others_by_name():
     ada = making.person("ada")
-    token = printed("sign_in_link", "ada")[0].strip().rpartition("/")[2]
-    assert accounts.use_link(token) == ada
+    token = printed("sign_in_link", "ada")[0].strip().rpartition("#")[2]
+    assert accounts.use_link(token).person == ada
     assert refused("sign_in_link", "nobody") == "There is nobody called “nobody”."
+
+
+def test_sign_in_link_of_an_ambiguous_name_asks_for_the_account():
+    for account in ("eve-1", "eve-2"):
+        Person.objects.create(username=account, first_name="Eve")
+    assert refused("sign_in_link", "Eve").endswith("name the account: eve-1, eve-2.")
+    assert "/sign-in#" in printed("sign_in_link", "eve-2")[0]

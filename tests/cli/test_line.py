@@ -5,10 +5,8 @@ from __future__ import annotations
 import asyncio
 import re
 from collections.abc import Callable
-from http.cookiejar import CookieJar
 from pathlib import Path
 from typing import Any
-from urllib.request import HTTPCookieProcessor, build_opener
 
 from channels_redis.pubsub import RedisPubSubChannelLayer
 
@@ -16,6 +14,7 @@ from jpweb.runtime.signals import announce, relay
 from tests.load.crowd import Crowd, Visitor, crowd
 from tests.machine.fixtures import Live
 from tests.machine.serving import Server
+from tests.machine.visiting import Visitor as Guest
 
 #: Texts that are told, each of this size: without a limit they would fill a process.
 TEXTS, SIZE = 2_000, 60_000
@@ -31,12 +30,10 @@ def resident(server: Server) -> int:
 
 def signed_in(server: Server) -> tuple[str, int]:
     """Return the cookie of a sign-in, and a conversation that it may read."""
-    jar = CookieJar()
-    browser = build_opener(HTTPCookieProcessor(jar))
-    with browser.open(server.link) as reply:
-        found = re.search(r'href="/conversations/(\d+)', reply.read().decode())
+    visitor = Guest(server.url)
+    found = re.search(r'href="/conversations/(\d+)', visitor.sign_in(server.link).text)
     assert found is not None
-    return "; ".join(f"{each.name}={each.value}" for each in jar), int(found[1])
+    return "; ".join(f"{each.name}={each.value}" for each in visitor.cookies), int(found[1])
 
 
 def told(url: str, *signals: dict[str, Any], each: Callable[[], object]) -> None:

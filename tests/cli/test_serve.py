@@ -21,10 +21,10 @@ SIGN_IN = "/sign-in"
 def test_the_printed_link_signs_in_once(live: Live):
     server = live()
     owner, late = Visitor(server.url), Visitor(server.url)
-    assert server.link.startswith(f"{server.url}/sign-in/")
-    assert owner.get(server.link).url == f"{server.url}/"
+    assert server.link.startswith(f"{server.url}/sign-in#")
+    assert owner.sign_in(server.link).url == f"{server.url}/"
     assert "Demo" in owner.get().text
-    assert late.get(server.link).status == 403
+    assert late.sign_in(server.link).status == 403
     assert SIGN_IN in late.get().url
 
 
@@ -41,7 +41,7 @@ def test_nothing_is_open_without_the_link(live: Live):
 def test_it_ends_with_0_while_a_socket_is_open(live: Live, by: signal.Signals):
     server = live()
     owner = Visitor(server.url)
-    owner.get(server.link)
+    owner.sign_in(server.link)
     with owner.socket() as heard:
         heard.send('{"desk": true, "shown": []}')
         heard.recv(timeout=10)
@@ -55,7 +55,7 @@ def test_it_ends_with_0_while_a_socket_is_open(live: Live, by: signal.Signals):
 def test_a_second_start_keeps_everything(live: Live, how: str):
     server = live()
     owner = Visitor(server.url)
-    owner.get(server.link)
+    owner.sign_in(server.link)
     before, first_link = owner.get().text, server.link
     getattr(server, how)()
     server.start(seconds=20)
@@ -107,7 +107,7 @@ def test_a_folder_without_jp_is_one_line_and_leaves_nothing(live: Live, tmp_path
 def test_it_serves_from_postgres_and_redis(live: Live, postgres: Cluster, redis_url: str):
     server = live(DATABASE_URL=postgres.make_migrated(), REDIS_URL=redis_url)
     owner = Visitor(server.url)
-    assert "Demo" in owner.get(server.link).text
+    assert "Demo" in owner.sign_in(server.link).text
     with owner.socket() as heard:
         heard.send('{"desk": true, "shown": []}')
         assert heard.recv(timeout=10)

@@ -18,7 +18,7 @@ from tests.machine.ports import LOOPBACK, free_port, wait_until
 from tests.machine.templates import ROOT, inherit_environment
 from tests.machine.visiting import Visitor
 
-_LINK = re.compile(r"https?://\S+/sign-in/\S+")
+_LINK = re.compile(r"https?://\S+/sign-in#\S+")
 
 
 @pytest.fixture(scope="module")
@@ -30,9 +30,9 @@ def together(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Team]:
 def test_one_link_is_printed_and_signs_in_on_both_servers(together: Team):
     links = set(_LINK.findall(together.log_text()))
     assert len(links) == 1
-    assert together.link.startswith(f"{together.url}/sign-in/")
+    assert together.link.startswith(f"{together.url}/sign-in#")
     visitor = Visitor(together.url)
-    assert "Demo" in visitor.get(together.link).text
+    assert "Demo" in visitor.sign_in(together.link).text
     # Connections alternate, so these meet both.
     assert {visitor.get("/audit").status for _ in range(4)} == {200}
     with visitor.socket() as one, visitor.socket() as other:
@@ -67,7 +67,7 @@ def test_a_second_one_on_the_same_data_is_refused(together: Team):
 def test_it_ends_in_order_and_a_second_start_has_everything(tmp_path: Path):
     with team(tmp_path / "data") as first:
         visitor = Visitor(first.url)
-        home = visitor.get(first.link).text
+        home = visitor.sign_in(first.link).text
         pids = [first.process(name) for name in NAMES]
         assert first.stop(signal.SIGINT, seconds=60) == 0
         assert [pid for pid in pids if Path(f"/proc/{pid}").exists()] == []

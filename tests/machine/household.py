@@ -25,7 +25,7 @@ class Team(Server):
     """Everything at once, behind one port; the kernel of a Server is that port and its log."""
 
     COMMAND = "team"
-    LINK = re.compile(r"(?<=team     \|     )http://\S+/sign-in/\S+")
+    LINK = re.compile(r"(?<=team     \|     )http://\S+/sign-in#\S+")
 
     def start(self, seconds: float = 180) -> Self:
         """Start everything. Raises AssertionError with what it said where that does not come."""

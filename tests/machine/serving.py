@@ -15,7 +15,7 @@ from tests.machine.ports import LOOPBACK, end, free_port, wait_until
 from tests.machine.templates import copy_migrated_sqlite, inherit_environment
 
 ROOT = templates.ROOT
-_LINK = re.compile(r"https?://\S+/sign-in/\S+")
+_LINK = re.compile(r"https?://\S+/sign-in#\S+")
 #: What a server prints that prints no link.
 _SERVING = re.compile(r"^Serving on http", re.MULTILINE)
 

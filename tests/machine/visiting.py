@@ -42,6 +42,10 @@ class Visitor:
         form = {"csrfmiddlewaretoken": token[1]} | fields
         return self._open(link, urlencode(form).encode())
 
+    def sign_in(self, link: str) -> Reply:
+        """Use a sign-in link up, as its page does."""
+        return self.post("/sign-in", "/sign-in", code=link)
+
     def socket(self, path: str = "/ws") -> ClientConnection:
         """Open a websocket as this visitor; use it as a context."""
         cookies = "; ".join(f"{each.name}={each.value}" for each in self.cookies)

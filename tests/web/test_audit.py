@@ -194,7 +194,7 @@ def test_the_file_is_one_to_keep(world: World):
     response = get(world, "/audit.csv")
     assert response["Content-Type"] == "text/csv; charset=utf-8"
     assert response["Content-Disposition"] == 'attachment; filename="inquiries.csv"'
-    assert response["Cache-Control"] == "private, no-cache"
+    assert response["Cache-Control"] == "private, no-store"
 
 
 def test_the_pages_cover_every_row_once(reviewed: World, monkeypatch: pytest.MonkeyPatch):

@@ -1,63 +1,103 @@
 from __future__ import annotations
 
+import logging
 from datetime import timedelta
+from typing import Any
 
 import pytest
 from django.test import Client
 from django.utils import timezone
 
 from jpweb.store import accounts
-from jpweb.store.models import SignInLink
+from jpweb.store.models import Membership, SignIn, SignInLink
+from jpweb.store.people import invitations
+from jpweb.store.terms import Role
+from jpweb.web.security import limits
 from tests.web.reading import read
 from tests.web.world import World, signed_in
 
 
-def link(world: World, name: str = "reader") -> str:
-    return f"/sign-in/{accounts.issue_link(world.people[name])}"
+def code(world: World, name: str = "reader") -> str:
+    return accounts.issue_link(world.people[name])
 
 
-def test_a_link_signs_in_once(world: World):
-    url, first, second = link(world), Client(), Client()
-    response = first.get(url)
+def use(client: Client, typed: str, path: str = "/sign-in", **more: str) -> Any:
+    return client.post(path, {"code": typed, **more})
+
+
+def invitation(world: World, name: str = "Eve", role: Role = Role.READER) -> str:
+    return invitations.invite(world.home, name, role, world.people["owner"])
+
+
+@pytest.mark.parametrize("before", ["", " ", "http://testserver/sign-in#"])
+def test_sign_in_with_a_code_or_link_works_once(world: World, before: str):
+    typed, first, second = before + code(world), Client(), Client()
+    response = use(first, typed)
     assert (response.status_code, response["Location"]) == (302, "/")
     assert "Reader" in read(first.get("/")).text
-    again = second.get(url)
+    again = use(second, typed)
     assert again.status_code == 403
     assert "not valid" in read(again).one(role="alert").text
     assert second.get("/")["Location"].startswith("/sign-in")
 
 
+@pytest.mark.parametrize("method", ["get", "head"])
+@pytest.mark.parametrize("path", ["/sign-in", "/join"])
+def test_reading_the_page_of_a_link_uses_nothing_up(world: World, method: str, path: str):
+    token, invited = code(world), invitation(world)
+    for query in ("", f"?code={token}", f"?code={invited}&do=join"):
+        assert getattr(Client(), method)(path + query).status_code == 200
+    assert use(Client(), token).status_code == 302
+    assert use(Client(), invited, "/join", do="join").status_code == 302
+
+
 @pytest.mark.parametrize("own", [True, False])
-def test_who_is_signed_in_goes_home_with_a_used_link(world: World, own: bool):
-    url = link(world)
-    Client().get(url)
+def test_sign_in_with_a_used_code_leads_the_signed_in_home(world: World, own: bool):
+    token = code(world)
+    use(Client(), token)
     client = signed_in(world.people["reader" if own else "owner"])
-    response = client.get(url)
+    response = use(client, token)
     assert (response.status_code, response["Location"]) == (302, "/")
     assert ("Reader" if own else "Owner") in read(client.get("/")).text
 
 
-def test_a_fresh_link_of_another_person_changes_who_one_is(world: World):
+def test_sign_in_with_a_link_of_another_person_changes_who_one_is(world: World):
     client = signed_in(world.people["owner"])
-    client.get(link(world, "reader"))
+    before = SignIn.objects.get().pk
+    use(client, code(world))
     assert "Reader" in read(client.get("/")).text
     assert client.get(f"/workspaces/{world.home.pk}/people").status_code == 403
+    assert not SignIn.objects.filter(pk=before).exists()
 
 
-@pytest.mark.parametrize("token", ["guessed", "x" * 2000, "%00", "ünï"])
-def test_a_link_that_nobody_made_is_refused(world: World, token: str):
-    assert Client().get(f"/sign-in/{token}").status_code == 403
+@pytest.mark.parametrize("typed", ["guessed", "x" * 2000, "\0", "ünï", "", "#"])
+@pytest.mark.parametrize("path", ["/sign-in", "/join"])
+def test_a_code_that_nobody_made_is_refused(world: World, typed: str, path: str):
+    assert use(Client(), typed, path).status_code == 403
 
 
-def test_a_link_grows_old(world: World):
-    url = link(world)
+def test_a_code_grows_old(world: World):
+    token = code(world)
     SignInLink.objects.update(expires_at=timezone.now() - timedelta(seconds=1))
-    assert Client().get(url).status_code == 403
+    assert use(Client(), token).status_code == 403
 
 
 def test_nothing_of_signing_in_is_kept_by_a_browser(world: World):
-    for url in ("/sign-in", link(world)):
-        assert "no-store" in Client().get(url)["Cache-Control"]
+    for path in ("/sign-in", "/join"):
+        assert "no-store" in Client().get(path)["Cache-Control"]
+        assert "no-store" in use(Client(), "guessed", path)["Cache-Control"]
+
+
+def test_refused_codes_above_the_limit_get_429_and_a_good_one_passes(world: World):
+    limits.REFUSED_LINKS.forget()
+    statuses = [use(Client(), "guessed").status_code for _ in range(limits.REFUSED_LINKS.count + 1)]
+    assert set(statuses[:-1]) == {403}
+    refused = use(Client(), "guessed", "/join")
+    assert (statuses[-1], refused.status_code) == (429, 429)
+    assert 0 < int(refused["Retry-After"]) <= limits.REFUSED_LINKS.seconds
+    assert "Too many links" in read(refused).text
+    assert use(Client(), code(world)).status_code == 302
+    limits.REFUSED_LINKS.forget()
 
 
 def test_the_page_says_how_to_sign_in_and_nothing_else(world: World):
@@ -67,21 +107,143 @@ def test_the_page_says_how_to_sign_in_and_nothing_else(world: World):
     assert world.talk.title not in page.text
 
 
-def test_signing_out_ends_the_session(world: World):
+def test_signing_out_ends_the_session_and_clears_the_browser(world: World):
     client = signed_in(world.people["owner"])
-    assert client.post("/sign-out")["Location"] == "/sign-in"
+    response = client.post("/sign-out")
+    assert response["Location"] == "/sign-in"
+    assert response["Clear-Site-Data"] == '"cache", "storage"'
     assert client.get("/")["Location"].startswith("/sign-in")
+
+
+def test_a_sign_in_that_ended_elsewhere_clears_the_browsers_cache(world: World):
+    client = signed_in(world.people["owner"])
+    SignIn.objects.all().delete()
+    response = client.get("/")
+    assert response["Location"].startswith("/sign-in")
+    assert response["Clear-Site-Data"] == '"cache"'
+    assert "Clear-Site-Data" not in Client().get("/")
 
 
 def test_who_was_made_inactive_is_signed_out(world: World):
-    client = signed_in(world.people["owner"])
+    client, token = signed_in(world.people["owner"]), code(world, "owner")
     world.people["owner"].is_active = False
     world.people["owner"].save()
     assert client.get("/")["Location"].startswith("/sign-in")
-    assert Client().get(link(world, "owner")).status_code == 403
+    assert use(Client(), token).status_code == 403
 
 
 def test_the_way_back_is_named_but_never_to_another_site(world: World):
     response = Client().get("/questions?a=1")
     assert response["Location"] == "/sign-in?next=%2Fquestions%3Fa%3D1"
-    assert Client().get(link(world) + "?next=//evil.example")["Location"] == "/"
+    assert use(Client(), code(world), "/sign-in?next=//evil.example")["Location"] == "/"
+
+
+def test_an_invitation_is_shown_before_it_is_taken(world: World):
+    token = invitation(world, role=Role.AUDITOR)
+    page = read(use(Client(), token, "/join"))
+    assert "“Eve” is invited to Garden as auditor" in page.text
+    assert "join as a new person" in page.text
+    page = read(use(world.client("rival"), token, "/join"))
+    assert "You join as Rival" in page.text
+    assert not Membership.objects.filter(workspace=world.home, person__username="rival").exists()
+
+
+def test_taking_an_invitation_keeps_this_sign_in_and_ends_others(world: World):
+    client, other = world.client("rival"), world.client("rival")
+    response = client.post("/join", {"code": invitation(world), "do": "join"}, follow=True)
+    assert "You are now reader in Garden" in read(response).text
+    assert client.get(f"/conversations/{world.talk.pk}").status_code == 200
+    assert other.get("/")["Location"].startswith("/sign-in")
+
+
+def test_a_member_who_takes_an_invitation_is_told(world: World):
+    token = invitation(world)
+    response = use(world.client("reader"), token, "/join", do="join")
+    assert response.status_code == 422
+    assert "already" in read(response).one(role="alert").text
+    assert use(Client(), token, "/join", do="join").status_code == 302
+
+
+def test_a_sign_in_by_an_owners_link_ends_when_its_person_joins_elsewhere(world: World):
+    """Seen: the owner of A kept a link of Bob's, B invited Bob, and the link read in B."""
+    rival, home = world.people["rival"], world.elsewhere
+    bob = Client()
+    token = invitations.invite(home, "Bob", Role.READER, rival)
+    use(bob, token, "/join", do="join")
+    membership = Membership.objects.get(workspace=home, person__first_name="Bob")
+    page = world.client("rival").post(f"/memberships/{membership.pk}/link")
+    kept = read(page).one(**{"data-link": ""}).text
+    page = world.client("rival").post(f"/memberships/{membership.pk}/link")
+    as_bob = Client()
+    use(as_bob, read(page).one(**{"data-link": ""}).text)
+    own = read(as_bob.post("/account/link")).one(**{"data-link": ""}).text
+    use(bob, invitation(world, "Bob"), "/join", do="join")
+    talk = f"/conversations/{world.talk.pk}"
+    assert bob.get(talk).status_code == 200
+    assert as_bob.get(talk)["Location"].startswith("/sign-in")
+    assert {use(Client(), link).status_code for link in (kept, own)} == {403}
+
+
+def test_a_page_lists_ones_sign_ins_and_ends_them_all(world: World):
+    client, other = world.client("reader"), world.client("reader")
+    page = read(client.get("/account"))
+    assert page.text.count("Since ") == 2
+    assert page.text.count("this browser") == 1
+    link = read(client.post("/account/link")).one(**{"data-link": ""}).text
+    response = client.post("/account/end")
+    assert response["Location"] == "/sign-in"
+    assert response["Clear-Site-Data"] == '"cache", "storage"'
+    for each in (client, other):
+        assert each.get("/")["Location"].startswith("/sign-in")
+    assert use(Client(), link).status_code == 403
+
+
+def test_a_link_for_another_device_signs_in_and_is_bounded(world: World, monkeypatch: Any):
+    client = world.client("reader")
+    response = client.post("/account/link")
+    assert "no-store" in response["Cache-Control"]
+    assert use(Client(), read(response).one(**{"data-link": ""}).text).status_code == 302
+    monkeypatch.setattr(invitations, "MAX_LINKS_PER_HOUR", 1)
+    assert client.post("/account/link").status_code == 422
+
+
+def test_security_events_are_logged_without_codes(world: World, caplog: pytest.LogCaptureFixture):
+    caplog.set_level(logging.INFO, "jpweb.security")
+    owner = world.client("owner")
+    members = f"/memberships/{world.member('reader').pk}"
+    people = f"/workspaces/{world.home.pk}/people"
+    pages = [owner.post(path) for path in (f"{members}/link", "/account/link")]
+    pages.append(owner.post(f"{people}/invite", {"name": "Eve", "role": "10"}))
+    made = [read(page).one(**{"data-link": ""}).text for page in pages]
+    eve, reader = Client(), Client()
+    use(eve, made[2], "/join", do="join")
+    use(reader, made[0])
+    use(Client(), "guessed-code")
+    use(Client(), "guessed-code", "/join")
+    reader.get(people)
+    reader.get(f"/workspaces/{world.elsewhere.pk}/tools")
+    owner.post(f"{members}/role", {"role": "20"})
+    owner.post(f"{members}/remove")
+    reader.post("/sign-out")
+    owner.post("/account/end")
+    told = [record.message.split(" from=")[0] for record in caplog.records]
+    assert told == [
+        "sign-in link made",
+        "sign-in link made",
+        "invited",
+        "sign-in",
+        "joined",
+        "sign-in",
+        "sign-in link refused",
+        "invitation refused",
+        "denied",
+        "denied",
+        "role changed",
+        "member removed",
+        "sign-out",
+        "sign-out everywhere",
+        "sign-out",
+    ]
+    codes = [link.partition("#")[2] for link in made] + ["guessed-code"]
+    assert not any(each in caplog.text for each in codes)
+    assert 'name="Eve"' in caplog.text

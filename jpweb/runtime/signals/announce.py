@@ -6,7 +6,7 @@ one process alone. Any signal may be lost: that costs a delay, never a question.
 
 from __future__ import annotations
 
-from hashlib import sha256
+from collections.abc import Iterable
 from typing import Any, Literal
 
 from jpweb.runtime import process
@@ -23,14 +23,15 @@ def workspace_group(workspace_id: int) -> str:
     return fanout.topic("workspace", workspace_id)
 
 
-def session_group(session_key: str) -> str:
-    """Return the topic of the pages of one sign-in; its key is not given away."""
-    return fanout.topic("session", sha256(session_key.encode()).hexdigest()[:32])
+def session_group(key_hash: str) -> str:
+    """Return the topic of the pages of one sign-in, by the hash of its key."""
+    return fanout.topic("session", key_hash)
 
 
-async def signed_out(session_key: str) -> None:
-    """Say that a sign-in has ended."""
-    await _tell("session", to=session_group(session_key))
+async def signed_out(key_hashes: Iterable[str]) -> None:
+    """Say that sign-ins have ended, by the hashes of their keys."""
+    for key_hash in key_hashes:
+        await _tell("session", to=session_group(key_hash))
 
 
 async def conversation(conversation_id: int) -> None:

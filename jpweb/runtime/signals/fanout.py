@@ -72,8 +72,13 @@ def take(signal: Signal) -> None:
 
 def watched(about: str) -> set[int]:
     """Return the keys of the things of one sort that somebody here looks at."""
+    return {int(key) for key in list_keys(about)}
+
+
+def list_keys(about: str) -> set[str]:
+    """Return the keys of the topics of one sort to which somebody here listens, as texts."""
     names = (name.partition("-") for name in _listeners)
-    return {int(key) for sort, _, key in names if sort == about}
+    return {key for sort, _, key in names if sort == about}
 
 
 def changed(about: str, key: int) -> None:

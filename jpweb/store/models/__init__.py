@@ -4,7 +4,15 @@ from jpweb.store.models.conversations import Conversation, JournalEntry, Reading
 from jpweb.store.models.desk import Inquiry, Presence, Showing
 from jpweb.store.models.finding import Passage, SavedSearch
 from jpweb.store.models.notices import Address, AnswerLink, Notice
-from jpweb.store.models.people import Membership, Person, SignInLink, Trust, Workspace
+from jpweb.store.models.people import (
+    Invitation,
+    Membership,
+    Person,
+    SignIn,
+    SignInLink,
+    Trust,
+    Workspace,
+)
 from jpweb.store.models.runs import Duty, Interruption, KeptResult, Prompt, Run
 
 __all__ = [
@@ -14,6 +22,7 @@ __all__ = [
     "Duty",
     "Inquiry",
     "Interruption",
+    "Invitation",
     "JournalEntry",
     "KeptResult",
     "Membership",
@@ -26,6 +35,7 @@ __all__ = [
     "Run",
     "SavedSearch",
     "Showing",
+    "SignIn",
     "SignInLink",
     "Trust",
     "Turn",

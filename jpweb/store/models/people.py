@@ -85,6 +85,13 @@ class SignInLink(models.Model):
     """A one-time link. Only the hash of its token is kept."""
 
     person = models.ForeignKey(Person, models.CASCADE, related_name="links")
+    maker = models.ForeignKey(
+        Person,
+        models.CASCADE,
+        null=True,
+        related_name="links_made",
+        help_text="who made it; null: the operator, by a command",
+    )
     token_hash = models.CharField(max_length=64, unique=True)
     created_at = models.DateTimeField(default=timezone.now)
     expires_at = models.DateTimeField()
@@ -92,3 +99,39 @@ class SignInLink(models.Model):
 
     def __str__(self) -> str:
         return f"link for {self.person}"
+
+
+class Invitation(models.Model):
+    """An owner's offer of a role, taken by the person who uses its link. It names no account.
+
+    ``name`` is what the owner typed; only the hash of the token is kept.
+    """
+
+    workspace = models.ForeignKey(Workspace, models.CASCADE, related_name="invitations")
+    name = models.CharField(max_length=150)
+    role = models.PositiveSmallIntegerField(choices=Role.choices)
+    inviter = models.ForeignKey(Person, models.CASCADE, related_name="invitations_made")
+    token_hash = models.CharField(max_length=64, unique=True)
+    created_at = models.DateTimeField(default=timezone.now)
+    expires_at = models.DateTimeField()
+
+    def __str__(self) -> str:
+        return f"invitation of {self.name} into {self.workspace_id}"
+
+
+class SignIn(models.Model):
+    """A session. ``key_hash`` is the hash of the cookie's key, which is kept nowhere.
+
+    ``maker`` made the link by which it began, where that was another person.
+    """
+
+    key_hash = models.CharField(max_length=64, primary_key=True)
+    data = models.TextField()
+    person = models.ForeignKey(Person, models.CASCADE, null=True, related_name="sign_ins")
+    maker = models.ForeignKey(Person, models.SET_NULL, null=True, related_name="sign_ins_made")
+    began_at = models.DateTimeField(default=timezone.now)
+    seen_at = models.DateTimeField(default=timezone.now, help_text="the last request")
+    expires_at = models.DateTimeField(db_index=True)
+
+    def __str__(self) -> str:
+        return f"sign-in of {self.person_id}"

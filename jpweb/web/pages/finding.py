@@ -15,6 +15,7 @@ from jpweb.store.errors import UnknownEvent
 from jpweb.store.finding import within
 from jpweb.store.terms import Role
 from jpweb.web import access, numbers
+from jpweb.web.security import limits
 from jpweb.web.transcript import Choice
 
 if TYPE_CHECKING:
@@ -32,6 +33,7 @@ _WORDS = {"item": "event", "prompt": "prompt", "inquiry": "question", "problem":
 
 
 @access.conversation(Role.READER)
+@limits.limit_searches
 def find(request: Request, conversation: Conversation) -> HttpResponse:
     """List what was found; to a script say where the nearest hit is."""
     words = request.GET.get("q", "").strip()[: within.LONGEST]

@@ -17,6 +17,7 @@ from jpweb.store.finding import search as searching
 from jpweb.store.inquiries import STATES
 from jpweb.stream.inquiry import CancellationReason
 from jpweb.web import access, numbers, words
+from jpweb.web.security import limits
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -38,6 +39,7 @@ SORTS = {"newest": "Newest first", "best": "Best match first"}
 
 
 @access.signed_in
+@limits.limit_searches
 def index(request: Request) -> HttpResponse:
     """Show what was found, or how to look for something."""
     given = _given(request.GET)

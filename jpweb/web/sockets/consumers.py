@@ -27,6 +27,7 @@ from jpweb.runtime.signals.line import SCOPE, Line
 from jpweb.runtime.signals.rounds import Rounds
 from jpweb.store.inquiries import Decider
 from jpweb.store.outage import DATABASE_GONE
+from jpweb.store.people.sessions import hash_key
 from jpweb.web import access, answering, cards, changes
 from jpweb.web.answering import Reply, Typed
 from jpweb.web.cards import Cards, Desk, News
@@ -92,7 +93,7 @@ class PageConsumer(AsyncWebsocketConsumer):
         opened: dict[str, Any] = dict(self.scope)
         self.session = opened.get("session")
         if self.session:
-            self.join(announce.session_group(self.session))
+            self.join(announce.session_group(hash_key(self.session)))
         line = opened.get(SCOPE)
         if isinstance(line, Line):
             self.line = line
@@ -117,7 +118,14 @@ class PageConsumer(AsyncWebsocketConsumer):
             case Sent():
                 await self.answer(said)
             case Hello():
-                self.greet(said)
+                if await self.is_signed_in():
+                    self.greet(said)
+
+    async def is_signed_in(self) -> bool:
+        """Tell whether the page's sign-in lasts; close the page where it has ended."""
+        if self.session and not await in_store(access.lasts, self.session):
+            await self.leave(SIGNED_OUT)
+        return self.person is not None
 
     def greet(self, said: Hello) -> None:
         """Hear of what the page shows by now, and be told what it lacks."""
@@ -176,6 +184,8 @@ class PageConsumer(AsyncWebsocketConsumer):
                 self.asked = True
             case "session":
                 soon(self.leave(SIGNED_OUT))
+            case "roles" if cards.find_places(signal["roles"]) != (self.answers_in, self.reads_in):
+                self.changed = self.asked = self.word is not None
             case _:
                 pass
         self.come()

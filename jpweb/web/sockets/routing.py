@@ -12,6 +12,7 @@ from django.urls import path
 
 from jpweb.runtime.crossing import in_store
 from jpweb.store import accounts
+from jpweb.web.security import limits
 from jpweb.web.sockets.consumers import PageConsumer
 
 routes: list[Any] = [
@@ -46,6 +47,9 @@ class SignedIn:
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
         key = scope["cookies"].get(settings.SESSION_COOKIE_NAME)
         person = await in_store(accounts.signed_in, key)
+        if person is not None and limits.SOCKETS.admit(person.pk):
+            await WebsocketDenier()(scope, receive, send)
+            return
         known = {"user": person, "session": None if person is None else key}
         await self._application(scope | known, receive, send)
 

@@ -145,7 +145,7 @@ def test_a_page_that_refuses_bars_nobody(visit: Visit):
     page.context.clear_cookies()
     page.goto(visit.server.url + "/")
     refused(page, "Sign in")
-    page.goto(visit.server.url + "/sign-in/used-up")
+    page.goto(visit.server.url + "/sign-in#used-up")
     refused(page, "Sign in")
 
 

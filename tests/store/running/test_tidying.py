@@ -3,10 +3,9 @@ from __future__ import annotations
 from datetime import timedelta
 
 import pytest
-from django.contrib.sessions.models import Session
 from django.utils import timezone
 
-from jpweb.store.models import Address, AnswerLink, Inquiry, Notice, Presence, SignInLink
+from jpweb.store.models import Address, AnswerLink, Inquiry, Notice, Presence, SignIn, SignInLink
 from jpweb.store.running import tidying
 from jpweb.stream.inquiry import Answered
 from tests.store import making
@@ -73,9 +72,11 @@ def test_a_presence_goes_after_a_day():
     assert [each.process for each in Presence.objects.all()] == ["alive"]
 
 
-def test_sessions_go_once_they_expired():
-    for name, days in (("over", 1), ("lasts", -1)):
-        expires = timezone.now() - days * DAY
-        Session.objects.create(session_key=name, session_data="", expire_date=expires)
+def test_sessions_go_once_they_expired_or_were_idle():
+    for name, left, idle in (("over", -1, 0), ("idle", 1, 1), ("lasts", 1, 0)):
+        now = timezone.now()
+        SignIn.objects.create(
+            key_hash=name, data="", expires_at=now + left * DAY, seen_at=now - idle * DAY
+        )
     tidying.tidy()
-    assert [each.session_key for each in Session.objects.all()] == ["lasts"]
+    assert [each.pk for each in SignIn.objects.all()] == ["lasts"]

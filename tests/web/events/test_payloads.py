@@ -42,6 +42,7 @@ class Shown:
         making.folder(folder, "17000000000-x", stream(*kinds))
         home, _ = mirror.mirror(folder)
         self.client: Client = signed_in(making.person("someone", Role.READER, home))
+        self.client.defaults["HTTP_HOST"] = "localhost"  # elsewhere nothing is kept
         self.talk = Conversation.objects.get(workspace=home)
         self.anchors = list(self.talk.journal.order_by("position").values_list("anchor", flat=True))
 

@@ -133,7 +133,7 @@ def test_pinned_ones_and_the_newest_are_at_hand(world: World):
     [
         (Role.RESPONDER, "Start one"),
         (Role.READER, "once somebody begins one"),
-        (None, "an owner of one can invite you, as newcomer"),
+        (None, "an owner of one can invite you"),
     ],
 )
 def test_who_has_nothing_sees_what_to_do_next(world: World, role: Role | None, said: str):

@@ -3,16 +3,25 @@
 from __future__ import annotations
 
 import json
+from datetime import timedelta
 from typing import Any
 
 import pytest
 from channels.testing import WebsocketCommunicator
+from django.db import OperationalError
+from django.utils import timezone
 
 from jpweb.asgi import application
+from jpweb.runtime import presence
 from jpweb.runtime.crossing import in_store
+from jpweb.runtime.signals import sign_ins
 from jpweb.store import accounts
+from jpweb.store.models import Membership, Person, SignIn
+from jpweb.store.people import sessions
+from jpweb.store.terms import Role
+from jpweb.web.security import limits
 from tests.web.sockets import line_of
-from tests.web.world import World
+from tests.web.world import World, signed_in
 
 HERE, LOCAL = b"127.0.0.1:8000", b"http://127.0.0.1:8000"
 
@@ -63,7 +72,7 @@ async def test_signing_in_anew_closes_the_pages_of_the_sign_in_before(lasting: W
     line = line_of(client)
     assert (await line.connect(5))[0]
     token = await in_store(accounts.issue_link, lasting.people["responder"])
-    assert (await in_store(client.get, f"/sign-in/{token}")).status_code == 302
+    assert (await in_store(client.post, "/sign-in", {"code": token})).status_code == 302
     assert (await line.receive_output(5))["code"] == 4401
     await line.disconnect()
 
@@ -74,3 +83,86 @@ async def test_a_session_is_who_one_is(lasting: World):
     await line.send_to(text_data=json.dumps({"shown": []}))
     assert 'id="waiting"' in await line.receive_from(5)
     await line.disconnect()
+
+
+def end_silently(how: str, person: Person) -> None:
+    """End a sign-in so that no signal tells of it."""
+    if how == "row gone":
+        SignIn.objects.filter(person=person).delete()
+    elif how == "idle":
+        SignIn.objects.filter(person=person).update(seen_at=timezone.now() - timedelta(days=365))
+    else:
+        Person.objects.filter(pk=person.pk).update(is_active=False)
+
+
+@pytest.mark.parametrize("how", ["row gone", "idle", "inactive"])
+@pytest.mark.parametrize("asks", [True, False])
+async def test_a_page_whose_sign_in_ended_silently_is_closed(lasting: World, how: str, asks: bool):
+    """By the next look at all pages, or by what the page says before; another page stays."""
+    mine, other = lasting.people["reader"], lasting.people["owner"]
+    left, stays = [line_of(await in_store(signed_in, each)) for each in (mine, other)]
+    for line in (left, stays):
+        assert (await line.connect(5))[0]
+    await in_store(end_silently, how, mine)
+    if asks:
+        await left.send_to(text_data=json.dumps({"conversation": lasting.talk.pk, "desk": True}))
+    else:
+        await sign_ins.check_pages()
+    assert (await left.receive_output(5))["code"] == 4401
+    assert await left.receive_nothing()
+    assert await stays.receive_nothing()
+    for line in (left, stays):
+        await line.disconnect()
+
+
+async def test_a_role_that_changed_silently_reaches_the_page(lasting: World):
+    person, home = lasting.people["responder"], lasting.home.pk
+    line = line_of(await in_store(signed_in, person))
+    assert (await line.connect(5))[0]
+    await line.send_to(text_data=json.dumps({"desk": True}))
+    assert 'data-count="1"' in await line.receive_from(5)
+    assert await presence.reachable(home)
+    await sign_ins.check_pages()
+    assert await line.receive_nothing(), "nothing has changed"
+    await in_store(Membership.objects.filter(person=person).update, role=Role.READER)
+    await sign_ins.check_pages()
+    assert 'data-count="0"' in await line.receive_from(5)
+    assert not await presence.reachable(home)
+    await line.disconnect()
+
+
+async def test_what_is_used_is_written_later_and_kept_where_it_cannot_be(
+    lasting: World, monkeypatch: pytest.MonkeyPatch
+):
+    client = await in_store(signed_in, lasting.people["reader"])
+    long_ago = timezone.now() - timedelta(hours=11)
+    await in_store(SignIn.objects.update, seen_at=long_ago)
+    sign_ins.used.clear()
+    assert (await in_store(client.get, "/", headers={"X-Automatic": "1"})).status_code == 200
+    assert sign_ins.used == set()
+    assert (await in_store(client.get, "/")).status_code == 200
+
+    def fails(_keys: object) -> None:
+        raise OperationalError("away")
+
+    with monkeypatch.context() as broken:
+        broken.setattr(sessions, "record_requests", fails)
+        with pytest.raises(OperationalError):
+            await sign_ins.write_used()
+    assert len(sign_ins.used) == 1
+    await sign_ins.write_used()
+    assert sign_ins.used == set()
+    assert (await in_store(SignIn.objects.get)).seen_at > timezone.now() - timedelta(minutes=5)
+
+
+async def test_sockets_of_one_person_above_the_limit_are_refused(
+    lasting: World, monkeypatch: pytest.MonkeyPatch
+):
+    limits.SOCKETS.forget()
+    monkeypatch.setattr(limits.SOCKETS, "count", 1)
+    client = await in_store(signed_in, lasting.people["reader"])
+    first, second = line_of(client), line_of(client)
+    assert (await first.connect(5))[0] is True
+    assert (await second.connect(5))[0] is False
+    await first.disconnect()
+    limits.SOCKETS.forget()

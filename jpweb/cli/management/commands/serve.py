@@ -16,7 +16,7 @@ from jpweb.cli.supervision import Work, kept_going
 from jpweb.runtime import presence, runs, showing, wiring
 from jpweb.runtime.duties import keeping
 from jpweb.runtime.executing import holding
-from jpweb.runtime.signals import relay
+from jpweb.runtime.signals import relay, sign_ins
 from jpweb.store import accounts, schema
 from jpweb.store.disk import mirror, workspace
 from jpweb.store.errors import NoDatabase, NoWorkspace
@@ -28,6 +28,7 @@ async def _leave() -> None:
     await runs.let_go()
     await keeping.leave()
     await showing.flush()
+    await sign_ins.write_used()
     await presence.leave_all()
 
 
@@ -48,7 +49,11 @@ class Command(BaseCommand):
                 self._prepare(options["workspace"])
         except (server.PortTaken, NoDatabase, NoWorkspace) as problem:
             raise CommandError(str(problem)) from problem
-        works: dict[str, Work] = {"presence": presence.beat, "what was shown": showing.keep}
+        works: dict[str, Work] = {
+            "presence": presence.beat,
+            "what was shown": showing.keep,
+            "sign-ins": sign_ins.keep,
+        }
         if settings.REDIS_URL:
             works["signals"] = relay.run
         if settings.RUNS == "embedded":
@@ -86,7 +91,7 @@ class Command(BaseCommand):
         token = accounts.issue_link(accounts.first_owner())
         self.stdout.write(
             "jpweb is ready. Open this link to sign in; it works once:\n\n"
-            f"    {settings.PUBLIC_URL}/sign-in/{token}\n\n"
+            f"    {settings.PUBLIC_URL}/sign-in#{token}\n\n"
             "Ctrl-C ends it. Starting it again prints a new link and loses nothing."
         )
         self.stdout.flush()

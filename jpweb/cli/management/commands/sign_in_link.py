@@ -19,7 +19,11 @@ class Command(BaseCommand):
         parser.add_argument("name", nargs="?", default=accounts.OWNER)
 
     def handle(self, *args: Any, **options: Any) -> None:
-        person = accounts.by_name(options["name"])
-        if person is None:
+        people = accounts.find_by_name(options["name"])
+        if not people:
             raise CommandError(f"There is nobody called “{options['name']}”.")
-        self.stdout.write(f"{settings.PUBLIC_URL}/sign-in/{accounts.issue_link(person)}")
+        if len(people) > 1:
+            named = ", ".join(each.username for each in people)
+            raise CommandError(f"Several people are called so; name the account: {named}.")
+        token = accounts.issue_link(people[0])
+        self.stdout.write(f"{settings.PUBLIC_URL}/sign-in#{token}")

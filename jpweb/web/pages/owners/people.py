@@ -2,24 +2,33 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from django.contrib import messages
 from django.http import HttpResponse
 from django.shortcuts import redirect, render
-from django.urls import reverse
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_POST
 
 from jpweb.store import accounts
 from jpweb.store.disk import attached, binding
-from jpweb.store.errors import LastOwner, NameTaken, StoreError
+from jpweb.store.errors import BadName, LastOwner, NameTaken, StoreError, TooManyLinks
+from jpweb.store.people import invitations
 from jpweb.store.terms import Role, Writing
-from jpweb.web import access
+from jpweb.web import access, numbers
+from jpweb.web.security import sign_ins, trail
 
 if TYPE_CHECKING:
-    from jpweb.store.models import Membership, Person, Workspace
+    from jpweb.store.models import Membership, Workspace
     from jpweb.web.http import Request
+
+
+class Given(NamedTuple):
+    """A link that is shown once: for whom, and what it does."""
+
+    name: str
+    link: str
+    effect: str
 
 
 @access.workspace(Role.OWNER)
@@ -46,17 +55,30 @@ def choose_writing(request: Request, workspace: Workspace) -> HttpResponse:
 @access.workspace(Role.OWNER)
 @never_cache
 def invite(request: Request, workspace: Workspace) -> HttpResponse:
-    """Add a person and show their link, this once."""
+    """Invite a person and show the link, this once. It is the same whoever has an account."""
     name, role = request.POST.get("name", "").strip(), _role(request)
     if not name or role is None:
         return _page(request, workspace, problem="Give a name and a role.")
     try:
-        person, made = accounts.invite(workspace, name, role)
-    except NameTaken as problem:
+        token = invitations.invite(workspace, name, role, request.user)
+    except (BadName, NameTaken, TooManyLinks) as problem:
         return _page(request, workspace, problem=str(problem))
-    if made:
-        return _page(request, workspace, person=person)
-    messages.success(request, f"{name}, who has an account already, is now {role.label} here.")
+    trail.record("invited", request, workspace=workspace.pk, name=name, role=role.label)
+    given = Given(name, sign_ins.make_link(request, "join", token), "It lets one person join")
+    return _page(request, workspace, given=given)
+
+
+@require_POST
+@access.workspace(Role.OWNER)
+def withdraw(request: Request, workspace: Workspace) -> HttpResponse:
+    """Withdraw an invitation; one that was taken meanwhile is a membership already."""
+    key = numbers.read(request.POST.get("invitation"), numbers.KEY) or 0
+    name = invitations.withdraw(workspace.pk, key)
+    if name is None:
+        messages.error(request, "There is no such invitation any more.")
+    else:
+        trail.record("invitation withdrawn", request, workspace=workspace.pk, name=name)
+        messages.success(request, f"The invitation of {name} is withdrawn.")
     return redirect("people", workspace_id=workspace.pk)
 
 
@@ -65,13 +87,21 @@ def invite(request: Request, workspace: Workspace) -> HttpResponse:
 @never_cache
 def new_link(request: Request, member: Membership) -> HttpResponse:
     """Show a new one-time link for a member, this once."""
+    name = member.person.display_name
     if not accounts.may_link(request.user.pk, member.person):
         problem = (
-            f"{member.person.display_name} is also in a workspace that you do not own; "
-            "somebody who owns all of them has to make the link."
+            f"You cannot make a sign-in link for {name}: they make one themselves, under Sign-ins, "
+            "or the operator does."
         )
         return _page(request, member.workspace, problem=problem)
-    return _page(request, member.workspace, person=member.person)
+    try:
+        invitations.check_link_rate(request.user.pk)
+    except TooManyLinks as problem:
+        return _page(request, member.workspace, problem=str(problem))
+    token = accounts.issue_link(member.person, maker=request.user)
+    trail.record("sign-in link made", request, of=member.person_id)
+    given = Given(name, sign_ins.make_link(request, "sign-in", token), "It signs in once")
+    return _page(request, member.workspace, given=given)
 
 
 @require_POST
@@ -81,6 +111,8 @@ def change_role(request: Request, member: Membership) -> HttpResponse:
     try:
         if role is not None:
             accounts.change_role(member, role)
+            facts = {"workspace": member.workspace_id, "of": member.person_id}
+            trail.record("role changed", request, to=role.label, **facts)
             messages.success(request, f"{member.person.display_name} is now {role.label}.")
     except LastOwner as problem:
         messages.error(request, str(problem))
@@ -92,6 +124,8 @@ def change_role(request: Request, member: Membership) -> HttpResponse:
 def remove(request: Request, member: Membership) -> HttpResponse:
     try:
         accounts.remove(member)
+        facts = {"workspace": member.workspace_id, "of": member.person_id}
+        trail.record("member removed", request, **facts)
         messages.success(request, f"{member.person.display_name} is no longer in this workspace.")
     except LastOwner as problem:
         messages.error(request, str(problem))
@@ -99,19 +133,15 @@ def remove(request: Request, member: Membership) -> HttpResponse:
 
 
 def _page(
-    request: Request, workspace: Workspace, *, problem: str = "", person: Person | None = None
+    request: Request, workspace: Workspace, *, problem: str = "", given: Given | None = None
 ) -> HttpResponse:
-    link = ""
-    if person is not None:
-        token = accounts.issue_link(person)
-        link = request.build_absolute_uri(reverse("sign-in-link", kwargs={"token": token}))
     context = {
         "workspace": workspace,
         "members": accounts.members(workspace.pk),
+        "invitations": invitations.list_pending(workspace.pk),
         "roles": list(Role),
         "problem": problem,
-        "person": person,
-        "link": link,
+        "given": given,
         "attachable": attached.attachable(workspace),
         "writings": list(Writing),
         "claim": binding.find_claimed(workspace),

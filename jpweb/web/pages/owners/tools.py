@@ -19,6 +19,7 @@ from jpweb.store.owners import overrides
 from jpweb.store.owners.trust import Standing
 from jpweb.store.terms import Role
 from jpweb.web import access, words
+from jpweb.web.security import trail
 
 if TYPE_CHECKING:
     from jpweb.store.models import Workspace
@@ -39,6 +40,8 @@ def trust(request: Request, workspace: Workspace) -> HttpResponse:
     things = [(*_thing(value), now.get(value, "")) for value in values]
     try:
         configuration.give(workspace, things, request.user)
+        facts = {"workspace": workspace.pk, "things": [name for _, name, _ in things]}
+        trail.record("trust given", request, **facts)
         messages.success(request, f"Trusted: {_names(name for _, name, _ in things)}.")
     except StoreError as problem:
         messages.error(request, str(problem))
@@ -50,6 +53,8 @@ def trust(request: Request, workspace: Workspace) -> HttpResponse:
 def withdraw(request: Request, workspace: Workspace) -> HttpResponse:
     things = [_thing(value) for value in request.POST.getlist("thing")]
     configuration.withdraw(workspace, things)
+    facts = {"workspace": workspace.pk, "things": [name for _, name in things]}
+    trail.record("trust withdrawn", request, **facts)
     messages.success(request, f"No longer trusted: {_names(name for _, name in things)}.")
     return redirect("tools", workspace_id=workspace.pk)
 

@@ -1,0 +1,1 @@
+"""Sign-ins, invitations, and the names that people and workspaces may have."""

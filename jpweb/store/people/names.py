@@ -1,0 +1,97 @@
+"""Names of accounts and workspaces: a name shows what it is, and looks like no other name.
+
+``confusable_homoglyphs`` holds Unicode's table of confusable characters (UTS 39).
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Iterable
+from functools import lru_cache
+from itertools import pairwise
+
+from jpweb.store.errors import BadName
+
+MAX_NAME_CHARACTERS = 150
+#: Letters and marks without an outline: fillers, the blank Braille pattern, joiners.
+_BLANKS = frozenset("\u034f\u115f\u1160\u17b4\u17b5\u2800\u3164\uffa0")
+_VARIATION_SELECTORS = re.compile("[\ufe00-\ufe0f\U000e0100-\U000e01ef]")
+#: Several marks on one letter cover the letters around it.
+MAX_MARKS_PER_LETTER = 2
+
+
+def check_name(name: str) -> str:
+    """Return the name without the space around it. Raises BadName with the reason."""
+    name = name.strip(" ")
+    if not name:
+        raise BadName("Give a name.")
+    if len(name) > MAX_NAME_CHARACTERS:
+        raise BadName(f"A name has at most {MAX_NAME_CHARACTERS} characters.")
+    for character in name:
+        if _is_hidden(character):
+            raise BadName(
+                f"The name holds U+{ord(character):04X}, which is not seen. Type it again by hand."
+            )
+    if unicodedata.normalize("NFKC", name) != unicodedata.normalize("NFC", name):
+        raise BadName("The name holds letters of another width or style. Type it in plain letters.")
+    if "  " in name or _has_stacked_marks(name):
+        raise BadName("The name holds two spaces or several marks in a row.")
+    if _is_mixed(name):
+        raise BadName("The name mixes letters of two scripts that look alike. Use one of them.")
+    return name
+
+
+def make_skeleton(name: str) -> str:
+    """Return a text that is the same for names that look alike: by case, width or letter."""
+    folded = unicodedata.normalize("NFKC", name).casefold()
+    visible = (each for each in folded if not _is_hidden(each) and each != " ")
+    return unicodedata.normalize("NFC", "".join(_make_prototype(each) for each in visible))
+
+
+def find_lookalike(name: str, others: Iterable[str]) -> str | None:
+    """Return the first of the other names that looks like this one."""
+    skeleton = make_skeleton(name)
+    return next((other for other in others if make_skeleton(other) == skeleton), None)
+
+
+def _is_hidden(character: str) -> bool:
+    category = unicodedata.category(character)
+    return (
+        ((category[0] == "C" or category[0] == "Z") and character != " ")
+        or character in _BLANKS
+        or _VARIATION_SELECTORS.match(character) is not None
+    )
+
+
+def _has_stacked_marks(name: str) -> bool:
+    marks = 0
+    for character in unicodedata.normalize("NFC", name):
+        marks = marks + 1 if unicodedata.combining(character) else 0
+        if marks > MAX_MARKS_PER_LETTER:
+            return True
+    return False
+
+
+def _is_mixed(name: str) -> bool:
+    """Tell whether one word of the name has letters of two scripts, one of which looks Latin."""
+    from confusable_homoglyphs import categories  # noqa: PLC0415  1 MB of tables, for few requests
+
+    for word in name.split():
+        scripts = {categories.alias(each) for each in word if each.isalpha()}
+        pairs = pairwise(sorted(scripts & {"LATIN", "CYRILLIC", "GREEK", "ARMENIAN", "CHEROKEE"}))
+        if any(pairs):
+            return True
+    return False
+
+
+@lru_cache(4096)
+def _make_prototype(character: str) -> str:
+    """Return what stands for all characters that look like this one: the Latin one if there is."""
+    from confusable_homoglyphs import categories, confusables  # noqa: PLC0415  as above
+
+    found = confusables.is_confusable(character, greedy=True) or []
+    alike = [each["c"].casefold() for entry in found for each in entry["homoglyphs"]]
+    group = {character, *(each for each in alike if len(each) == 1)}
+    latin = [each for each in group if categories.alias(each) == "LATIN" and each.isascii()]
+    return min(latin or [each for each in group if each.isascii()] or group)

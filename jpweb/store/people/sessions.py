@@ -1,0 +1,149 @@
+"""Session backend: rows are found by the hash of the cookie's key, and end after an idle time.
+
+A copy of the database signs nobody in. The clock is the database's. Rows name their person, so
+that all sign-ins of a person can be ended at once.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Collection
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any
+
+from django.conf import settings
+from django.contrib.auth import SESSION_KEY
+from django.contrib.sessions.backends.base import CreateError, SessionBase, UpdateError
+from django.db import IntegrityError, transaction
+from django.db.models import Q, QuerySet
+from django.db.models.functions import Now
+
+from jpweb.store.models import SignIn
+
+#: The key in a session's data of the person who made the link by which it began.
+MAKER_KEY = "link_maker"
+#: Keys that one query names at most.
+MAX_KEYS_PER_QUERY = 500
+
+
+class SessionStore(SessionBase):
+    """Session in the table SignIn. The asynchronous methods are those of SessionBase."""
+
+    def load(self) -> dict[str, Any]:
+        """Return the data; an unknown, expired or idle session is empty and has no key."""
+        row = None
+        if self.session_key is not None:
+            row = _live().filter(key_hash=hash_key(self.session_key)).first()
+        if row is None:
+            self._session_key = None
+            return {}
+        found: dict[str, Any] = self.decode(row.data)
+        return found
+
+    def exists(self, session_key: str) -> bool:
+        return SignIn.objects.filter(key_hash=hash_key(session_key)).exists()
+
+    def create(self) -> None:
+        self._session_key = self._get_new_session_key()
+        self.save(must_create=True)
+        self.modified = True
+
+    def save(self, must_create: bool = False) -> None:
+        """Write the data. Raises UpdateError where the session has ended meanwhile."""
+        if self.session_key is None:
+            self.create()
+            return
+        data = self._get_session(no_load=must_create)
+        row = {
+            "data": self.encode(data),
+            "person_id": data.get(SESSION_KEY),
+            "maker_id": data.get(MAKER_KEY),
+        }
+        key_hash = hash_key(self.session_key)
+        if must_create:
+            self._insert(key_hash, row)
+        # The absolute limit stays where it was: a write does not extend it.
+        elif not SignIn.objects.filter(key_hash=key_hash).update(**row):
+            raise UpdateError
+
+    def _insert(self, key_hash: str, row: dict[str, Any]) -> None:
+        limit = Now() + timedelta(seconds=settings.SESSION_COOKIE_AGE)
+        try:
+            with transaction.atomic():
+                SignIn.objects.create(key_hash=key_hash, seen_at=Now(), expires_at=limit, **row)
+        except IntegrityError as taken:
+            raise CreateError from taken
+
+    def delete(self, session_key: str | None = None) -> None:
+        key = session_key or self.session_key
+        if key is not None:
+            SignIn.objects.filter(key_hash=hash_key(key)).delete()
+
+    @classmethod
+    def clear_expired(cls) -> None:
+        SignIn.objects.exclude(_is_live()).delete()
+
+
+@dataclass(frozen=True, slots=True)
+class OpenSignIn:
+    """A sign-in as its person sees it."""
+
+    began_at: datetime
+    seen_at: datetime
+    is_current: bool
+
+
+def hash_key(session_key: str) -> str:
+    """Return the primary key of a session's row."""
+    return hashlib.sha256(session_key.encode(errors="replace")).hexdigest()
+
+
+def list_open(person_id: int, session_key: str | None) -> list[OpenSignIn]:
+    """Return the sign-ins of a person that have not ended, the newest request first."""
+    current = hash_key(session_key or "")
+    rows = _live().filter(person_id=person_id).order_by("-seen_at")
+    return [OpenSignIn(row.began_at, row.seen_at, row.pk == current) for row in rows]
+
+
+def list_live(key_hashes: Collection[str]) -> dict[str, int]:
+    """Return the person of each of these sign-ins that has not ended and whose person is active."""
+    keys, found = sorted(key_hashes), {}
+    for start in range(0, len(keys), MAX_KEYS_PER_QUERY):
+        rows = _live().filter(pk__in=keys[start : start + MAX_KEYS_PER_QUERY])
+        found |= dict(rows.filter(person__is_active=True).values_list("pk", "person_id"))
+    return found
+
+
+def record_requests(key_hashes: Collection[str]) -> None:
+    """Note that these sign-ins were used now; those that have ended stay ended."""
+    keys = sorted(key_hashes)
+    for start in range(0, len(keys), MAX_KEYS_PER_QUERY):
+        _live().filter(pk__in=keys[start : start + MAX_KEYS_PER_QUERY]).update(seen_at=Now())
+
+
+def end_all(person_id: int, but_key: str | None = None) -> list[str]:
+    """End the sign-ins of a person, except one; returns the hashes of those that ended."""
+    there = SignIn.objects.filter(person_id=person_id)
+    return _end(there.exclude(pk=hash_key(but_key)) if but_key else there)
+
+
+def end_made_by_others(person_id: int) -> list[str]:
+    """End the sign-ins of a person that began by another person's link; returns their hashes."""
+    others = SignIn.objects.filter(person_id=person_id, maker__isnull=False)
+    return _end(others.exclude(maker_id=person_id))
+
+
+def _end(rows: QuerySet[SignIn]) -> list[str]:
+    keys = list(rows.values_list("pk", flat=True))
+    SignIn.objects.filter(pk__in=keys).delete()
+    return keys
+
+
+def _live() -> QuerySet[SignIn]:
+    return SignIn.objects.filter(_is_live())
+
+
+def _is_live() -> Q:
+    idle = timedelta(seconds=settings.SESSION_IDLE_SECONDS)
+    return Q(expires_at__gt=Now(), seen_at__gt=Now() - idle)

@@ -1,0 +1,1 @@
+"""Sign-ins, caches, rate limits and the security log of the pages."""

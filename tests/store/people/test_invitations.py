@@ -1,0 +1,131 @@
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from django.test import Client
+from django.utils import timezone
+
+from jpweb.store import accounts
+from jpweb.store.errors import BadLink, BadName, NameTaken, TooManyLinks
+from jpweb.store.models import Invitation, Membership, Person, Workspace
+from jpweb.store.people import invitations
+from jpweb.store.terms import Role
+from tests.store import making
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def owner(home: Workspace) -> Person:
+    return making.person("owner", Role.OWNER, home)
+
+
+def sign_in(person: Person) -> str:
+    client = Client()
+    client.force_login(person)
+    return str(client.session.session_key)
+
+
+def test_invite_makes_nobody_a_member(home: Workspace, owner: Person):
+    people = Person.objects.count()
+    token = invitations.invite(home, "eve", Role.READER, owner)
+    assert (Person.objects.count(), Membership.objects.count()) == (people, 1)
+    assert token not in repr(vars(Invitation.objects.get()))
+    assert str(Invitation.objects.get()).startswith("invitation of eve")
+
+
+def test_take_without_a_sign_in_makes_a_new_person(home: Workspace, owner: Person):
+    there = making.person("eve", Role.OWNER, making.workspace("B"))
+    token = invitations.invite(home, "eve", Role.READER, owner)
+    joined = invitations.take(token, None, None)
+    assert joined.person != there
+    assert joined.person.display_name == "eve"
+    assert accounts.roles(joined.person.pk) == {home.pk: Role.READER}
+    with pytest.raises(BadLink):
+        invitations.take(token, None, None)
+
+
+def test_take_ends_every_other_sign_in_and_link(home: Workspace, owner: Person):
+    rival = making.person("rival", Role.OWNER, making.workspace("B"))
+    elsewhere = Workspace.objects.get(name="B")
+    bob = making.person("bob", Role.READER, elsewhere)
+    link = accounts.issue_link(bob, maker=rival)
+    current, other = sign_in(bob), sign_in(bob)
+    token = invitations.invite(home, "Robert", Role.READER, owner)
+    joined = invitations.take(token, bob, current)
+    assert len(joined.ended) == 1
+    assert accounts.roles(bob.pk) == {home.pk: Role.READER, elsewhere.pk: Role.READER}
+    assert (accounts.signed_in(current), accounts.signed_in(other)) == (bob, None)
+    with pytest.raises(BadLink):
+        accounts.use_link(link)
+
+
+@pytest.mark.parametrize("why", ["old", "withdrawn", "demoted", "inactive", "unknown", "empty"])
+def test_take_of_what_is_no_invitation_any_more_is_refused(
+    home: Workspace, owner: Person, why: str
+):
+    """An owner who was removed cannot come back by an invitation of their own."""
+    making.person("second", Role.OWNER, home)
+    token = invitations.invite(home, "eve", Role.READER, owner)
+    match why:
+        case "old":
+            Invitation.objects.update(expires_at=timezone.now() - timedelta(seconds=1))
+        case "withdrawn":
+            assert invitations.withdraw(home.pk, Invitation.objects.get().pk) == "eve"
+        case "demoted":
+            accounts.change_role(Membership.objects.get(person=owner), Role.AUDITOR)
+        case "inactive":
+            Person.objects.filter(pk=owner.pk).update(is_active=False)
+        case "unknown":
+            token = "\0ü" * 100
+        case _:
+            token = ""
+    with pytest.raises(BadLink):
+        invitations.take(token, None, None)
+
+
+def test_withdraw_of_another_workspace_does_nothing(home: Workspace, owner: Person):
+    invitations.invite(home, "eve", Role.READER, owner)
+    assert invitations.withdraw(making.workspace("B").pk, Invitation.objects.get().pk) is None
+    assert Invitation.objects.count() == 1
+
+
+@pytest.mark.parametrize("name", ["Owner", "OWNER", "0wner", "Eve", "eve "])
+def test_invite_of_a_lookalike_of_a_member_or_invited_is_refused(
+    home: Workspace, owner: Person, name: str
+):
+    invitations.invite(home, "eve", Role.READER, owner)
+    with pytest.raises(NameTaken):
+        invitations.invite(home, name, Role.READER, owner)
+
+
+def test_invite_of_a_name_that_hides_is_refused(home: Workspace, owner: Person):
+    with pytest.raises(BadName):
+        invitations.invite(home, "ev\u200be", Role.READER, owner)
+
+
+def test_take_by_a_lookalike_of_a_member_keeps_the_invitation(home: Workspace, owner: Person):
+    making.person("eve", Role.READER, home)
+    other = making.person("Eve.", Role.READER, making.workspace("B"))
+    Person.objects.filter(pk=other.pk).update(first_name="EVE")
+    other.refresh_from_db()
+    token = invitations.invite(home, "somebody", Role.READER, owner)
+    with pytest.raises(NameTaken, match="looks like “Eve”"):
+        invitations.take(token, other, sign_in(other))
+    with pytest.raises(NameTaken, match="already"):
+        invitations.take(token, owner, sign_in(owner))
+    assert invitations.find(token).name == "somebody"
+
+
+def test_links_of_one_person_within_an_hour_are_bounded(
+    home: Workspace, owner: Person, monkeypatch: Any
+):
+    monkeypatch.setattr(invitations, "MAX_LINKS_PER_HOUR", 2)
+    invitations.invite(home, "eve", Role.READER, owner)
+    accounts.issue_link(owner, maker=owner)
+    with pytest.raises(TooManyLinks):
+        invitations.invite(home, "bob", Role.READER, owner)
+    Invitation.objects.update(created_at=timezone.now() - timedelta(hours=1))
+    invitations.invite(home, "bob", Role.READER, owner)

@@ -1,0 +1,23 @@
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from django.test import RequestFactory
+
+from jpweb.web.security import trail
+
+
+def test_record_of_a_hostile_name_is_one_line(caplog: pytest.LogCaptureFixture):
+    caplog.set_level("INFO", "jpweb.security")
+    trail.record("invited", name='eve"\n2026 sign-in person=1\u202e\u2028')
+    assert caplog.messages == ['invited name="eve\\"\\n2026 sign-in person=1\\u202e\\u2028"']
+
+
+@pytest.mark.parametrize(("trusted", "found"), [(True, "203.0.113.9"), (False, "127.0.0.1")])
+def test_find_client_address_believes_a_trusted_proxy_alone(
+    settings: Any, trusted: bool, found: str
+):
+    settings.SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https") if trusted else None
+    request = RequestFactory().get("/", headers={"x-forwarded-for": "10.0.0.1, 203.0.113.9"})
+    assert trail.find_client_address(request) == found
