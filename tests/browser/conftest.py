@@ -21,7 +21,8 @@ ELSEWHERE = "elsewhere"
 def home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Home]:
     """Serve the demo and a second workspace of one conversation; the script is played at once."""
     folder = tmp_path_factory.mktemp("home")
-    server = Server(folder / "data", free_port(), _elsewhere(folder), {"JPWEB_SCRIPT_PACE": "0"})
+    env = {"JPWEB_SCRIPT_PACE": "0", "JPWEB_NOTIFY_PRIVATE": "127.0.0.1"}
+    server = Server(folder / "data", free_port(), _elsewhere(folder), env)
     with serve_home(server) as home:
         yield home
 

@@ -11,13 +11,12 @@ import re
 import threading
 from collections.abc import Iterable
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from django.conf import settings
 from django.views.decorators.debug import sensitive_variables
 
-if TYPE_CHECKING:
-    from apprise import AppriseResult
+from jpweb.runtime.duties import destinations
 
 #: Seconds that a message may take. One that takes longer may still arrive.
 PATIENCE = 15.0
@@ -33,7 +32,10 @@ DECIDED = frozenset(
     {"cto", "emojis", "format", "optional", "overflow", "redirect", "retry", "rto", "store", "wait"}
 )
 
-_STATUS = re.compile(r"\berror=(\d{3})\b")
+#: What is told of every message that was not taken, for whatever reason.
+UNDELIVERED = (
+    "The service cannot be reached, or refused the message. Private networks are not reached."
+)
 #: The messages on their way, by the key of their address.
 _sending: set[int] = set()
 
@@ -108,17 +110,10 @@ def _deliver(url: str, title: str, body: str) -> str:
         return "The address can no longer be used; remove it and add it anew."
     sender = library.Apprise(asset=plugin.asset)
     sender.add(plugin)
-    return _problem(sender.notify(body, title=title, body_format=library.NotifyFormat.TEXT))
-
-
-def _problem(result: AppriseResult) -> str:
-    """Say what went wrong; of the library's own messages, which hold addresses, only a number."""
-    if result:
-        return ""
-    told = _STATUS.search("\n".join(entry.message for entry in result.logs()))
-    if told:
-        return f"The service refused the message, with status {told[1]}."
-    return "The service cannot be reached, or refused the message."
+    with destinations.guarded():
+        result = sender.notify(body, title=title, body_format=library.NotifyFormat.TEXT)
+    # Neither what the service said nor its status: an address is no way to ask what is there.
+    return "" if result else UNDELIVERED
 
 
 @sensitive_variables()
@@ -144,11 +139,19 @@ def _read(typed: str) -> Any:
         raise BadAddress(f"{str(problem).rstrip('. ')}. {_shape(schema)}") from None
     if not plugin:
         raise BadAddress(f"This is not complete. {_shape(schema)}")
-    if len(plugin) > RECIPIENTS:
-        raise BadAddress(f"It names {len(plugin)} recipients; {RECIPIENTS} are the most.")
+    _check_destination(plugin)
     plugin.socket_connect_timeout = plugin.socket_read_timeout = SOCKET
     plugin.logger = _own_log()
     return plugin
+
+
+def _check_destination(plugin: Any) -> None:
+    """Refuse too many recipients, and hosts of private networks. Raises BadAddress."""
+    for host in {getattr(plugin, name, None) or "" for name in ("host", "smtp_host")}:
+        if destinations.is_refused_literal(host):
+            raise BadAddress(f"{host[:100]} is in a private network, which is not reached.")
+    if len(plugin) > RECIPIENTS:
+        raise BadAddress(f"It names {len(plugin)} recipients; {RECIPIENTS} are the most.")
 
 
 def _own_log() -> logging.Logger:

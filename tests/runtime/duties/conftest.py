@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 
@@ -12,7 +13,8 @@ from tests.runtime.duties.receiver import Receiver, receiver
 
 
 @pytest.fixture
-def there() -> Iterator[Receiver]:
+def there(settings: Any) -> Iterator[Receiver]:
+    settings.NOTIFY_PRIVATE = ("127.0.0.1",)
     with receiver() as running:
         try:
             yield running

@@ -65,7 +65,7 @@ def test_a_service_that_is_not_allowed_is_refused_and_those_that_are_named(schem
 
 def test_who_runs_this_decides_which_services_are_allowed(settings: Any):
     settings.NOTIFY_SCHEMAS = ("json",)
-    carrier.check("json://127.0.0.1/x")
+    carrier.check("json://example.org/x")
     with pytest.raises(BadAddress, match="These can: json"):
         carrier.check("ntfy://topic")
 
@@ -128,19 +128,20 @@ async def test_a_message_arrives_as_plain_text(there: Receiver):
 async def test_a_service_that_refuses_is_told_in_words_without_the_address(there: Receiver):
     there.manner = "fails"
     problem = await carrier.send(1, there.url("a-topic", f"{KEY}@"), "Title", "Body")
-    assert problem == "The service refused the message, with status 500."
+    assert problem == carrier.UNDELIVERED
+    assert "500" not in problem
 
 
 async def test_a_service_that_cannot_be_reached_is_told(there: Receiver):
     there.manner = "hangs"
     url = there.url().replace(str(there.port), "1")
     problem = await carrier.send(1, url, "Title", "Body")
-    assert problem == "The service cannot be reached, or refused the message."
+    assert problem == carrier.UNDELIVERED
 
 
 async def test_a_message_is_not_sent_on_to_where_a_service_sends_it(there: Receiver):
     there.manner = "sends away"
-    assert "status 307" in await carrier.send(1, there.url(), "Title", "Body")
+    assert await carrier.send(1, there.url(), "Title", "Body") == carrier.UNDELIVERED
     assert len(there.paths) == 1
 
 

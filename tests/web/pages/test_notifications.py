@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -20,7 +19,8 @@ URL = f"ntfys://{KEY}@ntfy.example.org/garden"
 
 
 @pytest.fixture
-def there() -> Iterator[Receiver]:
+def there(settings: Any) -> Iterator[Receiver]:
+    settings.NOTIFY_PRIVATE = ("127.0.0.1",)
     with receiver() as running:
         yield running
 
@@ -163,7 +163,7 @@ def test_a_test_that_fails_is_told_and_stays_told_without_the_key(world: World, 
     client = world.client("responder")
     response = client.post("/notifications/test", {"address": made.pk}, follow=True)
     html = response.content.decode() + client.get("/notifications").content.decode()
-    assert len(re.findall(r"failed\. The service refused the message, with status 500", html)) == 3
+    assert html.count(f"failed. {carrier.UNDELIVERED}") == 3
     assert KEY not in html
 
 
