@@ -15,12 +15,14 @@ from collections.abc import Awaitable, Callable, Coroutine, Iterable
 from contextlib import suppress
 from typing import Any
 
+import daphne.server
 from autobahn.exception import Disconnected, PayloadExceededError
 from daphne.server import Server
 from twisted.internet import defer, reactor
 
 from jpweb import installation
 from jpweb.cli import pauses
+from jpweb.cli.connections import BoundedFactory
 from jpweb.runtime.signals.codes import FAULT
 from jpweb.runtime.signals.line import SCOPE, Line
 
@@ -63,6 +65,11 @@ class QuietServer(Server):  # type: ignore[misc]  # daphne is untyped
     def __init__(self, ending: Callable[[], Awaitable[None]], **more: Any) -> None:
         super().__init__(**more)
         self._ending = ending
+
+    def run(self) -> None:
+        # daphne looks its factory up in the module, and nowhere else.
+        daphne.server.HTTPFactory = BoundedFactory
+        super().run()
 
     def create_application(self, protocol: Any, scope: dict[str, Any]) -> Any:
         """Give a socket its line, which tells when its browser takes no more."""
