@@ -17,7 +17,7 @@ import environ
 from csp.constants import NONE, SELF
 from django.core.exceptions import ImproperlyConfigured
 
-from jpweb import installation
+from jpweb import datafolder, installation
 
 env = environ.Env()
 
@@ -62,7 +62,7 @@ def _secret_key() -> str:
     """Return the key of this installation, made on first use and readable by its owner alone."""
     path = DATA_DIR / "secret-key"
     try:
-        DATA_DIR.mkdir(mode=0o700, parents=True, exist_ok=True)
+        datafolder.make(DATA_DIR)
         if not path.exists():
             whole = path.with_name(f"secret-key.{os.getpid()}")
             whole.touch(mode=0o600)
@@ -72,9 +72,28 @@ def _secret_key() -> str:
             whole.unlink()
         return path.read_text()
     except OSError as error:
-        raise ImproperlyConfigured(
-            f"JPWEB_DATA cannot be used: {error.filename}: {error.strerror}."
-        ) from error
+        raise _unusable(error) from error
+
+
+def _prepare_folder(database: Path) -> None:
+    """Make the data folder where SQLite's file is to be in it; commands would fail otherwise."""
+    if DATA_DIR in database.parents:
+        try:
+            datafolder.make(database.parent)
+        except OSError as error:
+            raise _unusable(error) from error
+
+
+def _close_folder() -> list[str]:
+    """Close the data folder to other users; returns what was open to them."""
+    try:
+        return datafolder.close(DATA_DIR)
+    except OSError as error:
+        raise _unusable(error) from error
+
+
+def _unusable(error: OSError) -> ImproperlyConfigured:
+    return ImproperlyConfigured(f"JPWEB_DATA cannot be used: {error.filename}: {error.strerror}.")
 
 
 def _check_runs(runs: str) -> None:
@@ -152,6 +171,7 @@ DATABASES: dict[str, dict[str, Any]] = {
     "default": env.db("DATABASE_URL", default=f"sqlite:///{DATA_DIR / 'jpweb.sqlite3'}")
 }
 if DATABASES["default"]["ENGINE"] == "django.db.backends.sqlite3":
+    _prepare_folder(Path(DATABASES["default"]["NAME"]))
     # A read that turns into a write cannot wait for the lock in SQLite's default mode.
     DATABASES["default"]["OPTIONS"] = {
         "transaction_mode": "IMMEDIATE",
@@ -166,6 +186,9 @@ else:
     }
     # A connection that died with its server is replaced, and no request gets it.
     DATABASES["default"]["CONN_HEALTH_CHECKS"] = True
+
+# What in the folder was open to other users of the machine; it is told once logging works.
+DATA_MENDED = _close_folder()
 
 REDIS_URL = env.str("REDIS_URL", default="")
 # Between processes alone; what reaches one is handed on inside it (jpweb/runtime/signals).

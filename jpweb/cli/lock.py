@@ -9,13 +9,15 @@ from typing import IO
 from django.conf import settings
 from django.core.management.base import CommandError
 
+from jpweb import datafolder
+
 
 def lock_data_dir() -> IO[str]:
     """Lock the data folder until the returned file is closed or the process ends.
 
     Raises CommandError where another process has the lock.
     """
-    settings.DATA_DIR.mkdir(parents=True, exist_ok=True)
+    datafolder.make(settings.DATA_DIR)
     lock: IO[str] = (settings.DATA_DIR / "server.lock").open("a+")
     try:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)

@@ -19,6 +19,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
+from jpweb import datafolder
+
 MIB = 1024 * 1024
 #: Bytes of events.json; 100,000 events have about 74 MB.
 MAX_STREAM_BYTES = 256 * MIB
@@ -136,7 +138,7 @@ class Directory:
     def open_file(self, name: str, flags: int, mode: int = 0o666) -> int:
         """Open a regular file and return its descriptor. Raises Refused, OSError.
 
-        A file to be written has no second name: that might be another's file.
+        A new one gets ``mode`` as the people's own umask has it. A file to be written has no second name: that might be another's file.
         """
         with self._named(name):
             there = self.stat(name)
@@ -153,6 +155,8 @@ class Directory:
                 _check_kind(opened)
                 if flags & (os.O_WRONLY | os.O_RDWR) and opened.st_nlink > 1:
                     raise Refused(errno.EMLINK, "it has a second name (hard link)")
+                if there is None:
+                    datafolder.share(descriptor, mode)
             except OSError:
                 os.close(descriptor)
                 raise
@@ -170,6 +174,11 @@ class Directory:
         """Make a directory where there is no entry of this name."""
         with self._named(name), suppress(FileExistsError):
             os.mkdir(name, dir_fd=self._descriptor)
+            descriptor = os.open(name, _LIST, dir_fd=self._descriptor)
+            try:
+                datafolder.share(descriptor, 0o777)
+            finally:
+                os.close(descriptor)
 
     def rename(self, name: str, target: Directory, new: str) -> None:
         """Give an entry another name and place, over a file that has it."""

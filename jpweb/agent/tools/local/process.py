@@ -11,6 +11,8 @@ from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
 
+from jpweb import datafolder
+
 _STDOUT, _STDERR = 1, 2
 
 
@@ -64,6 +66,7 @@ async def run(
             cwd=folder,
             env=environment,
             start_new_session=True,
+            umask=datafolder.USER_UMASK,
         )
     )
     cut = None

@@ -1,0 +1,110 @@
+"""The data folder is its user's alone, whatever made it, at the start of every command."""
+
+from __future__ import annotations
+
+import os
+import stat
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from jpweb import datafolder
+from jpweb.store.disk import directory
+from tests.machine.templates import ROOT, inherit_environment
+
+
+def mode(path: Path) -> int:
+    return stat.S_IMODE(path.stat().st_mode)
+
+
+def run(data: Path, *command: str, umask: int = 0o022) -> subprocess.CompletedProcess[str]:
+    """Run a command as somebody does whose key and database are named by the environment."""
+    env = {**inherit_environment(), "JPWEB_DATA": str(data), "JPWEB_SECRET_KEY": "only-for-tests"}
+    env.pop("DATABASE_URL", None)
+    env.pop("JPWEB_USER_UMASK", None)
+    return subprocess.run(
+        [sys.executable, "manage.py", *command],
+        cwd=ROOT,
+        env=env,
+        umask=umask,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+def open_to_all(folder: Path) -> list[Path]:
+    return [path for path in (folder, *folder.rglob("*")) if mode(path) & 0o077]
+
+
+def test_close_takes_every_right_of_others_and_follows_no_link(tmp_path: Path):
+    outside, data = tmp_path / "outside", tmp_path / "data"
+    outside.mkdir()
+    (outside / "file").write_text("theirs")
+    (data / "team").mkdir(parents=True)
+    for name in ("jpweb.sqlite3", "jpweb.sqlite3-wal", "secret-key", "team/lock"):
+        (data / name).write_text("ours")
+    (data / "away").symlink_to(outside)
+    os.mkfifo(data / "pipe")
+    for path in (outside, outside / "file", *data.rglob("*"), data):
+        path.chmod(0o777)
+    mended = datafolder.close(data)
+    assert len(mended) == 7
+    assert open_to_all(data) == [data / "away"]
+    assert (mode(outside), mode(outside / "file")) == (0o777, 0o777)
+    assert mode(data / "secret-key") == 0o700
+    assert datafolder.close(data) == []
+    assert datafolder.close(tmp_path / "missing") == []
+
+
+@pytest.mark.parametrize("there", [True, False])
+def test_migrate_closes_a_folder_that_is_open_or_missing(tmp_path: Path, there: bool):
+    data = tmp_path / "deep" / "data"
+    if there:
+        data.mkdir(parents=True)
+        data.chmod(0o755)
+        (data / "jpweb.sqlite3").touch(mode=0o644)
+    done = run(data, "migrate", "store", "0001", "--verbosity", "0")
+    assert done.returncode == 0, done.stderr
+    assert open_to_all(data) == []
+    told = [line for line in done.stderr.splitlines() if "open to other users" in line]
+    assert len(told) == (1 if there else 0)
+
+
+def test_a_folder_that_cannot_be_made_is_one_line(tmp_path: Path):
+    (tmp_path / "file").write_text("in the way")
+    done = run(tmp_path / "file" / "data", "migrate")
+    assert done.returncode == 1
+    assert done.stderr.startswith("jpweb: JPWEB_DATA cannot be used: ")
+    assert done.stderr.count("\n") == 1
+
+
+def test_what_tools_make_has_the_umask_of_the_people(tmp_path: Path):
+    code = (
+        "import asyncio, os, pathlib, django; django.setup()\n"
+        "from jpweb.agent.tools.local.process import Limits, run\n"
+        f"here = pathlib.Path({str(tmp_path)!r})\n"
+        "asyncio.run(run(['touch', 'by-tool'], here, dict(os.environ), Limits()))\n"
+        "(here / 'by-jpweb').touch()\n"
+    )
+    env = {
+        **inherit_environment(),
+        "JPWEB_SECRET_KEY": "only-for-tests",
+        "JPWEB_DATA": str(tmp_path / "data"),
+        "DJANGO_SETTINGS_MODULE": "jpweb.settings",
+    }
+    env.pop("JPWEB_USER_UMASK", None)
+    subprocess.run([sys.executable, "-c", code], cwd=ROOT, env=env, umask=0o027, check=True)
+    assert (mode(tmp_path / "by-tool"), mode(tmp_path / "by-jpweb")) == (0o640, 0o600)
+
+
+def test_what_is_made_among_peoples_files_has_their_umask(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(datafolder, "USER_UMASK", 0o027)
+    directory.make(tmp_path / "folder")
+    directory.make(tmp_path / "folder")
+    directory.write_file(tmp_path / "file", b"")
+    assert (mode(tmp_path / "folder"), mode(tmp_path / "file")) == (0o750, 0o640)
