@@ -26,7 +26,7 @@ class Owner:
 
     def sign_in(self) -> None:
         self.visitor = Visitor(self.server.url)
-        assert self.visitor.get(self.server.link).status == 200
+        assert self.visitor.sign_in(self.server.link).status == 200
 
     def begin(self, text: str) -> str:
         """Begin a conversation; return its path."""

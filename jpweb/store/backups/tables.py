@@ -24,15 +24,19 @@ from jpweb.store.models import (
     Conversation,
     Duty,
     Inquiry,
+    Invitation,
     Passage,
     Person,
     Presence,
+    SignIn,
     SignInLink,
 )
 
-#: Tables that are in no backup. Sessions, jobs and Django's own tables are in no backup either:
-#: they are not the store's.
+#: Tables that are in no backup. Jobs and Django's own tables are in no backup either: they are
+#: not the store's.
 LEFT_OUT: Mapping[type[models.Model], str] = {
+    Invitation: "one-time links; owners invite again",
+    SignIn: "sessions: everybody signs in anew",
     SignInLink: "one-time links; “sign_in_link” makes new ones",
     AnswerLink: "one-time links",
     Presence: "pages that are open",

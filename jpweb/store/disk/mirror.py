@@ -15,8 +15,9 @@ from jpweb.store import journal, plain
 from jpweb.store.disk import binding, copying, directory, upstream, workers, workspace
 from jpweb.store.disk.reading import Reading
 from jpweb.store.disk.workspace import FoundConversation, FoundWorkspace
-from jpweb.store.errors import NoWorkspace
+from jpweb.store.errors import BadName, NoWorkspace
 from jpweb.store.models import Conversation, Workspace
+from jpweb.store.people import names
 from jpweb.store.terms import Origin, Writing
 from jpweb.stream.census import Census, census
 
@@ -71,7 +72,7 @@ def mirror(
     name: str = "",
     progress: Callable[[int, int, str], None] = _silent,
 ) -> tuple[Workspace, Report]:
-    """Copy what is new in the workspace at or above ``path``. Raises NoWorkspace.
+    """Copy what is new in the workspace at or above ``path``. Raises NoWorkspace, BadName.
 
     ``progress`` is told (done, total, folder name) before each conversation. A conversation that
     cannot be read keeps what was read of it before, and says why.
@@ -147,15 +148,30 @@ def _workspace(
 ) -> tuple[Workspace, bool]:
     """Return the row of a workspace, and whether it was made; written only where it says more."""
     root = _root(found)
-    says = {"jp_id": found.jp_id, "name": name or found.root.name or str(found.root)}
+    says = {"jp_id": found.jp_id}
+    if home is None or name:  # a name that was given stays
+        says["name"] = name or found.root.name or str(found.root)
     same = Workspace.objects.filter(root=root)
     if home is None:
+        _check_name(says["name"])
         with suppress(IntegrityError), transaction.atomic():  # another pass may come first
             return Workspace.objects.create(root=root, copies_id=bound_id, **says), True
-    elif (home.jp_id, home.name) == (says["jp_id"], says["name"]):
+    elif (home.jp_id, home.name) == (says["jp_id"], says.get("name", home.name)):
         return home, False
     same.update(**says)
     return same.get(), False
+
+
+def _check_name(name: str) -> None:
+    """Refuse a new workspace that would pass for another one. Raises BadName."""
+    known = Workspace.objects.exclude(name=name).values_list("name", flat=True)
+    try:
+        names.check_unlike(names.check_name(name), known)
+    except BadName as problem:
+        raise BadName(
+            f"“{ascii(name)[1:-1]}” cannot be a workspace's name. {problem} Give it another one: "
+            "manage.py mirror PATH --name NAME"
+        ) from problem
 
 
 def _take_in(

@@ -55,6 +55,12 @@ def find_lookalike(name: str, others: Iterable[str]) -> str | None:
     return next((other for other in others if make_skeleton(other) == skeleton), None)
 
 
+def check_unlike(name: str, others: Iterable[str]) -> None:
+    """Raise BadName where the name looks like another one."""
+    if (other := find_lookalike(name, others)) is not None:
+        raise BadName(f"It looks like “{other}”.")
+
+
 def _is_hidden(character: str) -> bool:
     category = unicodedata.category(character)
     return (

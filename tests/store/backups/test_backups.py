@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 import pytest
-from django.contrib.sessions.models import Session
 from django.db import connection
 from django.utils import timezone
 
@@ -21,7 +20,16 @@ from jpweb.store.backups import restoration, schemas, snapshot, tables
 from jpweb.store.disk import mirror
 from jpweb.store.errors import BadBackup, DatabaseInUse, NoDatabase, NotEmpty, OtherSchema
 from jpweb.store.finding import index
-from jpweb.store.models import AnswerLink, Inquiry, Passage, Person, SignInLink, Workspace
+from jpweb.store.models import (
+    AnswerLink,
+    Inquiry,
+    Invitation,
+    Passage,
+    Person,
+    SignIn,
+    SignInLink,
+    Workspace,
+)
 from jpweb.store.running import duties
 from tests.store import making
 
@@ -114,12 +122,20 @@ def test_restored_conversations_are_found_once_indexed(backup: Path):
 
 
 def test_backup_holds_no_link_session_password_or_key(full: Person, tmp_path: Path):
-    secrets = [f"secret{number}" for number in range(5)]
+    secrets = [f"secret{number}" for number in range(6)]
     now = timezone.now()
     SignInLink.objects.create(person=full, token_hash=secrets[0], expires_at=now)
     question = Inquiry.objects.get(state="open", run__isnull=False)
     AnswerLink.objects.create(inquiry=question, person=full, token_hash=secrets[1], expires_at=now)
-    Session.objects.create(session_key=secrets[2], session_data="x", expire_date=now)
+    SignIn.objects.create(key_hash=secrets[2], data="x", person=full, expires_at=now)
+    Invitation.objects.create(
+        workspace=Workspace.objects.all()[0],
+        name="eve",
+        role=10,
+        inviter=full,
+        token_hash=secrets[5],
+        expires_at=now,
+    )
     Person.objects.update(password=secrets[3])
     Inquiry.objects.filter(pk=question.pk).update(waiter="host#1", seal_key=secrets[4])
     file = tmp_path / "file"

@@ -15,7 +15,7 @@ from jpweb.cli.progress import bar
 from jpweb.runtime.duties import watching
 from jpweb.store import accounts, schema
 from jpweb.store.disk import mirror
-from jpweb.store.errors import NoDatabase, NoWorkspace
+from jpweb.store.errors import BadName, NoDatabase, NoWorkspace
 
 if TYPE_CHECKING:
     from jpweb.store.disk.mirror import Report
@@ -24,12 +24,13 @@ if TYPE_CHECKING:
 
 
 class Command(BaseCommand):
-    """``jpweb mirror PATH [--watch] [--json]``."""
+    """``jpweb mirror PATH [--name NAME] [--watch] [--json]``."""
 
     help = "Mirror the JP workspace at or above PATH; unchanged conversations cost a look each."
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("path", type=Path)
+        parser.add_argument("--name", default="", help="default: the folder's")
         parser.add_argument("--watch", action="store_true", help="go on until Ctrl-C")
         parser.add_argument("--json", action="store_true", help="print what was found as JSON")
 
@@ -38,8 +39,8 @@ class Command(BaseCommand):
             with bar("Bringing conversations up to date") as progress:
                 schema.prepare(progress)
             with bar(f"Reading {options['path']}") as progress:
-                home, report = mirror.mirror(options["path"], "", progress)
-        except (NoDatabase, NoWorkspace) as problem:
+                home, report = mirror.mirror(options["path"], options["name"], progress)
+        except (BadName, NoDatabase, NoWorkspace) as problem:
             raise CommandError(str(problem)) from problem
         accounts.make_owner(accounts.first_owner(), home)
         if options["json"]:

@@ -19,7 +19,7 @@ from jpweb.runtime.executing import holding
 from jpweb.runtime.signals import relay, sign_ins
 from jpweb.store import accounts, schema
 from jpweb.store.disk import mirror, workspace
-from jpweb.store.errors import NoDatabase, NoWorkspace
+from jpweb.store.errors import BadName, NoDatabase, NoWorkspace
 from jpweb.store.outage import DATABASE_GONE
 
 
@@ -47,7 +47,7 @@ class Command(BaseCommand):
             server.check_port(settings.PORT)
             with schema.alone():
                 self._prepare(options["workspace"])
-        except (server.PortTaken, NoDatabase, NoWorkspace) as problem:
+        except (server.PortTaken, BadName, NoDatabase, NoWorkspace) as problem:
             raise CommandError(str(problem)) from problem
         works: dict[str, Work] = {
             "presence": presence.beat,
