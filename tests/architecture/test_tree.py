@@ -7,7 +7,7 @@ import pytest
 
 from tests.architecture.tree import ROOT, files, templates, text
 
-FOLDERS = {"jpweb", "templates", "static", "tests"}
+FOLDERS = {"jpweb", "templates", "static", "tests", "docs"}
 TOOLS = {"manage.py", "pyproject.toml", "Makefile", "constraints.txt"}
 PAPERS = {"README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "CHANGELOG.md", "LICENSE"}
 LOCK = re.compile(r".*\.lock|.*-lock\.\w+|pdm\.lock|npm-shrinkwrap\.json")

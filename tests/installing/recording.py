@@ -40,7 +40,7 @@ Workspace.objects.exclude(root="demo").update(root="{ROOT}", name="{NAME}")
 for each in (SignInLink, Session): each.objects.all().delete()
 """
 #: Rows that Django makes by itself, and such as would let somebody in.
-_EXCLUDED = ("contenttypes", "auth.permission", "store.signin", "store.duty", "store.presence")
+_EXCLUDED = ("contenttypes", "auth.permission", "sessions", "store.duty", "store.presence")
 
 
 class EarlierServer(Server):
