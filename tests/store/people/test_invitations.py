@@ -51,15 +51,16 @@ def test_take_ends_every_other_sign_in_and_link(home: Workspace, owner: Person):
     rival = making.person("rival", Role.OWNER, making.workspace("B"))
     elsewhere = Workspace.objects.get(name="B")
     bob = making.person("bob", Role.READER, elsewhere)
-    link = accounts.issue_link(bob, maker=rival)
+    links = [accounts.issue_link(bob, maker) for maker in (rival, bob, None)]
     current, other = sign_in(bob), sign_in(bob)
     token = invitations.invite(home, "Robert", Role.READER, owner)
     joined = invitations.take(token, bob, current)
     assert len(joined.ended) == 1
     assert accounts.roles(bob.pk) == {home.pk: Role.READER, elsewhere.pk: Role.READER}
     assert (accounts.signed_in(current), accounts.signed_in(other)) == (bob, None)
-    with pytest.raises(BadLink):
-        accounts.use_link(link)
+    for link in links:
+        with pytest.raises(BadLink):
+            accounts.use_link(link)
 
 
 @pytest.mark.parametrize("why", ["old", "withdrawn", "demoted", "inactive", "unknown", "empty"])

@@ -40,8 +40,7 @@ def trust(request: Request, workspace: Workspace) -> HttpResponse:
     things = [(*_thing(value), now.get(value, "")) for value in values]
     try:
         configuration.give(workspace, things, request.user)
-        facts = {"workspace": workspace.pk, "things": [name for _, name, _ in things]}
-        trail.record("trust given", request, **facts)
+        _record(request, workspace, "trust given", [name for _, name, _ in things])
         messages.success(request, f"Trusted: {_names(name for _, name, _ in things)}.")
     except StoreError as problem:
         messages.error(request, str(problem))
@@ -53,8 +52,7 @@ def trust(request: Request, workspace: Workspace) -> HttpResponse:
 def withdraw(request: Request, workspace: Workspace) -> HttpResponse:
     things = [_thing(value) for value in request.POST.getlist("thing")]
     configuration.withdraw(workspace, things)
-    facts = {"workspace": workspace.pk, "things": [name for _, name in things]}
-    trail.record("trust withdrawn", request, **facts)
+    _record(request, workspace, "trust withdrawn", [name for _, name in things])
     messages.success(request, f"No longer trusted: {_names(name for _, name in things)}.")
     return redirect("tools", workspace_id=workspace.pk)
 
@@ -213,6 +211,11 @@ def _thing(value: str) -> tuple[str, str]:
     """Return kind and name as a form sent them."""
     kind, _, name = value.partition(" ")[2].partition(" ")
     return kind, name
+
+
+def _record(request: Request, workspace: Workspace, event: str, things: list[str]) -> None:
+    if things:
+        trail.record(event, request, workspace=workspace.pk, things=things)
 
 
 def _names(names: Iterable[str]) -> str:
