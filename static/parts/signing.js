@@ -3,7 +3,7 @@
 const form = document.querySelector("[data-code-form]");
 
 function send() {
-  const code = decodeURIComponent(location.hash.slice(1));
+  const code = location.hash.slice(1);
   if (!form || !code || form.elements.code.value) return;
   history.replaceState(null, "", location.pathname);
   form.elements.code.value = code;

@@ -8,6 +8,7 @@ import pytest
 from channels.layers import channel_layers
 
 from jpweb.runtime.signals import fanout
+from jpweb.web.security import limits
 from tests.web.world import World
 
 
@@ -17,6 +18,13 @@ def fresh_layer() -> Iterator[None]:
     channel_layers.backends.clear()
     yield
     channel_layers.backends.clear()
+
+
+@pytest.fixture(autouse=True)
+def fresh_limits() -> None:
+    """Count what each test does alone: people of several tests have the same keys."""
+    for limit in limits.LIMITS:
+        limit.forget()
 
 
 @pytest.fixture

@@ -146,6 +146,7 @@ def test_a_page_that_refuses_bars_nobody(visit: Visit):
     page.goto(visit.server.url + "/")
     refused(page, "Sign in")
     page.goto(visit.server.url + "/sign-in#used-up")
+    expect(page.get_by_role("alert")).to_contain_text("not valid")
     refused(page, "Sign in")
 
 

@@ -1,22 +1,11 @@
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import pytest
 
 from jpweb.web.security import limits
 from jpweb.web.security.limits import RateLimit
 from tests.web.reading import read
 from tests.web.world import World
-
-
-@pytest.fixture(autouse=True)
-def fresh_limits() -> Iterator[None]:
-    for limit in limits.LIMITS:
-        limit.forget()
-    yield
-    for limit in limits.LIMITS:
-        limit.forget()
 
 
 def test_admit_within_a_window_refuses_until_the_oldest_is_over():

@@ -158,11 +158,9 @@ async def test_what_is_used_is_written_later_and_kept_where_it_cannot_be(
 async def test_sockets_of_one_person_above_the_limit_are_refused(
     lasting: World, monkeypatch: pytest.MonkeyPatch
 ):
-    limits.SOCKETS.forget()
     monkeypatch.setattr(limits.SOCKETS, "count", 1)
     client = await in_store(signed_in, lasting.people["reader"])
     first, second = line_of(client), line_of(client)
     assert (await first.connect(5))[0] is True
     assert (await second.connect(5))[0] is False
     await first.disconnect()
-    limits.SOCKETS.forget()
