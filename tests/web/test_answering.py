@@ -9,14 +9,13 @@ from typing import Any
 
 import pytest
 from channels.testing import WebsocketCommunicator
-from django.contrib.sessions.models import Session
 from django.db import OperationalError
 
 from jpweb.runtime import presence
 from jpweb.runtime.crossing import in_store
 from jpweb.runtime.signals import announce, fanout
 from jpweb.store import inquiries, journal
-from jpweb.store.models import Inquiry, Person
+from jpweb.store.models import Inquiry, Person, SignIn
 from jpweb.stream.answers import Secret, Text
 from jpweb.web import access
 from tests.store import making
@@ -96,7 +95,7 @@ async def test_a_question_that_is_not_there_is_not_found(lasting: World):
 
 
 def _forget() -> None:
-    assert Session.objects.all().delete()[0]
+    assert SignIn.objects.all().delete()[0]
 
 
 def _bar() -> None:

@@ -74,6 +74,7 @@ RACES = Part(
     ),
     tests=(
         "tests/store/disk/test_mirror.py",
+        "tests/store/people",
         "tests/store/running",
         "tests/store/telling/test_addresses.py",
         "tests/store/telling/test_notices.py",
