@@ -4,6 +4,7 @@ from typing import Any
 
 from jpweb.runtime import process
 from jpweb.runtime.signals import announce, fanout
+from jpweb.store.people.sessions import hash_key
 from tests.runtime.playing import ear
 
 
@@ -20,14 +21,14 @@ async def test_a_signal_reaches_those_who_look_at_its_thing_alone():
         assert await home() == {"kind": "questions"}
         await announce.partial(7, "message", "Te")
         assert await seven() == {"kind": "partial", "variant": "message", "text": "Te"}
-        await announce.signed_out("key")
+        await announce.signed_out(["key"])
         assert await session() == {"kind": "session"}
         for hear in (seven, eight, home, session):
             assert hear.take_all() == []
 
 
 async def test_the_key_of_a_sign_in_is_not_given_away():
-    assert "secret-key" not in announce.session_group("secret-key")
+    assert "secret-key" not in announce.session_group(hash_key("secret-key"))
 
 
 async def test_who_subscribed_to_a_kind_hears_it_until_they_undo_it():

@@ -87,7 +87,7 @@ async def test_another_process_is_heard(redis_url: str, over: Callable[[str], No
         "import asyncio, sys, django; django.setup(); from jpweb.runtime.signals import announce\n"
         "async def all():\n"
         " await announce.conversation(7); await announce.questions(8)\n"
-        " await announce.partial(7, 'message', 'Te'); await announce.signed_out('key')\n"
+        " await announce.partial(7, 'message', 'Te'); await announce.signed_out(['key'])\n"
         " await announce.run(3); await announce.settled(4); await announce.decided(5)\n"
         " await announce.to_process(sys.argv[1], 'secret', sealed=b'x')\n"
         " await announce.to_process('nobody', 'secret', sealed=b'y')\n"
