@@ -212,12 +212,21 @@ class _Turn:
         try:
             await _read(stream, reply, self._interrupts)
         except ProviderFailed:
-            await reply.flush()
+            await reply.close()
             raise
         finally:
             if isinstance(stream, AsyncGenerator):
                 await stream.aclose()
-        await reply.flush(last=self._is_last(reply))
+        await reply.close(calls_stand=self._answers_calls(), last=self._is_last(reply))
+
+    def _answers_calls(self) -> bool:
+        """Tell whether what somebody said ends a reply and answers its calls.
+
+        These interruptions stay in the database until those answers are on record, so a process
+        that takes the turn over answers the calls too, and runs none of them.
+        """
+        said = self._interrupts.pending
+        return isinstance(said, Stop) or (isinstance(said, Respond) and bool(said.text))
 
 
 def _interruptible(form: Format, interrupts: Interrupts) -> Format:

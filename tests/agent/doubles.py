@@ -192,6 +192,7 @@ class QueueProvider:
     replies: Sequence[Sequence[Any]]
     requests: list[ProviderRequest] = field(default_factory=list)
     closed: int = 0
+    waiting: asyncio.Event | None = None
     NAME: str = "queue"
 
     def __post_init__(self) -> None:
@@ -204,6 +205,7 @@ class QueueProvider:
                 if isinstance(step, Exception):
                     raise step
                 if isinstance(step, asyncio.Event):
+                    self.waiting = step
                     await step.wait()
                 else:
                     yield step

@@ -10,10 +10,10 @@ import pytest
 from jpweb.agent.calls import texts
 from jpweb.agent.errors import ProviderFailed
 from jpweb.agent.outcome import Success
-from jpweb.agent.ports import Answer, CallTool, Delta, Finished
+from jpweb.agent.ports import Answer, Calling, CallTool, Delta, Finished
 from jpweb.agent.stopping import Stop
 from jpweb.agent.turn import TurnEnd
-from jpweb.stream.events import ChatResponse, ToolCallRequest, ToolCallResponse
+from jpweb.stream.events import ChatResponse, ToolCallResponse
 from jpweb.stream.inquiry import (
     Answered,
     CancellationReason,
@@ -158,10 +158,10 @@ async def test_a_stop_between_two_pieces_closes_the_stream(monkeypatch):
 
 
 async def test_a_stop_after_a_call_was_announced_answers_the_call():
-    provider = QueueProvider([[CallTool("c1", "tool", {}), asyncio.Event()]])
+    steps = [CallTool("c1", "tool", {}), Calling("tool", "{"), asyncio.Event()]
     tool = asks(CONFIRM)
-    stage = Stage(provider, (tool,))
-    end = await turn_stopped(stage, lambda: stage.recorder.of(ToolCallRequest))
+    stage = Stage(QueueProvider([steps]), (tool,))
+    end = await turn_stopped(stage, lambda: stage.display.shown)
     assert end is TurnEnd.STOPPED
     assert stage.recorder.results == [("c1", texts.STOPPED, False)]
     assert tool.runs == []

@@ -34,7 +34,8 @@ async def recorded(*steps) -> Any:
     reply = Reply(Scribe(recorder, clock), ListDisplay())
     for step in steps:
         await reply.take(step)
-    await reply.flush()
+    reply.finished = True
+    await reply.close()
     return [(event.kind, dict(event.metadata)) for event in recorder.events]
 
 
@@ -113,7 +114,7 @@ async def test_a_call_that_is_still_coming_is_shown_and_not_recorded():
     await reply.take(Delta("message", "I "))
     await reply.take(Calling("tool", '{"x"'))
     await reply.take(Delta("message", "call."))
-    await reply.flush()
+    await reply.close()
     assert display.shown == [
         ("message", "I "),
         ("tool_call", 'tool {"x"'),

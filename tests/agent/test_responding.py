@@ -11,7 +11,7 @@ import pytest
 from jpweb.agent.calls import texts
 from jpweb.agent.errors import FailureKind, ProviderFailed
 from jpweb.agent.outcome import Success
-from jpweb.agent.ports import CallTool, Delta, Finished
+from jpweb.agent.ports import Calling, CallTool, Delta, Finished
 from jpweb.agent.stopping import Respond, Restart, Stop
 from jpweb.agent.turn import TurnEnd
 from jpweb.stream.events import (
@@ -36,6 +36,8 @@ from tests.agent.doubles import (
 DONE = (Delta("message", "Done."), Finished())
 SAID = Respond("Leave it.", "Alice")
 TOLD = ChatRequest("Leave it.", author="Alice")
+#: A complete call, and the beginning of the next one.
+CALLED = (CallTool("c1", "tool", {}), Calling("tool", "{"))
 
 
 async def interrupted(stage, ready, *said) -> Any:
@@ -80,18 +82,19 @@ async def test_a_reply_that_is_interrupted_without_words_is_gone_on_with(said):
 
 
 async def test_a_call_of_an_interrupted_reply_reads_what_was_said_and_is_not_run():
-    stage = half(CallTool("c1", "tool", {}))
-    await interrupted(stage, lambda: stage.recorder.of(ToolCallRequest), SAID)
+    stage = half(*CALLED)
+    await interrupted(stage, lambda: stage.display.shown, SAID)
     assert stage.recorder.results == [("c1", texts.responded("Leave it."), False)]
     assert stage.recorder.of(ChatRequest) == [ChatRequest("Go.")]
     assert len(stage.provider.requests) == 2
 
 
-async def test_the_calls_of_a_reply_that_is_restarted_are_run():
-    stage = half(CallTool("c1", "tool", {}))
-    end = await interrupted(stage, lambda: stage.recorder.of(ToolCallRequest), Restart())
-    assert end is TurnEnd.COMPLETE
-    assert stage.recorder.results == [("c1", "done", False)]
+@pytest.mark.parametrize("said", [Respond(), Restart()], ids=["respond", "restart"])
+async def test_reply_interrupted_without_words_records_no_call(said):
+    stage = half(*CALLED)
+    assert await interrupted(stage, lambda: stage.display.shown, said) is TurnEnd.COMPLETE
+    assert stage.recorder.of(ToolCallRequest) == []
+    assert len(stage.provider.requests) == 2
 
 
 @pytest.mark.parametrize(

@@ -320,3 +320,46 @@ async def test_what_a_call_was_permitted_to_run_with_is_nothing_to_another_of_it
     )
     assert await resume(made) is TurnEnd.COMPLETE
     assert seen == [{}, {}]
+
+
+WHOLE = (
+    Delta("message", "Both."),
+    CallTool("c1", "tool", {}),
+    Delta("message", "And."),
+    CallTool("c2", "tool", {}),
+    Delta("message", "So."),
+)
+
+
+@pytest.mark.parametrize("received", range(len(WHOLE) + 1))
+async def test_reply_cut_off_at_any_piece_is_asked_for_again(received):
+    hang = asyncio.Event()
+    cut = (*WHOLE[:received], hang, *WHOLE[received:], Finished())
+    made = stage(START, SAYS, turns=(cut,), tools=(asks(),))
+    running = asyncio.create_task(resume(made))
+    await until(lambda: made.provider.waiting is hang)
+    running.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await running
+
+    again = stage(*made.recorder.events, turns=((*WHOLE, Finished()), DONE), tools=(asks(),))
+    assert await resume(again) is TurnEnd.COMPLETE
+    assert [call.id for call in again.recorder.of(ToolCallRequest)] == ["c1", "c2"]
+    assert again.recorder.results == [("c1", "done", False), ("c2", "done", False)]
+    assert len(again.provider.requests) == 2
+
+
+async def test_reply_calls_and_text_after_them_are_one_commit(monkeypatch):
+    made = stage(START, SAYS, turns=((*WHOLE, Finished()), DONE), tools=(asks(),))
+    commits, record = [], made.recorder.record
+
+    async def watched(*events, last=False) -> None:
+        commits.append([type(event.kind) for event in events])
+        await record(*events, last=last)
+
+    monkeypatch.setattr(made.recorder, "record", watched)
+    await resume(made)
+    assert commits[:2] == [
+        [ChatResponse],
+        [ToolCallRequest, ChatResponse, ToolCallRequest, ChatResponse],
+    ]

@@ -58,7 +58,8 @@ async def test_after_something_has_come_nothing_is_asked_again(come):
     with pytest.raises(ProviderFailed, match="Overloaded"):
         await run(stage)
     assert len(stage.provider.requests) == 1
-    assert len(stage.recorder.events) == 3
+    # A call of a reply without an end never runs, so it is not on record either.
+    assert len(stage.recorder.events) == (2 if isinstance(come, CallTool) else 3)
     assert stage.pauses == []
 
 
