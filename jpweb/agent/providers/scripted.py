@@ -28,6 +28,8 @@ _OPENING = (
     "you four questions, one of them for a secret, and then repeat what reached me. Every "
     "question can be declined.\n"
 )
+#: The result of demo_vault once it has a passphrase.
+_VAULT_OPEN = "The demonstration vault is open."
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,10 +188,25 @@ def _received(step: _Step, result: ToolCallResponse) -> str:
         return "declined"
     if result.is_error:
         return "no answer, the tool call failed"
-    if step.secret:
+    if result.content == _VAULT_OPEN:
         return "received, not shown"
-    answer = json.loads(result.content)["answer"]
+    answer = None if step.secret else _answer(result.content)
+    if answer is None:
+        return f"no answer, but {_code(' '.join(result.content.split()))}"
     return f"{_code(json.dumps(answer, ensure_ascii=False))} ({_json_type(answer)})"
+
+
+def _answer(content: str) -> bool | str | None:
+    """Return the answer that ask_user gave as JSON; None where the result is another text.
+
+    A person can decline with a note, say words instead of an answer, and edit a result.
+    """
+    try:
+        given = json.loads(content)
+    except (ValueError, RecursionError):
+        return None
+    answer = given.get("answer") if isinstance(given, dict) else None
+    return answer if isinstance(answer, bool | str) else None
 
 
 def _json_type(value: bool | str) -> str:

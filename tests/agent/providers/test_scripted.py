@@ -1,10 +1,12 @@
 from __future__ import annotations
 
 import json
+from itertools import chain
 from typing import Any
 
 import pytest
 
+from jpweb.agent.calls import texts
 from jpweb.agent.calls.inquire import inquiry_schema
 from jpweb.agent.config import UNSET_MODEL, ProviderConfig
 from jpweb.agent.outcome import Failed
@@ -22,10 +24,15 @@ from jpweb.agent.providers.scripted import Scripted
 from jpweb.agent.tools import BUILTINS
 from jpweb.agent.turn import TurnEnd
 from jpweb.stream.answers import AnswerType, Boolean, Option, Secret, Select, Text
-from jpweb.stream.events import ChatResponse, ToolCallRequest
+from jpweb.stream.events import (
+    ChatResponse,
+    ConversationEvent,
+    ToolCallRequest,
+    ToolCallResponse,
+)
 from jpweb.stream.inquiry import Answered, CancellationReason, Cancelled, InquirySource, Redacted
 from jpweb.stream.thread import ThreadParts
-from tests.agent.doubles import CONFIRM, Stage, StubTool, asks, run_turn
+from tests.agent.doubles import AT, CONFIRM, Stage, StubTool, asks, run_turn
 
 DECLINED = Declined(CancellationReason.USER)
 SECRET = "canary-7f3a"
@@ -35,6 +42,14 @@ async def played(*replies, tools=BUILTINS) -> Any:
     stage = Stage(Scripted(pace=0), tools, list(replies))
     assert await run_turn(stage.ports, "Hello", None, stage.stop, stage.setup) is TurnEnd.COMPLETE
     return stage
+
+
+def said(kind) -> ConversationEvent:
+    return ConversationEvent(AT, kind)
+
+
+def exchange(content) -> tuple[ToolCallRequest, ToolCallResponse]:
+    return ToolCallRequest("c", "ask_user", {}), ToolCallResponse("c", content, is_error=False)
 
 
 def closing(stage) -> Any:
@@ -108,6 +123,31 @@ async def test_a_declined_question_is_reported_and_the_script_goes_on(number):
     lines = [line for line in closing(stage).splitlines() if line.startswith("- ")]
     assert [line.endswith(": declined") for line in lines] == [n == number for n in range(4)]
     assert stage.recorder.outcomes[number] == Cancelled(CancellationReason.USER)
+
+
+@pytest.mark.parametrize("number", range(4))
+async def test_scripted_decline_with_a_note_quotes_the_note(number):
+    replies: list[Any] = [Answer(value=False), Answer("not at all"), Answer("x"), Answer(SECRET)]
+    replies[number] = Declined(CancellationReason.USER, "Ask\nlater.")
+    stage = await played(*replies)
+    lines = [line for line in closing(stage).splitlines() if line.startswith("- ")]
+    assert ["Ask later." in line for line in lines] == [n == number for n in range(4)]
+
+
+@pytest.mark.parametrize("number", range(4))
+@pytest.mark.parametrize(
+    "content",
+    [texts.responded("Go on."), texts.STOPPED, "[]", '{"answer": null}', "9" * 5000, "[" * 5000],
+    ids=["words", "interrupted", "list", "null", "number", "deep"],
+)
+async def test_scripted_results_of_any_text_end_the_script(number, content):
+    results = ['{"answer": true}', '{"answer": "no"}', '{"answer": "x"}', "no answer"]
+    results[number] = content
+    parts = ThreadParts((), tuple(said(kind) for kind in chain(*map(exchange, results))))
+    events = [event async for event in Scripted(0).stream(asked(parts))]
+    assert isinstance(events[-1], Finished)
+    reported = "".join(event.text for event in events if isinstance(event, Delta))
+    assert "no answer, but `" in reported
 
 
 async def test_without_its_tools_it_reports_that_the_calls_failed():
