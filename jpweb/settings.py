@@ -167,6 +167,8 @@ TEMPLATES: list[dict[str, Any]] = [
     },
 ]
 
+# Seconds that a statement of PostgreSQL may take, and a page or a turn wait for it.
+STATEMENT_SECONDS = number("JPWEB_STATEMENT_SECONDS", 30)
 DATABASES: dict[str, dict[str, Any]] = {
     "default": env.db("DATABASE_URL", default=f"sqlite:///{DATA_DIR / 'jpweb.sqlite3'}")
 }
@@ -179,10 +181,13 @@ if DATABASES["default"]["ENGINE"] == "django.db.backends.sqlite3":
         "init_command": "PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL;",
     }
 else:
-    DATABASES["default"].setdefault("OPTIONS", {})["pool"] = {
-        "min_size": 1,
-        "max_size": 10,
-        "timeout": 10,
+    # Loaded where it is used: SQLite needs no psycopg.
+    from jpweb.store.database import patience
+
+    _options = DATABASES["default"].get("OPTIONS", {})
+    DATABASES["default"]["OPTIONS"] = {
+        **patience.connection_options(STATEMENT_SECONDS, _options),
+        "pool": patience.pool_options(STATEMENT_SECONDS, min_size=1, max_size=10, timeout=5),
     }
     # A connection that died with its server is replaced, and no request gets it.
     DATABASES["default"]["CONN_HEALTH_CHECKS"] = True

@@ -10,6 +10,7 @@ from django.core.management import call_command
 from django.db import Error, connection
 
 from jpweb.store.browsing import placing
+from jpweb.store.database import patience
 from jpweb.store.errors import NoDatabase
 
 #: The key of PostgreSQL's advisory lock under which one process at a time prepares.
@@ -26,8 +27,9 @@ def prepare(progress: Callable[[int, int], None] = lambda _done, _total: None) -
     """
     with alone():
         try:
-            call_command("migrate", verbosity=0, interactive=False)
-            placing.place_all(progress)
+            with patience.without_limits():
+                call_command("migrate", verbosity=0, interactive=False)
+                placing.place_all(progress)
         except Error as error:
             raise _no_database(error) from error
         connection.close_if_unusable_or_obsolete()  # one less is open while the process runs
@@ -46,7 +48,7 @@ def alone() -> Iterator[None]:
         return
     # A connection of its own, with which the lock ends whatever happens to the others.
     holder = connection.copy()
-    holder.settings_dict["OPTIONS"]["pool"] = None
+    holder.settings_dict["OPTIONS"] |= {"pool": None, "options": ""}  # it waits without a limit
     with closing(holder):
         try:
             with holder.cursor() as cursor:

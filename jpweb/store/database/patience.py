@@ -1,0 +1,136 @@
+"""PostgreSQL connections that wait for at most so long, whatever became of the other end.
+
+Three kinds of silence end by themselves. A statement that takes too long, or waits for a lock, is
+cancelled by the server. A transaction that its client left open is ended by the server too. A
+connection through which no reply comes is closed here: the server cannot say so through it, and TCP
+does not notice while a proxy or a paused machine still acknowledges packets.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
+from time import monotonic
+from typing import Any, TypeVar
+
+from django.db import connection
+from psycopg import Connection, OperationalError
+
+T = TypeVar("T")
+
+#: Seconds that a statement may wait for a lock that another connection holds.
+LOCK_TIMEOUT_SECONDS = 5.0
+#: Seconds that a transaction may stay open while its client sends nothing.
+IDLE_TRANSACTION_SECONDS = 20.0
+#: Seconds beyond the server's own limit after which a reply counts as lost.
+REPLY_GRACE_SECONDS = 3.0
+#: Seconds until a new connection counts as failed.
+CONNECT_TIMEOUT_SECONDS = 5
+#: Seconds for which a pool repeats a failed attempt, with growing pauses, until a request asks.
+RECONNECT_SECONDS = 3.0
+#: TCP keepalive: seconds of silence until the first probe, between two probes, and their number.
+KEEPALIVE = {"keepalives_idle": 10, "keepalives_interval": 5, "keepalives_count": 3}
+#: Seconds after which TCP gives up data that the other end does not acknowledge.
+UNACKNOWLEDGED_SECONDS = 20.0
+
+#: Seconds that the current task waits for one reply where not its connection's own; 0: no limit.
+_reply_seconds: ContextVar[float | None] = ContextVar("reply_seconds", default=None)
+
+
+class PatientConnection(Connection[Any]):
+    """A connection that closes itself when the server has not replied in time.
+
+    ``REPLY_SECONDS`` limits each wait for the server: a statement, a commit, a pool's check.
+    """
+
+    REPLY_SECONDS = 0.0
+
+    def wait(self, gen: Generator[Any, Any, T], *args: Any, **named: Any) -> T:
+        """Wait as psycopg does. Raises OperationalError, and closes, where no reply comes."""
+        chosen = _reply_seconds.get()
+        seconds = self.REPLY_SECONDS if chosen is None else chosen
+        return super().wait(self._limited(gen, seconds) if seconds else gen, *args, **named)
+
+    def _limited(self, gen: Generator[Any, Any, T], seconds: float) -> Generator[Any, Any, T]:
+        """Step through a generator of psycopg, which hears several times a second of no news."""
+        end = monotonic() + seconds
+        try:
+            wanted = next(gen)
+            while True:
+                ready = yield wanted
+                if not ready and monotonic() > end:
+                    self.pgconn.finish()
+                    raise OperationalError(f"the server has not replied for {seconds:g} seconds")
+                wanted = gen.send(ready)
+        except StopIteration as done:
+            value: T = done.value
+            return value
+
+
+def connection_options(statement_seconds: float, given: Mapping[str, Any]) -> dict[str, Any]:
+    """Return connection parameters with these limits; what is ``given`` in the address wins."""
+    limits = {
+        "lock_timeout": min(LOCK_TIMEOUT_SECONDS, statement_seconds / 2),
+        "statement_timeout": statement_seconds,
+        "idle_in_transaction_session_timeout": IDLE_TRANSACTION_SECONDS,
+        "tcp_user_timeout": UNACKNOWLEDGED_SECONDS,
+    }
+    server = " ".join(f"-c {name}={round(value * 1000)}" for name, value in limits.items())
+    # The server looks for a client that is gone with the same probes.
+    server += "".join(f" -c tcp_{name}={value}" for name, value in KEEPALIVE.items())
+    client = {
+        "connect_timeout": CONNECT_TIMEOUT_SECONDS,
+        "keepalives": 1,
+        **KEEPALIVE,
+        "tcp_user_timeout": round(UNACKNOWLEDGED_SECONDS * 1000),
+    }
+    options = f"{server} {given.get('options', '')}".strip()
+    return {**client, **given, "options": options}
+
+
+def pool_options(statement_seconds: float, **sizes: Any) -> dict[str, Any]:
+    """Return the options of a pool that throws connections away whose server is silent."""
+    return {
+        "connection_class": make_patient(statement_seconds + REPLY_GRACE_SECONDS),
+        "reconnect_timeout": RECONNECT_SECONDS,
+        **sizes,
+    }
+
+
+def make_patient(seconds: float) -> type[PatientConnection]:
+    """Return the class of connections that wait so long for a reply."""
+    return type("PatientConnection", (PatientConnection,), {"REPLY_SECONDS": seconds})
+
+
+@contextmanager
+def without_limits() -> Iterator[None]:
+    """Let statements on this thread's connection take as long as they need, as migrations do."""
+    token = _reply_seconds.set(0)
+    try:
+        _execute_for_limits("SET {} = 0")
+        yield
+        _execute_for_limits("RESET {}")  # a pool may hand this connection to the next task
+    finally:
+        _reply_seconds.reset(token)
+
+
+@contextmanager
+def reply_within(seconds: float) -> Iterator[None]:
+    """Wait for at most so many seconds for each reply, in this task or thread."""
+    token = _reply_seconds.set(seconds)
+    try:
+        yield
+    finally:
+        _reply_seconds.reset(token)
+
+
+def _execute_for_limits(statement: str) -> None:
+    if connection.vendor == "postgresql":
+        with connection.cursor() as cursor:
+            for name in (
+                "statement_timeout",
+                "lock_timeout",
+                "idle_in_transaction_session_timeout",
+            ):
+                cursor.execute(statement.format(name))
