@@ -96,6 +96,14 @@ def _unusable(error: OSError) -> ImproperlyConfigured:
     return ImproperlyConfigured(f"JPWEB_DATA cannot be used: {error.filename}: {error.strerror}.")
 
 
+def _sqlite_sync() -> str:
+    """Return how SQLite syncs a commit: before it returns, or with the next checkpoint."""
+    sync = env.str("JPWEB_SYNC", default="full")
+    if sync not in ("full", "normal"):
+        raise ImproperlyConfigured(f"JPWEB_SYNC must be full or normal, not “{sync}”.")
+    return sync.upper()
+
+
 def _check_runs(runs: str) -> None:
     """Refuse a way of executing runs that nobody wrote, or that lacks what it stands on."""
     if runs not in ("embedded", "workers"):
@@ -167,6 +175,8 @@ TEMPLATES: list[dict[str, Any]] = [
     },
 ]
 
+# Seconds that a write to SQLite waits for one that is under way.
+SQLITE_LOCK_SECONDS = 5
 # Seconds that a statement of PostgreSQL may take, and a page or a turn wait for it.
 STATEMENT_SECONDS = number("JPWEB_STATEMENT_SECONDS", 30)
 DATABASES: dict[str, dict[str, Any]] = {
@@ -177,8 +187,8 @@ if DATABASES["default"]["ENGINE"] == "django.db.backends.sqlite3":
     # A read that turns into a write cannot wait for the lock in SQLite's default mode.
     DATABASES["default"]["OPTIONS"] = {
         "transaction_mode": "IMMEDIATE",
-        "timeout": 20,
-        "init_command": "PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL;",
+        "timeout": SQLITE_LOCK_SECONDS,
+        "init_command": f"PRAGMA journal_mode=WAL; PRAGMA synchronous={_sqlite_sync()};",
     }
 else:
     # Loaded where it is used: SQLite needs no psycopg.

@@ -15,19 +15,27 @@ from jpweb import datafolder
 def lock_data_dir() -> IO[str]:
     """Lock the data folder until the returned file is closed or the process ends.
 
-    Raises CommandError where another process has the lock.
+    Raises CommandError where another process has the lock, or the folder cannot be written.
     """
-    datafolder.make(settings.DATA_DIR)
-    lock: IO[str] = (settings.DATA_DIR / "server.lock").open("a+")
+    path = settings.DATA_DIR / "server.lock"
+    try:
+        datafolder.make(settings.DATA_DIR)
+        lock: IO[str] = path.open("a+")
+        return _sign(lock)
+    except OSError as error:
+        raise CommandError(f"JPWEB_DATA cannot be used: {path}: {error.strerror}.") from error
+
+
+def _sign(lock: IO[str]) -> IO[str]:
     try:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError as error:
+        lock.truncate(0)
+        lock.write(f"{os.getpid()}\n")
+        lock.flush()
+    except BlockingIOError as error:
         lock.close()
         raise CommandError(
             f"jpweb is running on {settings.DATA_DIR} already. Stop it first, or use another "
             "folder: JPWEB_DATA=/some/folder"
         ) from error
-    lock.truncate(0)
-    lock.write(f"{os.getpid()}\n")
-    lock.flush()
     return lock

@@ -2,11 +2,131 @@
 
 from __future__ import annotations
 
-from django.db import DataError, IntegrityError, InterfaceError, OperationalError, connection
+import sqlite3
+from enum import Enum
+
+from django.db import (
+    DataError,
+    Error,
+    IntegrityError,
+    InterfaceError,
+    OperationalError,
+    connection,
+)
 
 DATABASE_GONE = (OperationalError, InterfaceError)
+#: Every error of a database; ``find_outage`` tells which of them are outages.
+DATABASE_ERROR = Error
 #: What work on one conversation raises whose rows do not fit each other. Others have to go on.
 BROKEN_ROWS = (IntegrityError, DataError, LookupError, TypeError, ValueError, AttributeError)
+
+
+class Outage(Enum):
+    """Why the database cannot do its work, as people are told.
+
+    ``is_kept_known``: the statement failed in the database, so nothing of the request was kept. A
+    connection that broke leaves that open: the commit may have been the last thing to arrive.
+    """
+
+    def __init__(self, title: str, advice: str, is_kept_known: bool) -> None:
+        self.title = title
+        self.advice = advice
+        self.is_kept_known = is_kept_known
+
+    LOST = (
+        "The database cannot be reached",
+        "Its server is away, or the connection to it broke.",
+        False,
+    )
+    SILENT = (
+        "The database does not reply",
+        "Its server, or the network before it, is very slow or stands still.",
+        False,
+    )
+    LOCKED = (
+        "The database is locked",
+        "Another program or request holds it. That is usually over in seconds.",
+        True,
+    )
+    FULL = (
+        "The disk of the database is full",
+        "Nothing can be saved until whoever runs this installation makes room. Reading goes on.",
+        True,
+    )
+    DISK = (
+        "The disk of the database fails",
+        "Whoever runs this installation has to look at the disk and the server's log.",
+        False,
+    )
+    READ_ONLY = (
+        "The database cannot be written",
+        "Whoever runs this installation has to make its file, folder or server writable.",
+        True,
+    )
+    SCHEMA = (
+        "The database does not fit this version of jpweb",
+        "A table or column is missing or unknown. Restart jpweb, which brings the tables up to "
+        "date or says in one line why it cannot.",
+        True,
+    )
+    DAMAGED = (
+        "The database's file is damaged",
+        "Whoever runs this installation has to restore it from a backup.",
+        True,
+    )
+
+
+_BY_SQLITE_CODE = {
+    sqlite3.SQLITE_BUSY: Outage.LOCKED,
+    sqlite3.SQLITE_LOCKED: Outage.LOCKED,
+    sqlite3.SQLITE_FULL: Outage.FULL,
+    sqlite3.SQLITE_IOERR: Outage.DISK,
+    sqlite3.SQLITE_READONLY: Outage.READ_ONLY,
+    sqlite3.SQLITE_CANTOPEN: Outage.LOST,
+    sqlite3.SQLITE_CORRUPT: Outage.DAMAGED,
+    sqlite3.SQLITE_NOTADB: Outage.DAMAGED,
+}
+#: By PostgreSQL's SQLSTATE (appendix A of its manual), or the class that begins it.
+_BY_SQLSTATE = {
+    "55P03": Outage.LOCKED,
+    "40P01": Outage.LOCKED,
+    "57014": Outage.SILENT,
+    "53100": Outage.FULL,
+    "25006": Outage.READ_ONLY,
+    "42703": Outage.SCHEMA,
+    "42P01": Outage.SCHEMA,
+    "08": Outage.LOST,
+    "53": Outage.LOST,
+    "57": Outage.LOST,
+    "XX001": Outage.DAMAGED,
+    "XX002": Outage.DAMAGED,
+}
+#: What no code tells: SQLite's messages, and the error of our own connections.
+_BY_WORDS = {
+    "no such table": Outage.SCHEMA,
+    "no such column": Outage.SCHEMA,
+    "has no column": Outage.SCHEMA,
+    "is locked": Outage.LOCKED,
+    "disk is full": Outage.FULL,
+    "not replied": Outage.SILENT,
+}
+
+
+def find_outage(problem: BaseException) -> Outage | None:
+    """Return which outage an error of the database is; None where it is a fault of the program."""
+    cause = problem.__cause__ or problem
+    code = getattr(cause, "sqlite_errorcode", None)
+    if code is not None and (known := _BY_SQLITE_CODE.get(code & 0xFF)):
+        return known
+    state = getattr(cause, "sqlstate", None) or ""
+    for key in (state, state[:2]):
+        if key in _BY_SQLSTATE:
+            return _BY_SQLSTATE[key]
+    said = str(problem)
+    for words, known in _BY_WORDS.items():
+        if words in said:
+            return known
+    return Outage.LOST if isinstance(problem, DATABASE_GONE) else None
 
 
 def keep_connection() -> None:

@@ -5,13 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 
+from django.apps import apps
 from django.conf import settings
 from django.core.management import call_command
 from django.db import Error, connection
+from django.db.migrations.loader import MigrationLoader
 
 from jpweb.store.browsing import placing
 from jpweb.store.database import patience
 from jpweb.store.errors import NoDatabase
+from jpweb.store.outage import find_outage
 
 #: The key of PostgreSQL's advisory lock under which one process at a time prepares.
 _PREPARING = 0x6A70776562
@@ -28,7 +31,9 @@ def prepare(progress: Callable[[int, int], None] = lambda _done, _total: None) -
     with alone():
         try:
             with patience.without_limits():
+                _refuse_newer()
                 call_command("migrate", verbosity=0, interactive=False)
+                _refuse_incomplete()
                 placing.place_all(progress)
         except Error as error:
             raise _no_database(error) from error
@@ -62,9 +67,52 @@ def alone() -> Iterator[None]:
             _alone = False
 
 
-def _no_database(error: Error) -> NoDatabase:
-    name = settings.DATABASES["default"]["NAME"]
-    reason = str(error).strip().partition("\n")[0]
-    return NoDatabase(
-        f"The database {name} cannot be used: {reason}. Check DATABASE_URL or JPWEB_DATA."
+def _refuse_newer() -> None:
+    """Raise NoDatabase where a migration was applied that this version does not know."""
+    loader = MigrationLoader(connection)
+    own = {app.label for app in apps.get_app_configs()}
+    unknown = sorted(
+        key
+        for key in loader.applied_migrations
+        if key[0] in own and key not in loader.disk_migrations and key not in loader.replacements
     )
+    if unknown:
+        raise NoDatabase(
+            f"{_name()} was made by a newer jpweb: its migration {'.'.join(unknown[-1])} is not "
+            "known here. Start that version, or choose another folder: JPWEB_DATA=/some/folder"
+        )
+
+
+def _refuse_incomplete() -> None:
+    """Raise NoDatabase where a table lacks a column although every migration was applied."""
+    with connection.cursor() as cursor:
+        for model in apps.get_app_config("store").get_models():
+            options = model._meta  # noqa: SLF001  Django's documented model API
+            described = connection.introspection.get_table_description(cursor, options.db_table)
+            wanted = {field.column for field in options.local_concrete_fields}
+            if missing := wanted - {column.name for column in described}:
+                raise NoDatabase(
+                    f"{_name()} does not fit this version of jpweb: {options.db_table} has no "
+                    f"column {min(missing)}. Restore a backup, or choose another folder: "
+                    "JPWEB_DATA=/some/folder"
+                )
+
+
+def _name() -> str:
+    return f"The database {settings.DATABASES['default']['NAME']}"
+
+
+def _no_database(error: Error) -> NoDatabase:
+    reason = str(error).strip().partition("\n")[0]
+    outage = find_outage(error)
+    why = f"{outage.title.removeprefix('The ')} ({reason})" if outage else reason
+    return NoDatabase(f"{_name()} cannot be used: {why}. Check DATABASE_URL or JPWEB_DATA.")
+
+
+@contextmanager
+def refused_in_words() -> Iterator[None]:
+    """Let what the database refuses in the block be NoDatabase."""
+    try:
+        yield
+    except Error as error:
+        raise _no_database(error) from error

@@ -3,10 +3,12 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from django.db import OperationalError
+from django.db import OperationalError, connection
+from django.db.migrations.recorder import MigrationRecorder
 
 from jpweb.store import schema
 from jpweb.store.errors import NoDatabase
+from jpweb.store.models import Duty
 
 
 def test_a_database_that_is_up_to_date_stays_so(db: None):
@@ -21,4 +23,32 @@ def test_one_that_cannot_be_reached_is_one_line(db: None, monkeypatch: pytest.Mo
     with pytest.raises(NoDatabase) as told:
         schema.prepare()
     assert "connection refused" in str(told.value)
+    assert "\n" not in str(told.value)
+
+
+def test_prepare_refuses_a_database_of_a_newer_version(db: None):
+    recorder = MigrationRecorder(connection)
+    recorder.record_applied("store", "9999_future")
+    try:
+        with pytest.raises(NoDatabase, match=r"newer jpweb: its migration store\.9999_future"):
+            schema.prepare()
+    finally:
+        recorder.record_unapplied("store", "9999_future")
+
+
+def test_prepare_ignores_migrations_of_apps_that_are_not_used(db: None):
+    MigrationRecorder(connection).record_applied("elsewhere", "0001_initial")
+    schema.prepare()
+
+
+def test_prepare_refuses_a_table_that_lacks_a_column(transactional_db: None):
+    field = Duty._meta.get_field("holder")
+    with connection.schema_editor() as editor:
+        editor.remove_field(Duty, field)
+    try:
+        with pytest.raises(NoDatabase, match="store_duty has no column holder") as told:
+            schema.prepare()
+    finally:
+        with connection.schema_editor() as editor:
+            editor.add_field(Duty, field)
     assert "\n" not in str(told.value)

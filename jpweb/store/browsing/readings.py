@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from django.db import connection
 from django.utils import timezone
 
+from jpweb.store.database import patience
 from jpweb.store.models import Reading
 from jpweb.store.rows import many
 
@@ -23,11 +23,11 @@ def length(person_id: int, conversation_id: int) -> int | None:
     return own.values_list("length", flat=True).first()
 
 
-def read(person_id: int, conversation_id: int, length: int) -> None:
-    """Note that a person has read so many entries.
+def read(person_id: int, conversation_id: int, length: int) -> bool:
+    """Note that a person has read so many entries; tells whether it was noted.
 
     Who read further stays there, in whatever order pages tell it; but no further than there is.
+    Where the row, or the database, is locked it is left out: the page would wait for it.
     """
     moment = many.moments()(timezone.now())
-    with connection.cursor() as cursor:
-        cursor.execute(_READ, [person_id, conversation_id, length, moment])
+    return patience.write_briefly(_READ, [person_id, conversation_id, length, moment])

@@ -8,14 +8,20 @@ does not notice while a proxy or a paused machine still acknowledges packets.
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterator, Mapping
+import logging
+from collections.abc import Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from time import monotonic
 from typing import Any, TypeVar
 
-from django.db import connection
+from django.conf import settings
+from django.db import Error, connection
 from psycopg import Connection, OperationalError
+
+from jpweb.store.outage import find_outage
+
+logger = logging.getLogger(__name__)
 
 T = TypeVar("T")
 
@@ -25,6 +31,8 @@ LOCK_TIMEOUT_SECONDS = 5.0
 IDLE_TRANSACTION_SECONDS = 20.0
 #: Seconds beyond the server's own limit after which a reply counts as lost.
 REPLY_GRACE_SECONDS = 3.0
+#: Seconds that a write may wait that can as well be left out.
+BRIEF_SECONDS = 0.05
 #: Seconds until a new connection counts as failed.
 CONNECT_TIMEOUT_SECONDS = 5
 #: Seconds for which a pool repeats a failed attempt, with growing pauses, until a request asks.
@@ -123,6 +131,32 @@ def reply_within(seconds: float) -> Iterator[None]:
         yield
     finally:
         _reply_seconds.reset(token)
+
+
+def write_briefly(statement: str, values: Sequence[Any]) -> bool:
+    """Execute one write that may be left out; tells whether it was done.
+
+    It waits for no other write: a page that only notes how far somebody has read opens while the
+    database is locked, full or read-only.
+    """
+    milliseconds = round(BRIEF_SECONDS * 1000)
+    try:
+        with connection.cursor() as cursor:
+            if connection.vendor == "postgresql":
+                # Several statements that are sent as one are one transaction, and one round trip.
+                cursor.execute(f"SET LOCAL lock_timeout = {milliseconds}; {statement}", values)
+                return True
+            cursor.execute(f"PRAGMA busy_timeout = {milliseconds}")
+            try:
+                cursor.execute(statement, values)
+            finally:
+                cursor.execute(f"PRAGMA busy_timeout = {settings.SQLITE_LOCK_SECONDS * 1000}")
+    except Error as problem:
+        if find_outage(problem) is None:
+            raise
+        logger.info("a write that may be left out was left out: %s", problem)
+        return False
+    return True
 
 
 def _execute_for_limits(statement: str) -> None:

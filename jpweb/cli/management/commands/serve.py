@@ -45,7 +45,7 @@ class Command(BaseCommand):
         lock = lock_data_dir() if settings.RUNS == "embedded" else None
         try:
             server.check_port(settings.PORT)
-            with schema.alone():
+            with schema.alone(), schema.refused_in_words():
                 self._prepare(options["workspace"])
         except (server.PortTaken, BadName, NoDatabase, NoWorkspace) as problem:
             raise CommandError(str(problem)) from problem
