@@ -110,6 +110,13 @@ function why(event) {
   return REFUSED[status] || `the server could not take it (${status})`;
 }
 
+// A refusal, or a device without a network, keeps nothing. Whether a server that broke off, or did
+// not reply, has kept what was sent, only that server knows: a question is settled once all the same.
+function whether(event) {
+  const refused = event.type === "htmx:responseError" && event.detail.xhr.status < 500;
+  return refused || (event.type === "htmx:sendError" && !navigator.onLine) ? "Not sent" : "Not known yet";
+}
+
 function problem(card) {
   const there = card.querySelector("[data-problem]");
   if (there) return there;
@@ -135,7 +142,7 @@ for (const name of ["htmx:sendError", "htmx:timeout", "htmx:responseError"]) {
     if (!card) return;
     const told = problem(card);
     askAgain(card);
-    told.textContent = `Not sent: ${why(event)}. What you entered is still here. Try again.`;
+    told.textContent = `${whether(event)}: ${why(event)}. What you entered is still here. Try again.`;
     told.hidden = false;
     // The button that was pressed could not keep the focus while it was disabled.
     setTimeout(() => {

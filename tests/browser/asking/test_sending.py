@@ -77,7 +77,7 @@ def test_without_a_network_nothing_is_lost_and_it_can_be_sent_again(visit: Visit
 def test_a_server_that_cannot_take_it_is_tried_again(visit: Visit, page: Page):
     page.route(SENT, lambda route: route.fulfill(status=503, body="busy"))
     press(page)
-    expect(problem(page)).to_contain_text("Not sent: the server could not take it (503).")
+    expect(problem(page)).to_contain_text("Not known yet: the server could not take it (503).")
     page.unroute(SENT)
     held: list[Route] = []
 
@@ -87,7 +87,7 @@ def test_a_server_that_cannot_take_it_is_tried_again(visit: Visit, page: Page):
     page.route(SENT, hold)
     press(page)
     expect(page.get_by_text("Sending…")).to_be_visible()
-    expect(page.get_by_text("Not sent")).to_be_hidden()
+    expect(page.get_by_text("Not known yet")).to_be_hidden()
     wait_until(lambda: page.title() and held, "the form is sent")
     held[0].continue_()
     card(page, SECRET)
@@ -97,7 +97,7 @@ def test_a_note_that_could_not_be_sent_stays(visit: Visit, page: Page):
     page.route(SENT, lambda route: route.abort())
     page.get_by_label("Why not?").fill("because")
     press(page, "Decline")
-    expect(problem(page)).to_contain_text("Not sent: the server cannot be reached.")
+    expect(problem(page)).to_contain_text("Not known yet: the server cannot be reached.")
     expect(page.get_by_label("Why not?")).to_have_value("because")
     page.unroute(SENT)
     press(page, "Decline")
@@ -115,7 +115,7 @@ def test_an_answer_whose_reply_was_lost_counts_once(visit: Visit, page: Page):
 
     page.route(SENT, lose)
     press(page)
-    expect(problem(page)).to_contain_text("Not sent")
+    expect(problem(page)).to_contain_text("Not known yet")
     page.unroute(SENT)
     press(page)
     late = page.locator(".card.settled").last
