@@ -9,7 +9,6 @@ import asyncio
 import contextvars
 from collections.abc import Awaitable, Callable, Coroutine
 from contextlib import suppress
-from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from django.views.decorators.debug import sensitive_variables
@@ -20,6 +19,7 @@ from jpweb.runtime.sealing import Courier
 from jpweb.runtime.secrets import Handover
 from jpweb.runtime.signals import announce, fanout
 from jpweb.store import inquiries, journal
+from jpweb.store.database import clock
 from jpweb.store.errors import AlreadySettled
 from jpweb.store.inquiries import Ended
 from jpweb.store.terms import RunState
@@ -140,7 +140,7 @@ async def settle(
     ``note`` of who declined.
     """
     event = ConversationEvent(
-        timestamps.written(datetime.now(UTC)),
+        timestamps.written(clock.now()),
         InquiryResponse(row.inquiry_id, outcome),
         by.note(**noted),
     )

@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING
 
 from django.conf import settings
 
-from jpweb.agent.scribe import now
 from jpweb.agent.turn import opening
 from jpweb.runtime import wiring
 from jpweb.runtime.crossing import in_background, in_store
 from jpweb.runtime.executing import holding
 from jpweb.runtime.signals import announce
 from jpweb.store import runs
+from jpweb.store.database import clock
 from jpweb.store.disk import attached
 from jpweb.store.terms import InterruptKind, RunState
 
@@ -33,7 +33,7 @@ async def start(conversation: Conversation, person: Person, text: str) -> Run:
     Raises AlreadyRunning, ReadOnly, BadConfiguration, Held and what else ``attached.attach``
     raises.
     """
-    return await _begin(conversation, person, opening(text, person.display_name, now()))
+    return await _begin(conversation, person, opening(text, person.display_name, clock.now()))
 
 
 async def retry(conversation: Conversation, person: Person) -> Run:

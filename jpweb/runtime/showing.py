@@ -10,9 +10,10 @@ import asyncio
 import logging
 import threading
 from collections.abc import Iterable
-from datetime import UTC, datetime
+from datetime import datetime
 
 from jpweb.runtime.crossing import in_store
+from jpweb.store.database import clock
 from jpweb.store.outage import DATABASE_GONE
 from jpweb.store.telling import showings
 from jpweb.store.telling.showings import Pair, Seen
@@ -73,7 +74,7 @@ async def flush() -> None:
 
 
 def _note(person_id: int, said: Iterable[tuple[int, str]]) -> None:
-    now = datetime.now(UTC)
+    now = clock.now()
     with _lock:
         for key, kind in said:
             if ((key, person_id), kind) not in _written:

@@ -11,9 +11,9 @@ from django.contrib.auth import get_user
 from django.db import transaction
 from django.db.models import QuerySet
 from django.http import HttpRequest
-from django.utils import timezone
 
 from jpweb.store import plain
+from jpweb.store.database import clock
 from jpweb.store.errors import BadLink, LastOwner
 from jpweb.store.models import Membership, Person, SignInLink, Workspace
 from jpweb.store.people import sessions
@@ -84,7 +84,7 @@ def issue_link(person: Person, maker: Person | None = None) -> str:
         person=person,
         maker=maker,
         token_hash=_hash(token),
-        expires_at=timezone.now() + LINK_LIFE,
+        expires_at=clock.now() + LINK_LIFE,
     )
     return token
 
@@ -94,7 +94,7 @@ def use_link(token: str) -> UsedLink:
 
     A link that another person made counts only while that person may make it.
     """
-    now = timezone.now()
+    now = clock.now()
     fresh = SignInLink.objects.filter(
         token_hash=_hash(token), used_at=None, expires_at__gt=now, person__is_active=True
     )
@@ -113,7 +113,7 @@ def _still_counts(link: SignInLink) -> bool:
 def _use_up(link: SignInLink) -> bool:
     # By the row's own columns alone: PostgreSQL does not look at a joined table again.
     unused = SignInLink.objects.filter(pk=link.pk, used_at=None)
-    return bool(unused.update(used_at=timezone.now()))
+    return bool(unused.update(used_at=clock.now()))
 
 
 def may_link(owner_id: int, person: Person) -> bool:

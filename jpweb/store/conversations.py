@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 
 from django.db import IntegrityError, transaction
-from django.utils import timezone
 
+from jpweb.store.database import clock
 from jpweb.store.disk import workspace
 from jpweb.store.errors import UnknownConversation
 from jpweb.store.models import Conversation, Workspace
@@ -54,7 +54,7 @@ def by_jp_id(spelling: str) -> Conversation:
 
 def begin(home: Workspace, title: str, person_id: int) -> Conversation:
     """Make a native conversation; its id is this instant in JP's deciseconds, or the next free."""
-    now = timezone.now()
+    now = clock.now()
     jp_id = workspace.jp_id_at(now)
     while True:
         try:

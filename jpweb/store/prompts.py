@@ -12,9 +12,9 @@ from typing import Any, TypeGuard
 
 from django.db import transaction
 from django.db.models import QuerySet
-from django.utils import timezone
 
 from jpweb.store import journal, plain
+from jpweb.store.database import clock
 from jpweb.store.errors import AlreadyDecided, UnknownPrompt
 from jpweb.store.inquiries import Decider, goes_on, waiting
 from jpweb.store.models import Inquiry, Membership, Prompt, Run
@@ -205,7 +205,7 @@ def _digest(shown: Mapping[str, Any]) -> str:
 def _settle(prompt_id: int, **values: Any) -> Prompt:
     row = get(prompt_id)
     mine = Prompt.objects.filter(pk=prompt_id, state=PromptState.OPEN)
-    values |= {"shown": _remains(row), "settled_at": timezone.now()}
+    values |= {"shown": _remains(row), "settled_at": clock.now()}
     if not mine.update(**values):
         raise AlreadyDecided(get(prompt_id))
     return get(prompt_id)

@@ -15,6 +15,7 @@ from jpweb.runtime.crossing import in_store
 from jpweb.runtime.prompter import BrowserPrompter
 from jpweb.runtime.recorder import JournalRecorder, SocketDisplay
 from jpweb.store import prompts, runs
+from jpweb.store.database import clock
 from jpweb.store.errors import NotHolder
 from jpweb.store.outage import DATABASE_GONE
 from jpweb.store.running import interruptions
@@ -162,6 +163,7 @@ def _ports(active: Active, equipment: Equipment, recorder: JournalRecorder) -> T
         ),
         recorder=recorder,
         display=SocketDisplay(conversation.pk),
+        clock=clock.now,
         backend=equipment.backend,
         resting=active.resting,
     )

@@ -10,10 +10,10 @@ from typing import Any
 
 from django.db import Error, connection, models
 from django.db.backends.base.base import BaseDatabaseWrapper
-from django.utils import timezone
 
 from jpweb.store.backups import schemas, tables
 from jpweb.store.backups.archive import ArchiveWriter, Manifest, create_archive
+from jpweb.store.database import clock
 from jpweb.store.errors import NoDatabase, OtherSchema
 
 #: A transaction that reads one state. It takes no lock that a writer would wait for.
@@ -64,7 +64,8 @@ def _snapshot() -> Iterator[BaseDatabaseWrapper]:
     if connection.vendor == "sqlite" and not database.exists():
         raise NoDatabase(f"There is nothing to back up: {database} does not exist.")
     holder = connection.copy()
-    holder.settings_dict["OPTIONS"].pop("pool", None)
+    if holder.vendor == "postgresql":  # a snapshot takes as long as it needs
+        holder.settings_dict["OPTIONS"] |= {"pool": None, "options": ""}
     with closing(holder), holder.cursor() as cursor:
         cursor.execute(_BEGIN[holder.vendor])
         yield holder
@@ -88,7 +89,7 @@ def _describe(source: BaseDatabaseWrapper, kept: list[type[models.Model]]) -> Ma
     return Manifest(
         jpweb=metadata.version("jpweb"),
         engine=source.vendor,
-        made_at=timezone.now().isoformat(timespec="seconds"),
+        made_at=clock.now().isoformat(timespec="seconds"),
         migration=schemas.get_newest_migration(),
         tables=[tables.describe_table(model) for model in kept],
     )

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from django.utils import timezone
-
-from jpweb.store.database import patience
+from jpweb.store.database import clock, patience
 from jpweb.store.models import Reading
 from jpweb.store.rows import many
 
@@ -29,5 +27,5 @@ def read(person_id: int, conversation_id: int, length: int) -> bool:
     Who read further stays there, in whatever order pages tell it; but no further than there is.
     Where the row, or the database, is locked it is left out: the page would wait for it.
     """
-    moment = many.moments()(timezone.now())
+    moment = many.moments()(clock.now())
     return patience.write_briefly(_READ, [person_id, conversation_id, length, moment])

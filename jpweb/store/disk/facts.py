@@ -12,9 +12,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from django.db import transaction
-from django.utils import timezone
 
 from jpweb.store import journal, plain
+from jpweb.store.database import clock
 from jpweb.store.disk import attached, binding, directory, locks, workspace, writer
 from jpweb.store.disk.locks import ConversationLock, Held
 from jpweb.store.disk.workspace import FoundConversation, FoundWorkspace
@@ -144,7 +144,7 @@ def _on_disk(
 
 def _told(folder: FoundConversation, wanted: Change) -> dict[str, Any]:
     """Return what changes in metadata.json; the labels begin with those that are there now."""
-    now = timezone.now()
+    now = clock.now()
     told: dict[str, Any] = {}
     if wanted.title is not None:
         told["title"] = wanted.title or None
@@ -199,7 +199,7 @@ def _record(conversation_id: int, wanted: Change, after: FoundConversation | Non
     if wanted.title is not None:
         row.title = wanted.title
     if wanted.pinned is not None:
-        row.pinned_at = timezone.now() if wanted.pinned else None
+        row.pinned_at = clock.now() if wanted.pinned else None
     if wanted.archived is not None:
         row.archived = wanted.archived
     if wanted.put or wanted.drop:

@@ -22,10 +22,11 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
+from jpweb.store.database import clock
 from jpweb.store.disk import directory
 from jpweb.store.errors import StoreError
 from jpweb.stream import timestamps
@@ -193,7 +194,7 @@ def _grip(paths: Sequence[Path], path: Path, descriptor: int) -> bool:
     _settle(path, descriptor)
     if not _current(paths, path, descriptor):
         return False
-    now = datetime.now(UTC).isoformat()
+    now = clock.now().isoformat()
     signed = {"pid": os.getpid(), "session": SESSION, "acquired_at": now}
     with suppress(OSError):  # the words are for people; the flock is what counts
         os.ftruncate(descriptor, 0)

@@ -9,9 +9,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from django.db import IntegrityError, transaction
-from django.utils import timezone
 
 from jpweb.store import journal, plain
+from jpweb.store.database import clock
 from jpweb.store.disk import binding, copying, directory, upstream, workers, workspace
 from jpweb.store.disk.reading import Reading
 from jpweb.store.disk.workspace import FoundConversation, FoundWorkspace
@@ -130,7 +130,7 @@ def _mirror(
     missing = [key for key in known if key not in here]
     if missing:
         gone = own.filter(origin=Origin.MIRRORED, jp_id__in=missing)
-        report.gone = gone.update(gone_at=timezone.now())
+        report.gone = gone.update(gone_at=clock.now())
     progress(len(folders), len(folders), "")
 
 

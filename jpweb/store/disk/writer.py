@@ -13,10 +13,11 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
+from jpweb.store.database import clock
 from jpweb.store.disk import directory
 from jpweb.store.disk.directory import Directory
 from jpweb.store.disk.locks import ConversationLock
@@ -308,7 +309,7 @@ def set_aside(folder: Path, trash: Path) -> None:
     note = (
         "# Trashed Conversation\n\n"
         "jpweb moved this folder here: another one held the same conversation.\n\n"
-        f"**Date:** {datetime.now(UTC):%Y-%m-%dT%H:%M:%SZ}\n"
+        f"**Date:** {clock.now():%Y-%m-%dT%H:%M:%SZ}\n"
     )
     directory.remove(target / "TRASHED.md")
     directory.write_file(target / "TRASHED.md", note.encode())

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from django.utils import timezone
-
 from jpweb.store import plain
+from jpweb.store.database import clock
 from jpweb.store.models import SavedSearch
 
 #: Searches that one person keeps, and characters of a name and of a query.
@@ -27,7 +26,7 @@ def save(person_id: int, name: str, query: str) -> bool:
     SavedSearch.objects.update_or_create(
         person_id=person_id,
         name=spelled,
-        defaults={"query": plain.text(query)[:QUERY], "made_at": timezone.now()},
+        defaults={"query": plain.text(query)[:QUERY], "made_at": clock.now()},
     )
     return True
 

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from datetime import timedelta
 
 from django.db.models import F, OuterRef, Subquery
-from django.utils import timezone
 
+from jpweb.store.database import clock
 from jpweb.store.listing import orders, pages
 from jpweb.store.listing.choice import Choice
 from jpweb.store.listing.pages import Listed
@@ -87,7 +87,7 @@ def _runs(recent: Sequence[int]) -> list[Run]:
         conversation_id__in=recent,
         pk=Subquery(last.values("pk")[:1]),
         state__in=(*_GOES_ON, *_FAILED),
-    ).exclude(ended_at__lt=timezone.now() - FAILED_FOR)
+    ).exclude(ended_at__lt=clock.now() - FAILED_FOR)
     return list(runs.select_related("conversation__workspace").order_by("-id")[: 2 * RECENT])
 
 

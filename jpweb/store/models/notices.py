@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import ClassVar
 
 from django.db import models
-from django.utils import timezone
 
+from jpweb.store.database import clock
 from jpweb.store.models.desk import Inquiry
 from jpweb.store.models.people import Person, Workspace
 from jpweb.store.models.runs import Prompt
@@ -23,7 +23,7 @@ class Address(models.Model):
     url = models.TextField()
     delay = models.PositiveIntegerField(help_text="seconds that something waits before")
     problem = models.CharField(max_length=500, blank=True, help_text="why the last one failed")
-    added_at = models.DateTimeField(default=timezone.now)
+    added_at = models.DateTimeField(default=clock.now)
 
     def __str__(self) -> str:
         return f"address {self.pk} of {self.person_id} in {self.workspace_id}"
@@ -35,7 +35,7 @@ class Notice(models.Model):
     address = models.ForeignKey(Address, models.CASCADE, related_name="notices")
     inquiry = models.ForeignKey(Inquiry, models.CASCADE, null=True, related_name="notices")
     prompt = models.ForeignKey(Prompt, models.CASCADE, null=True, related_name="notices")
-    sent_at = models.DateTimeField(default=timezone.now)
+    sent_at = models.DateTimeField(default=clock.now)
     problem = models.CharField(max_length=500, blank=True)
 
     class Meta:
@@ -58,7 +58,7 @@ class AnswerLink(models.Model):
     inquiry = models.ForeignKey(Inquiry, models.CASCADE, related_name="links")
     person = models.ForeignKey(Person, models.CASCADE, related_name="answer_links")
     token_hash = models.CharField(max_length=64, unique=True)
-    created_at = models.DateTimeField(default=timezone.now)
+    created_at = models.DateTimeField(default=clock.now)
     expires_at = models.DateTimeField()
     used_at = models.DateTimeField(null=True)
 

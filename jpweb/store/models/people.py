@@ -6,8 +6,8 @@ from typing import ClassVar
 
 from django.contrib.auth.models import AbstractUser
 from django.db import models
-from django.utils import timezone
 
+from jpweb.store.database import clock
 from jpweb.store.terms import Role, TrustKind, Writing
 
 
@@ -36,7 +36,7 @@ class Workspace(models.Model):
         null=True, help_text="seconds after which a question nobody has settled expires"
     )
     overrides = models.TextField(blank=True, help_text="TOML that an owner lays over the files'")
-    added_at = models.DateTimeField(default=timezone.now)
+    added_at = models.DateTimeField(default=clock.now)
 
     def __str__(self) -> str:
         return self.name
@@ -70,7 +70,7 @@ class Trust(models.Model):
     fingerprint = models.CharField(max_length=64)
     shown = models.TextField()
     trusted_by = models.ForeignKey(Person, models.SET_NULL, null=True, related_name="trusts")
-    trusted_at = models.DateTimeField(default=timezone.now)
+    trusted_at = models.DateTimeField(default=clock.now)
 
     class Meta:
         constraints: ClassVar = [
@@ -93,7 +93,7 @@ class SignInLink(models.Model):
         help_text="who made it; null: the operator, by a command",
     )
     token_hash = models.CharField(max_length=64, unique=True)
-    created_at = models.DateTimeField(default=timezone.now)
+    created_at = models.DateTimeField(default=clock.now)
     expires_at = models.DateTimeField()
     used_at = models.DateTimeField(null=True)
 

@@ -7,8 +7,8 @@ from enum import StrEnum
 from typing import NamedTuple
 
 from django.db import transaction
-from django.utils import timezone
 
+from jpweb.store.database import clock
 from jpweb.store.models import Person, Trust, Workspace
 
 
@@ -54,7 +54,7 @@ def give(workspace: Workspace, things: Iterable[Seen], person: Person) -> None:
                 "fingerprint": seen.fingerprint,
                 "shown": seen.shown,
                 "trusted_by": person,
-                "trusted_at": timezone.now(),
+                "trusted_at": clock.now(),
             },
         )
 

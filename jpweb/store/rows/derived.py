@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Any, TypeAlias
 
 import msgspec
 
 from jpweb.store import plain
+from jpweb.store.database import clock
 from jpweb.stream import timestamps
 from jpweb.stream.events import ConversationEvent, Element
 from jpweb.stream.inquiry import Answered, Cancelled, InquiryRequest, InquiryResponse
@@ -93,7 +94,7 @@ def label(event: ConversationEvent) -> str:
 
 def moment(event: ConversationEvent) -> datetime:
     """Return when an event was; the wire lets no event through whose time cannot be read."""
-    return timestamps.parse(event.timestamp) or datetime.now(UTC)
+    return timestamps.parse(event.timestamp) or clock.now()
 
 
 def _inquiry(found: Inquiry, call: ToolCall | None) -> Asked:

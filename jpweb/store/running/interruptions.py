@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from django.utils import timezone
-
 from jpweb.store import plain
+from jpweb.store.database import clock
 from jpweb.store.inquiries import Decider
 from jpweb.store.models import Interruption, Run
 from jpweb.store.terms import InterruptKind, RunState
@@ -50,4 +49,4 @@ def told(said: Interruption) -> None:
 def taken(keys: Iterable[int]) -> None:
     """Note that these are acted on."""
     left = Interruption.objects.filter(pk__in=list(keys), taken_at=None)
-    left.update(taken_at=timezone.now())
+    left.update(taken_at=clock.now())

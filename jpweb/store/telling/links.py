@@ -11,9 +11,8 @@ from dataclasses import dataclass
 from datetime import timedelta
 from enum import Enum
 
-from django.utils import timezone
-
 from jpweb.store import accounts
+from jpweb.store.database import clock
 from jpweb.store.errors import BadLink
 from jpweb.store.inquiries import OPEN
 from jpweb.store.models import AnswerLink, Inquiry, Person
@@ -53,7 +52,7 @@ def issue(inquiry_id: int, person_id: int) -> str:
         inquiry_id=inquiry_id,
         person_id=person_id,
         token_hash=_hash(token),
-        expires_at=timezone.now() + LIFE,
+        expires_at=clock.now() + LIFE,
     )
     return token
 
@@ -64,7 +63,7 @@ def find(token: str) -> Link:
     Raises BadLink, in the same words for one that never was, is too old, or whose person is gone.
     """
     found = AnswerLink.objects.filter(
-        token_hash=_hash(token), expires_at__gt=timezone.now(), person__is_active=True
+        token_hash=_hash(token), expires_at__gt=clock.now(), person__is_active=True
     )
     related = ("person", "inquiry__conversation__workspace", "inquiry__run", "inquiry__decider")
     row = found.select_related(*related).first()
@@ -77,7 +76,7 @@ def find(token: str) -> Link:
 
 def use(link_id: int) -> None:
     """Note that a link has settled its question: it settles nothing more."""
-    AnswerLink.objects.filter(pk=link_id, used_at=None).update(used_at=timezone.now())
+    AnswerLink.objects.filter(pk=link_id, used_at=None).update(used_at=clock.now())
 
 
 def _standing(row: AnswerLink, role: Role | None) -> Standing:

@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING, Any
 from django import template
 from django.template.loader import render_to_string
 from django.urls import reverse
-from django.utils import timezone
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 from django.utils.timesince import timesince
 
 from jpweb.runtime import prompts as running
 from jpweb.store import inquiries, prompts
+from jpweb.store.database import clock
 from jpweb.store.telling import earlier
 from jpweb.stream.answers import Secret
 from jpweb.stream.inquiry import Cancelled
@@ -84,7 +84,7 @@ def _earlier_answer(was: Earlier, ago: str) -> SafeString:
 @register.simple_tag
 def waiting(row: Row) -> SafeString:
     """Render for how long a question waits, and when it expires; the page's script counts on."""
-    now = timezone.now()
+    now = clock.now()
     left = (row.expires_at - now).total_seconds() if row.expires_at else None
     context = {
         "row": row,
@@ -322,7 +322,7 @@ def _shown(value: Any) -> str:
 
 def _ago(at: datetime) -> str:
     """Say how long ago; nothing where a date says it better."""
-    age = timezone.now() - at
+    age = clock.now() - at
     if age > timedelta(days=30) or age < timedelta(0):
         return ""
     return "just now" if age < timedelta(minutes=1) else f"{timesince(at, depth=1)} ago"

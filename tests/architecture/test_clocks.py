@@ -1,0 +1,49 @@
+"""One clock, the database's, for everything that is compared, waited for or recorded."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
+from tests.architecture.tree import ROOT
+
+#: What reads the machine's clock.
+READS = {
+    ("timezone", "now"),
+    ("datetime", "now"),
+    ("datetime", "utcnow"),
+    ("datetime", "today"),
+    ("date", "today"),
+    ("time", "time"),
+    ("time", "time_ns"),
+}
+#: Files that may, and why.
+MAY = {
+    "jpweb/store/database/clock.py": "it is the database's clock where there is no server",
+    "jpweb/agent/scribe.py": "a default of tests; the runtime gives turns the database's",
+}
+
+
+def readings(path: Path) -> Iterator[int]:
+    """Yield the lines of a file that read the machine's clock."""
+    for node in ast.walk(ast.parse(path.read_text())):
+        match node:
+            case ast.Attribute(ast.Name(module), name) if (module, name) in READS:
+                yield node.lineno
+            case _:
+                pass
+
+
+def test_machine_clock_is_read_in_one_place():
+    found = [
+        f"{path.relative_to(ROOT)}:{line}"
+        for path in sorted((ROOT / "jpweb").rglob("*.py"))
+        if str(path.relative_to(ROOT)) not in MAY and "migrations" not in path.parts
+        for line in readings(path)
+    ]
+    assert found == [], "use jpweb.store.database.clock.now"
+
+
+def test_exceptions_exist_and_read_the_clock():
+    assert [name for name in MAY if not list(readings(ROOT / name))] == []

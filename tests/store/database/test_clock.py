@@ -1,0 +1,110 @@
+"""Every process reads the database's clock, however wrong its machine's is."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+from django.db import connection
+from django.db.backends.signals import connection_created
+
+from jpweb.store.database import clock
+
+OFFSET = timedelta(minutes=10)
+
+
+class Cursor:
+    """Answers with a time that is some way from this machine's, after a while."""
+
+    def __init__(self, offset: timedelta, seconds: float = 0.0) -> None:
+        self.offset, self.seconds, self.asked = offset, seconds, 0
+
+    def execute(self, _statement: str) -> None:
+        self.asked += 1
+
+    def fetchall(self) -> list[tuple[datetime]]:
+        return [(datetime.now(UTC) + self.offset,)]
+
+    def __enter__(self) -> Cursor:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        pass
+
+
+class Connection:
+    """A new connection to PostgreSQL."""
+
+    vendor = "postgresql"
+
+    def __init__(self, cursor: Cursor) -> None:
+        self._cursor = cursor
+
+    def cursor(self) -> Cursor:
+        return self._cursor
+
+
+@pytest.fixture(autouse=True)
+def fresh() -> Iterator[None]:
+    origin, due = clock._measured.origin, clock._measured.due_at
+    clock.forget()
+    yield
+    clock._measured.origin, clock._measured.due_at = origin, due
+
+
+def away(at: datetime) -> timedelta:
+    """Return how far a time is from this machine's, in whole minutes."""
+    return timedelta(minutes=round((at - datetime.now(UTC)).total_seconds() / 60))
+
+
+@pytest.mark.parametrize("offset", [OFFSET, -OFFSET], ids=["ahead", "behind"])
+def test_now_is_the_time_of_the_database(offset: timedelta):
+    cursor: Any = Cursor(offset)
+    clock.measure(cursor)
+    assert away(clock.now()) == offset
+    assert clock.timestamp() == pytest.approx(clock.now().timestamp(), abs=1)
+
+
+def test_now_without_a_measurement_is_the_time_of_the_machine():
+    assert away(clock.now()) == timedelta(0)
+
+
+def test_measure_within_the_round_trip_changes_nothing(monkeypatch: pytest.MonkeyPatch):
+    ticks = iter([100.0, 100.0, 200.0, 200.5])
+    monkeypatch.setattr(clock, "monotonic", lambda: next(ticks))
+    at = datetime(2026, 1, 1, tzinfo=UTC)
+
+    class Fixed(Cursor):
+        def fetchall(self) -> list[tuple[datetime]]:
+            return [(at,)]
+
+    cursor: Any = Fixed(OFFSET)
+    clock.measure(cursor)
+    origin = clock._measured.origin
+    at += timedelta(seconds=100.3)
+    clock.measure(cursor)
+    assert clock._measured.origin == origin
+
+
+def test_new_connection_measures_once_in_a_while(monkeypatch: pytest.MonkeyPatch):
+    cursor = Cursor(OFFSET)
+    for _ in range(3):
+        connection_created.send(Connection, connection=Connection(cursor))
+    assert cursor.asked == 1
+    assert away(clock.now()) == OFFSET
+    monkeypatch.setattr(clock._measured, "due_at", 0.0)
+    connection_created.send(Connection, connection=Connection(cursor))
+    assert cursor.asked == 2
+
+
+def test_database_and_process_agree_to_the_second(db: None):
+    with connection.cursor() as cursor:
+        if connection.vendor == "postgresql":
+            clock.measure(cursor)
+            cursor.execute("SELECT extract(epoch FROM clock_timestamp())")
+        else:
+            cursor.execute("SELECT strftime('%s', 'now')")
+        ((at,),) = cursor.fetchall()
+    assert abs(clock.timestamp() - float(at)) < 30
