@@ -13,6 +13,9 @@ Work = Callable[[], Coroutine[Any, Any, None]]
 
 #: Seconds until work that has ended is begun again: at first, and at most.
 SOON, LATEST = 0.5, 15.0
+#: Seconds at most until what needs a server that is away is begun again: it asks at once, and is
+#: refused at once.
+LATEST_WHILE_AWAY = 2.0
 #: Seconds after which an attempt counts as a good one.
 GOOD = 60.0
 
@@ -37,6 +40,8 @@ async def kept_going(
         problem = await _outcome(work)
         if loop.time() - began > GOOD:
             pause = SOON
+        if isinstance(problem, gone):
+            pause = min(pause, LATEST_WHILE_AWAY)
         if problem is None or isinstance(problem, gone):
             why = str(problem.__cause__ or problem if problem else "it ended")
             tell(f"{name}: {why.strip().partition(_LINE)[0]}. It is begun again in {pause:g} s.")

@@ -28,13 +28,21 @@ LOOK = 2.0
 PATIENCE = 10.0
 
 
+async def _at_once() -> None:
+    """Take any number of runs."""
+
+
 @dataclass(frozen=True, slots=True)
 class Executor:
-    """What executes runs: ``see_through`` one, ``let_go`` of all, and what goes on beside."""
+    """What executes runs: ``see_through`` one, ``let_go`` of all, and what goes on beside.
+
+    ``wait_for_room`` returns when the process can manage one more.
+    """
 
     see_through: Callable[[int], Awaitable[None]]
     let_go: Callable[[], Awaitable[None]]
     beside: Mapping[str, Work] = field(default_factory=dict)
+    wait_for_room: Callable[[], Awaitable[None]] = _at_once
 
 
 class Worker:
@@ -94,6 +102,9 @@ class Worker:
         """See a run through; a job that ends before its run leaves the run alone."""
         while (before := self._runs.get(run_id)) is not None:
             await asyncio.wait({before})  # it may be putting the run down just now
+        await self._executor.wait_for_room()  # meanwhile others may take the run
+        if run_id in self._runs:
+            return
         task = asyncio.ensure_future(self._executor.see_through(run_id))
         self._runs[run_id] = task
         task.add_done_callback(lambda done: self._over(run_id, done))

@@ -9,7 +9,12 @@ from typing import ParamSpec, TypeVar
 from asgiref.sync import SyncToAsync
 from channels.db import database_sync_to_async
 
+from jpweb.store.database.patience import reply_within
 from jpweb.store.outage import keep_connection
+
+#: Seconds that one reply may hold up the thread that all others share; what takes longer goes
+#: through ``in_background``.
+SHARED_REPLY_SECONDS = 10.0
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -28,7 +33,8 @@ def _keeping(function: Callable[P, T]) -> Callable[P, T]:
     @wraps(function)
     def keeping(*args: P.args, **kwargs: P.kwargs) -> T:
         try:
-            return function(*args, **kwargs)
+            with reply_within(SHARED_REPLY_SECONDS):
+                return function(*args, **kwargs)
         finally:
             keep_connection()
 

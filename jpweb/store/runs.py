@@ -3,21 +3,20 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Sequence
-from datetime import UTC, datetime
+from collections.abc import Collection, Iterable, Sequence
 
 from django.db import IntegrityError, transaction
 from django.db.models import Exists, OuterRef, QuerySet
 from django.db.models.functions import Now
-from django.utils import timezone
 
 from jpweb.store import journal, plain, prompts
+from jpweb.store.database import clock
 from jpweb.store.errors import AlreadyRunning, NothingToRetry, ReadOnly
 from jpweb.store.inquiries import OPEN, Decider
 from jpweb.store.models import Conversation, Inquiry, Prompt, Run
 from jpweb.store.outage import BROKEN_ROWS
 from jpweb.store.rows.prepared import Prepared
-from jpweb.store.running import interruptions, jobs, kept, leases, leaving
+from jpweb.store.running import heartbeats, interruptions, jobs, kept, leases, leaving
 from jpweb.store.terms import (
     UNFINISHED,
     InterruptKind,
@@ -142,17 +141,20 @@ def unfinished(conversation_id: int) -> Run | None:
     return found.select_related("conversation").first()
 
 
-def recover() -> list[Run]:
-    """Queue the runs whose holders are dead; returns all that this changed.
+def recover(lease_seconds: float, besides: Collection[int] = ()) -> list[Run]:
+    """Queue the runs whose leases ran out; returns all that this changed.
 
     One that ended its processes time and again without getting anywhere is lost instead, unless it
-    was waiting for somebody.
+    was waiting for somebody. ``besides`` are the keys of runs that this process executes itself:
+    that it was too slow to renew their leases is no reason to take them away from itself.
     """
     changed: list[Run] = []
-    for run in leases.over():
-        if run.deaths >= DEATHS and not _waits(run):
-            _lose_whole(run, f"The server ended {run.deaths + 1} times while this turn ran.")
-        elif not leases.bury(run):
+    for run in leases.over(besides):
+        died = heartbeats.has_died(run, lease_seconds)
+        deaths = heartbeats.count_deaths(run, lease_seconds)
+        if died and deaths >= DEATHS and not _waits(run):
+            _lose_whole(run, f"The server ended {deaths + 1} times while this turn ran.")
+        elif not leases.bury(run, died=died):
             continue
         changed.append(run)
     return changed
@@ -207,7 +209,7 @@ def park(run: Run, questions: Iterable[int], decisions: Iterable[int]) -> bool:
         return False
     held = Run.objects.filter(pk=run.pk, fence=run.fence, state=RunState.RUNNING)
     parked = {"state": RunState.PARKED, "phase": RunPhase.WAITING}
-    return bool(held.update(**parked, holder="", lease_until=None, deaths=0))
+    return bool(held.update(**parked, holder="", lease_until=None, deaths=0, left_by=""))
 
 
 def lose(run: Run, problem: str) -> None:
@@ -235,7 +237,7 @@ def close(run: Run, reason: CancellationReason, by: Decider | None = None) -> No
     # Held from here on, so that no answer comes between the look and the record.
     journal.held(run.conversation_id)
     prompts.withdraw_all(run)
-    stamp = timestamps.written(datetime.now(UTC))
+    stamp = timestamps.written(clock.now())
     note = (by or Decider("system")).note(withdrawn=by is not None)
     for row in Inquiry.objects.filter(run=run, state=OPEN).order_by("position"):
         closed = InquiryResponse(row.inquiry_id, Cancelled(reason))
@@ -270,7 +272,7 @@ def _end(found: QuerySet[Run], state: RunState, problem: str = "", failure: str 
             queued_at=None,
             problem=plain.text(problem)[:1000],
             failure=failure,
-            ended_at=timezone.now(),
+            ended_at=clock.now(),
         )
     )
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextvars
 import logging
-import time
-from collections.abc import Coroutine, Iterable
+from collections.abc import Collection, Coroutine, Iterable
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
@@ -16,12 +15,14 @@ from jpweb.runtime import process
 from jpweb.runtime.crossing import in_background, in_store
 from jpweb.runtime.executing import parking, turns
 from jpweb.runtime.executing.active import Active
+from jpweb.runtime.executing.pace import Pace
+from jpweb.runtime.executing.renewing import Renewal
 from jpweb.runtime.signals import announce, fanout
 from jpweb.store import runs
 from jpweb.store.disk import attached
 from jpweb.store.errors import StoreError
 from jpweb.store.outage import DATABASE_GONE
-from jpweb.store.running import leases
+from jpweb.store.running import heartbeats, leases
 from jpweb.store.terms import RunState
 from jpweb.stream.inquiry import CancellationReason
 
@@ -33,8 +34,11 @@ logger = logging.getLogger(__name__)
 
 #: Runs that a server without workers takes up at once; what people begin, begins.
 AT_ONCE = 50
+#: Seconds between two looks while the database is away.
+AWAY_PAUSE_SECONDS = 1.0
 
 _active: dict[int, Active] = {}
+pace = Pace()
 #: Runs on their way into this process's hands; the loop itself holds no task.
 _coming: set[asyncio.Task[None]] = set()
 
@@ -75,43 +79,71 @@ def enter(active: Active) -> asyncio.Task[None]:
 
 async def tend() -> None:
     """Keep what this process holds and look for what nobody does, as long as it lives."""
+    renewal = Renewal(lambda: list(_active), _renewed, give_up_all)
+    renewal.start()
+    measuring = asyncio.create_task(pace.measure())
+    try:
+        await _look_again_and_again()
+    finally:
+        measuring.cancel()
+        await asyncio.gather(measuring, return_exceptions=True)
+        await renewal.stop()
+
+
+async def _look_again_and_again() -> None:
     # Where the data folder is locked no process of this installation lives but this one.
-    alone = settings.RUNS == "embedded"
-    renewed, told = time.monotonic(), False
+    alone, is_told = settings.RUNS == "embedded", False
     while True:
         try:
             if alone:
                 await in_store(leases.abandon, process.installation(), process.name())
             alone = False
-            await look()
+            if is_told:
+                # Others that are back as well renew their leases before anybody looks at them.
+                await remind(0)
+                is_told = False
+            else:
+                await look()
         except DATABASE_GONE as problem:
-            if not told:
+            if not is_told:
                 logger.warning("the database cannot be reached: %s", problem)
-            told = True
-            if time.monotonic() - renewed > settings.LEASE:
-                give_up_all()
-        else:
-            renewed, told = time.monotonic(), False
-        await asyncio.sleep(settings.LEASE / 3)
+            is_told = True
+        await asyncio.sleep(AWAY_PAUSE_SECONDS if is_told else settings.LEASE / 3)
 
 
 async def look() -> None:
-    """Renew the leases, hear what was said, and bring forth what nobody executes."""
+    """Hear what was said, and bring forth what nobody executes."""
     mine = list(_active.values())  # what is taken meanwhile is not missed
     keys = [active.run.pk for active in mine]
-    held = await in_store(leases.renew, keys, process.name(), settings.LEASE)
-    for active in mine:
-        if active.run.pk not in held and not active.over:
-            active.give_up()
+    held = await in_store(leases.held, keys, process.name())
+    _renewed(keys, held)
     await turns.hear(*(active for active in mine if active.run.pk in held))
-    for changed in await in_store(runs.recover):
+    for changed in await in_store(runs.recover, settings.LEASE, list(_active)):
         await announce.conversation(changed.conversation_id)
         await announce.questions(changed.conversation.workspace_id)
+    await remind(settings.LEASE)
+
+
+async def remind(queued_seconds: float) -> None:
+    """Take runs up, or tell workers of those that have been queued for so long."""
     if settings.RUNS == "embedded":
         for key in (await in_store(leases.untaken))[: _room()]:
             _begin(key)
     else:
-        await in_store(leases.remind, await in_store(leases.untaken, settings.LEASE))
+        await in_store(leases.remind, await in_store(leases.untaken, queued_seconds))
+
+
+async def wait_for_room() -> None:
+    """Return once this process keeps up with what it executes, or executes nothing."""
+    await pace.admit(lambda: not _working())
+
+
+def _renewed(keys: Iterable[int], held: Collection[int]) -> None:
+    """Give up the runs among these that this process does not hold any more."""
+    for key in keys:
+        active = _active.get(key)
+        if active is not None and key not in held and not active.over:
+            active.give_up()
 
 
 async def let_go() -> None:
@@ -142,9 +174,16 @@ async def _ended(tasks: Iterable[asyncio.Task[None]]) -> None:
     await asyncio.gather(*tasks, return_exceptions=True)
 
 
+def _working() -> int:
+    return sum(not active.resting.resting for active in _active.values())
+
+
 def _room() -> int:
     """Return how many runs may be taken up here: those that only wait take no room."""
-    return max(AT_ONCE - sum(not active.resting.resting for active in _active.values()), 0)
+    working = _working()
+    if pace.is_busy():
+        return 0 if working else 1
+    return max(AT_ONCE - working, 0)
 
 
 def _begin(run_id: int) -> None:
@@ -168,7 +207,7 @@ async def _take(run_id: int) -> Active | None:
 
 
 async def _cannot_go_on(run: Run, problem: str) -> None:
-    if run.fence > 1:
+    if await in_store(heartbeats.count_deaths, run, settings.LEASE):
         await in_store(runs.lose, run, f"It could not go on after the server ended: {problem}")
     else:
         await in_store(runs.fail, run, CancellationReason.LOST, RunState.FAILED, problem)

@@ -14,6 +14,7 @@ from django.db.backends.base.base import BaseDatabaseWrapper
 from jpweb.store import schema
 from jpweb.store.backups import schemas, snapshot, tables
 from jpweb.store.backups.archive import ArchiveReader, Manifest, create_archive, open_archive
+from jpweb.store.database import patience
 from jpweb.store.errors import BadBackup, DatabaseInUse, NotEmpty, OtherSchema
 from jpweb.store.running import duties
 
@@ -40,7 +41,7 @@ def restore_backup(
         _check_target(replace=replace)
         if manifest.migration != schemas.get_newest_migration():
             archive = stack.enter_context(_upgraded(archive))
-        with transaction.atomic():
+        with patience.without_limits(), transaction.atomic():
             _check_target(replace=replace)
             if replace:
                 tables.delete_rows(connection)

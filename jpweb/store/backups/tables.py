@@ -23,6 +23,7 @@ from jpweb.store.models import (
     AnswerLink,
     Conversation,
     Duty,
+    Heartbeat,
     Inquiry,
     Invitation,
     Passage,
@@ -41,6 +42,7 @@ LEFT_OUT: Mapping[type[models.Model], str] = {
     AnswerLink: "one-time links",
     Presence: "pages that are open",
     Duty: "processes that run",
+    Heartbeat: "processes that run",
     Passage: "derived from the journal by the search index",
 }
 #: Columns whose values are replaced in a backup.

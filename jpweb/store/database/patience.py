@@ -16,7 +16,7 @@ from time import monotonic
 from typing import Any, TypeVar
 
 from django.conf import settings
-from django.db import Error, connection
+from django.db import Error, close_old_connections, connection, connections
 from psycopg import Connection, OperationalError
 
 from jpweb.store.outage import find_outage
@@ -121,6 +121,37 @@ def without_limits() -> Iterator[None]:
         _execute_for_limits("RESET {}")  # a pool may hand this connection to the next task
     finally:
         _reply_seconds.reset(token)
+
+
+@contextmanager
+def own_connection(name: str, seconds: float) -> Iterator[None]:
+    """Give this thread a connection for which it waits for nobody, and at most so long.
+
+    The pool that all others share may be exhausted by connections that hang. SQLite has no pool.
+    """
+    shared = connections["default"]
+    if shared.vendor != "postgresql":
+        yield
+        return
+    own = shared.copy(alias=name)
+    given = own.settings_dict["OPTIONS"]
+    brief = f" -c statement_timeout={round(seconds * 1000)} -c lock_timeout={round(seconds * 500)}"
+    given["options"] = given.get("options", "") + brief
+    given["connect_timeout"] = max(round(seconds), 2)  # less than 2 s means 2 s to libpq
+    sizes = {"min_size": 1, "max_size": 1, "timeout": seconds, "reconnect_timeout": seconds}
+    given["pool"] = {"connection_class": make_patient(seconds + 1), **sizes}
+    connections["default"] = own
+    try:
+        yield
+    finally:
+        own.close()
+        connections["default"] = shared
+        own.close_pool()
+
+
+def give_back_connection() -> None:
+    """Give this thread's connection back to its pool, or close it; a broken one is replaced."""
+    close_old_connections()
 
 
 @contextmanager

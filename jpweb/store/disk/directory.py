@@ -138,7 +138,8 @@ class Directory:
     def open_file(self, name: str, flags: int, mode: int = 0o666) -> int:
         """Open a regular file and return its descriptor. Raises Refused, OSError.
 
-        A new one gets ``mode`` as the people's own umask has it. A file to be written has no second name: that might be another's file.
+        A new one gets ``mode`` as the people's own umask has it. A file to be written has no
+        second name: that might be another's file.
         """
         with self._named(name):
             there = self.stat(name)

@@ -13,13 +13,14 @@ from jpweb.store.models.people import (
     Trust,
     Workspace,
 )
-from jpweb.store.models.runs import Duty, Interruption, KeptResult, Prompt, Run
+from jpweb.store.models.runs import Duty, Heartbeat, Interruption, KeptResult, Prompt, Run
 
 __all__ = [
     "Address",
     "AnswerLink",
     "Conversation",
     "Duty",
+    "Heartbeat",
     "Inquiry",
     "Interruption",
     "Invitation",

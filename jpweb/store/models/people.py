@@ -112,7 +112,7 @@ class Invitation(models.Model):
     role = models.PositiveSmallIntegerField(choices=Role.choices)
     inviter = models.ForeignKey(Person, models.CASCADE, related_name="invitations_made")
     token_hash = models.CharField(max_length=64, unique=True)
-    created_at = models.DateTimeField(default=timezone.now)
+    created_at = models.DateTimeField(default=clock.now)
     expires_at = models.DateTimeField()
 
     def __str__(self) -> str:
@@ -129,8 +129,8 @@ class SignIn(models.Model):
     data = models.TextField()
     person = models.ForeignKey(Person, models.CASCADE, null=True, related_name="sign_ins")
     maker = models.ForeignKey(Person, models.SET_NULL, null=True, related_name="sign_ins_made")
-    began_at = models.DateTimeField(default=timezone.now)
-    seen_at = models.DateTimeField(default=timezone.now, help_text="the last request")
+    began_at = models.DateTimeField(default=clock.now)
+    seen_at = models.DateTimeField(default=clock.now, help_text="the last request")
     expires_at = models.DateTimeField(db_index=True)
 
     def __str__(self) -> str:

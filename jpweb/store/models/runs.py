@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import ClassVar
 
 from django.db import models
-from django.utils import timezone
 
+from jpweb.store.database import clock
 from jpweb.store.models.conversations import Conversation
 from jpweb.store.models.people import Person, Workspace
 from jpweb.store.terms import (
@@ -40,13 +40,18 @@ class Run(models.Model):
     deaths = models.PositiveSmallIntegerField(
         default=0, help_text="processes that ended since it last got anywhere"
     )
+    left_by = models.TextField(
+        blank=True,
+        default="",
+        help_text="processes whose lease ran out since it last got anywhere, a line each",
+    )
     resumed = models.PositiveSmallIntegerField(
         default=0, help_text="how often after a process ended"
     )
     problem = models.CharField(max_length=1000, blank=True)
     failure = models.CharField(max_length=20, blank=True, help_text="kind of a provider's failure")
     started_by = models.ForeignKey(Person, models.SET_NULL, null=True, related_name="runs")
-    started_at = models.DateTimeField(default=timezone.now)
+    started_at = models.DateTimeField(default=clock.now)
     ended_at = models.DateTimeField(null=True)
 
     class Meta:
@@ -92,7 +97,7 @@ class Prompt(models.Model):
     spent = models.BooleanField(default=False, help_text="the call has gone on with the decision")
     decider = models.ForeignKey(Person, models.SET_NULL, null=True, related_name="prompts")
     decider_name = models.CharField(max_length=200, blank=True)
-    asked_at = models.DateTimeField(default=timezone.now)
+    asked_at = models.DateTimeField(default=clock.now)
     settled_at = models.DateTimeField(null=True)
 
     class Meta:
@@ -113,7 +118,7 @@ class Interruption(models.Model):
     text = models.TextField(blank=True)
     person = models.ForeignKey(Person, models.SET_NULL, null=True, related_name="interruptions")
     person_name = models.CharField(max_length=200, blank=True)
-    said_at = models.DateTimeField(default=timezone.now)
+    said_at = models.DateTimeField(default=clock.now)
     taken_at = models.DateTimeField(null=True)
 
     def __str__(self) -> str:
@@ -142,6 +147,16 @@ class KeptResult(models.Model):
 
     def __str__(self) -> str:
         return f"result of {self.tool_call_id} of run {self.run_id}"
+
+
+class Heartbeat(models.Model):
+    """A process that executes runs, and when it last said that it lives."""
+
+    process = models.CharField(max_length=150, unique=True)
+    seen_at = models.DateTimeField()
+
+    def __str__(self) -> str:
+        return f"{self.process}: {self.seen_at}"
 
 
 class Duty(models.Model):

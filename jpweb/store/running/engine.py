@@ -21,6 +21,8 @@ from procrastinate.manager import JobManager
 from procrastinate.tasks import configure_task
 from psycopg import OperationalError
 
+from jpweb.store.database import patience
+
 logger = logging.getLogger(__name__)
 
 #: What the database's absence looks like to those who work with jobs.
@@ -30,6 +32,8 @@ TASK = "advance"
 QUEUE = "runs"
 #: Seconds between two tries to put the end of a job on record.
 AGAIN = 1.0
+#: Seconds that the job engine waits for a reply before its connection counts as silent.
+REPLY_SECONDS = 10.0
 
 
 def defer(run_id: int) -> None:
@@ -50,7 +54,8 @@ def waiting(run_ids: Collection[int]) -> set[int]:
 @asynccontextmanager
 async def connected(advance: Callable[[int], Awaitable[None]]) -> AsyncIterator[App]:
     """Run procrastinate's connections, which are its own; its one task takes a run's key."""
-    engine = App(connector=PsycopgConnector(kwargs=connector_params(), min_size=1, max_size=4))
+    sizes = {"min_size": 1, "max_size": 4, "reconnect_timeout": patience.RECONNECT_SECONDS}
+    engine = App(connector=PsycopgConnector(kwargs=connector_params(), **sizes))
     engine.job_manager = _Persistent(engine.connector)
 
     async def task(run_id: int) -> None:
@@ -88,6 +93,10 @@ class _Persistent(JobManager):
     has failed. And the job whose end is not on record would never be offered again.
     """
 
+    async def fetch_job(self, *args: Any, **named: Any) -> Job | None:
+        async with asyncio.timeout(REPLY_SECONDS):  # ends the worker, which is begun again
+            return await super().fetch_job(*args, **named)
+
     async def listen_for_jobs(self, *args: Any, **named: Any) -> None:
         listening = super().listen_for_jobs
         while True:
@@ -95,15 +104,21 @@ class _Persistent(JobManager):
 
     async def update_heartbeat(self, worker_id: int) -> None:
         beat = super().update_heartbeat
-        await _insist(lambda: beat(worker_id))
+        await _insist(lambda: _within(beat(worker_id)))
 
     async def finish_job(self, job: Job, status: Status, delete_job: bool) -> None:
         ending = super().finish_job
-        await _insist(lambda: ending(job, status, delete_job))
+        await _insist(lambda: _within(ending(job, status, delete_job)))
 
     async def retry_job(self, job: Job, *more: Any, **named: Any) -> None:
         again = super().retry_job
-        await _insist(lambda: again(job, *more, **named))
+        await _insist(lambda: _within(again(job, *more, **named)))
+
+
+async def _within(act: Awaitable[None]) -> None:
+    """Wait for the database as long as it may be silent. Raises TimeoutError."""
+    async with asyncio.timeout(REPLY_SECONDS):
+        await act
 
 
 async def _insist(act: Callable[[], Awaitable[None]]) -> None:
@@ -111,6 +126,8 @@ async def _insist(act: Callable[[], Awaitable[None]]) -> None:
     while True:
         try:
             return await act()
+        except TimeoutError:
+            logger.warning("the connection of the job engine does not reply")
         except ConnectorException as problem:
             if not isinstance(problem.__cause__, OperationalError):
                 logger.info("a job is another worker's now: %s", problem.__cause__)

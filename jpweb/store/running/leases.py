@@ -4,18 +4,21 @@ A run is executed by whoever holds it: until the lease is over, by the database'
 taking raises the fence, and what somebody with an older fence writes is refused, so that a process
 that was taken for dead can do no harm.
 
+A lease that ran out is no death: a process that is starved, paused or cut off from the database
+lets it run out as well. ``heartbeats`` tells which of them have ended.
+
 Locks are taken in one order: the conversation's row, then the run's.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from datetime import timedelta
 from typing import Any
 
 from django.db import transaction
-from django.db.models import F, Q, QuerySet
-from django.db.models.functions import Now
+from django.db.models import F, Q, QuerySet, Value
+from django.db.models.functions import Concat, Now
 
 from jpweb.store.errors import NotHolder
 from jpweb.store.models import Run
@@ -53,7 +56,7 @@ def guard(run: Run, phase: RunPhase | None = None) -> None:
 
     The run has got somewhere with it: what ended processes before is forgiven.
     """
-    changes: dict[str, Any] = {"deaths": 0}
+    changes: dict[str, Any] = {"deaths": 0, "left_by": ""}
     if phase is not None:
         changes["phase"] = phase
     held = {"id": run.pk, "fence": run.fence, "state": RunState.RUNNING}
@@ -61,11 +64,23 @@ def guard(run: Run, phase: RunPhase | None = None) -> None:
         raise NotHolder(f"Run {run.pk} is executed by another process, or is over.")
 
 
+@transaction.atomic
 def renew(run_ids: Iterable[int], holder: str, seconds: float) -> set[int]:
-    """Make leases of a process last from now on; returns the keys of those runs that it holds."""
+    """Make leases of a process last from now on; returns the keys of those runs that it holds.
+
+    A row that another connection has locked is left for the next time, so that one transaction
+    that hangs costs one lease and not all of them.
+    """
     held = Run.objects.filter(pk__in=list(run_ids), holder=holder, state=RunState.RUNNING)
-    held.update(lease_until=Now() + timedelta(seconds=seconds))
+    free = list(held.select_for_update(skip_locked=True).values_list("pk", flat=True))
+    Run.objects.filter(pk__in=free).update(lease_until=Now() + timedelta(seconds=seconds))
     return set(held.values_list("pk", flat=True))
+
+
+def held(run_ids: Iterable[int], holder: str) -> set[int]:
+    """Return which of these runs a process holds."""
+    found = Run.objects.filter(pk__in=list(run_ids), holder=holder, state=RunState.RUNNING)
+    return set(found.values_list("pk", flat=True))
 
 
 @transaction.atomic
@@ -88,20 +103,27 @@ def abandon(installation: str, besides: str = "") -> None:
     held.update(lease_until=None)
 
 
-def over() -> list[Run]:
-    """Return runs whose holder has let its lease run out."""
+def over(besides: Collection[int] = ()) -> list[Run]:
+    """Return runs whose holder has let its lease run out, but for those with these keys."""
     lapsed = Q(lease_until__isnull=True) | Q(lease_until__lt=Now())
-    found = Run.objects.filter(lapsed, state=RunState.RUNNING).select_related("conversation")
-    return list(found.order_by("id")[:_AT_ONCE])
+    found = Run.objects.filter(lapsed, state=RunState.RUNNING).exclude(pk__in=besides)
+    return list(found.select_related("conversation").order_by("id")[:_AT_ONCE])
 
 
 @transaction.atomic
-def bury(run: Run) -> bool:
-    """Queue a run whose holder is dead, for others to go on with; tells whether this did it."""
+def bury(run: Run, *, died: bool) -> bool:
+    """Queue a run whose lease ran out, for others to go on with; tells whether this did it.
+
+    ``died``: its holder is known to have ended. Otherwise its name is kept, to be looked at later.
+    """
     lapsed = Q(lease_until__isnull=True) | Q(lease_until__lt=Now())
-    dead = Run.objects.filter(lapsed, pk=run.pk, fence=run.fence, state=RunState.RUNNING)
-    changes = {"resumed": F("resumed") + 1, "deaths": F("deaths") + 1, "fence": F("fence") + 1}
-    return _queue(dead, run.pk, **changes)
+    found = Run.objects.filter(lapsed, pk=run.pk, fence=run.fence, state=RunState.RUNNING)
+    changes: dict[str, Any] = {"resumed": F("resumed") + 1, "fence": F("fence") + 1}
+    if died:
+        changes["deaths"] = F("deaths") + 1
+    else:
+        changes["left_by"] = Concat("left_by", Value(f"{run.holder}\n"))
+    return _queue(found, run.pk, **changes)
 
 
 def untaken(seconds: float = 0) -> list[int]:

@@ -9,13 +9,13 @@ from django.db.models import Q
 from django.db.models.functions import Now
 
 from jpweb.store.inquiries import OPEN
-from jpweb.store.models import AnswerLink, Notice, Presence, SignInLink
+from jpweb.store.models import AnswerLink, Heartbeat, Notice, Presence, SignInLink
 from jpweb.store.terms import PromptState
 
 #: How long links are kept after they expired, and notices after they were sent, so that what
 #: happened can be looked up.
 LINKS_AND_NOTICES = timedelta(days=30)
-PRESENCES = timedelta(days=1)
+PRESENCES = HEARTBEATS = timedelta(days=1)
 
 
 def tidy() -> None:
@@ -29,4 +29,5 @@ def tidy() -> None:
     waits = Q(inquiry__state=OPEN) | Q(prompt__state=PromptState.OPEN)
     Notice.objects.filter(sent_at__lt=old).exclude(waits).delete()
     Presence.objects.filter(seen_at__lt=Now() - PRESENCES).delete()
+    Heartbeat.objects.filter(seen_at__lt=Now() - HEARTBEATS).delete()
     call_command("clearsessions")

@@ -71,7 +71,7 @@ async def test_who_is_taken_for_dead_writes_nothing_more_and_lets_go(
     run, task = await scene.start()
     await provider.begun.wait()
     await in_store(leases.abandon, process.installation())
-    await in_store(rows.recover)
+    await in_store(rows.recover, settings.LEASE)
     assert await in_store(leases.take, run.pk, "another", 60) is not None
     await holding.look()
     await asyncio.wait([task], timeout=5)

@@ -10,7 +10,7 @@ import pytest
 from psycopg_pool import ConnectionPool
 
 from jpweb.store.database import patience
-from tests.machine.proxy import Proxy, proxied
+from tests.machine.faults.proxy import Proxy, proxied
 from tests.machine.servers import Cluster
 
 STATEMENT_SECONDS = 0.5

@@ -21,6 +21,7 @@ from tests.machine.sizes import choose_size
 from tests.store import making
 
 pytestmark = pytest.mark.django_db
+LEASE = 15
 PROCESSES = ("one", "two", "three")
 
 
@@ -90,7 +91,7 @@ class Lives(RuleBasedStateMachine):
 
     @rule()
     def recover(self) -> None:
-        runs.recover()
+        runs.recover(LEASE)
 
     @rule(said=sampled_from(["yes", "no"]))
     def answer(self, said: str) -> None:

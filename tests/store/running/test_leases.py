@@ -25,7 +25,7 @@ from jpweb.stream.repair import INTERRUPTED
 from tests.store import making
 
 pytestmark = pytest.mark.django_db
-OVER = -1
+OVER, LEASE = -1, 15
 ANSWER = {"content": "Done.", "is_error": False, "edited": None, "delivered": True, "again": False}
 
 
@@ -70,7 +70,7 @@ def test_a_queued_run_is_taken_once(talk: Conversation, ada: Person):
 
 
 def test_nobody_is_taken_for_dead_whose_lease_lasts(run: Run):
-    assert runs.recover() == []
+    assert runs.recover(LEASE) == []
     assert leases.renew([run.pk], making.HOLDER, 60) == {run.pk}
     assert leases.renew([run.pk], "another", OVER) == set()
     assert fresh(run).state == "running"
@@ -81,7 +81,7 @@ def test_the_run_of_a_dead_process_is_queued_and_what_it_still_writes_is_refused
 ):
     row, length = making.question(run), making.length(talk.pk)
     dies(run)
-    assert runs.recover() == [run]
+    assert runs.recover(LEASE) == [run]
     queued = fresh(run)
     assert (queued.state, queued.holder, queued.resumed, queued.deaths) == ("queued", "", 1, 1)
     with pytest.raises(NotHolder):
@@ -105,7 +105,7 @@ def test_the_run_of_a_dead_process_is_queued_and_what_it_still_writes_is_refused
 def test_of_two_who_find_a_dead_one_one_queues_it(run: Run):
     dies(run)
     (found,), (same,) = leases.over(), leases.over()
-    assert [leases.bury(found), leases.bury(same)] == [True, False]
+    assert [leases.bury(found, died=True), leases.bury(same, died=True)] == [True, False]
     assert fresh(run).resumed == 1
 
 
@@ -113,7 +113,7 @@ def test_what_ends_its_processes_and_gets_nowhere_is_lost_truthfully(talk: Conve
     settled = making.settle(making.question(run), Answered(True))
     Run.objects.update(deaths=runs.DEATHS)
     dies(run)
-    assert runs.recover() == [run]
+    assert runs.recover(LEASE) == [run]
     lost = fresh(run)
     assert (lost.state, lost.problem) == ("lost", "The server ended 6 times while this turn ran.")
     assert lost.ended_at is not None
@@ -122,7 +122,7 @@ def test_what_ends_its_processes_and_gets_nowhere_is_lost_truthfully(talk: Conve
     kind = journal.elements(talk.pk)[-1].kind
     assert kind == ToolCallResponse("call_1", INTERRUPTED, is_error=True)
     length = making.length(talk.pk)
-    assert runs.recover() == []
+    assert runs.recover(LEASE) == []
     assert making.length(talk.pk) == length
 
 
@@ -131,7 +131,7 @@ def test_what_waits_for_somebody_outlives_any_number_of_deaths(run: Run, ask: Ca
     row = ask(run)
     Run.objects.update(deaths=1000)
     dies(run)
-    assert runs.recover() == [run]
+    assert runs.recover(LEASE) == [run]
     row.refresh_from_db()
     assert (row.state, fresh(run).state) == ("open", "queued")
 
@@ -139,9 +139,9 @@ def test_what_waits_for_somebody_outlives_any_number_of_deaths(run: Run, ask: Ca
 def test_a_data_folder_that_is_locked_anew_has_no_living_holder(run: Run):
     Run.objects.update(holder="here#1")
     leases.abandon("he")
-    assert runs.recover() == []
+    assert runs.recover(LEASE) == []
     leases.abandon("here")
-    assert runs.recover() == [run]
+    assert runs.recover(LEASE) == [run]
 
 
 def test_what_is_let_go_of_is_queued_at_once_and_not_taken_for_dead(run: Run):
@@ -157,7 +157,7 @@ def test_a_run_that_waits_is_put_down_and_the_answer_wakes_it(run: Run):
     parked = fresh(run)
     assert (parked.state, parked.phase, parked.holder) == ("parked", "waiting", "")
     assert leases.untaken() == []
-    assert runs.recover() == []
+    assert runs.recover(LEASE) == []
     making.settle(row, Answered(True))
     assert fresh(run).state == "queued"
     taken = making.taken(run)
@@ -290,7 +290,7 @@ def test_a_result_is_kept_until_its_response_is_on_record(run: Run):
 def test_what_cannot_be_recorded_leaves_the_kept_result(run: Run):
     kept.keep(run, "call_1", ANSWER)
     dies(run)
-    runs.recover()
+    runs.recover(LEASE)
     with pytest.raises(NotHolder):
         recording.record(run, [making.event(ToolCallResponse("call_1", "Done.", is_error=False))])
     assert set(kept.of(run)) == {"call_1"}
@@ -363,7 +363,7 @@ def test_an_empty_response_holds_up_nothing(talk: Conversation, run: Run):
 
 def test_who_lost_the_run_asks_nobody(run: Run):
     dies(run)
-    runs.recover()
+    runs.recover(LEASE)
     making.taken(run, "other")
     with pytest.raises(NotHolder):
         prompts.ask(run.conversation_id, PromptKind.RUN, "call_1", "vault", {}, held=run)

@@ -43,6 +43,7 @@ def executor() -> Executor:
             "presence": presence.beat,
             "what was shown": showing.keep,
         },
+        holding.wait_for_room,
     )
 
 
