@@ -18,6 +18,7 @@ run: .venv/runtime ## serve on 127.0.0.1; WORKSPACE=/some/repo also shows that J
 run-team: .venv/runtime ## as a team has it: PostgreSQL, Redis, two web servers, two workers
 	@exec $(BIN)/python manage.py team $(if $(WORKSPACE),--workspace "$(WORKSPACE)")
 
+test: export JPWEB_SYNC ?= normal
 test: .venv/dev ## run all tests at a quick size; ARGS=... runs pytest with these alone
 	@$(BIN)/python -m tests.machine
 	@$(BIN)/python -m pytest $(if $(ARGS),$(ARGS),$(SPREAD))

@@ -16,7 +16,7 @@ from websockets import Origin
 from websockets.asyncio.client import connect
 from websockets.exceptions import WebSocketException
 
-from tests.machine.household import Team
+from tests.chaos.record import Place
 from tests.machine.serving import ROOT
 
 #: What breaks while servers are killed. People try again.
@@ -99,12 +99,12 @@ class Person:
         return reply.status_code
 
 
-def cast(team: Team, size: int, name: str) -> tuple[int, dict[str, str]]:
+def cast(place: Place, size: int, name: str) -> tuple[int, dict[str, str]]:
     """Return the workspace, and sign-in links of so many people; their names begin so."""
     ran = subprocess.run(
         [sys.executable, "-m", "tests.chaos.cast", str(size), name],
         cwd=ROOT,
-        env=team.environment(),
+        env=place.environment(),
         capture_output=True,
         text=True,
         check=False,
@@ -112,16 +112,16 @@ def cast(team: Team, size: int, name: str) -> tuple[int, dict[str, str]]:
     assert ran.returncode == 0, ran.stderr
     made = json.loads(ran.stdout)
     return made["workspace"], {
-        each: f"{team.url}/sign-in#{token}" for each, token in made["tokens"].items()
+        each: f"{place.url}/sign-in#{token}" for each, token in made["tokens"].items()
     }
 
 
-async def signed_in(team: Team, link: str, name: str) -> Person:
+async def signed_in(place: Place, link: str, name: str) -> Person:
     """Return somebody who has used their link, and has a page's token for forms."""
     # No connection is kept: the next one goes to the other server.
     limits = httpx2.Limits(max_keepalive_connections=0)
     client = httpx2.AsyncClient(
-        base_url=team.url, limits=limits, timeout=30, trust_env=False, follow_redirects=False
+        base_url=place.url, limits=limits, timeout=30, trust_env=False, follow_redirects=False
     )
     address, _, code = link.partition("#")
     assert (await client.get(address)).status_code == 200
@@ -132,9 +132,9 @@ async def signed_in(team: Team, link: str, name: str) -> Person:
     return Person(client, name)
 
 
-async def all_signed_in(team: Team, links: dict[str, str]) -> list[Person]:
+async def all_signed_in(place: Place, links: dict[str, str]) -> list[Person]:
     """Let everybody sign in, by their names and links."""
-    return list(await asyncio.gather(*(signed_in(team, links[name], name) for name in links)))
+    return list(await asyncio.gather(*(signed_in(place, links[name], name) for name in links)))
 
 
 async def first_question(who: Person) -> tuple[int, str]:

@@ -7,9 +7,7 @@ from base64 import b64decode
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any
-
-from tests.machine.household import Team
+from typing import Any, Protocol
 
 _JOURNAL = """
 SELECT e.conversation_id, e.position, e.kind, e.anchor, e.text
@@ -23,6 +21,19 @@ WHERE c.origin = 'native'
 """
 
 
+class Place(Protocol):
+    """A jpweb of several processes, and a line to its database that nothing disturbs."""
+
+    @property
+    def url(self) -> str: ...
+
+    def environment(self) -> dict[str, str]: ...
+
+    def rows(self, query: str, *values: Any) -> list[tuple[Any, ...]]: ...
+
+    def rows_later(self, query: str, *values: Any) -> list[tuple[Any, ...]] | None: ...
+
+
 @dataclass(slots=True)
 class Talk:
     """The journal of one conversation, by what its events belong to."""
@@ -31,6 +42,7 @@ class Talk:
     positions: list[int] = field(default_factory=list)
     anchors: list[str] = field(default_factory=list)
     kinds: list[str] = field(default_factory=list)
+    wanted: int = 0
     calls: dict[str, list[int]] = field(default_factory=lambda: defaultdict(list))
     results: dict[str, list[tuple[int, dict[str, Any]]]] = field(
         default_factory=lambda: defaultdict(list)
@@ -45,6 +57,8 @@ class Talk:
         self.anchors.append(anchor)
         self.kinds.append(kind)
         match kind:
+            case "chat_request":
+                self.wanted += event.get("content", "").count("/call ")
             case "tool_call_request":
                 self.calls[event["id"]].append(position)
             case "tool_call_response":
@@ -64,6 +78,8 @@ class Talk:
             yield "two events have one name"
         if self.kinds.count("turn_start") != 1 or self.kinds.count("chat_request") != 1:
             yield "its turn was opened more than once"
+        if self.wanted not in (0, len(self.calls)):
+            yield f"its reply made {self.wanted} calls, and {len(self.calls)} are on record"
         yield from self._unpaired("call", self.calls, self.results)
         yield from self._unpaired("question", self.asked, self.answered)
 
@@ -81,33 +97,35 @@ class Talk:
                 yield f"{what} {name} was answered before it was asked"
 
 
-def talks(team: Team) -> list[Talk]:
+def talks(place: Place) -> list[Talk]:
     """Read the journals."""
     found: dict[int, Talk] = {}
-    for key, position, kind, anchor, text in team.rows(_JOURNAL):
+    for key, position, kind, anchor, text in place.rows(_JOURNAL):
         found.setdefault(key, Talk(key)).add(position, kind, anchor, json.loads(text))
     return list(found.values())
 
 
-def faults(team: Team) -> list[str]:
+def faults(place: Place) -> list[str]:
     """Return everything that is wrong with the record."""
-    wrong = [f"conversation {talk.key}: {fault}" for talk in talks(team) for fault in talk.faults()]
-    states = Counter(state for (state,) in team.rows("SELECT state FROM store_run"))
+    wrong = [
+        f"conversation {talk.key}: {fault}" for talk in talks(place) for fault in talk.faults()
+    ]
+    states = Counter(state for (state,) in place.rows("SELECT state FROM store_run"))
     if set(states) - {"done"}:
         wrong.append(f"not every run is done: {dict(states)}")
-    for key, _, name, state, position, response, _ in team.rows(_INQUIRIES):
+    for key, _, name, state, position, response, _ in place.rows(_INQUIRIES):
         if state != "answered" or response is None or response <= position:
             wrong.append(f"question {key} ({name}) is {state}, {position} to {response}")
     return wrong
 
 
-def repeated(team: Team, ran: Mapping[str, int]) -> list[str]:
+def repeated(place: Place, ran: Mapping[str, int]) -> list[str]:
     """Return what the tool did more often than the record says; ``ran``: how often, by word.
 
     Only the call that was under way when its process ended may run again, and its result says so.
     """
     wrong = []
-    for talk in talks(team):
+    for talk in talks(place):
         for each in (each for ends in talk.results.values() for _, each in ends):
             word = b64decode(each["content"]).decode().partition("counted ")[2].strip()
             again = each.get("metadata", {}).get("jpweb", {}).get("again", False)
@@ -116,6 +134,6 @@ def repeated(team: Team, ran: Mapping[str, int]) -> list[str]:
     return wrong
 
 
-def answers(team: Team) -> dict[int, Any]:
+def answers(place: Place) -> dict[int, Any]:
     """Return what each question was answered with."""
-    return {row[0]: row[6] for row in team.rows(_INQUIRIES)}
+    return {row[0]: row[6] for row in place.rows(_INQUIRIES)}

@@ -5,27 +5,16 @@ from __future__ import annotations
 import asyncio
 import random
 from collections import Counter
-from contextlib import suppress
 from itertools import count
 from pathlib import Path
 
 from tests.chaos import people, record, stage
-from tests.chaos.people import BROKEN, Person
+from tests.chaos.turns import answer_all, begin_turns, settle
 from tests.machine.household import Team
 
 #: How often each is hit, against the others.
 TARGETS = {"worker1": 4, "worker2": 4, "web1": 3, "web2": 3, "postgres": 2, "redis": 2}
 STARTERS, ANSWERERS = 3, 7
-#: Seconds that a slow machine gets, once nothing is killed any more.
-PATIENCE = 400.0
-
-_RUNS = "SELECT count(*) FROM store_run"
-_LEFT = """
-SELECT (SELECT count(*) FROM store_run WHERE state IN ('queued', 'running', 'parked'))
-     + (SELECT count(*) FROM store_inquiry i JOIN store_conversation c ON c.id = i.conversation_id
-        WHERE c.origin = 'native' AND i.state = 'open')
-     + (SELECT count(*) FROM procrastinate_jobs)
-"""
 
 
 class Trouble:
@@ -49,40 +38,6 @@ class Trouble:
                 first = first[:-1]
 
 
-async def begin_turns(
-    who: Person, workspace: int, numbers: count[int], enough: int, pause: float = 0.2
-) -> None:
-    """Begin turns until there were enough; whether one that broke has begun, nobody knows."""
-    begun = 0
-    while begun < enough:
-        with suppress(*BROKEN):
-            begun += await who.begin(workspace, stage.turn(next(numbers))) == 302
-        await asyncio.sleep(pause)
-
-
-async def answer_all(who: Person, done: asyncio.Event) -> None:
-    """Answer whatever waits, in no order, until everything is done."""
-    dice = random.Random(who.name)  # noqa: S311  people differ
-    while not done.is_set():
-        with suppress(*BROKEN):
-            waiting = await who.questions()
-            for key, kind in dice.sample(waiting, min(4, len(waiting))):
-                await who.answer(key, kind)
-        await asyncio.sleep(0.2)
-
-
-async def settled(team: Team, more: Person, workspace: int, numbers: count[int]) -> None:
-    """Wait until all is done, and see to it that there were as many turns as were wanted."""
-    async with asyncio.timeout(PATIENCE):
-        while True:
-            left, runs = team.rows_later(_LEFT), team.rows_later(_RUNS)
-            if left == [(0,)] and runs and runs[0][0] >= stage.RUNS:
-                return
-            if runs and runs[0][0] < stage.RUNS:
-                await begin_turns(more, workspace, numbers, stage.RUNS - runs[0][0])
-            await asyncio.sleep(0.5)
-
-
 async def test_whatever_is_killed_no_question_is_lost_and_none_is_answered_twice(
     household: Team, chaos_workspace: Path
 ):
@@ -101,7 +56,7 @@ async def test_whatever_is_killed_no_question_is_lost_and_none_is_answered_twice
             for person in everybody[:STARTERS]
         ]
         await asyncio.wait([raging, *begun])
-        await settled(household, everybody[0], workspace, numbers)
+        await settle(household, everybody[0], workspace, numbers, stage.RUNS)
         done.set()
     print(f"killed: {dict(trouble.struck)}")
 

@@ -39,6 +39,10 @@ def test_nothing_is_wrong_with_a_whole_turn():
             [*OPENING, CALL, ANSWER, ASKED, RESULT],
             "question c.q.1 was answered before it was asked",
         ),
+        (
+            [OPENING[0], ("chat_request", {"content": "/call a {}\n/call b {}"}), CALL, RESULT],
+            "its reply made 2 calls, and 1 are on record",
+        ),
         ([*OPENING, *WHOLE], "its turn was opened more than once"),
     ],
 )

@@ -51,7 +51,17 @@ HEADLESS_CHROMIUM = Wanted(
 CHROMIUM = FULL_CHROMIUM if IS_PROOF else HEADLESS_CHROMIUM
 POSTGRES = Wanted(programs.POSTGRES, "JPWEB_TEST_POSTGRES")
 REDIS = Wanted(programs.REDIS, "JPWEB_TEST_REDIS")
-WANTED = (CHROMIUM, POSTGRES, REDIS)
+#: A library, not a program: it is loaded into a process whose clock it shifts.
+FAKETIME = Wanted(
+    Program(
+        title="libfaketime",
+        names=("libfaketimeMT.so.1",),
+        package="libfaketime",
+        folders=("usr/lib/*/faketime", "usr/lib/faketime"),
+    ),
+    "JPWEB_TEST_FAKETIME",
+)
+WANTED = (CHROMIUM, POSTGRES, REDIS, FAKETIME)
 
 
 @functools.cache
@@ -78,7 +88,7 @@ def _named(wanted: Wanted, path: Path) -> Path:
     """Take a file, or a folder that holds one of the names."""
     names = wanted.program.names
     for candidate in (path, *(path / name for name in names)):
-        if candidate.is_file() and os.access(candidate, os.X_OK):
+        if candidate.is_file() and (wanted == FAKETIME or os.access(candidate, os.X_OK)):
             return candidate
     raise Missing(f"{wanted.variable} names {path}, where no {names[0]} is")
 

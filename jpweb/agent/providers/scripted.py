@@ -78,14 +78,14 @@ class Scripted:
     NAME = "scripted"
 
     def __init__(self, pace: float = 0.02) -> None:
-        """``pace`` is the pause before each piece of text, in seconds."""
+        """``pace`` is the pause before each piece of text and each call, in seconds."""
         self._pace = pace
         self._calls = 0
 
     async def stream(self, request: ProviderRequest) -> AsyncIterator[ProviderEvent]:
         """Yield the part of the script that follows what the request holds of this turn."""
         for event in self._reply(request):
-            if isinstance(event, Delta):
+            if isinstance(event, Delta | CallTool):
                 await asyncio.sleep(self._pace)
             yield event
 

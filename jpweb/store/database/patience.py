@@ -108,7 +108,11 @@ def pool_options(statement_seconds: float, **sizes: Any) -> dict[str, Any]:
 
 def make_patient(seconds: float) -> type[PatientConnection]:
     """Return the class of connections that wait so long for a reply."""
-    return type("PatientConnection", (PatientConnection,), {"REPLY_SECONDS": seconds})
+
+    class LimitedConnection(PatientConnection):
+        REPLY_SECONDS = seconds
+
+    return LimitedConnection
 
 
 @contextmanager
@@ -135,7 +139,8 @@ def own_connection(name: str, seconds: float) -> Iterator[None]:
         return
     own = shared.copy(alias=name)
     given = own.settings_dict["OPTIONS"]
-    brief = f" -c statement_timeout={round(seconds * 1000)} -c lock_timeout={round(seconds * 500)}"
+    names = ("statement_timeout", "lock_timeout", "idle_in_transaction_session_timeout")
+    brief = "".join(f" -c {name}={round(seconds * 1000)}" for name in names)
     given["options"] = given.get("options", "") + brief
     given["connect_timeout"] = max(round(seconds), 2)  # less than 2 s means 2 s to libpq
     sizes = {"min_size": 1, "max_size": 1, "timeout": seconds, "reconnect_timeout": seconds}

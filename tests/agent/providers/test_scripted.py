@@ -203,7 +203,7 @@ async def test_it_types_with_pauses_and_ends_as_it_should(monkeypatch):
 
     monkeypatch.setattr("jpweb.agent.providers.scripted.asyncio.sleep", sleep)
     events = [event async for event in Scripted(pace=0.5).stream(asked(ThreadParts((), ())))]
-    pieces = [event for event in events if isinstance(event, Delta)]
+    pieces = [event for event in events if isinstance(event, Delta | CallTool)]
     assert pauses == [0.5] * len(pieces)
     assert [type(event) for event in events[-2:]] == [CallTool, Finished]
 

@@ -48,6 +48,13 @@ class Proxy:
         for link in links or tuple(self.links):
             link.is_silent = True
 
+    def half_close(self, *links: Link) -> None:
+        """Close the server's end of these links, or of all; their clients hear nothing of it."""
+        for link in links or tuple(self.links):
+            link.is_silent = True
+            with suppress(OSError):
+                link.server.shutdown(socket.SHUT_RDWR)
+
     def cut(self, *links: Link) -> None:
         """Close these links, or all."""
         for link in links or tuple(self.links):

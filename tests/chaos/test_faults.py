@@ -1,0 +1,162 @@
+"""What goes wrong without anybody dying: silence, half-open lines, pauses, hunger, other clocks.
+
+The clocks of the three processes are ten minutes apart in all of it, and questions expire after
+five: whoever compared times of two machines would expire them at once.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager
+from itertools import count
+from pathlib import Path
+
+import psycopg
+import pytest
+
+from jpweb.store.database.patience import connection_options
+from tests.chaos import people, record, stage
+from tests.chaos.crew import LEASE_SECONDS, Crew, crew
+from tests.chaos.turns import answer_all, begin_turns, settle
+from tests.machine.faults.starving import paused, starve
+from tests.machine.servers import Cluster
+from tests.machine.sizes import choose_size
+
+TURNS = choose_size(6, 30)
+EXPIRES_SECONDS = 300
+#: Seconds that a fault lasts: others take over, and it is over before questions expire.
+FAULT_SECONDS = choose_size(2, 4) * LEASE_SECONDS
+Fault = Callable[[Crew], Awaitable[None]]
+
+_LOCKED = "SELECT id FROM store_conversation WHERE origin = 'native' FOR UPDATE"
+_RUNS_LOCKED = "SELECT id FROM store_run WHERE state = 'running' FOR UPDATE"
+
+
+@contextmanager
+def lock_held_in_silence(database: str) -> Iterator[None]:
+    """Lock what is being worked on, as a connection of jpweb's does whose line falls silent."""
+    options = connection_options(FAULT_SECONDS, {})["options"]
+    with psycopg.connect(database, options=options) as holder:
+        holder.execute(_LOCKED)
+        holder.execute(_RUNS_LOCKED)
+        yield
+        holder.close()
+
+
+async def hold_locks(crew: Crew) -> None:
+    with lock_held_in_silence(crew.database):
+        await asyncio.sleep(FAULT_SECONDS)
+
+
+async def silence_worker(crew: Crew) -> None:
+    """Silence all that a worker has open; nobody cuts it, it has to see that itself."""
+    crew.proxies["worker1"].silence()
+    await asyncio.sleep(FAULT_SECONDS)
+
+
+async def silence_web(crew: Crew) -> None:
+    crew.proxies["web"].silence()
+    await asyncio.sleep(FAULT_SECONDS)
+
+
+async def half_open_lines(crew: Crew) -> None:
+    for proxy in crew.proxies.values():
+        proxy.half_close()
+    await asyncio.sleep(FAULT_SECONDS)
+
+
+async def pause_worker(crew: Crew) -> None:
+    with paused(crew.pid("worker1")):
+        await asyncio.sleep(2 * LEASE_SECONDS)
+
+
+async def starve_workers(crew: Crew) -> None:
+    await asyncio.gather(
+        *(starve(crew.pid(name), FAULT_SECONDS) for name in ("worker1", "worker2"))
+    )
+
+
+async def cut_replies(crew: Crew) -> None:
+    """Kill workers while replies come, call by call."""
+    for name in ("worker1", "worker2"):
+        await asyncio.sleep(LEASE_SECONDS / 4)
+        crew.kill(name)
+
+
+FAULTS: dict[str, Fault] = {
+    "silent lock": hold_locks,
+    "silent worker": silence_worker,
+    "silent web": silence_web,
+    "half-open": half_open_lines,
+    "paused": pause_worker,
+    "starved": starve_workers,
+    "cut replies": cut_replies,
+}
+
+
+@pytest.fixture(scope="module")
+def shop(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return stage.workspace(tmp_path_factory.mktemp("faults-workspace"))
+
+
+@pytest.fixture(scope="module")
+def staff(
+    tmp_path_factory: pytest.TempPathFactory, shop: Path, postgres: Cluster, redis_url: str
+) -> Iterator[Crew]:
+    folder = tmp_path_factory.mktemp("faults")
+    with crew(folder, shop, postgres.make_migrated(), redis_url) as running:
+        yield running
+
+
+@pytest.fixture(scope="module")
+def numbers() -> Iterator[int]:
+    return count()
+
+
+async def cast(staff: Crew, size: int, number: int) -> tuple[int, list[people.Person]]:
+    """Return the workspace, whose questions expire, and new people who are signed in."""
+    workspace, links = people.cast(staff, size, f"faults{number}")
+    with psycopg.connect(staff.database, autocommit=True) as line:
+        line.execute("UPDATE store_workspace SET expires_after = %s", [EXPIRES_SECONDS])
+    return workspace, await people.all_signed_in(staff, links)
+
+
+@pytest.mark.parametrize("fault", FAULTS.values(), ids=FAULTS)
+async def test_fault_costs_no_question_no_call_and_no_turn(
+    staff: Crew, shop: Path, numbers: count[int], fault: Fault
+):
+    workspace, everybody = await cast(staff, 3, next(numbers))
+    done, before = asyncio.Event(), staff.rows("SELECT count(*) FROM store_run")[0][0]
+    async with asyncio.TaskGroup() as group:
+        for person in everybody[1:]:
+            group.create_task(answer_all(person, done))
+        begun = group.create_task(begin_turns(everybody[0], workspace, numbers, TURNS))
+        await asyncio.sleep(0.5)
+        await fault(staff)
+        await begun
+        await settle(staff, everybody[0], workspace, numbers, before + TURNS)
+        done.set()
+
+    assert record.faults(staff) == [], staff.log_text()[-4000:]
+    assert record.repeated(staff, Counter(stage.tallied(shop))) == []
+    assert "Traceback" not in staff.log_text()
+
+
+async def test_pages_open_while_a_silent_connection_holds_their_rows(
+    staff: Crew, numbers: count[int]
+):
+    workspace, (person,) = await cast(staff, 1, next(numbers))
+    began = await person.post(
+        "/conversations/new", workspace=str(workspace), text=stage.turn(next(numbers))
+    )
+    page = began.headers["location"]
+    with lock_held_in_silence(staff.database):
+        for path in (page, "/", "/conversations", "/questions"):
+            assert (await person.get(path)).status_code == 200, path
+    done = asyncio.Event()
+    answering = asyncio.create_task(answer_all(person, done))
+    await settle(staff, person, workspace, numbers, 0)
+    done.set()
+    await answering

@@ -1,0 +1,59 @@
+"""Turns that are begun and answered while things go wrong, and the wait until all are done."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from contextlib import suppress
+from itertools import count
+
+from tests.chaos import stage
+from tests.chaos.people import BROKEN, Person
+from tests.chaos.record import Place
+
+#: Seconds that a slow machine gets, once nothing is killed any more.
+PATIENCE = 400.0
+
+_RUNS = "SELECT count(*) FROM store_run"
+_LEFT = """
+SELECT (SELECT count(*) FROM store_run WHERE state IN ('queued', 'running', 'parked'))
+     + (SELECT count(*) FROM store_inquiry i JOIN store_conversation c ON c.id = i.conversation_id
+        WHERE c.origin = 'native' AND i.state = 'open')
+     + (SELECT count(*) FROM procrastinate_jobs)
+"""
+
+
+async def begin_turns(
+    who: Person, workspace: int, numbers: count[int], enough: int, pause: float = 0.2
+) -> None:
+    """Begin turns until there were enough; whether one that broke has begun, nobody knows."""
+    begun = 0
+    while begun < enough:
+        with suppress(*BROKEN):
+            begun += await who.begin(workspace, stage.turn(next(numbers))) == 302
+        await asyncio.sleep(pause)
+
+
+async def answer_all(who: Person, done: asyncio.Event) -> None:
+    """Answer whatever waits, in no order, until everything is done."""
+    dice = random.Random(who.name)  # noqa: S311  people differ
+    while not done.is_set():
+        with suppress(*BROKEN):
+            waiting = await who.questions()
+            for key, kind in dice.sample(waiting, min(4, len(waiting))):
+                await who.answer(key, kind)
+        await asyncio.sleep(0.2)
+
+
+async def settle(
+    place: Place, more: Person, workspace: int, numbers: count[int], enough: int
+) -> None:
+    """Wait until all is done, and see to it that there were ``enough`` turns."""
+    async with asyncio.timeout(PATIENCE):
+        while True:
+            left, runs = place.rows_later(_LEFT), place.rows_later(_RUNS)
+            if left == [(0,)] and runs and runs[0][0] >= enough:
+                return
+            if runs and runs[0][0] < enough:
+                await begin_turns(more, workspace, numbers, enough - runs[0][0])
+            await asyncio.sleep(0.5)

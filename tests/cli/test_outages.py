@@ -1,0 +1,113 @@
+"""What the whole server says, and still does, where its database cannot do its work."""
+
+from __future__ import annotations
+
+import re
+import sqlite3
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from pathlib import Path
+
+import pytest
+
+from tests.machine.faults.disks import fill_disk, mount_disk, see_disk
+from tests.machine.fixtures import Live
+from tests.machine.ports import wait_until
+from tests.machine.serving import Server
+from tests.machine.visiting import Visitor
+
+SECRET = {"JPWEB_SECRET_KEY": "so that no file has to be written for it"}
+ASKS = '/call ask_user {"question": "Go on?", "answer_type": "boolean"}'
+PAGES = ("/", "/conversations", "/questions", "/audit", "/search?q=go", "/conversations/new")
+_FIRST_CARD = re.compile(r'data-question="(\d+)"')
+
+
+def refusal(server: Server) -> str:
+    """Let a server start where it cannot; return the one line that it prints."""
+    code, printed = server.run()
+    assert code != 0
+    (line,) = printed.splitlines()
+    return line
+
+
+@contextmanager
+def locked(database: Path) -> Iterator[None]:
+    """Hold SQLite's write lock, as a backup program may."""
+    with closing(sqlite3.connect(database, isolation_level=None)) as holder:
+        holder.execute("BEGIN IMMEDIATE")
+        yield
+
+
+def begin(server: Server) -> tuple[Visitor, str, str]:
+    """Sign in and begin a turn; return who did, the conversation's page and its question."""
+    owner = Visitor(server.url)
+    owner.get(server.link)
+    workspace = re.search(r'<option value="(\d+)"', owner.get("/conversations/new").text)
+    assert workspace is not None
+    fields = {"workspace": workspace[1], "text": ASKS}
+    page = owner.post("/conversations/new", "/conversations/new", **fields).url
+    wait_until(lambda: _FIRST_CARD.search(owner.get("/questions").text), "a question waits")
+    found = _FIRST_CARD.search(owner.get("/questions").text)
+    assert found is not None
+    return owner, page, found[1]
+
+
+def answer(owner: Visitor, question: str) -> tuple[int, str]:
+    reply = owner.post(f"/questions/{question}/answer", "/questions", answer="true")
+    return reply.status, reply.text
+
+
+def test_pages_open_and_forms_are_answered_while_sqlite_is_locked(live: Live):
+    server = live()
+    owner, page, question = begin(server)
+    with locked(server.data / "jpweb.sqlite3"):
+        for path in (page, *PAGES):
+            assert owner.get(path).status == 200, path
+        status, text = answer(owner, question)
+        assert status == 503
+        assert "The database is locked" in text
+        assert "was not kept" in text
+    assert answer(owner, question)[0] == 200
+
+
+def test_full_disk_is_named_and_pages_still_open(tmp_path: Path):
+    server = Server(tmp_path / "data", copies_template=False)
+    server.data.mkdir()
+    server.wrapper = mount_disk(server.data, "size=12m")
+    try:
+        owner, page, question = begin(server.start())
+        filler = fill_disk(see_disk(server.pid, server.data))
+        for path in (page, *PAGES):
+            assert owner.get(path).status == 200, path
+        status, text = answer(owner, question)
+        assert status == 503
+        assert "The disk of the database is full" in text
+        filler.unlink()
+        assert answer(owner, question)[0] == 200
+    finally:
+        server.close()
+
+
+@pytest.mark.parametrize(
+    ("option", "words"),
+    [("size=256k", "disk of the database (is full|fails)"), ("ro", "Read-only file system")],
+    ids=["full", "read-only"],
+)
+def test_start_on_a_disk_that_cannot_be_written_is_one_line(
+    tmp_path: Path, option: str, words: str
+):
+    server = Server(tmp_path / "data", settings=SECRET)
+    server.data.mkdir()
+    server.wrapper = mount_disk(server.data, option)
+    assert re.search(words, refusal(server))
+
+
+def test_start_on_data_of_a_newer_version_is_one_line(live: Live):
+    server = live()
+    server.stop()
+    with closing(sqlite3.connect(server.data / "jpweb.sqlite3", isolation_level=None)) as line:
+        line.execute(
+            "INSERT INTO django_migrations (app, name, applied) "
+            "VALUES ('store', '9999_future', '2030-01-01')"
+        )
+    assert "newer jpweb" in refusal(server)

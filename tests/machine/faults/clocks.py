@@ -1,0 +1,16 @@
+"""Machines whose clocks are wrong: libfaketime shifts the clock of one process."""
+
+from __future__ import annotations
+
+from tests.machine.programs import FAKETIME, find
+
+
+def shift_clock(minutes: int) -> dict[str, str]:
+    """Return the environment of a process whose clock is so many minutes ahead."""
+    return {
+        "LD_PRELOAD": str(find(FAKETIME)),
+        "FAKETIME": f"{minutes:+d}m",
+        # Timeouts count on the monotonic clock, which no machine gets wrong.
+        "FAKETIME_DONT_FAKE_MONOTONIC": "1",
+        "DONT_FAKE_MONOTONIC": "1",
+    }
