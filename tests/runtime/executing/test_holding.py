@@ -13,12 +13,14 @@ from django.conf import settings
 from django.db import OperationalError
 
 from jpweb.agent.ports import Delta, Finished
+from jpweb.agent.turn import opening
 from jpweb.runtime import desk, process, runs, wiring
 from jpweb.runtime.crossing import in_store
 from jpweb.runtime.executing import holding
 from jpweb.runtime.signals import announce
 from jpweb.store import journal, recording
 from jpweb.store import runs as rows
+from jpweb.store.database import clock
 from jpweb.store.models import Inquiry, Run
 from jpweb.store.running import jobs, leases
 from jpweb.store.terms import InterruptKind
@@ -108,6 +110,33 @@ async def test_a_process_that_cannot_renew_in_time_lets_go_of_everything(
     assert (await over(run)).state == "done"
     assert said(await scene.elements()) == ["Take 2."]
     tending.cancel()
+
+
+async def test_tend_after_an_outage_takes_up_what_waits_at_once(
+    scene: Scene, monkeypatch: pytest.MonkeyPatch
+):
+    providers.use(monkeypatch, provider := Twice())
+    provider.times = 1
+    monkeypatch.setattr(settings, "LEASE", 600)
+    monkeypatch.setattr(holding, "AWAY_PAUSE_SECONDS", 0.01)
+    away, real, failed = [True], leases.untaken, asyncio.Event()
+    loop = asyncio.get_running_loop()
+
+    def untaken(*given: Any) -> list[int]:
+        if away:
+            loop.call_soon_threadsafe(failed.set)
+            raise OperationalError("the server closed the connection")
+        return real(*given)
+
+    monkeypatch.setattr(leases, "untaken", untaken)
+    tending = asyncio.create_task(holding.tend())
+    await failed.wait()
+    said = opening("Begin", None, clock.now())
+    run = await in_store(rows.begin, scene.talk.pk, scene.ada.pk, "scripted", "", said)
+    away.clear()
+    assert (await over(run)).state == "done", "the next ordinary look is 200 s away"
+    tending.cancel()
+    await asyncio.gather(tending, return_exceptions=True)
 
 
 async def test_a_database_that_goes_fails_no_run(scene: Scene, monkeypatch: pytest.MonkeyPatch):
