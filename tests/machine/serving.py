@@ -131,7 +131,7 @@ class Server:
             command += ["--workspace", str(self.workspace)]
         with self.log.open("ab") as log:
             return subprocess.Popen(
-                [*self.wrapper, *command],
+                command,
                 cwd=ROOT,
                 env=self._environment(),
                 stdin=subprocess.DEVNULL,

@@ -6,7 +6,6 @@ from typing import Any
 import pytest
 from django.test import Client
 
-from jpweb.store import accounts
 from jpweb.store.models import Membership, Person, Workspace
 from jpweb.store.people import invitations
 from jpweb.store.terms import Role

@@ -19,7 +19,7 @@ class Migration(migrations.Migration):
 
     dependencies = [
         ('sessions', '0001_initial'),
-        ('store', '0006_lists'),
+        ('store', '0008_workspace_copies_id'),
     ]
 
     operations = [

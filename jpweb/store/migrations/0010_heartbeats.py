@@ -12,10 +12,12 @@ from jpweb.store.database import clock
 CLOCKS = (
     ("address", "added_at"),
     ("answerlink", "created_at"),
+    ("invitation", "created_at"),
     ("interruption", "said_at"),
     ("notice", "sent_at"),
     ("prompt", "asked_at"),
     ("run", "started_at"),
+    ("signin", "began_at"),
     ("signinlink", "created_at"),
     ("trust", "trusted_at"),
     ("workspace", "added_at"),
@@ -23,7 +25,7 @@ CLOCKS = (
 
 
 class Migration(migrations.Migration):
-    dependencies: ClassVar = [("store", "0006_lists")]
+    dependencies: ClassVar = [("store", "0009_sign_ins_and_invitations")]
 
     operations: ClassVar = [
         migrations.CreateModel(
@@ -54,6 +56,13 @@ class Migration(migrations.Migration):
                     model_name=model, name=name, field=models.DateTimeField(default=clock.now)
                 )
                 for model, name in CLOCKS
+            ]
+            + [
+                migrations.AlterField(
+                    model_name="signin",
+                    name="seen_at",
+                    field=models.DateTimeField(default=clock.now, help_text="the last request"),
+                )
             ]
         ),
     ]

@@ -14,7 +14,7 @@ def bind_first_seen(apps, schema_editor):
 
 
 class Migration(migrations.Migration):
-    dependencies = [("store", "0006_lists")]
+    dependencies = [("store", "0007_unanswered_questions")]
 
     operations = [
         migrations.AddField(
