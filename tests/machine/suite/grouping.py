@@ -28,11 +28,18 @@ class GroupScheduling(LoadScopeScheduling):  # type: ignore[misc]  # xdist is un
 
 
 def arrange_items(items: list[pytest.Item]) -> None:
-    """Sort tests: long groups first, browsers last.
+    """Sort groups: long ones first, those that use a browser last.
 
     Once Playwright runs in a thread, no other event loop can.
     """
-    items.sort(key=_rank)
+    browser_groups = {find_group(item.nodeid) for item in items if uses_browser(item)}
+
+    def rank(item: pytest.Item) -> tuple[bool, int]:
+        group = find_group(item.nodeid)
+        place = LONG_GROUPS.index(group) if group in LONG_GROUPS else len(LONG_GROUPS)
+        return group in browser_groups, place
+
+    items.sort(key=rank)
 
 
 def find_group(node_id: str) -> str:
@@ -50,9 +57,3 @@ def make_scheduler(config: pytest.Config, log: Any) -> GroupScheduling:
     """Return the scheduler for ``pytest_xdist_make_scheduler``."""
     config.option.loadscopereorder = False
     return GroupScheduling(config, log)
-
-
-def _rank(item: pytest.Item) -> tuple[bool, int]:
-    group = find_group(item.nodeid)
-    rank = LONG_GROUPS.index(group) if group in LONG_GROUPS else len(LONG_GROUPS)
-    return uses_browser(item), rank

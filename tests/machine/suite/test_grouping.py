@@ -1,8 +1,11 @@
 from __future__ import annotations
 
+from types import SimpleNamespace
+from typing import Any
+
 import pytest
 
-from tests.machine.suite.grouping import find_group
+from tests.machine.suite.grouping import arrange_items, find_group
 
 
 @pytest.mark.parametrize(
@@ -15,3 +18,19 @@ from tests.machine.suite.grouping import find_group
 )
 def test_find_group_returns_what_shares_expensive_fixtures(node_id: str, group: str):
     assert find_group(node_id) == group
+
+
+def test_arrange_items_puts_a_file_with_one_browser_test_last():
+    items: Any = [
+        SimpleNamespace(nodeid="tests/b.py::test_page", fixturenames=["browser"]),
+        SimpleNamespace(nodeid="tests/b.py::test_loop", fixturenames=[]),
+        SimpleNamespace(nodeid="tests/a.py::test_loop", fixturenames=[]),
+        SimpleNamespace(nodeid="tests/chaos/test_c.py::test_kill", fixturenames=[]),
+    ]
+    arrange_items(items)
+    assert [item.nodeid for item in items] == [
+        "tests/chaos/test_c.py::test_kill",
+        "tests/a.py::test_loop",
+        "tests/b.py::test_page",
+        "tests/b.py::test_loop",
+    ]
