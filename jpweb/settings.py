@@ -98,7 +98,7 @@ def _unusable(error: OSError) -> ImproperlyConfigured:
 
 def _sqlite_sync() -> str:
     """Return how SQLite syncs a commit: before it returns, or with the next checkpoint."""
-    sync = env.str("JPWEB_SYNC", default="full")
+    sync: str = env.str("JPWEB_SYNC", default="full")
     if sync not in ("full", "normal"):
         raise ImproperlyConfigured(f"JPWEB_SYNC must be full or normal, not “{sync}”.")
     return sync.upper()

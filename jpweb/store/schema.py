@@ -89,7 +89,7 @@ def _refuse_incomplete() -> None:
         for model in apps.get_app_config("store").get_models():
             options = model._meta  # noqa: SLF001  Django's documented model API
             described = connection.introspection.get_table_description(cursor, options.db_table)
-            wanted = {field.column for field in options.local_concrete_fields}
+            wanted = {str(field.column) for field in options.local_concrete_fields}
             if missing := wanted - {column.name for column in described}:
                 raise NoDatabase(
                     f"{_name()} does not fit this version of jpweb: {options.db_table} has no "

@@ -361,7 +361,7 @@ async def run_turn(
     return await resume_turn(ports, interrupts, setup)
 
 
-async def never() -> Any:
+async def never(*_: Any) -> Any:
     """Wait for something that does not come."""
     await asyncio.Event().wait()
 

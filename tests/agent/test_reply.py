@@ -51,9 +51,9 @@ async def test_a_note_ends_the_text_before_it_and_stands_beside_it():
 
 @pytest.mark.parametrize("variant", ["message", "reasoning"])
 @pytest.mark.parametrize("text", [" ", "\n\n", "\u2003\t"], ids=["space", "lines", "wide"])
-async def test_reply_of_whitespace_alone_is_not_recorded(variant, text):
+async def test_reply_of_whitespace_alone_is_not_recorded(variant: Any, text: str):
     assert await recorded(Delta(variant, text)) == []
-    other = "reasoning" if variant == "message" else "message"
+    other: Any = "reasoning" if variant == "message" else "message"
     assert await recorded(Delta(variant, text), Delta(other, "x")) == [said(other, "x")]
     signed = await recorded(Delta(variant, text), Noted(variant, SIGNED))
     assert signed == [said(variant, text, **SIGNED)]

@@ -47,7 +47,8 @@ def _is_touch(call: ast.Call) -> bool:
         case ast.Attribute(attr=name):
             own = name in {"is_dir", "is_file", "stat"} and not (call.args or call.keywords)
             return own or name in METHODS
-    return False
+        case _:
+            return False
 
 
 def test_one_module_reaches_the_files_of_a_workspace():

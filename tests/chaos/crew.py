@@ -109,7 +109,7 @@ class Crew:
 def crew(folder: Path, workspace: Path, database: str, redis: str) -> Iterator[Crew]:
     """Run a web server and two workers on a migrated database."""
     made = Crew(folder, workspace, database, redis)
-    port = int(conninfo_to_dict(database)["port"])
+    port = int(conninfo_to_dict(database)["port"] or 0)
     with ExitStack() as stack:
         for name in CLOCKS:
             made.proxies[name] = stack.enter_context(proxied(port))

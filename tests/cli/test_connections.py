@@ -46,7 +46,8 @@ class Line:
     def send(self, data: bytes) -> bytes:
         """Send bytes; return all that was answered so far."""
         self.channel.dataReceived(data)
-        return self.transport.value()
+        answered: bytes = self.transport.value()
+        return answered
 
     def passes(self, seconds: float) -> bool:
         """Let time pass; tell whether the connection is aborted."""

@@ -122,7 +122,10 @@ def configurations(outside: Path) -> Mapping[str, Callable[[Path], None]]:
     """Return what makes of a ``.jp`` one with a configuration that is refused, by its name."""
 
     def write(text: str, name: str = "config.toml") -> Callable[[Path], None]:
-        return lambda home: (home / name).write_text(text) and None
+        def write_into(home: Path) -> None:
+            (home / name).write_text(text)
+
+        return write_into
 
     def link_folder(home: Path) -> None:
         (home / "linked").symlink_to(outside)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 import socket
-from collections.abc import Iterator
 from contextlib import ExitStack
 from functools import partial
 
@@ -23,7 +22,7 @@ HALF_OPEN = choose_size(60, 600)
 
 
 @pytest.fixture
-def server(live: Live) -> Iterator[Server]:
+def server(live: Live) -> Server:
     return live(JPWEB_LOG_LEVEL="DEBUG")
 
 

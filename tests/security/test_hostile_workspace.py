@@ -11,6 +11,7 @@ from contextlib import closing
 from pathlib import Path
 from statistics import median
 from time import perf_counter
+from typing import Any
 
 import pytest
 
@@ -52,7 +53,7 @@ def server(tmp_path: Path, root: Path) -> Iterator[Server]:
         running.close()
 
 
-def query(server: Server, statement: str, *values: str) -> list[tuple[str, ...]]:
+def query(server: Server, statement: str, *values: str) -> list[tuple[Any, ...]]:
     with closing(sqlite3.connect(server.data / "jpweb.sqlite3")) as reader:
         return reader.execute(statement, values).fetchall()
 

@@ -18,7 +18,7 @@ Break = Callable[[Path], object]
 
 
 def connect(path: Path, **options: object) -> sqlite3.Connection:
-    made = sqlite3.connect(path, isolation_level=None, timeout=0, **options)  # type: ignore[call-overload]  # passed on
+    made: sqlite3.Connection = sqlite3.connect(path, isolation_level=None, timeout=0, **options)  # type: ignore[call-overload]  # passed on
     if not options:
         made.execute("CREATE TABLE IF NOT EXISTS thing (text TEXT)")
     return made

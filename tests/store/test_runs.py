@@ -37,8 +37,8 @@ def test_run_whose_journal_takes_no_end_is_lost_and_the_next_one_is_recovered(
     Run.objects.filter(pk=broken.pk).update(deaths=runs.DEATHS)
     Conversation.objects.filter(pk=broken.conversation_id).update(length=0)
     leases.renew([broken.pk, other.pk], making.HOLDER, -1)
-    assert runs.recover() == [broken, other]
-    assert runs.recover() == []
+    assert runs.recover(0) == [broken, other]
+    assert runs.recover(0) == []
     states = Run.objects.order_by("pk").values_list("state", flat=True)
     assert list(states) == [RunState.LOST, RunState.QUEUED]
     assert len([r for r in caplog.records if "without an end on record" in r.message]) == 1

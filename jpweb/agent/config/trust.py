@@ -194,7 +194,7 @@ class _Gated:
 def _of_tool(tool: ToolConfig, gated: _Gated, own: ToolConfig | None) -> Iterator[Wanted]:
     # What a command is handed decides what it does, as much as its arguments do; and defaults
     # are arguments that nobody wrote.
-    handed = {"options": tool.options, "access": tool.access}
+    handed: dict[str, Any] = {"options": tool.options, "access": tool.access}
     lines = (
         *((key, json.dumps(value, sort_keys=True)) for key, value in handed.items() if value),
         *_parameters(tool.parameters),
@@ -209,7 +209,7 @@ def _of_tool(tool: ToolConfig, gated: _Gated, own: ToolConfig | None) -> Iterato
         yield _wanted(WantedKind.TOOL, tool.name, (), {}, [gated])
     if tool.formatter is not None:
         first = gated.tool.formats_first
-        content = {"command": asdict(tool.formatter), "first": first, **handed}
+        content = {"command": asdict(tool.formatter), **handed, "first": first}
         unasked = (("runs", "before anybody permits the call"),) if first else ()
         shown = (*_command(tool.formatter), *unasked, *lines)
         yield _wanted(WantedKind.FORMATTER, tool.name, shown, content)

@@ -65,9 +65,8 @@ def _is_allowed(host: str, address: str) -> bool:
     from apprise.utils.http import is_public_ip_address  # noqa: PLC0415  190 modules, seldom used
 
     plain = address.partition("%")[0]
-    return is_public_ip_address(plain) or any(
-        _names(allowed, host, plain) for allowed in settings.NOTIFY_PRIVATE
-    )
+    is_public: bool = is_public_ip_address(plain)  # type: ignore[no-untyped-call]  # apprise
+    return is_public or any(_names(allowed, host, plain) for allowed in settings.NOTIFY_PRIVATE)
 
 
 def _names(allowed: str, host: str, address: str) -> bool:

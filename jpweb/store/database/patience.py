@@ -137,7 +137,7 @@ def own_connection(name: str, seconds: float) -> Iterator[None]:
     if shared.vendor != "postgresql":
         yield
         return
-    own = shared.copy(alias=name)
+    own: Any = shared.copy(alias=name)  # PostgreSQL's, which has a pool
     given = own.settings_dict["OPTIONS"]
     names = ("statement_timeout", "lock_timeout", "idle_in_transaction_session_timeout")
     brief = "".join(f" -c {name}={round(seconds * 1000)}" for name in names)

@@ -1,8 +1,10 @@
+from typing import Any
+
 from django.db import migrations
 from django.db.models import OuterRef, Subquery
 
 
-def leave(apps, _editor):
+def leave(apps: Any, _editor: Any) -> None:
     """Mark open questions of earlier turns as unanswered: another program left them."""
     Inquiry, Turn = apps.get_model("store", "Inquiry"), apps.get_model("store", "Turn")
     last = Turn.objects.filter(conversation_id=OuterRef("conversation_id")).order_by("-number")

@@ -1,9 +1,11 @@
 """Bind the user-local copies of each id to the workspace that was first seen with it."""
 
+from typing import Any
+
 from django.db import migrations, models
 
 
-def bind_first_seen(apps, schema_editor):
+def bind_first_seen(apps: Any, schema_editor: Any) -> None:
     Workspace = apps.get_model("store", "Workspace")
     seen = set()
     for workspace in Workspace.objects.order_by("added_at", "pk"):

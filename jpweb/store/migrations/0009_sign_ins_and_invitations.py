@@ -4,13 +4,15 @@ Sessions of before are removed, so that no key stays readable: everybody signs i
 are unused sign-in links, since it is not known which of them an owner made.
 """
 
+from typing import Any
+
 import django.db.models.deletion
 import django.utils.timezone
 from django.conf import settings
 from django.db import migrations, models
 
 
-def remove_readable_sign_ins(apps, schema_editor):
+def remove_readable_sign_ins(apps: Any, schema_editor: Any) -> None:
     apps.get_model('sessions', 'Session').objects.all().delete()
     apps.get_model('store', 'SignInLink').objects.filter(used_at=None).delete()
 

@@ -100,4 +100,5 @@ def _make_prototype(character: str) -> str:
     alike = [each["c"].casefold() for entry in found for each in entry["homoglyphs"]]
     group = {character, *(each for each in alike if len(each) == 1)}
     latin = [each for each in group if categories.alias(each) == "LATIN" and each.isascii()]
-    return min(latin or [each for each in group if each.isascii()] or group)
+    prototype: str = min(latin or [each for each in group if each.isascii()] or group)
+    return prototype

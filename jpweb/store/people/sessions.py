@@ -45,7 +45,7 @@ class SessionStore(SessionBase):
         return SignIn.objects.filter(key_hash=hash_key(session_key)).exists()
 
     def create(self) -> None:
-        self._session_key = self._get_new_session_key()
+        self._session_key = self._get_new_session_key()  # type: ignore[attr-defined]  # Django's
         self.save(must_create=True)
         self.modified = True
 
@@ -54,7 +54,7 @@ class SessionStore(SessionBase):
         if self.session_key is None:
             self.create()
             return
-        data = self._get_session(no_load=must_create)
+        data = self._get_session(no_load=must_create)  # type: ignore[attr-defined]  # Django's
         row = {
             "data": self.encode(data),
             "person_id": data.get(SESSION_KEY),
@@ -108,7 +108,8 @@ def list_open(person_id: int, session_key: str | None) -> list[OpenSignIn]:
 
 def list_live(key_hashes: Collection[str]) -> dict[str, int]:
     """Return the person of each of these sign-ins that has not ended and whose person is active."""
-    keys, found = sorted(key_hashes), {}
+    keys = sorted(key_hashes)
+    found: dict[str, int] = {}
     for start in range(0, len(keys), MAX_KEYS_PER_QUERY):
         rows = _live().filter(pk__in=keys[start : start + MAX_KEYS_PER_QUERY])
         found |= dict(rows.filter(person__is_active=True).values_list("pk", "person_id"))

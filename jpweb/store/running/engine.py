@@ -54,7 +54,11 @@ def waiting(run_ids: Collection[int]) -> set[int]:
 @asynccontextmanager
 async def connected(advance: Callable[[int], Awaitable[None]]) -> AsyncIterator[App]:
     """Run procrastinate's connections, which are its own; its one task takes a run's key."""
-    sizes = {"min_size": 1, "max_size": 4, "reconnect_timeout": patience.RECONNECT_SECONDS}
+    sizes: dict[str, Any] = {
+        "min_size": 1,
+        "max_size": 4,
+        "reconnect_timeout": patience.RECONNECT_SECONDS,
+    }
     engine = App(connector=PsycopgConnector(kwargs=connector_params(), **sizes))
     engine.job_manager = _Persistent(engine.connector)
 

@@ -60,6 +60,8 @@ async def test_leases_are_renewed_while_the_store_is_stuck(monkeypatch: pytest.M
         after = await in_background(Run.objects.get, pk=run.pk)
         go_on.set()
         await stuck
+    assert before.lease_until is not None
+    assert after.lease_until is not None
     assert after.lease_until > before.lease_until
     assert await in_store(Heartbeat.objects.filter(process=process.name()).exists)
 

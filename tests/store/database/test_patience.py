@@ -27,7 +27,7 @@ def database(postgres: Cluster) -> str:
 
 @pytest.fixture
 def proxy(database: str) -> Iterator[Proxy]:
-    with proxied(psycopg.conninfo.conninfo_to_dict(database)["port"]) as running:
+    with proxied(int(psycopg.conninfo.conninfo_to_dict(database)["port"] or 0)) as running:
         yield running
 
 

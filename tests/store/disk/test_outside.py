@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from jpweb.store import journal
 from jpweb.store.disk import attached, config, facts, mirror
 from jpweb.store.disk.facts import Change
 from jpweb.store.errors import BadFile, StoreError
@@ -144,7 +145,7 @@ def native(home: Workspace) -> Any:
     talk = making.conversation(home)
     assert talk.origin == Origin.NATIVE
     run = making.running(talk)
-    making.journal.append(talk.pk, [event(TurnStart()), event(ChatRequest("Hi"))], run)
+    journal.append(talk.pk, [event(TurnStart()), event(ChatRequest("Hi"))], run)
     return talk
 
 

@@ -227,7 +227,7 @@ def test_what_counts_for_the_rest_of_the_turn_outlives_the_process(run: Run):
         row = making.prompt(run)
         prompts.decide(row.pk, {"allow": allow, "remember": remember}, Decider("person", "Ada"))
         prompts.spend(row.pk)
-    assert prompts.permissions(run) == {"vault": False}, "the last word"
+    assert prompts.permissions(run) == {("vault", ""): False}, "the last word"
 
 
 def test_a_run_is_not_put_down_while_somebody_speaks_to_it(talk: Conversation, run: Run):

@@ -130,10 +130,10 @@ class Session:
         before the tool runs on, so that nothing is done twice that the protocol does once.
         """
         elicitation = self._current or _elicitation.get(None)
-        while True:
+        result = None
+        while result is None:
             try:
                 result = await self._entered.call_tool(tool, dict(arguments))
-                break
             except MCPError as error:
                 late = error.code == INVALID_PARAMS and _REFUSED_STATE in error.message
                 if not (late and elicitation is not None and elicitation.begin_again()):

@@ -46,7 +46,7 @@ class _Parsed(NamedTuple):
     values: dict[str, Any]
     problem: str
     size: int
-    count: int = 0
+    pattern_count: int = 0
 
 
 class _Memory:
@@ -95,7 +95,7 @@ def parse_all(texts: Sequence[Text]) -> list[dict[str, Any]]:
     for key, text in zip(keys, texts, strict=True):
         if results[key].problem:
             raise BadFile(f"{text.name}: {results[key].problem}")
-    if sum(results[key].count for key in keys) > bounds.MAX_TOTAL_VALUES:
+    if sum(results[key].pattern_count for key in keys) > bounds.MAX_TOTAL_VALUES:
         most = f"{bounds.MAX_TOTAL_VALUES:,}"
         raise BadFile(f"The configuration has more than {most} keys and items in its files.")
     return [results[key].values for key in keys]
