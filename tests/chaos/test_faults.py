@@ -151,6 +151,7 @@ async def test_pages_open_while_a_silent_connection_holds_their_rows(
     began = await person.post(
         "/conversations/new", workspace=str(workspace), text=stage.turn(next(numbers))
     )
+    assert began.status_code == 302, began.text[-6000:]
     page = began.headers["location"]
     with lock_held_in_silence(staff.database):
         for path in (page, "/", "/conversations", "/questions"):
