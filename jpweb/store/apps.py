@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from django.apps import AppConfig
+from django.db.backends.signals import connection_created
 
 from jpweb.store.database import clock
 
@@ -15,4 +16,4 @@ class StoreConfig(AppConfig):
 
     def ready(self) -> None:
         """Let every process read the database's clock."""
-        clock.watch_connections()
+        connection_created.connect(clock.measure_on_connect, dispatch_uid="jpweb-clock")

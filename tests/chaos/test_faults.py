@@ -148,11 +148,9 @@ async def test_pages_open_while_a_silent_connection_holds_their_rows(
     staff: Crew, numbers: count[int]
 ):
     workspace, (person,) = await cast(staff, 1, next(numbers))
-    began = await person.post(
-        "/conversations/new", workspace=str(workspace), text=stage.turn(next(numbers))
-    )
-    assert began.status_code == 302, began.text[-6000:]
-    page = began.headers["location"]
+    await begin_turns(person, workspace, numbers, 1)
+    ((talk,),) = staff.rows("SELECT max(id) FROM store_conversation WHERE origin = 'native'")
+    page = f"/conversations/{talk}"
     with lock_held_in_silence(staff.database):
         for path in (page, "/", "/conversations", "/questions"):
             assert (await person.get(path)).status_code == 200, path

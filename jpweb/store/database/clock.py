@@ -11,10 +11,10 @@ from __future__ import annotations
 import threading
 from datetime import UTC, datetime, timedelta
 from time import monotonic
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from django.db.backends.signals import connection_created
-from django.db.backends.utils import CursorWrapper
+if TYPE_CHECKING:  # processes that only read files load no Django
+    from django.db.backends.utils import CursorWrapper
 
 #: Seconds after which a new connection is asked for the time again.
 MEASURE_INTERVAL_SECONDS = 30.0
@@ -64,8 +64,8 @@ def forget() -> None:
     _measured.origin, _measured.due_at = None, 0.0
 
 
-def _measure_on_connect(connection: Any, **_: Any) -> None:
-    """Measure with the first connection, and with later ones once in a while."""
+def measure_on_connect(connection: Any, **_: Any) -> None:
+    """Receive Django's signal: measure with the first connection, and with later ones once in a while."""
     if connection.vendor != "postgresql" or monotonic() < _measured.due_at:
         return
     if not _measured.lock.acquire(blocking=False):
@@ -75,8 +75,3 @@ def _measure_on_connect(connection: Any, **_: Any) -> None:
             measure(cursor)
     finally:
         _measured.lock.release()
-
-
-def watch_connections() -> None:
-    """Measure whenever a connection is taken and the last measurement is old."""
-    connection_created.connect(_measure_on_connect, dispatch_uid="jpweb-clock")

@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 from tests.machine.programs import FAKETIME, find
+
+#: What Python imports at the start of such a process.
+STARTUP = Path(__file__).parent / "startup"
 
 
 def shift_clock(minutes: int) -> dict[str, str]:
@@ -13,4 +18,5 @@ def shift_clock(minutes: int) -> dict[str, str]:
         # Timeouts count on the monotonic clock, which no machine gets wrong.
         "FAKETIME_DONT_FAKE_MONOTONIC": "1",
         "DONT_FAKE_MONOTONIC": "1",
+        "PYTHONPATH": str(STARTUP),
     }

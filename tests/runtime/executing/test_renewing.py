@@ -14,7 +14,8 @@ from django.db import OperationalError
 
 from jpweb.runtime import process
 from jpweb.runtime.crossing import in_background, in_store
-from jpweb.runtime.executing.renewing import Renewal
+from jpweb.runtime.executing import holding
+from jpweb.runtime.executing.renewing import Renewal, RenewalEnded
 from jpweb.store.models import Heartbeat, Run
 from jpweb.store.running import leases
 from tests.store import making
@@ -84,3 +85,13 @@ async def test_renewal_that_fails_for_a_lease_says_so(monkeypatch: pytest.Monkey
     async with renewing() as ear:
         await asyncio.wait_for(ear.is_late.wait(), 30)
         assert ear.renewals.empty()
+
+
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
+async def test_tend_ends_when_its_renewal_fails(monkeypatch: pytest.MonkeyPatch):
+    def fail(*_: Any) -> set[int]:
+        raise ZeroDivisionError
+
+    monkeypatch.setattr(leases, "renew", fail)
+    with pytest.raises(RenewalEnded):
+        await asyncio.wait_for(holding.tend(), 30)
