@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextvars
 import logging
-from collections.abc import Collection, Coroutine, Iterable
+from collections.abc import Collection, Coroutine, Iterable, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
@@ -81,12 +81,12 @@ async def tend() -> None:
     """Keep what this process holds and look for what nobody does, as long as it lives."""
     renewal = Renewal(lambda: list(_active), _renewed, give_up_all)
     renewal.start()
-    measuring = asyncio.create_task(pace.measure())
+    works = (pace.measure(), _look_again_and_again(), renewal.watch())
+    tasks = [asyncio.create_task(work) for work in works]
     try:
-        await _look_again_and_again()
+        await asyncio.gather(*tasks)  # the first that fails ends all: they are begun again
     finally:
-        measuring.cancel()
-        await asyncio.gather(measuring, return_exceptions=True)
+        await _ended(_cancel(tasks))
         await renewal.stop()
 
 
@@ -161,6 +161,12 @@ def give_up_all() -> None:
     """Stop executing anything: what this process holds is taken for dead by now."""
     for active in [*_active.values()]:
         active.give_up()
+
+
+def _cancel(tasks: Sequence[asyncio.Task[Any]]) -> Sequence[asyncio.Task[Any]]:
+    for task in tasks:
+        task.cancel()
+    return tasks
 
 
 def _cancelled(actives: Iterable[Active]) -> list[asyncio.Task[None]]:

@@ -26,6 +26,10 @@ logger = logging.getLogger(__name__)
 BEAT_SHARE, RETRY_SHARE, STATEMENT_SHARE = 1 / 3, 1 / 15, 1 / 5
 
 
+class RenewalEnded(Exception):
+    """The thread that renews leases has ended by a fault, which Python has logged."""
+
+
 class Renewal:
     """Renews the leases of ``keys()`` from its start to its stop.
 
@@ -44,11 +48,17 @@ class Renewal:
         self._renewed = renewed
         self._late = late
         self._over = threading.Event()
+        self._ended = asyncio.Event()
         self._loop = asyncio.get_running_loop()
         self._thread = threading.Thread(target=self._keep, name="leases", daemon=True)
 
     def start(self) -> None:
         self._thread.start()
+
+    async def watch(self) -> None:
+        """Wait for the thread's end. Raises RenewalEnded."""
+        await self._ended.wait()
+        raise RenewalEnded("The thread that renews leases has ended.")
 
     async def stop(self) -> None:
         """End the thread; returns once it has, or after as long as one statement may take."""
@@ -56,6 +66,12 @@ class Renewal:
         await asyncio.to_thread(self._thread.join, settings.LEASE * STATEMENT_SHARE)
 
     def _keep(self) -> None:
+        try:
+            self._renew_until_over()
+        finally:
+            self._call(self._ended.set)
+
+    def _renew_until_over(self) -> None:
         with patience.own_connection("leases", settings.LEASE * STATEMENT_SHARE):
             renewed_at, is_told = monotonic(), False
             while not self._over.is_set():
