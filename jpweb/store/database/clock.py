@@ -65,7 +65,7 @@ def forget() -> None:
 
 
 def measure_on_connect(connection: Any, **_: Any) -> None:
-    """Receive Django's signal: measure with the first connection, and with later ones once in a while."""
+    """Receive Django's signal: measure with the first connection, then once in a while."""
     if connection.vendor != "postgresql" or monotonic() < _measured.due_at:
         return
     if not _measured.lock.acquire(blocking=False):

@@ -182,11 +182,12 @@ def write_briefly(statement: str, values: Sequence[Any]) -> bool:
                 # Several statements that are sent as one are one transaction, and one round trip.
                 cursor.execute(f"SET LOCAL lock_timeout = {milliseconds}; {statement}", values)
                 return True
-            cursor.execute(f"PRAGMA busy_timeout = {milliseconds}")
+            line = connection.connection  # of sqlite3: a setting of the process is no query
+            line.execute(f"PRAGMA busy_timeout = {milliseconds}")
             try:
                 cursor.execute(statement, values)
             finally:
-                cursor.execute(f"PRAGMA busy_timeout = {settings.SQLITE_LOCK_SECONDS * 1000}")
+                line.execute(f"PRAGMA busy_timeout = {settings.SQLITE_LOCK_SECONDS * 1000}")
     except Error as problem:
         if find_outage(problem) is None:
             raise
