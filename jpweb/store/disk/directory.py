@@ -59,14 +59,19 @@ class Directory:
     @classmethod
     def at(cls, path: Path) -> Self:
         """Open the directory at an absolute path. Raises Refused for a link on the way, OSError."""
-        if not path.is_absolute():
-            raise Refused(errno.EINVAL, "it is not an absolute path", str(path))
-        place = Path(path.anchor)
-        directory = cls(os.open(place, _SEARCH), place)
-        for name in path.parts[1:]:
-            with directory as parent:
-                directory = parent.enter(name)
-        return directory
+        if not path.is_absolute() or ".." in path.parts:
+            raise Refused(errno.EINVAL, "it is not an absolute path without “..”", str(path))
+        descriptor = os.open(path.anchor, _SEARCH)
+        for depth, name in enumerate(path.parts[1:], 2):
+            parent = descriptor
+            try:
+                descriptor = os.open(name, _SEARCH, dir_fd=parent)
+            except OSError as error:
+                place = str(Path(*path.parts[:depth]))
+                raise _explain(error, name, parent, place) from error
+            finally:
+                os.close(parent)
+        return cls(descriptor, path)
 
     def __enter__(self) -> Self:
         return self
@@ -88,9 +93,7 @@ class Directory:
             try:
                 descriptor = os.open(name, _SEARCH, dir_fd=self._descriptor)
             except OSError as error:
-                if error.errno in (errno.ENOTDIR, errno.ELOOP) and self._is_link(name):
-                    raise Refused(errno.ELOOP, _LINK) from error
-                raise
+                raise _explain(error, name, self._descriptor, name) from error
         return type(self)(descriptor, self.path / name)
 
     def list_entries(self, limit: int = MAX_ENTRIES) -> list[os.DirEntry[str]]:
@@ -347,6 +350,16 @@ def _copy_file(source: Directory, target: Directory, name: str, left: list[int])
             shutil.copyfileobj(file, copied, MIB)
             copied.flush()
             os.utime(made, ns=(seen.st_atime_ns, seen.st_mtime_ns))
+
+
+def _explain(error: OSError, name: str, parent: int, path: str) -> OSError:
+    """Return the error of an entry that was not opened as a directory, as what it is of a link."""
+    if error.errno in (errno.ENOTDIR, errno.ELOOP):
+        with suppress(OSError):
+            there = os.stat(name, dir_fd=parent, follow_symlinks=False)
+            if stat.S_ISLNK(there.st_mode):
+                return Refused(errno.ELOOP, _LINK, path)
+    return OSError(error.errno, error.strerror, path)
 
 
 def _has_kind(entry: os.DirEntry[str]) -> bool:

@@ -11,7 +11,7 @@ from datetime import datetime
 import msgspec
 
 from jpweb.store import plain
-from jpweb.store.disk import workspace
+from jpweb.store.disk import directory, workspace
 from jpweb.store.disk.workspace import FoundConversation, Metadata
 from jpweb.store.rows import derived
 from jpweb.stream import identity, timestamps, wire
@@ -59,7 +59,7 @@ def _stream(found: FoundConversation) -> tuple[Stream | None, str]:
     """Return the stream, or None and the reason."""
     name = workspace.stream_file(found.folder).name
     try:
-        data = workspace.events(found)
+        data = directory.read(found.folder / name, directory.MAX_STREAM_BYTES)
         if _NUL in data:  # JP reads none, and PostgreSQL keeps none
             return None, f"{name} cannot be read: it holds a NUL at byte {data.index(_NUL)}"
         if wire.has_more(data, MAX_ELEMENTS):
