@@ -68,7 +68,7 @@ class Neighbour:
             " WHERE w.root = 'demo' AND c.length > 0 LIMIT 1",
         )
         self._visitor = Visitor(server.url)
-        assert self._visitor.get(server.link).status == 200
+        assert self._visitor.sign_in(server.link).status == 200
         self.seconds: dict[str, list[float]] = defaultdict(list)
 
     def visit(self) -> None:
@@ -91,9 +91,8 @@ class Neighbour:
 
 def open_tools(server: Server, home: str, root: Path, outside: Path) -> int:
     """Put one hostile configuration after the other in place, and open the page of its tools."""
-    link = query_link(server)
     visitor = Visitor(server.url)
-    assert visitor.get(link).status == 200
+    assert visitor.sign_in(server.ask_for_link()).status == 200
     opened = 0
     for make in hostile.configurations(outside).values():
         home_folder = root / ".jp"
@@ -104,10 +103,6 @@ def open_tools(server: Server, home: str, root: Path, outside: Path) -> int:
             assert reply.status == 200
             opened += 1
     return opened
-
-
-def query_link(server: Server) -> str:
-    return server._asked_for_link().strip().splitlines()[-1]
 
 
 def _clear(home: Path) -> None:
