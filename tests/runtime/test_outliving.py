@@ -83,7 +83,7 @@ async def test_an_answer_that_came_while_nothing_ran_is_what_the_call_goes_on_wi
     assert len(set(asked)) == len(asked) == 2
 
 
-async def test_a_run_that_cannot_go_on_is_lost_and_says_why(
+async def test_run_let_go_that_cannot_go_on_fails_and_says_why(
     scene: Scene, monkeypatch: pytest.MonkeyPatch
 ):
     providers.use(monkeypatch)
@@ -102,7 +102,7 @@ async def test_a_run_that_cannot_go_on_is_lost_and_says_why(
         return now if now.ended_at else None
 
     found = await eventually(lost)
-    assert (found.state, "jp has the lock" in found.problem) == ("lost", True)
+    assert (found.state, "jp has the lock" in found.problem) == ("failed", True)
     assert (await scene.reload(row)).reason == "lost"
 
 

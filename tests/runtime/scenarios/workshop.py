@@ -52,7 +52,9 @@ class Workshop(Scene):
         self.root = root
         shutil.copytree(SAMPLE, root)
         self.configure(lambda text: text.replace("../../../.venv/bin/python", sys.executable))
-        Workspace.objects.filter(pk=self.home.pk).update(root=str(root), jp_id="works")
+        Workspace.objects.filter(pk=self.home.pk).update(
+            root=str(root), jp_id="works", copies_id="works"
+        )
         self.home.refresh_from_db()
         self.olga = making.person("olga", Role.OWNER, self.home)
 
