@@ -73,7 +73,7 @@ async def test_a_mirror_of_these_files_is_the_same_conversation(shop: Workshop):
     """For the mirror the workspace is one that it has never seen."""
     await written(shop)
     moved = Workspace.objects.filter(pk=shop.home.pk)
-    await in_store(moved.update, root="/elsewhere", jp_id="other")
+    await in_store(moved.update, root="/elsewhere", jp_id="other", copies_id="other")
     home, report = await in_store(mirror.mirror, shop.root)
     assert (report.conversations, report.inquiries) == (1, {"answered": 3, "redacted": 1})
     assert (report.unknown, report.broken, report.problems) == (0, 0, [])
