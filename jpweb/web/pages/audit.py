@@ -15,7 +15,7 @@ from django.urls import reverse
 
 from jpweb.store import audit, inquiries
 from jpweb.store.terms import Role
-from jpweb.web import access, words
+from jpweb.web import access, numbers, words
 
 if TYPE_CHECKING:
     from django.http import QueryDict
@@ -29,8 +29,6 @@ COLUMNS = (
     "waited_seconds", "link",
 )  # fmt: skip
 PLAIN = ("outcome", "reason", "source", "person")
-#: Digits of the largest key.
-LONGEST_KEY = 19
 #: A spreadsheet runs a cell that begins like this, in any width.
 RISKY_SIGNS = frozenset("=+-@")
 #: A cell that begins like this may be split, and its rest run.
@@ -42,8 +40,7 @@ def index(request: Request) -> HttpResponse:
     filters, problems = _filters(request.GET)
     found = audit.find(request.user.pk, filters)
     before = request.GET.get("before", "")
-    key = int(before) if before.isdecimal() and len(before) < LONGEST_KEY else 0
-    rows, following = audit.page(found, key)
+    rows, following = audit.page(found, numbers.read(before, numbers.KEY) or 0)
     query = {key: request.GET[key] for key in (*PLAIN, "since", "until") if request.GET.get(key)}
     context = {
         "rows": rows,
