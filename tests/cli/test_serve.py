@@ -32,7 +32,7 @@ def test_nothing_is_open_without_the_link(live: Live):
     stranger = Visitor(live().url)
     for path in ("/", "/conversations", "/questions", "/audit", "/conversations/1"):
         assert SIGN_IN in stranger.get(path).url
-    assert stranger.get(f"{SIGN_IN}/guessed").status == 403
+    assert stranger.get(f"{SIGN_IN}/guessed").status == 404
     with stranger.socket() as heard, pytest.raises(ConnectionClosed):
         heard.recv(timeout=10)
 

@@ -114,7 +114,7 @@ class TurnState:
     remembered_tool_answers: dict[AnswerKey, Remembered] = field(default_factory=dict)
     remembered_permission_decisions: dict[PermissionKey, bool] = field(default_factory=dict)
     _attempts: Counter[QuestionKey] = field(default_factory=Counter)
-    _inquiry_ids: set[str] = field(default_factory=set)
+    _inquiry_ids: set[str] = field(default_factory=set, compare=False)
     _waiting: dict[str, OpenQuestion] = field(default_factory=dict)
     _answered: dict[QuestionKey, Remembered] = field(default_factory=dict)
     _closed: dict[QuestionKey, Declined] = field(default_factory=dict)

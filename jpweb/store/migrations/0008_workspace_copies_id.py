@@ -7,8 +7,9 @@ from django.db import migrations, models
 
 def bind_first_seen(apps: Any, schema_editor: Any) -> None:
     Workspace = apps.get_model("store", "Workspace")
+    rows = Workspace.objects.using(schema_editor.connection.alias)
     seen = set()
-    for workspace in Workspace.objects.order_by("added_at", "pk"):
+    for workspace in rows.order_by("added_at", "pk"):
         if workspace.jp_id not in seen:
             seen.add(workspace.jp_id)
             workspace.copies_id = workspace.jp_id

@@ -13,8 +13,9 @@ from django.db import migrations, models
 
 
 def remove_readable_sign_ins(apps: Any, schema_editor: Any) -> None:
-    apps.get_model('sessions', 'Session').objects.all().delete()
-    apps.get_model('store', 'SignInLink').objects.filter(used_at=None).delete()
+    alias = schema_editor.connection.alias
+    apps.get_model('sessions', 'Session').objects.using(alias).all().delete()
+    apps.get_model('store', 'SignInLink').objects.using(alias).filter(used_at=None).delete()
 
 
 class Migration(migrations.Migration):

@@ -10,9 +10,9 @@ import asyncio
 import contextvars
 import json
 import logging
-from collections.abc import AsyncIterator, Coroutine, Iterable
+from collections.abc import Coroutine
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import Any
 
 from channels.generic.websocket import AsyncWebsocketConsumer
 from django.core.exceptions import PermissionDenied
@@ -32,15 +32,13 @@ from jpweb.web import access, answering, cards, changes
 from jpweb.web.answering import Reply, Typed
 from jpweb.web.cards import Cards, Desk, News
 from jpweb.web.changes import Shown
-from jpweb.web.sockets import claims
+from jpweb.web.sockets import claims, pacing
 from jpweb.web.sockets.claims import Hello, Seen, Sent, Word
 
 logger = logging.getLogger(__name__)
 
 #: Close codes that tell the browser not to come back.
 SIGNED_OUT, FORBIDDEN, MALFORMED = 4401, 4404, 4400
-#: Sockets that are sent to in one go, before others have their turn.
-BREATH = 100
 #: Seconds that those who look on wait for what a turn puts on record in one go; who is asked does
 #: not wait, nor what they answer.
 GATHER = 0.01
@@ -301,18 +299,6 @@ class _Queue(_Due):
     desk: Desk
 
 
-D = TypeVar("D", bound=_Due)
-
-
-async def _breathing(due: Iterable[D]) -> AsyncIterator[D]:
-    """Yield those that still stand, and let others have their turn in between."""
-    for number, each in enumerate(due, 1):
-        if each.stands:
-            yield each
-        if not number % BREATH:
-            await asyncio.sleep(0)
-
-
 async def _tell_talk(conversation_id: int, sockets: list[PageConsumer]) -> None:
     """Tell pages what changed in the conversation that they show, or send them away."""
     due: list[_Talk] = []
@@ -325,7 +311,7 @@ async def _tell_talk(conversation_id: int, sockets: list[PageConsumer]) -> None:
     pages = {(each.word.person, each.page) for each in due}
     told = await in_store(changes.conversation, conversation_id, pages)
     texts: dict[str, str] = {}
-    async for each in _breathing(due):
+    async for each in pacing.yield_between(due):
         socket = each.socket
         new = told[each.word.person, each.page]
         if new is None:
@@ -356,7 +342,7 @@ async def _tell_desks(_everybody: None, sockets: list[PageConsumer]) -> None:
     for socket, _ in asking:
         socket.asked = False
     due, told = await _news(asking)
-    async for each in _breathing(due):
+    async for each in pacing.yield_between(due):
         if each.socket.line.held:
             each.socket.asked = True
         else:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import importlib
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 from django.apps import apps
+from django.db import connection
 
 from jpweb.store import inquiries, journal, runs
 from jpweb.store.errors import AlreadySettled
@@ -123,5 +125,5 @@ def test_migration_marks_open_rows_of_earlier_turns(talk: Conversation):
     taken_in(talk, *INTERRUPTED, TurnStart(), ChatRequest("On"), called("c"), asked("c.q.1"))
     Inquiry.objects.filter(conversation=talk).update(state="open")
     migration = importlib.import_module("jpweb.store.migrations.0007_unanswered_questions")
-    migration.leave(apps, None)
+    migration.leave(apps, SimpleNamespace(connection=connection))
     assert states(talk) == transcript(talk) == ["unanswered", "open"]

@@ -276,7 +276,7 @@ async def test_a_clock_that_has_run_out_stays_so():
 
 def forgetful(monkeypatch, times: int) -> McpServer:
     monkeypatch.setenv("PROBE_FORGETS", str(times))
-    return stdio(variables=("PROBE_FORGETS",))
+    return stdio(file=SERVER, variables=("PROBE_FORGETS",))
 
 
 async def test_late_answer_reaches_the_tool_by_another_call(tmp_path, monkeypatch):
