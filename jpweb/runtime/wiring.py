@@ -202,7 +202,11 @@ def _setup(now: Current, chosen: ModelConfig, place: Place, connections: Connect
         unavailable=unavailable,
         tool_choice=assistant.tool_choice,
         request=assistant.request,
-        definitions={tool.name: _definition(now, tool) for tool in offered},
+        definitions={
+            tool.name: _definition(now, tool)
+            for tool in offered
+            if not isinstance(tool.source, Builtin)  # jpweb's own code; no file defines it
+        },
     )
 
 

@@ -41,7 +41,7 @@ def locked(database: Path) -> Iterator[None]:
 def begin(server: Server) -> tuple[Visitor, str, str]:
     """Sign in and begin a turn; return who did, the conversation's page and its question."""
     owner = Visitor(server.url)
-    owner.get(server.link)
+    owner.sign_in(server.link)
     workspace = re.search(r'<option value="(\d+)"', owner.get("/conversations/new").text)
     assert workspace is not None
     fields = {"workspace": workspace[1], "text": ASKS}

@@ -61,7 +61,7 @@ def _compare(
     with Browser.at(server.port, server.cookie) as browser:
         status, body = browser.get(path)
         assert status == 200, f"{path} answers {status}"
-        browser.line.request("POST", bare_path, body)
+        browser.line.request("POST", bare_path, body, {"Cookie": server.cookie})
         browser.line.getresponse().read()
         assert browser.get(bare_path) == (200, body)
         value, floor = interleaved(

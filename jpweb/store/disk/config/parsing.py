@@ -14,7 +14,7 @@ import sys
 from collections import OrderedDict
 from collections.abc import Sequence
 from pathlib import Path
-from threading import BoundedSemaphore, Lock, Timer
+from threading import BoundedSemaphore, Lock
 from typing import Any, NamedTuple
 
 from jpweb.store import plain
@@ -128,19 +128,21 @@ def _run(texts: list[tuple[str, str]]) -> list[bytes]:
         "values": bounds.MAX_VALUES,
     }
     order = json.dumps({"limits": limits, "texts": texts}).encode()
-    command = [sys.executable, "-I", "-S", str(Path(parser.__file__))]
-    pipes: dict[str, Any] = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
     try:
-        with subprocess.Popen(command, stderr=subprocess.DEVNULL, env={}, **pipes) as process:  # noqa: S603  this Python, a file of ours
-            limit = Timer(MAX_WALL_SECONDS, process.kill)
-            limit.start()
-            try:
-                printed: bytes = process.communicate(order)[0]
-            finally:
-                limit.cancel()
+        done = subprocess.run(  # noqa: S603  this Python, a file of ours
+            [sys.executable, "-I", "-S", str(Path(parser.__file__))],
+            input=order,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            env={},
+            timeout=MAX_WALL_SECONDS,
+            check=False,
+        )
+    except subprocess.TimeoutExpired as late:
+        return (late.stdout or b"").splitlines(keepends=True)
     except OSError as error:
         raise BadFile(f"The configuration cannot be parsed now: {error.strerror}.") from error
-    return printed.splitlines(keepends=True)
+    return done.stdout.splitlines(keepends=True)
 
 
 def _read_line(text: Text, line: bytes) -> _Parsed:
