@@ -98,7 +98,7 @@ def test_start_on_a_disk_that_cannot_be_written_is_one_line(
 ):
     server = Server(tmp_path / "data", settings=SECRET)
     server.data.mkdir()
-    server.wrapper = mount_disk(server.data, option)
+    server.wrapper = mount_disk(server.data, f"{option},mode=0700")
     assert re.search(words, refusal(server))
 
 

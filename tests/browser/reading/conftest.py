@@ -26,7 +26,7 @@ from tests.machine.sizes import choose_size
 
 #: Elements of the long conversation: several times what a page keeps, and under proof more than
 #: the ten thousand that are scrolled through.
-LENGTH = choose_size(3_000, 10_200)
+LENGTH = choose_size(3_012, 10_200)
 #: A position in its middle, and a turn that is loaded neither with that nor with the beginning.
 MIDDLE, FAR_TURN = choose_size(1_500, 5_000), choose_size(170, 500)
 #: The title of a conversation whose one result is cut on its page, and the last word of that.
