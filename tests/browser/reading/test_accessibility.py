@@ -44,6 +44,8 @@ PAGES = {
     "conversation-outline": ["{talk}/outline?turn=1"],
     "audit": ["/audit", "/audit?outcome=cancelled", "/audit?tool=nobody"],
     "notifications": ["/notifications"],
+    "account": ["/account"],
+    "join": ["/join"],
     "people": ["/workspaces/{workspace}/people"],
     "waiting": ["/workspaces/{workspace}/waiting"],
     "tools": ["/workspaces/{workspace}/tools"],
@@ -71,7 +73,7 @@ ELSEWHERE = {
 #: What is read by GET and is no page.
 NO_PAGE = {
     "audit-csv", "conversation-export", "conversation-step", "event-part", "event-text",
-    "event-whole", "sign-in-link",
+    "event-whole",
 }  # fmt: skip
 OLD = "Old and odd: written by other versions"
 TOUR = "A tour of questions and answers"
