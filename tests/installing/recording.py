@@ -1,7 +1,7 @@
 """Records the data that an earlier jpweb leaves, and the pages that it shows of them.
 
-    git worktree add /tmp/earlier COMMIT
-    python -m tests.installing.recording /tmp/earlier tests/samples/upgrade/COMMIT
+    git worktree add ../earlier COMMIT
+    python -m tests.installing.recording ../earlier tests/samples/upgrade/COMMIT
 
 The earlier code serves a workspace of two of its demo's conversations, in which turns end in every
 way; then the workspace's folder goes, so that nothing is read from files again. The same rows are
