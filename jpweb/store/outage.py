@@ -93,6 +93,8 @@ _BY_SQLSTATE = {
     "57014": Outage.SILENT,
     "53100": Outage.FULL,
     "25006": Outage.READ_ONLY,
+    "25P03": Outage.LOST,
+    "25P04": Outage.LOST,
     "42703": Outage.SCHEMA,
     "42P01": Outage.SCHEMA,
     "08": Outage.LOST,

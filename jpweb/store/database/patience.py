@@ -12,12 +12,14 @@ import logging
 from collections.abc import Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
+from math import inf
 from time import monotonic
 from typing import Any, TypeVar
 
 from django.conf import settings
-from django.db import Error, close_old_connections, connection, connections
-from psycopg import Connection, OperationalError
+from django.db import Error as DatabaseError
+from django.db import close_old_connections, connection, connections
+from psycopg import Connection, Error, InternalError, OperationalError
 
 from jpweb.store.outage import find_outage
 
@@ -42,6 +44,10 @@ KEEPALIVE = {"keepalives_idle": 10, "keepalives_interval": 5, "keepalives_count"
 #: Seconds after which TCP gives up data that the other end does not acknowledge.
 UNACKNOWLEDGED_SECONDS = 20.0
 
+#: PostgreSQL's SQLSTATEs (appendix A of its manual) of class 25 that no statement of ours causes: a
+#: transaction that was idle or open for too long, and a server that became read-only by a failover.
+SESSION_ENDED_SQLSTATES = frozenset({"25P03", "25P04", "25006"})
+
 #: Seconds that the current task waits for one reply where not its connection's own; 0: no limit.
 _reply_seconds: ContextVar[float | None] = ContextVar("reply_seconds", default=None)
 
@@ -58,7 +64,7 @@ class PatientConnection(Connection[Any]):
         """Wait as psycopg does. Raises OperationalError, and closes, where no reply comes."""
         chosen = _reply_seconds.get()
         seconds = self.REPLY_SECONDS if chosen is None else chosen
-        return super().wait(self._limited(gen, seconds) if seconds else gen, *args, **named)
+        return super().wait(self._limited(gen, seconds or inf), *args, **named)
 
     def _limited(self, gen: Generator[Any, Any, T], seconds: float) -> Generator[Any, Any, T]:
         """Step through a generator of psycopg, which hears several times a second of no news."""
@@ -74,6 +80,21 @@ class PatientConnection(Connection[Any]):
         except StopIteration as done:
             value: T = done.value
             return value
+        except InternalError as problem:
+            raise _classify_as_outage(problem) from problem
+
+
+def _classify_as_outage(problem: InternalError) -> Error:
+    """Return an OperationalError where the server ended the session; psycopg says InternalError.
+
+    Whoever waits for the database to come back catches OperationalError (PEP 249: "not necessarily
+    under the control of the programmer").
+    """
+    if problem.sqlstate not in SESSION_ENDED_SQLSTATES:
+        return problem
+    outage = OperationalError(str(problem))
+    outage.sqlstate = problem.sqlstate
+    return outage
 
 
 def connection_options(statement_seconds: float, given: Mapping[str, Any]) -> dict[str, Any]:
@@ -188,7 +209,7 @@ def write_briefly(statement: str, values: Sequence[Any]) -> bool:
                 cursor.execute(statement, values)
             finally:
                 line.execute(f"PRAGMA busy_timeout = {settings.SQLITE_LOCK_SECONDS * 1000}")
-    except Error as problem:
+    except DatabaseError as problem:
         if find_outage(problem) is None:
             raise
         logger.info("a write that may be left out was left out: %s", problem)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
 from typing import Any
 
@@ -10,6 +11,7 @@ import pytest
 from psycopg_pool import ConnectionPool
 
 from jpweb.store.database import patience
+from jpweb.store.outage import Outage, find_outage
 from tests.machine.faults.proxy import Proxy, proxied
 from tests.machine.servers import Cluster
 
@@ -83,6 +85,38 @@ def test_lock_of_another_is_not_waited_for_without_end(pool: ConnectionPool[Any]
 def test_statement_without_end_is_cancelled_by_the_server(pool: ConnectionPool[Any]):
     with pool.connection() as line, pytest.raises(psycopg.errors.QueryCanceled):
         line.execute("SELECT pg_sleep(60)")
+
+
+@pytest.mark.parametrize(
+    ("limit", "statement"),
+    [
+        ("idle_in_transaction_session_timeout = 1", "SELECT 1"),
+        ("default_transaction_read_only = on", "UPDATE thing SET id = 2"),
+    ],
+    ids=["idle", "read-only"],
+)
+def test_session_that_the_server_ended_is_an_outage_and_no_fault_of_the_program(
+    pool: ConnectionPool[Any], limit: str, statement: str
+):
+    with pool.connection() as line:
+        line.execute(f"SET {limit}")
+        line.autocommit = False
+        line.execute("SELECT 1")
+        time.sleep(0.1)
+        with pytest.raises(psycopg.OperationalError) as raised:
+            line.execute(statement)
+        line.close()
+    assert find_outage(raised.value) in (Outage.LOST, Outage.READ_ONLY)
+
+
+def test_error_of_a_statement_keeps_its_class(pool: ConnectionPool[Any]):
+    with pool.connection() as line:
+        line.autocommit = False
+        with pytest.raises(psycopg.errors.UndefinedTable):
+            line.execute("SELECT * FROM nothing")
+        with pytest.raises(psycopg.errors.InFailedSqlTransaction):
+            line.execute("SELECT 1")
+        line.rollback()
 
 
 def test_reply_limit_of_a_task_is_shorter_than_its_connections(

@@ -162,7 +162,8 @@ def test_a_worker_that_does_not_end_is_killed(
     with workers.readings(found(root)) as readings:
         next(readings)
         started[0].send_signal(signal.SIGSTOP)
-    assert [worker.returncode for worker in started] == [-signal.SIGKILL, 0]
+    assert started[0].returncode == -signal.SIGKILL
+    assert started[1].returncode in (0, -signal.SIGKILL)  # ended by itself, where it was quick
 
 
 @pytest.mark.parametrize(
