@@ -10,6 +10,7 @@ import asyncio
 import logging
 from collections.abc import AsyncIterator, Awaitable, Callable, Collection
 from contextlib import asynccontextmanager
+from datetime import UTC, datetime
 from typing import Any
 
 from procrastinate import App, BaseRetryStrategy, PsycopgConnector, RetryDecision
@@ -30,6 +31,9 @@ ENGINE_GONE = (ConnectorException, OSError)
 
 TASK = "advance"
 QUEUE = "runs"
+#: When a job is due that is offered again: past by every clock. procrastinate's default is the
+#: worker's own time, which may be ahead of the database's.
+RETRY_AT = datetime(1970, 1, 1, tzinfo=UTC)
 #: Seconds between two tries to put the end of a job on record.
 AGAIN = 1.0
 #: Seconds that the job engine waits for a reply before its connection counts as silent.
@@ -115,7 +119,9 @@ class _Persistent(JobManager):
         await _insist(lambda: _within(ending(job, status, delete_job)))
 
     async def retry_job(self, job: Job, *more: Any, **named: Any) -> None:
+        """Offer a job again at once, whatever time this machine's clock shows."""
         again = super().retry_job
+        named["retry_at"] = RETRY_AT
         await _insist(lambda: _within(again(job, *more, **named)))
 
 
