@@ -21,7 +21,7 @@ run-team: .venv/runtime ## as a team has it: PostgreSQL, Redis, two web servers,
 test: export JPWEB_SYNC ?= normal
 test: .venv/dev ## run all tests at a quick size; ARGS=... runs pytest with these alone
 	@$(BIN)/python -m tests.machine
-	@$(BIN)/python -m pytest $(if $(ARGS),$(ARGS),$(SPREAD))
+	@$(BIN)/python -m pytest $(if $(ARGS),$(ARGS),$(SPREAD) -m "not proof")
 
 proof: export JPWEB_PROOF = 1
 proof: export JPWEB_FUZZ_SECONDS ?= 60

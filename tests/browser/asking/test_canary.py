@@ -41,7 +41,6 @@ from tests.machine.fixtures import Live
 from tests.machine.ports import wait_until
 from tests.machine.servers import Cluster
 from tests.machine.serving import Server
-from tests.machine.sizes import IS_PROOF
 
 pytestmark = pytest.mark.browser
 
@@ -349,7 +348,7 @@ def test_a_secret_that_a_worker_takes_is_nowhere(team: Team, canary: str, how: s
     nowhere_in(team, canary, told, page)
 
 
-@pytest.mark.skipif(not IS_PROOF, reason="its answer is waited for 40 s, under JPWEB_PROOF alone")
+@pytest.mark.proof  # its answer is waited for 40 s
 def test_a_secret_for_a_worker_that_was_killed_is_nowhere(team: Team, canary: str):
     """Nobody comes in time; whoever typed it is told that it was dropped."""
     team.visit.pages.forgive("status of 422")

@@ -16,7 +16,6 @@ from tests.machine.browsing import Pages
 from tests.machine.household import Team
 from tests.machine.ports import free_port
 from tests.machine.serving import Server
-from tests.machine.sizes import IS_PROOF
 from tests.machine.templates import inherit_environment
 
 pytestmark = pytest.mark.browser
@@ -132,7 +131,7 @@ def test_installed_command_runs_from_its_environment_alone(desk: Desk, jpweb: Pa
     assert [path.name for path in desk.data.iterdir()] == ["secret-key"]
 
 
-@pytest.mark.skipif(not IS_PROOF, reason="a team takes half a minute to start")
+@pytest.mark.proof  # a team takes half a minute to start
 def test_installed_command_runs_a_team(desk: Desk, open_page: Pages):
     desk.data.parent.mkdir(parents=True)
     team = InstalledTeam(desk.data, free_port(), copies_template=False)

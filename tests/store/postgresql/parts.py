@@ -15,6 +15,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
+from tests.machine.sizes import IS_PROOF
+
 ROOT = Path(__file__).resolve().parents[3]
 STORE = ROOT / "jpweb" / "store"
 #: How a module of the store shows that it depends on the engine.
@@ -124,7 +126,8 @@ def run(tests: Sequence[str], database: str, data: Path) -> None:
         "JPWEB_DATA": str(data),
         "JPWEB_TEST_VENDOR": "postgresql",
     }
-    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *tests]
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider"]
+    command += [*([] if IS_PROOF else ["-m", "not proof"]), *tests]
     done = subprocess.run(
         command, check=False, cwd=ROOT, env=env, capture_output=True, text=True, timeout=600
     )
