@@ -29,9 +29,6 @@ NIGHT = "A night with nobody at the desk"
 UNANSWERED = ".fold.inquiry:not([data-outcome=answered])"
 OPEN = ("open", "")
 STILL = 1  # pixel
-_WITHOUT_COLOURS = """document.addEventListener("htmx:beforeRequest", (event) => {
-  if (event.target.matches(".payload")) event.preventDefault();
-})"""
 
 
 def night(visit: Visit) -> Page:
@@ -132,8 +129,6 @@ def test_folds_above_come_as_they_were_left_and_nothing_on_the_screen_moves(shel
     asked = re.findall(r'class="fold inquiry" id="(e-\w+)"[^>]* open>', whole)
     page = shelf.open(f"{path}?at={MIDDLE}&shut={','.join(asked)}&open={','.join(calls)}")
     scroll(page, 300)
-    # Text that comes in colours once it is seen is 4 px higher: another fact than this one.
-    page.evaluate(_WITHOUT_COLOURS)
     expect(page.locator("#transcript .htmx-request")).to_have_count(0)
     count = len(stretches(page))
     before = reading(page)

@@ -123,6 +123,14 @@ def test_code_is_coloured_when_it_comes_into_view(shown: Any):
     assert ("k", "def") in [(t.get("class"), t.text) for t in whole]
 
 
+def test_code_that_comes_in_colours_takes_no_more_room(shown: Any):
+    there = shown(TurnStart(), ChatResponse("message", "```python\ndef f(): pass\n```"))
+    page = there.page()
+    fragment = read(there.client.get(payload(page, "content")["hx-get"], **IN_PLACE))
+    for shown_in in (page, fragment):
+        assert not [tag for tag in shown_in if tag.get("class") == "rest"]
+
+
 def test_the_whole_is_given_in_parts(shown: Any, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(payloads, "PART", 9_000)
     there = shown(TurnStart(), called("c"), returned("c", LINES))
