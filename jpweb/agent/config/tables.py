@@ -40,9 +40,6 @@ class Table:
         """Return what the layers say together."""
         return cls(layers, (), merged(layers), [] if notes is None else notes)
 
-    def __contains__(self, key: str) -> bool:
-        return key in self.values
-
     def get(self, key: str) -> Any:
         """Return whatever is there."""
         self.known.add(key)

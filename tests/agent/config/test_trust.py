@@ -2,8 +2,8 @@ from __future__ import annotations
 
 import pytest
 
-from jpweb.agent.config.trust import Line, Wanted, difference, unseen, wanted
-from tests.agent.config.making import LOCAL, reading
+from jpweb.agent.config.trust import Line, Wanted, definition, difference, unseen, wanted
+from tests.agent.config.making import LOCAL, reading, tool
 
 
 def things(*texts: str) -> dict[tuple[str, str], Wanted]:
@@ -206,3 +206,24 @@ def test_a_difference_names_the_lines_that_went_and_came():
     assert difference("a", "a", hidden=True)[1:] == [
         Line("added", "(something that is not shown has changed)")
     ]
+
+
+@pytest.mark.parametrize(
+    "changed",
+    ["options.depth = 2", 'access.fs = "rw"', 'parameters.p = {type = "string", default = "b"}'],
+)
+def test_definition_of_a_tool_that_would_run_otherwise_differs(changed: str):
+    before = tool(f'{LOCAL}options.depth = 1\nparameters.p = {{type = "string", default = "a"}}')
+    after = tool(
+        f'{LOCAL}options.depth = 1\nparameters.p = {{type = "string", default = "a"}}', changed
+    )
+    assert definition(before, None) != definition(after, None)
+
+
+def test_definition_of_a_served_tool_holds_its_server():
+    served = tool('source = "mcp.s"\n')
+    servers = [
+        reading(f'providers.mcp.s = {{command = "{name}"}}').servers["s"] for name in ("a", "b")
+    ]
+    first, second = (definition(served, each) for each in servers)
+    assert first != second

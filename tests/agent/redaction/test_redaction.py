@@ -74,6 +74,11 @@ def test_redacted_secret_split_over_neighbours_is_taken_out(said, left):
     assert redacted(SPLIT, said) == left
 
 
+def test_redacted_split_secrets_that_overlap_leave_no_rest():
+    secrets = [SecretAnswer("one two three"), SecretAnswer("two three four")]
+    assert redacted(secrets, ["one two", " three four"]) == [HIDDEN, HIDDEN]
+
+
 def test_redacted_short_secret_split_over_options_stays():
     assert redacted([SecretAnswer("1234")], ["1", "2", "3", "4"]) == ["1", "2", "3", "4"]
 
