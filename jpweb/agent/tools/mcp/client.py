@@ -32,6 +32,7 @@ from mcp_types import (
 from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS
 from pydantic import ValidationError
 
+from jpweb import datafolder
 from jpweb.agent.config import McpServer
 from jpweb.agent.errors import ToolUnavailable
 from jpweb.agent.outcome import Failed, Success
@@ -45,6 +46,8 @@ _ASKS_SINCE = "2025-06-18"
 _ROUNDS = 100
 #: A connection is waited for; an answer may take as long as a person takes.
 _PATIENCE = httpx2.Timeout(30.0, read=None)
+#: Becomes the server with another umask: ``stdio_client`` takes none.
+_SHELL, _WITH_UMASK = "/bin/sh", 'umask "$0" && exec "$@"'
 _HEADER_NAME = re.compile(r"[-!#$%&'*+.^_`|~0-9A-Za-z]+")
 _HEADER_VALUE = re.compile(r"[\x21-\x7e](?:[\t\x20-\x7e]*[\x21-\x7e])?|")
 #: In the message of a server that no longer takes the state of a call, which has expired.
@@ -155,9 +158,16 @@ class Session:
 async def stdio(
     program: str, server: McpServer, variables: Mapping[str, str], folder: Path, errors: TextIO
 ) -> AsyncIterator[Session]:
-    """Start the server and be connected to it. Its environment is the SDK's least, and these."""
+    """Start the server and be connected to it. Its environment is the SDK's least, and these.
+
+    What it writes gets the modes that its user's umask gives, not this process's closed one.
+    """
+    umask = f"{datafolder.USER_UMASK:04o}"
     parameters = StdioServerParameters(
-        command=program, args=list(server.arguments), env=dict(variables), cwd=folder
+        command=_SHELL,
+        args=["-c", _WITH_UMASK, umask, program, *server.arguments],
+        env=dict(variables),
+        cwd=folder,
     )
     session = Session()
     async with session.over(stdio_client(parameters, errlog=errors)):

@@ -14,7 +14,8 @@ from typing import Any
 NUMBER = {"type": "integer"}
 ADDENDS = {"type": "object", "properties": {"a": NUMBER, "b": NUMBER | {"default": 2}}}
 TOOLS = {"add": ADDENDS} | {
-    name: {"type": "object"} for name in ("parts", "fail", "much", "settings", "wait", "end")
+    name: {"type": "object"}
+    for name in ("parts", "fail", "much", "settings", "wait", "end", "umask")
 }
 
 
@@ -34,6 +35,8 @@ def content(name: str, given: dict[str, Any]) -> list[dict[str, Any]]:
             return [text("x" * given["size"])]
         case "settings":
             return [text(os.environ.get(given["name"], "unset"))]
+        case "umask":
+            return [text(f"{os.umask(0):04o}")]
         case "parts":
             picture = {"type": "image", "data": "iVBORw0KGgo=", "mimeType": "image/png"}
             resource = {"uri": "file:///a", "text": "from a file"}

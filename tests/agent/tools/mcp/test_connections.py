@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from jpweb import datafolder
 from jpweb.agent.config import McpServer, ToolConfig
 from jpweb.agent.errors import ToolUnavailable
 from jpweb.agent.outcome import Failed, Success
@@ -41,6 +42,12 @@ async def test_a_server_gets_the_variables_that_are_named_and_no_others(tmp_path
         assert await call(connections, "settings", {"name": "ABSENT"}) == Success("unset")
         assert await call(connections, "settings", {"name": "JPWEB_SECRET_KEY"}) == Success("unset")
         assert await call(connections, "settings", {"name": "PATH"}) != Success("unset")
+
+
+async def test_server_that_is_a_command_has_the_umask_of_its_user(tmp_path, monkeypatch):
+    monkeypatch.setattr(datafolder, "USER_UMASK", 0o027)
+    async with connected([stdio()], tmp_path) as connections:
+        assert await call(connections, "umask", {}) == Success("0027")
 
 
 @pytest.mark.parametrize(
