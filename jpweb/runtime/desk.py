@@ -8,14 +8,14 @@ from __future__ import annotations
 import asyncio
 import contextvars
 from collections.abc import Awaitable, Callable, Coroutine
-from contextlib import suppress
+from contextlib import AbstractContextManager, AsyncExitStack, ExitStack, nullcontext, suppress
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from django.views.decorators.debug import sensitive_variables
 
-from jpweb.runtime import process
+from jpweb.runtime import process, sealing
 from jpweb.runtime.crossing import in_store
-from jpweb.runtime.sealing import Courier
+from jpweb.runtime.sealing import Courier, Expectation
 from jpweb.runtime.secrets import Handover
 from jpweb.runtime.signals import announce, fanout
 from jpweb.store import inquiries, journal
@@ -192,31 +192,47 @@ async def ended(row: Inquiry) -> Ended:
     return await bell.until(row.pk, lambda: in_store(inquiries.ended, row.pk))
 
 
-async def wait_for_secret(row: Inquiry) -> str | Inquiry:
+async def wait_for_secret(
+    row: Inquiry, hold: Callable[[], AbstractContextManager[None]] = nullcontext
+) -> str | Inquiry:
     """Return the secret once ``redacted`` is on record, or the row where it ended otherwise.
 
+    ``hold`` keeps the run from being parked. A run that was woken for a secret is held until the
+    secret has come, or nobody tries to deliver it any more.
     Raises NotHolder where another process has the run by then; who sent the secret is told.
     """
-    async with courier.expected(row) as (arrival, run):
-        ending = asyncio.create_task(wait(row))
+    async with AsyncExitStack() as stack:
+        with hold():  # parked before it is known whether a secret was sent, it would be woken again
+            expected = await stack.enter_async_context(courier.expected(row))
+            if expected.is_sent:
+                held = stack.enter_context(ExitStack())
+                held.enter_context(hold())
+                loop = asyncio.get_running_loop()
+                stack.callback(loop.call_later(sealing.WAITS_WITHIN, held.close).cancel)
+        return await _secret(row, expected)
+
+
+async def _secret(row: Inquiry, expected: Expectation) -> str | Inquiry:
+    arrival = expected.arrival
+    ending = asyncio.create_task(wait(row))
+    try:
+        waiting: set[asyncio.Future[Any]] = {arrival, ending}
+        await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
+        if not arrival.done():
+            return ending.result()
+        delivery = arrival.result()
         try:
-            waiting: set[asyncio.Future[Any]] = {arrival, ending}
-            await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
-            if not arrival.done():
-                return ending.result()
-            delivery = arrival.result()
-            try:
-                await settle(row, Redacted(), delivery.by, run)
-            except AlreadySettled as first:
-                if not delivery.received.done():
-                    delivery.received.set_exception(first)
-                return await ending
-            # Whoever sent it may have hung up meanwhile.
+            await settle(row, Redacted(), delivery.by, expected.run)
+        except AlreadySettled as first:
             if not delivery.received.done():
-                delivery.received.set_result(None)
-            return delivery.value
-        finally:
-            ending.cancel()
+                delivery.received.set_exception(first)
+            return await ending
+        # Whoever sent it may have hung up meanwhile.
+        if not delivery.received.done():
+            delivery.received.set_result(None)
+        return delivery.value
+    finally:
+        ending.cancel()
 
 
 async def _until(rung: asyncio.Event) -> None:

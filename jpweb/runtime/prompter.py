@@ -90,7 +90,7 @@ class BrowserPrompter:
         with self.waits.question(row.pk):
             if asked.question.answer_type.KEEP:
                 return _reply(await desk.ended(row))
-            given = await desk.wait_for_secret(row)
+            given = await desk.wait_for_secret(row, self.resting.holding)
             return Answer(given) if isinstance(given, str) else _reply(Ended(given, False))
 
     async def withdraw(self, asked: Asked, reason: CancellationReason) -> None:

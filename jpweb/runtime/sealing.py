@@ -125,6 +125,19 @@ def seal(value: str, public: str, label: Label) -> str:
     return base64.b64encode(sealed).decode()
 
 
+@dataclass(frozen=True, slots=True)
+class Expectation:
+    """One wait for a secret.
+
+    ``run`` is the run as it is held now: once another process has it, nothing is recorded with it.
+    ``is_sent`` tells whether somebody sent the secret before the call came to wait.
+    """
+
+    arrival: asyncio.Future[Delivery]
+    run: Run | None
+    is_sent: bool
+
+
 @dataclass(slots=True)
 class Errand:
     """A secret that somebody typed, until it is known what became of it.
@@ -161,19 +174,14 @@ class Courier:
         self._tasks: set[asyncio.Task[None]] = set()
 
     @asynccontextmanager
-    async def expected(
-        self, row: Inquiry
-    ) -> AsyncIterator[tuple[asyncio.Future[Delivery], Run | None]]:
-        """Wait for the secret of a question for as long as the block lasts, and let all know.
-
-        Gives the run as it is held now: once another process has it, nothing is recorded with it.
-        """
+    async def expected(self, row: Inquiry) -> AsyncIterator[Expectation]:
+        """Wait for the secret of a question for as long as the block lasts, and let all know."""
         lock = Lock(row.inquiry_id)
         with self._handover.expected(row.pk) as arrival:
             self._locks[row.pk] = lock
             try:
-                run = await in_store(waiters.wait, row.pk, self._name(), lock.public)
-                yield arrival, run
+                waiting = await in_store(waiters.wait, row.pk, self._name(), lock.public)
+                yield Expectation(arrival, *waiting)
             finally:
                 if self._locks.get(row.pk) is lock:
                     del self._locks[row.pk]
@@ -183,8 +191,9 @@ class Courier:
     async def deliver(self, inquiry_key: int, value: str, by: Decider) -> None:
         """Bring a secret to the call that waits; returns once ``redacted`` is on record.
 
-        A run that is parked is woken; until its call waits the secret is in the memory of this
-        call alone. Raises AlreadySettled, and NobodyWaits where it was not taken in time.
+        A run that is parked is woken, and not parked again before its call has the secret; until
+        its call waits the secret is in the memory of this call alone. Raises AlreadySettled, and
+        NobodyWaits where it was not taken in time.
         """
         errand = Errand(value, by)
         clock = asyncio.get_running_loop().time
@@ -198,10 +207,18 @@ class Courier:
             if await self._offered(row, errand):
                 continue
             if row.run is None or row.run.state not in UNFINISHED or clock() >= until:
+                await in_store(waiters.leave, row.pk, "", waiters.SENT)
                 raise NobodyWaits
-            if row.run.state == RunState.PARKED and await in_store(leases.wake, row.run.pk):
-                await self._transport.run(row.run.pk)
+            if row.run.state != RunState.RUNNING or not row.waiter:
+                await self._wake(row, row.run)
             await asyncio.sleep(LOOK_AGAIN)
+
+    async def _wake(self, row: Inquiry, run: Run) -> None:
+        """Wake a run that is parked; its call learns from the row that the secret was sent."""
+        if not await in_store(waiters.note_sent, row):
+            return  # the row has changed: the next look tells
+        if run.state == RunState.PARKED and await in_store(leases.wake, run.pk):
+            await self._transport.run(run.pk)
 
     def hear(self, data: dict[str, Any]) -> None:
         """Take what another process has sealed for a call of this one (kind ``secret``)."""

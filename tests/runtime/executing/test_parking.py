@@ -13,10 +13,12 @@ from django.conf import settings
 from jpweb.agent.config import QuestionConfig
 from jpweb.agent.outcome import NeedsInput, Outcome, Question, Success
 from jpweb.agent.setup import Setup
-from jpweb.runtime import desk, runs, wiring
+from jpweb.runtime import desk, runs, sealing, wiring
 from jpweb.runtime.crossing import in_store
 from jpweb.runtime.executing import holding
+from jpweb.runtime.signals import announce
 from jpweb.store.models import Inquiry, Run
+from jpweb.store.running import leases, waiters
 from jpweb.stream.answers import Boolean, Secret
 from jpweb.stream.events import ToolCallResponse
 from jpweb.stream.inquiry import InquirySource
@@ -162,6 +164,49 @@ async def test_a_run_that_holds_a_secret_is_not_put_down(
     await desk.answer(row.pk, "true", decider(scene.ada))
     await done(task)
     assert (await fresh(run)).state == "done"
+
+
+@pytest.mark.usefixtures("short")
+async def test_a_run_woken_for_a_secret_is_held_until_it_has_it(
+    scene: Scene, monkeypatch: pytest.MonkeyPatch
+):
+    """Whoever brings the secret looks less often than the run, which waits 10 ms, is parked."""
+    monkeypatch.setattr(sealing, "LOOK_AGAIN", 0.5)
+    monkeypatch.setattr(sealing, "WAITS_WITHIN", 4.0)
+    clerk = Clerk(secret=True)
+    use(monkeypatch, clerk)
+    run, task = await scene.start()
+    await parked(run)
+    await done(task)
+    row = await only(scene)
+    settled = await desk.answer(row.pk, "sesame", decider(scene.ada))
+    assert settled.state == "redacted"
+    assert (await fresh(run)).fence == 2, "it was woken once"
+    await desk.answer((await scene.opened()).pk, "true", decider(scene.ada))
+    assert ((await over(run)).state, clerk.ended) == ("done", 1)
+
+
+@pytest.mark.usefixtures("short")
+async def test_a_run_woken_for_a_secret_that_never_comes_is_parked(
+    scene: Scene, monkeypatch: pytest.MonkeyPatch
+):
+    """The process that had the secret ended before it could deliver it."""
+    monkeypatch.setattr(sealing, "WAITS_WITHIN", 0.05)
+    use(monkeypatch, Clerk(secret=True))
+    run, task = await scene.start()
+    await parked(run)
+    await done(task)
+    row = await only(scene)
+    assert await in_store(waiters.note_sent, row)
+    assert await in_store(leases.wake, run.pk)
+    await announce.run(run.pk)
+
+    async def parked_again() -> bool:
+        return (await parked(run)).fence == 2
+
+    await eventually(parked_again)
+    assert (await scene.reload(row)).state == "open"
+    assert await runs.stop(scene.talk.pk, decider(scene.eve))
 
 
 async def test_an_answer_within_the_hold_finds_the_run_in_hand(

@@ -29,8 +29,9 @@ def named(row: Inquiry) -> tuple[str, str]:
 
 def test_the_row_says_who_waits_until_they_leave(run: Run, row: Inquiry):
     assert named(row) == ("", "")
-    held = waiters.wait(row.pk, "one", "key 1")
+    held, is_sent = waiters.wait(row.pk, "one", "key 1")
     assert held is not None
+    assert not is_sent
     assert (held.pk, held.fence) == (run.pk, run.fence)
     assert named(row) == ("one", "key 1")
     assert waiters.leave(row.pk, "one", "key 1")
@@ -59,5 +60,21 @@ def test_a_place_is_left_also_once_the_question_is_settled(row: Inquiry):
 
 
 def test_nobody_waits_for_what_is_not_there():
-    assert waiters.wait(10**9, "one", "key 1") is None
+    assert waiters.wait(10**9, "one", "key 1") == (None, False)
     assert not waiters.leave(10**9, "one", "key 1")
+
+
+def test_wait_after_a_secret_was_sent_says_so_once(row: Inquiry):
+    assert waiters.note_sent(inquiries.get(row.pk))
+    assert waiters.note_sent(inquiries.get(row.pk))
+    assert named(row) == ("", waiters.SENT)
+    assert waiters.wait(row.pk, "one", "key 1")[1]
+    assert named(row) == ("one", "key 1")
+    assert not waiters.wait(row.pk, "two", "key 2")[1]
+
+
+def test_note_sent_of_a_row_that_has_changed_takes_nobodys_place(row: Inquiry):
+    before = inquiries.get(row.pk)
+    waiters.wait(row.pk, "one", "key 1")
+    assert not waiters.note_sent(before)
+    assert named(row) == ("one", "key 1")
