@@ -211,7 +211,11 @@ CHANNEL_LAYERS: dict[str, dict[str, Any]] = {}
 if REDIS_URL:
     CHANNEL_LAYERS["default"] = {
         "BACKEND": "channels_redis.pubsub.RedisPubSubChannelLayer",
-        "CONFIG": {"hosts": [REDIS_URL]},
+        # Encrypted and authenticated: text that is being received passes there.
+        "CONFIG": {
+            "hosts": [REDIS_URL],
+            "symmetric_encryption_keys": [f"jpweb channel layer\n{SECRET_KEY}"],
+        },
     }
 
 # Who executes runs: this server itself, or processes of their own (`jpweb work`).

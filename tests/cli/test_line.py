@@ -13,6 +13,7 @@ from channels_redis.pubsub import RedisPubSubChannelLayer
 from jpweb.runtime.signals import announce, relay
 from tests.load.crowd import Crowd, Visitor, crowd
 from tests.machine.fixtures import Live
+from tests.machine.layers import make_keys
 from tests.machine.serving import Server
 from tests.machine.visiting import Visitor as Guest
 
@@ -20,6 +21,7 @@ from tests.machine.visiting import Visitor as Guest
 TEXTS, SIZE = 2_000, 60_000
 #: What a server may grow by for one browser that takes nothing: far less than it was told.
 ROOM = 20 * 1024 * 1024
+SECRET_KEY = "the same everywhere"
 
 
 def resident(server: Server) -> int:
@@ -40,7 +42,9 @@ def told(url: str, *signals: dict[str, Any], each: Callable[[], object]) -> None
     """Say something as another process does, and do something after every two."""
 
     async def say() -> None:
-        layer = RedisPubSubChannelLayer(hosts=[url])
+        layer = RedisPubSubChannelLayer(
+            hosts=[url], symmetric_encryption_keys=make_keys(SECRET_KEY)
+        )
         for number, signal in enumerate(signals, 1):
             await layer.group_send(relay.group(signal["kind"]), signal | {"origin": "another"})
             if not number % 2:
@@ -53,7 +57,7 @@ def told(url: str, *signals: dict[str, Any], each: Callable[[], object]) -> None
 def test_a_browser_that_stops_reading_costs_little_and_ends_with_the_latest(
     live: Live, redis_url: str
 ):
-    server = live(REDIS_URL=redis_url)
+    server = live(REDIS_URL=redis_url, JPWEB_SECRET_KEY=SECRET_KEY)
     cookie, talk = signed_in(server)
     topic = announce.conversation_group(talk)
     texts = [
@@ -88,7 +92,7 @@ def until(people: Crowd, visitor: Visitor, text: str) -> None:
 
 
 def test_a_frame_of_megabytes_reaches_a_browser(live: Live, redis_url: str):
-    server = live(REDIS_URL=redis_url)
+    server = live(REDIS_URL=redis_url, JPWEB_SECRET_KEY=SECRET_KEY)
     cookie, talk = signed_in(server)
     text = {"variant": "message", "text": "<" * 500_000 + "x" * 1_000_000}
     with crowd() as reading:

@@ -2,6 +2,9 @@
 
 One reader a process joins one group a kind and hands on what it hears. Where the layer is down
 signals are dropped and callers go on; once it is back everybody here looks again.
+
+The layer encrypts what it carries, by the key that all processes share. A message that cannot be
+decrypted, or has not the shape of a signal, is passed over.
 """
 
 from __future__ import annotations
@@ -16,11 +19,12 @@ from typing import Any
 
 from channels import DEFAULT_CHANNEL_LAYER
 from channels.layers import channel_layers, get_channel_layer
+from cryptography.fernet import InvalidToken
 from redis.exceptions import RedisError
 
 from jpweb.runtime import process
 from jpweb.runtime.crossing import in_store
-from jpweb.runtime.signals import fanout
+from jpweb.runtime.signals import fanout, shapes
 from jpweb.runtime.signals.fanout import Signal
 from jpweb.store.outage import DATABASE_GONE
 from jpweb.store.telling import standing
@@ -28,7 +32,7 @@ from jpweb.store.telling import standing
 logger = logging.getLogger(__name__)
 
 #: What everybody may have to hear, a group each.
-KINDS = ("conversation", "questions", "partial", "session", "run", "settled", "decided")
+KINDS = tuple(shapes.BROADCAST)
 #: Seconds that a caller waits for the layer.
 PATIENCE = 1.0
 #: Seconds for which nothing is sent after a failure, and after which the reader joins again.
@@ -39,8 +43,32 @@ PULSE = 2.0
 TICK = 10.0
 #: What a layer that is down raises.
 DOWN = (RedisError, OSError)
+#: What a message that no process of ours has sent raises when it is read.
+UNREADABLE = (InvalidToken, ValueError, TypeError)
+#: Seconds between two log lines about messages that were passed over.
+STRANGE_LOG_SECONDS = 60.0
 
-_PULSE = "pulse"
+
+class _Strangers:
+    """Counts messages that are no signals, and logs their number once in a while."""
+
+    def __init__(self) -> None:
+        self.count = 0
+        self._silent_until = 0.0
+
+    def note(self) -> None:
+        """Count a message."""
+        self.count += 1
+        now = time.monotonic()
+        if now < self._silent_until:
+            return
+        self._silent_until = now + STRANGE_LOG_SECONDS
+        logger.warning(
+            "Messages in Redis that are no signals were passed over: %d. All processes need the "
+            "same JPWEB_SECRET_KEY and the same version; nobody else may write there.",
+            self.count,
+        )
+        self.count = 0
 
 
 class _Outage:
@@ -74,6 +102,7 @@ class _Outage:
 
 
 _outage = _Outage()
+_strangers = _Strangers()
 
 
 def group(kind: str) -> str:
@@ -140,9 +169,16 @@ class _Reader:
 
     async def _read(self, channel: str) -> None:
         while True:
-            signal = await self.layer.receive(channel)
+            try:
+                signal = await self.layer.receive(channel)
+            except UNREADABLE:
+                _strangers.note()
+                continue
+            if not shapes.fits(signal):
+                _strangers.note()
+                continue
             origin = signal.pop("origin", "")
-            if signal["kind"] == _PULSE:
+            if signal["kind"] == shapes.PULSE:
                 self.heard.set()
             elif origin != process.name():
                 fanout.take(signal)
@@ -155,7 +191,7 @@ class _Reader:
             self.heard.clear()
             try:
                 async with asyncio.timeout(PULSE):
-                    await self.layer.group_send(own, {"kind": _PULSE})
+                    await self.layer.group_send(own, {"kind": shapes.PULSE})
                     await self.heard.wait()
             except DOWN:
                 await self._give_up()

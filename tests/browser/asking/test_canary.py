@@ -38,11 +38,15 @@ from tests.browser.pages import (
 )
 from tests.machine.browsing import Pages
 from tests.machine.fixtures import Live
+from tests.machine.layers import unseal
 from tests.machine.ports import wait_until
 from tests.machine.servers import Cluster
 from tests.machine.serving import Server
 
 pytestmark = pytest.mark.browser
+
+#: What a server and its worker seal with, whose data folders are two.
+SECRET_KEY = "the same everywhere"
 
 
 @pytest.fixture
@@ -173,8 +177,11 @@ def rows(url: str) -> dict[str, str]:
 
 
 @contextmanager
-def tapped(url: str) -> Iterator[Callable[[], str]]:
-    """Listen to a Redis; what is yielded tells all that it was told, and all that it keeps."""
+def tapped(url: str, secret_key: str) -> Iterator[Callable[[], str]]:
+    """Listen to a Redis; what is yielded tells all that it was told, and all that it keeps.
+
+    What processes with this key have encrypted is told in clear.
+    """
     with redis.Redis.from_url(url) as client, client.monitor() as monitor:
 
         def heard() -> str:
@@ -183,7 +190,7 @@ def tapped(url: str) -> Iterator[Callable[[], str]]:
             while "that is all" not in commands[-1]:
                 commands.append(str(monitor.next_command()))
             kept = [f"{key!r} {client.dump(key)!r}" for key in client.scan_iter()]
-            return "\n".join(commands + kept)
+            return unseal("\n".join(commands + kept), secret_key)
 
         yield heard
 
@@ -197,11 +204,15 @@ def test_on_the_database_of_a_team_the_journey_is_the_same(
 ):
     url = postgres.make_migrated()
     server = live(
-        DATABASE_URL=url, REDIS_URL=redis_url, JPWEB_SCRIPT_PACE="0", JPWEB_LOG_LEVEL="DEBUG"
+        DATABASE_URL=url,
+        REDIS_URL=redis_url,
+        JPWEB_SECRET_KEY=SECRET_KEY,
+        JPWEB_SCRIPT_PACE="0",
+        JPWEB_LOG_LEVEL="DEBUG",
     )
     visit = visiting(server)
     desk = visit.open("/questions")
-    with tapped(redis_url) as heard:
+    with tapped(redis_url, SECRET_KEY) as heard:
         page = visit.begin("Team")
         with staying(page), staying(desk):
             card(desk, BOOLEAN)
@@ -214,6 +225,7 @@ def test_on_the_database_of_a_team_the_journey_is_the_same(
     stored, shown = "\n".join(rows(url).values()), list(every_page(visit, path_of(page)))
     assert "without a backup" in stored
     assert "jpweb.conversation" in told
+    assert "'kind': 'conversation'" in told, "it is searched in clear"
     texts = [stored, told, server.log_text(), *shown, evidence.kept_by(page)]
     assert evidence.traces(canary, server.data, *texts) == []
 
@@ -282,6 +294,7 @@ def team_home(
     settings = {
         "DATABASE_URL": postgres.make_migrated(),
         "REDIS_URL": redis_url,
+        "JPWEB_SECRET_KEY": SECRET_KEY,
         "JPWEB_RUNS": "workers",
         "JPWEB_LOG_LEVEL": "DEBUG",
         "JPWEB_SCRIPT_PACE": "0",
@@ -314,6 +327,7 @@ def nowhere_in(team: Team, canary: str, told: str, *pages: Page) -> None:
     for part in ("base", "pg_wal"):
         assert evidence.traces("without a backup", Path(files) / part), f"{part} is searched"
     assert "jpweb.conversation" in told
+    assert "'kind': 'conversation'" in told, "it is searched in clear"
     assert all("DEBUG" in each.log_text() for each in (team.visit.server, team.worker))
     shown = [*every_page(team.visit, path_of(pages[0])), *map(evidence.kept_by, pages)]
     texts = [*tables.values(), told, team.logged(), *shown]
@@ -332,7 +346,7 @@ def up_to_the_secret_with_answers(page: Page) -> None:
 @pytest.mark.parametrize("how", ["waiting", "parked"])
 def test_a_secret_that_a_worker_takes_is_nowhere(team: Team, canary: str, how: str):
     page = team.visit.begin("Canary of a team")
-    with tapped(team.settings["REDIS_URL"]) as heard:
+    with tapped(team.settings["REDIS_URL"], SECRET_KEY) as heard:
         up_to_the_secret_with_answers(page)
         if how == "parked":
             wait_until(lambda: team.of_run(page, "state") == "parked", "the run is put down")
@@ -353,7 +367,7 @@ def test_a_secret_for_a_worker_that_was_killed_is_nowhere(team: Team, canary: st
     """Nobody comes in time; whoever typed it is told that it was dropped."""
     team.visit.pages.forgive("status of 422")
     page = team.visit.begin("Canary of the dead")
-    with tapped(team.settings["REDIS_URL"]) as heard:
+    with tapped(team.settings["REDIS_URL"], SECRET_KEY) as heard:
         up_to_the_secret_with_answers(page)
         wait_until(lambda: team.of_run(page, "waiter") != "", "the worker waits")
         team.worker.kill()

@@ -9,6 +9,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 
+from django.conf import settings
 from django.db import connections
 
 from jpweb.store.models import Inquiry
@@ -74,6 +75,7 @@ async def child(row: Inquiry, url: str, data: Path) -> AsyncIterator[Child]:
         "DATABASE_URL": database_url(),
         "REDIS_URL": url,
         "JPWEB_DATA": str(data),
+        "JPWEB_SECRET_KEY": settings.SECRET_KEY,
         "JPWEB_LOG_LEVEL": "DEBUG",
     }
     pipe = asyncio.subprocess.PIPE

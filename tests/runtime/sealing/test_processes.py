@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 from channels.layers import get_channel_layer
+from django.conf import settings
 
 from jpweb.runtime import desk, sealing
 from jpweb.runtime.crossing import in_store
@@ -20,6 +21,7 @@ from jpweb.store.running import leases
 from jpweb.stream.answers import Secret
 from tests.browser.asking.test_canary import tapped
 from tests.browser.evidence import traces
+from tests.machine.layers import channel_layers
 from tests.runtime.playing import SOON, Scene, done, eventually
 from tests.runtime.sealing.child import child
 from tests.runtime.sealing.wire import CANARY, Looks, parked, run_of
@@ -29,8 +31,7 @@ from tests.store.making import decider
 @pytest.fixture
 async def team(redis_url: str, settings: Any) -> AsyncIterator[str]:
     """Let this process hear others over a Redis, as the web process of a team does."""
-    backend = "channels_redis.pubsub.RedisPubSubChannelLayer"
-    settings.CHANNEL_LAYERS = {"default": {"BACKEND": backend, "CONFIG": {"hosts": [redis_url]}}}
+    settings.CHANNEL_LAYERS = channel_layers(redis_url)
     ready = asyncio.Event()
     undo = fanout.subscribe(fanout.LOOK, lambda _: ready.set())
     reader = asyncio.create_task(relay.run())
@@ -51,7 +52,7 @@ async def test_a_secret_goes_to_another_process_over_redis(
 ):
     monkeypatch.setattr(sealing, "LOOK_AGAIN", 60)  # the acknowledgement alone tells in time
     row = await scene.question(Secret())
-    with tapped(team) as heard:
+    with tapped(team, settings.SECRET_KEY) as heard:
         async with child(row, team, tmp_path) as other:
             await other.wait()
             await eventually(lambda: waits(scene, row))

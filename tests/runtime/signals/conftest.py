@@ -14,5 +14,6 @@ def quiet(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Leave out whom the modules of the runtime subscribe; expect nobody to be left."""
     monkeypatch.setattr(fanout, "_handlers", {})
     monkeypatch.setattr(relay, "_outage", relay._Outage())
+    monkeypatch.setattr(relay, "_strangers", relay._Strangers())
     yield
     assert fanout._listeners == {}

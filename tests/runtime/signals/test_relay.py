@@ -13,7 +13,10 @@ from typing import Any
 
 import pytest
 from channels.layers import get_channel_layer
+from channels_redis.serializers import registry
+from django.conf import settings
 from pytest_django import Settings
+from redis import Redis
 
 from jpweb.runtime import process
 from jpweb.runtime.crossing import in_store
@@ -22,9 +25,11 @@ from jpweb.store.models import Conversation, Run
 from jpweb.store.telling import standing
 from jpweb.store.terms import RunState
 from tests.machine import servers
+from tests.machine.layers import KEYS, channel_layers
 from tests.machine.ports import free_port
 from tests.machine.serving import ROOT
 from tests.runtime.playing import Scene, ear, eventually
+from tests.runtime.signals.test_shapes import MISFITS
 from tests.store import making
 
 OTHER = "another#process"
@@ -41,12 +46,7 @@ def hurried(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture
 def over(settings: Settings) -> Callable[[str], None]:
     def use(url: str) -> None:
-        settings.CHANNEL_LAYERS = {
-            "default": {
-                "BACKEND": "channels_redis.pubsub.RedisPubSubChannelLayer",
-                "CONFIG": {"hosts": [url]},
-            }
-        }
+        settings.CHANNEL_LAYERS = channel_layers(url)
 
     return use
 
@@ -89,8 +89,9 @@ async def test_another_process_is_heard(redis_url: str, over: Callable[[str], No
         " await announce.conversation(7); await announce.questions(8)\n"
         " await announce.partial(7, 'message', 'Te'); await announce.signed_out(['key'])\n"
         " await announce.run(3); await announce.settled(4); await announce.decided(5)\n"
-        " await announce.to_process(sys.argv[1], 'secret', sealed=b'x')\n"
-        " await announce.to_process('nobody', 'secret', sealed=b'y')\n"
+        " a = dict(message='m', sender='s', inquiry=4, by={})\n"
+        " await announce.to_process(sys.argv[1], 'secret', sealed='x', **a)\n"
+        " await announce.to_process('nobody', 'secret', sealed='y', **a)\n"
         "asyncio.run(all())"
     )
     heard: list[Any] = []
@@ -99,6 +100,7 @@ async def test_another_process_is_heard(redis_url: str, over: Callable[[str], No
         fanout.subscribe(kind, heard.append)
     environment = os.environ | {
         "REDIS_URL": redis_url,
+        "JPWEB_SECRET_KEY": settings.SECRET_KEY,
         "DJANGO_SETTINGS_MODULE": "jpweb.settings",
         "DATABASE_URL": "sqlite://:memory:",
     }
@@ -111,7 +113,7 @@ async def test_another_process_is_heard(redis_url: str, over: Callable[[str], No
 
         await eventually(secret)
     assert [each["kind"] for each in heard] == [*kinds, "secret"]
-    assert heard[-1] == {"kind": "secret", "sealed": b"x"}
+    assert (heard[-1]["sealed"], heard[-1]["inquiry"]) == ("x", 4)
     assert heard[2]["to"] == announce.conversation_group(7)
 
 
@@ -214,6 +216,58 @@ async def until(holds: Callable[[], bool]) -> None:
         return holds()
 
     await eventually(look)
+
+
+#: Bytes that no serializer of ours has written.
+NOISE = (b"", b"\xff", b"gAAAAA", b"\x81\xa4kind\xa4look")
+
+
+def publish(url: str, to: str, *messages: bytes) -> None:
+    """Publish bytes to a group, as whoever reaches Redis can."""
+    with Redis.from_url(url) as line:
+        for message in messages:
+            line.publish(f"asgi__group__{to}", message)
+
+
+async def test_messages_that_are_no_signals_are_passed_over_and_logged_once(
+    redis_url: str,
+    over: Callable[[str], None],
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+):
+    monkeypatch.setattr(relay, "TICK", 60)
+    over(redis_url)
+    topic = announce.conversation_group(7)
+    plain, sealed = (
+        registry.get_serializer("msgpack", symmetric_encryption_keys=keys) for keys in (None, KEYS)
+    )
+    forged = plain.serialize({"kind": "conversation", "origin": OTHER, "to": topic})
+    noise = [*NOISE, *map(sealed.crypter.encrypt, NOISE), forged]
+    malformed = [sealed.serialize(each) for each in (None, 3, "text", [], {}, *MISFITS)]
+    async with reading() as looks, ear(topic) as seven:
+        seven.take_all()
+        groups = [*map(relay.group, relay.KINDS), relay.process_group(process.name())]
+        for name in groups:
+            await asyncio.to_thread(publish, redis_url, name, *noise, *malformed)
+        await say("conversation", to=topic)
+        assert await seven() == {"kind": "conversation"}
+        assert (seven.take_all(), len(looks)) == ([], 1), "the reader has gone on"
+    assert caplog.text.count("no signals were passed over: 1. All processes need") == 1
+    assert relay._strangers.count == len(groups) * (len(noise) + len(malformed)) - 1
+
+
+async def test_what_passes_through_redis_is_sealed(redis_url: str, over: Callable[[str], None]):
+    over(redis_url)
+    with Redis.from_url(redis_url) as line, line.pubsub() as tap:
+        tap.psubscribe("*")
+        tap.get_message(timeout=10)
+        await announce.partial(7, "message", "Some text of a model")
+        heard = tap.get_message(timeout=10)
+    assert heard is not None
+    assert heard["channel"] == b"asgi__group__jpweb.partial"
+    assert b"model" not in heard["data"]
+    sealed = registry.get_serializer("msgpack", symmetric_encryption_keys=KEYS)
+    assert sealed.deserialize(heard["data"])["text"] == "Some text of a model"
 
 
 async def test_what_changed_without_a_signal_is_told_at_the_next_look(
