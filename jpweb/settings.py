@@ -241,6 +241,8 @@ MESSAGE_STORAGE = "django.contrib.messages.storage.session.SessionStorage"
 X_FRAME_OPTIONS = "DENY"
 SECURE_REFERRER_POLICY = "same-origin"
 DATA_UPLOAD_MAX_MEMORY_SIZE = 1024 * 1024
+# Django writes what is larger into temporary files; nothing is (jpweb/cli/connections).
+FILE_UPLOAD_MAX_MEMORY_SIZE = DATA_UPLOAD_MAX_MEMORY_SIZE
 
 CONTENT_SECURITY_POLICY = {
     "DIRECTIVES": {
