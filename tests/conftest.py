@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import signal
-from collections.abc import Generator
+from collections.abc import Generator, Iterator
 from typing import Any
 
 import pytest
@@ -13,6 +13,7 @@ from hypothesis import settings
 from tests.machine.sizes import IS_PROOF
 from tests.machine.suite.grouping import arrange_items, make_scheduler
 from tests.machine.suite.locks import check_no_lock_left
+from tests.machine.suite.shortcuts import reuse_static_files, skip_permissions
 from tests.machine.templates import remove_templates
 
 pytest_plugins = ["tests.machine.fixtures"]
@@ -33,6 +34,15 @@ def django_db_modify_db_settings(tmp_path_factory: pytest.TempPathFactory) -> No
     if connections["default"].vendor == "sqlite":
         file = tmp_path_factory.mktemp("database") / "test.sqlite3"
         connections.databases["default"]["TEST"]["NAME"] = str(file)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def shortcuts(django_test_environment: None) -> Iterator[None]:
+    """Share between tests what Django's test tools repeat for each."""
+    skip_permissions()
+    with pytest.MonkeyPatch.context() as patch:
+        reuse_static_files(patch)
+        yield
 
 
 @pytest.hookimpl(optionalhook=True)
