@@ -35,6 +35,9 @@ from tests.store import making
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
+#: Conversations that begin while the first rows are read, so before those of later tables.
+ROWS_WRITTEN_MEANWHILE = 3
+
 Rows: TypeAlias = dict[str, list[list[Any]]]
 #: Changes the members of a backup's zip.
 Change: TypeAlias = Callable[[dict[str, bytes]], None]
@@ -83,17 +86,36 @@ def full() -> Person:
 
 
 @pytest.fixture
-def backup(full: Person, tmp_path: Path) -> Path:
-    file = tmp_path / "jpweb.backup"
+def waiting_turn(transactional_db: None) -> Person:
+    """Have a turn that waits for an answer and nothing else; return who began it."""
+    owner = accounts.first_owner()
+    home = making.workspace("Garden")
+    accounts.make_owner(owner, home)
+    making.question(making.running(making.conversation(home, "A waiting turn", owner), owner))
+    return owner
+
+
+@pytest.fixture
+def full_backup(full: Person, tmp_path: Path) -> Path:
+    return write_backup(tmp_path)
+
+
+@pytest.fixture
+def backup(waiting_turn: Person, tmp_path: Path) -> Path:
+    return write_backup(tmp_path)
+
+
+def write_backup(folder: Path) -> Path:
+    file = folder / "jpweb.backup"
     snapshot.write_backup(file, ignore_progress)
     return file
 
 
-def test_restored_rows_equal_the_saved_ones(backup: Path):
+def test_restored_rows_equal_the_saved_ones(full_backup: Path):
     saved = read_everything()
     Inquiry.objects.all().delete()
     accounts.first_owner().delete()
-    restoration.restore_backup(backup, ignore_progress, replace=True)
+    restoration.restore_backup(full_backup, ignore_progress, replace=True)
     assert read_everything() == saved
     assert len(saved["JournalEntry"]) > 150
 
@@ -112,27 +134,29 @@ def test_new_rows_follow_the_restored_keys(backup: Path):
     assert making.workspace().pk > newest
 
 
-def test_restored_conversations_are_found_once_indexed(backup: Path):
+def test_restored_conversations_are_found_once_indexed(full_backup: Path):
     found = Passage.objects.count()
-    restoration.restore_backup(backup, ignore_progress, replace=True)
+    restoration.restore_backup(full_backup, ignore_progress, replace=True)
     assert (Passage.objects.count(), index.left() > 0) == (0, True)
     while index.step() is not None:
         pass
     assert Passage.objects.count() == found
 
 
-def test_backup_holds_no_link_session_password_or_key(full: Person, tmp_path: Path):
+def test_backup_holds_no_link_session_password_or_key(waiting_turn: Person, tmp_path: Path):
     secrets = [f"secret{number}" for number in range(6)]
     now = timezone.now()
-    SignInLink.objects.create(person=full, token_hash=secrets[0], expires_at=now)
+    SignInLink.objects.create(person=waiting_turn, token_hash=secrets[0], expires_at=now)
     question = Inquiry.objects.get(state="open", run__isnull=False)
-    AnswerLink.objects.create(inquiry=question, person=full, token_hash=secrets[1], expires_at=now)
-    SignIn.objects.create(key_hash=secrets[2], data="x", person=full, expires_at=now)
+    AnswerLink.objects.create(
+        inquiry=question, person=waiting_turn, token_hash=secrets[1], expires_at=now
+    )
+    SignIn.objects.create(key_hash=secrets[2], data="x", person=waiting_turn, expires_at=now)
     Invitation.objects.create(
         workspace=Workspace.objects.all()[0],
         name="eve",
         role=10,
-        inviter=full,
+        inviter=waiting_turn,
         token_hash=secrets[5],
         expires_at=now,
     )
@@ -146,11 +170,12 @@ def test_backup_holds_no_link_session_password_or_key(full: Person, tmp_path: Pa
     assert [secret for secret in secrets if secret in text] == []
 
 
-def test_backup_holds_one_moment_of_the_database(full: Person, tmp_path: Path):
+def test_backup_holds_one_moment_of_the_database(waiting_turn: Person, tmp_path: Path):
     home = Workspace.objects.get()
 
-    def write_more(_done: int, _total: int) -> None:
-        conversations.begin(home, "Too late", full.pk)
+    def write_more(done: int, _total: int) -> None:
+        if done <= ROWS_WRITTEN_MEANWHILE:
+            conversations.begin(home, "Too late", waiting_turn.pk)
 
     before = read_everything()
     manifest = snapshot.write_backup(tmp_path / "file", write_more)
@@ -176,7 +201,7 @@ def test_failed_backup_keeps_the_file_that_was_there(backup: Path):
     assert list(backup.parent.glob(f".{backup.name}*")) == []
 
 
-def test_backup_into_a_missing_folder_is_one_line(full: Person, tmp_path: Path):
+def test_backup_into_a_missing_folder_is_one_line(waiting_turn: Person, tmp_path: Path):
     with pytest.raises(BadBackup, match=r"nowhere/file cannot be written: No such file"):
         snapshot.write_backup(tmp_path / "nowhere" / "file", ignore_progress)
 
@@ -199,7 +224,7 @@ def test_database_of_a_running_jpweb_is_refused(backup: Path):
 
 
 def test_migrations_of_a_newer_jpweb_are_not_backed_up(
-    full: Person, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    waiting_turn: Person, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
     known = schemas.list_migrations()
     monkeypatch.setattr(schemas, "list_migrations", lambda: known[:-1])
@@ -261,13 +286,13 @@ def test_missing_backup_is_one_line(tmp_path: Path):
         restoration.restore_backup(tmp_path / "none", ignore_progress)
 
 
-def test_flipped_bits_are_found(backup: Path):
-    content = bytearray(backup.read_bytes())
+def test_flipped_bits_are_found(full_backup: Path):
+    content = bytearray(full_backup.read_bytes())
     place = content.index(b"tables/store_journalentry.jsonl") + 2000
     content[place] ^= 0xFF
-    backup.write_bytes(content)
+    full_backup.write_bytes(content)
     with pytest.raises(BadBackup, match="is damaged: "):
-        restoration.restore_backup(backup, ignore_progress, replace=True)
+        restoration.restore_backup(full_backup, ignore_progress, replace=True)
 
 
 def rewrite_table(

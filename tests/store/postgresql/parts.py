@@ -1,8 +1,9 @@
-"""Tests that run again on PostgreSQL, in parts: a file each, so that workers share them.
+"""Tests that run again on PostgreSQL: ``CORE`` in one process, the parts under ``make proof``.
 
 A test file belongs to ``QUERIES`` or ``RACES`` if the engine decides whether its facts hold: raw
 SQL, search, JSON, text with NUL and migrations, or locks, concurrency and constraints.
-Files of ``REST`` reach the database by Django's queries alone: only ``make proof`` runs them.
+Files of ``REST`` reach the database by Django's queries alone. ``CORE`` has at least one test of
+each module that depends on the engine.
 """
 
 from __future__ import annotations
@@ -95,6 +96,34 @@ RACES = Part(
         "tests/store/test_recording.py",
         "tests/store/test_runs.py",
     ),
+)
+CORE = (
+    "tests/store/backups/test_backups.py::test_backup_holds_one_moment_of_the_database",
+    "tests/store/backups/test_backups.py::test_new_rows_follow_the_restored_keys",
+    "tests/store/backups/test_backups.py::test_restored_rows_equal_the_saved_ones",
+    "tests/store/backups/test_backups.py::test_rows_that_do_not_fit_change_nothing",
+    "tests/store/browsing/test_growth.py",
+    "tests/store/database/test_clock.py",
+    "tests/store/disk/test_mirror.py::test_what_was_read_before_stays_and_comes_back",
+    "tests/store/finding/test_index.py",
+    "tests/store/finding/test_search.py",
+    "tests/store/finding/test_within.py",
+    "tests/store/listing/test_pages.py::test_filters_let_through_what_they_name",
+    "tests/store/listing/test_pages.py::test_workspaces_are_merged_in_one_order",
+    "tests/store/people",
+    "tests/store/rows",
+    "tests/store/running/test_duties.py",
+    "tests/store/running/test_leases.py",
+    "tests/store/running/test_racing.py",
+    "tests/store/telling/test_addresses.py",
+    "tests/store/telling/test_notices.py",
+    "tests/store/telling/test_presence.py",
+    "tests/store/telling/test_showings.py",
+    "tests/store/test_conversations.py",
+    "tests/store/test_journal.py",
+    "tests/store/test_races.py",
+    "tests/store/test_runs.py",
+    "tests/store/test_schema.py",
 )
 REST = {
     "store": (

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.store.postgresql.parts import ENGINE, QUERIES, RACES, REST, ROOT, STORE
+from tests.store.postgresql.parts import CORE, ENGINE, QUERIES, RACES, REST, ROOT, STORE
 
 
 def test_each_module_that_depends_on_the_engine_has_a_part():
@@ -14,6 +14,13 @@ def test_each_module_that_depends_on_the_engine_has_a_part():
     assert sorted(modules) == sorted((*QUERIES.modules, *RACES.modules))
 
 
-@pytest.mark.parametrize("tests", [QUERIES.tests, RACES.tests, *REST.values()])
+@pytest.mark.parametrize("tests", [CORE, QUERIES.tests, RACES.tests, *REST.values()])
 def test_each_part_names_tests_that_exist(tests: tuple[str, ...]):
-    assert [path for path in tests if not (ROOT / path).exists()] == []
+    for file, _, name in (test.partition("::") for test in tests):
+        assert (ROOT / file).exists()
+        assert not name or f"def {name}(" in (ROOT / file).read_text()
+
+
+def test_core_is_taken_from_the_parts_that_depend_on_the_engine():
+    parts = (*QUERIES.tests, *RACES.tests)
+    assert [test for test in CORE if not test.startswith(parts)] == []

@@ -2,9 +2,12 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from tests.machine.servers import Cluster
 from tests.store.postgresql import parts
 
 
+@pytest.mark.proof
 def test_races_hold_on_postgresql(postgres: Cluster, tmp_path: Path):
     parts.run(parts.RACES.tests, postgres(), tmp_path)
