@@ -41,6 +41,7 @@ def pool(database: str, proxy: Proxy) -> Iterator[ConnectionPool[Any]]:
     sizes["connection_class"] = patience.make_patient(2 * STATEMENT_SECONDS)
     check = ConnectionPool.check_connection
     with ConnectionPool(kwargs=options | {"autocommit": True}, check=check, **sizes) as made:
+        made.wait()  # else it opens a second connection, and a proxy may silence that one too
         yield made
 
 

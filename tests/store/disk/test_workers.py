@@ -21,6 +21,7 @@ from jpweb.store.models import Conversation, Inquiry, JournalEntry, Workspace
 from jpweb.stream.events import Element, EventKind
 from tests.builders import answered, asked, called, raw, returned, stream
 from tests.machine.ports import wait_until
+from tests.machine.sizes import mark_proof
 from tests.store.making import folder
 
 KINDS: list[EventKind | Element] = [
@@ -121,8 +122,14 @@ def kill_all(made: list[Any]) -> None:
         worker.wait()
 
 
-@pytest.mark.parametrize("kill", [kill_one, kill_all])
-@pytest.mark.parametrize("after", [0, 1, 5])
+@pytest.mark.parametrize(
+    ("kill", "after"),
+    [
+        (kill_one, 1),
+        (kill_all, 5),
+        *mark_proof((kill_one, 0), (kill_one, 5), (kill_all, 0), (kill_all, 1)),
+    ],
+)
 def test_what_a_lost_worker_leaves_is_read_here(
     root: Path, started: list[Any], kill: Any, after: int
 ):
@@ -261,7 +268,7 @@ def parent(root: Path) -> Iterator[subprocess.Popen[str]]:
             process.kill()
 
 
-@pytest.mark.parametrize("ending", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
+@pytest.mark.parametrize("ending", [signal.SIGINT, signal.SIGKILL, *mark_proof(signal.SIGTERM)])
 def test_no_worker_outlives_its_parent(parent: subprocess.Popen[str], ending: signal.Signals):
     crew = children(parent.pid)
     assert len(crew) == 2

@@ -14,6 +14,7 @@ import pytest
 from jpweb.store.disk import workspace
 from jpweb.store.disk.workspace import FoundWorkspace
 from jpweb.store.disk.writer import SMALLEST
+from tests.machine.sizes import mark_proof
 from tests.store.disk.writing import killed
 from tests.store.disk.writing.disk import LONG, NEW, SHORT, Disk, contents
 from tests.store.disk.writing.killed import DS
@@ -60,7 +61,7 @@ def prepared(root: Path, case: str) -> dict[str, Any]:
     return call
 
 
-@pytest.mark.parametrize("case", ["new", "not here", "grown", "only there", "twins"])
+@pytest.mark.parametrize("case", ["new", "grown", "twins", *mark_proof("not here", "only there")])
 def test_a_kill_at_any_step_leaves_the_old_or_the_new_and_a_second_call_completes(tmp_path, case):
     before, after = tmp_path / "before", tmp_path / "after"
     prepared(before, case)
