@@ -154,10 +154,14 @@ async def test_the_model_is_told_and_the_turn_goes_on(
 ):
     """The script asks four questions, the last for a secret; nobody answers any of them."""
     providers.use(monkeypatch)
-    await in_store(Workspace.objects.filter(pk=scene.home.pk).update, expires_after=1)
+    await in_store(Workspace.objects.filter(pk=scene.home.pk).update, expires_after=60)
     run, task = await scene.start()
+    limited = Inquiry.objects.filter(
+        conversation=scene.talk, state="open", expires_at__gt=datetime.now(UTC)
+    )
 
     async def over() -> bool:
+        await in_store(limited.update, expires_at=datetime.now(UTC) - timedelta(seconds=1))
         await expiry.expire_due()
         return task.done()
 

@@ -20,13 +20,15 @@ from django.db import connection
 from jpweb.runtime.crossing import in_store
 from jpweb.store.models import Inquiry, JournalEntry
 from tests.agent.providers.conversing import KEY, MODELS
+from tests.machine.sizes import mark_proof
 from tests.machine.vendors import Request, vendor
 from tests.runtime.playing import done, eventually
 from tests.runtime.scenarios.talking import BOTH, DONE, gives, offered
 from tests.runtime.scenarios.wires import NOTED, SIGNATURES, THOUGHT, choice, schema, sent_back
 from tests.runtime.scenarios.workshop import CANARY, Workshop, processes
 
-NAMES = sorted(MODELS)
+#: A vendor of each protocol: llama.cpp and OpenRouter speak that of Ollama.
+PROTOCOLS = {"anthropic", "google", "ollama", "openai"}
 PROOF = hashlib.sha256(CANARY.encode()).hexdigest()[:8]
 NAME = "Zoë Quill"
 #: Every question of the two tools, and what is said beside one.
@@ -105,7 +107,9 @@ async def played(shop: Workshop, name: str) -> tuple[list[Request], list[int]]:
         return standin.requests, seen
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize(
+    "name", [*sorted(PROTOCOLS), *mark_proof(*sorted(MODELS.keys() - PROTOCOLS))]
+)
 async def test_two_tools_ask_and_every_step_is_on_record(
     shop: Workshop, name: str, caplog: pytest.LogCaptureFixture
 ):

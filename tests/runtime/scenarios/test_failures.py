@@ -10,6 +10,7 @@ import itertools
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
+from typing import Any
 
 import pytest
 
@@ -22,6 +23,7 @@ from jpweb.store.errors import BadFile, NothingToRetry
 from jpweb.store.models import Run
 from tests.agent.providers.conversing import KEY, MODELS
 from tests.agent.providers.test_failures import TOO_LONG, wrapped
+from tests.machine.sizes import mark_proof
 from tests.machine.vendors import Call, Failure, Reply, Say, Standin, Think, vendor
 from tests.runtime.playing import done
 from tests.runtime.scenarios.talking import DONE
@@ -106,9 +108,10 @@ WAYS = {
 }
 
 
-def cases() -> list[tuple[str, str]]:
-    """Return each way with two vendors, so that each has its turn at least twice."""
-    return list(zip((*WAYS, *WAYS), itertools.cycle(NAMES), strict=False))
+def cases() -> list[Any]:
+    """Return each way with a vendor, so that each has its turn; under proof with a second one."""
+    twice = list(zip((*WAYS, *WAYS), itertools.cycle(NAMES), strict=False))
+    return [*twice[: len(WAYS)], *mark_proof(*twice[len(WAYS) :])]
 
 
 async def begun(shop: Workshop, standin: Standin) -> Run:
@@ -181,7 +184,7 @@ async def test_a_vendor_that_wants_to_wait_too_long_is_not_waited_for(shop: Work
     assert await shop.told() == ["turn_start", "asked: Begin", "message: All done."]
 
 
-@pytest.mark.parametrize("name", ["anthropic", "ollama"])
+@pytest.mark.parametrize("name", ["anthropic", *mark_proof("ollama")])
 async def test_where_nobody_listens_the_turn_waits_for_its_retry(shop: Workshop, name: str):
     with vendor(name, [DONE]) as standin:
         port = int(standin.base_url.rpartition(":")[2])

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import pytest
 
-from jpweb.runtime import desk
+from jpweb.runtime import desk, sealing
 from jpweb.runtime.crossing import in_store
 from jpweb.runtime.sealing import Courier
 from jpweb.runtime.secrets import NobodyWaits
@@ -23,13 +25,22 @@ from tests.store.making import decider
 pytestmark = pytest.mark.usefixtures("impatient")
 
 
+@contextmanager
+def one_attempt() -> Iterator[None]:
+    """Give up after the first attempt to deliver, which is made whatever the limits are."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(sealing, "WAITS_WITHIN", 0)
+        patch.setattr(sealing, "ACKNOWLEDGED_WITHIN", 0.05)
+        yield
+
+
 async def test_a_lost_message_drops_the_secret(
     scene: Scene, wire: Wire, web: Courier, worker: Courier
 ):
     row = await scene.question(Secret())
     call = await waiting(row, desk.wait_for_secret)
     wire.does = lambda _: []
-    with pytest.raises(NobodyWaits):
+    with one_attempt(), pytest.raises(NobodyWaits):
         await web.deliver(row.pk, CANARY, decider(scene.ada))
     assert (await scene.reload(row)).state == "open"
     assert len(wire.secrets()) == 1, "it is sealed for a call once"
@@ -81,7 +92,7 @@ async def test_an_acknowledgement_of_what_is_not_on_record_counts_for_nothing(
         return []
 
     wire.does = lies
-    with pytest.raises(NobodyWaits):
+    with one_attempt(), pytest.raises(NobodyWaits):
         await web.deliver(row.pk, CANARY, decider(scene.ada))
     await desk.decline(row.pk, decider(scene.eve))
     await done(call)
@@ -101,7 +112,7 @@ async def test_a_message_that_comes_twice_is_taken_once(
 async def caught(web: Courier, wire: Wire, row: Inquiry, by: Decider) -> dict[str, Any]:
     """Return a sealed secret for a call that waits, which did not reach it."""
     wire.does = lambda _: []
-    with pytest.raises(NobodyWaits):
+    with one_attempt(), pytest.raises(NobodyWaits):
         await web.deliver(row.pk, CANARY, by)
     return {"kind": "secret", **wire.secrets()[0]}
 
@@ -172,8 +183,9 @@ async def test_a_message_that_was_changed_opens_nothing(
     row = await scene.question(Secret())
     call = await waiting(row, desk.wait_for_secret)
     wire.does = lambda data: [data | change] if "sealed" in data else [data]
-    with pytest.raises(NobodyWaits):
+    with one_attempt(), pytest.raises(NobodyWaits):
         await web.deliver(row.pk, CANARY, decider(scene.ada))
+    await eventually(lambda: found(wire.became()))
     assert wire.became() == ["nobody"]
     await desk.decline(row.pk, decider(scene.eve))
     await done(call)
@@ -192,6 +204,6 @@ async def test_what_is_no_message_is_not_answered(
 async def test_a_row_whose_key_is_none_drops_the_secret(scene: Scene, wire: Wire, web: Courier):
     row = await scene.question(Secret())
     await in_store(waiters.wait, row.pk, WORKER, "no key")
-    with pytest.raises(NobodyWaits):
+    with one_attempt(), pytest.raises(NobodyWaits):
         await web.deliver(row.pk, CANARY, decider(scene.ada))
     assert wire.sent == []
