@@ -124,9 +124,9 @@ _named = Prepared(lambda talks, names: _newest(talks, names)[:1])
 _open_named = Prepared(lambda talks, names: _newest(talks, names).filter(state=OPEN)[:1])
 
 
-def waiting(person_id: int) -> QuerySet[Inquiry]:
-    """Return the questions that a run holds open and that this person may answer, oldest first."""
-    return _answerable(person_id).filter(goes_on(), state=OPEN).order_by("asked_at", "id")
+def waiting(*people: int) -> QuerySet[Inquiry]:
+    """Return the questions that a run holds open and these people may answer, oldest first."""
+    return _answerable(*people).filter(goes_on(), state=OPEN).order_by("asked_at", "id")
 
 
 def closed_unasked(person_id: int, limit: int = 20) -> list[Inquiry]:
@@ -335,8 +335,8 @@ def goes_on() -> Exists:
     return Exists(Run.objects.filter(pk=OuterRef("run_id"), state__in=UNFINISHED))
 
 
-def _answerable(person_id: int) -> QuerySet[Inquiry]:
-    workspaces = Membership.objects.filter(person_id=person_id, role__gte=Role.RESPONDER)
+def _answerable(*people: int) -> QuerySet[Inquiry]:
+    workspaces = Membership.objects.filter(person_id__in=people, role__gte=Role.RESPONDER)
     return Inquiry.objects.filter(workspace__in=workspaces.values("workspace_id")).select_related(
         "conversation__workspace", "run", "decider"
     )

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, TypeGuard
 
 from django.db import transaction
@@ -18,6 +18,7 @@ from jpweb.store.database import clock
 from jpweb.store.errors import AlreadyDecided, UnknownPrompt
 from jpweb.store.inquiries import Decider, goes_on, waiting
 from jpweb.store.models import Inquiry, Membership, Prompt, Run
+from jpweb.store.rows.prepared import Prepared
 from jpweb.store.running import leases
 from jpweb.store.telling.standing import COUNTED, DESK
 from jpweb.store.terms import PromptKind, PromptState, Role, RunState
@@ -129,10 +130,10 @@ def waiting_count(
     person_id: int, conversation_id: int | None = None, most: int | None = COUNTED
 ) -> int:
     """Return how many questions and prompts wait for this person, ``most`` at most; one query."""
+    if conversation_id is None and most == COUNTED:  # in the head of every page
+        return len(_first_waiting([person_id]))
     there = {} if conversation_id is None else {"conversation_id": conversation_id}
-    questions = waiting(person_id).filter(**there).order_by().values_list("pk")
-    prompts = _open_for(person_id).filter(**there).values_list("pk")
-    return questions.union(prompts, all=True)[:most].count()
+    return _list_waiting([person_id], **there)[:most].count()
 
 
 def queue(person_id: int, conversation_id: int | None = None) -> list[Inquiry | Prompt]:
@@ -219,8 +220,17 @@ def _remains(row: Prompt) -> dict[str, Any]:
     return {key: row.shown[key] for key in _REMAINING if key in row.shown}
 
 
-def _open_for(person_id: int) -> QuerySet[Prompt]:
-    workspaces = Membership.objects.filter(person_id=person_id, role__gte=Role.RESPONDER)
+def _list_waiting(people: Sequence[int], **there: int) -> QuerySet[Inquiry, tuple[int]]:
+    """Return the keys of the questions and prompts that wait for these people, in no order."""
+    questions = waiting(*people).filter(**there).order_by().values_list("pk")
+    return questions.union(_open_for(*people).filter(**there).values_list("pk"), all=True)
+
+
+_first_waiting = Prepared(lambda people: _list_waiting(people)[:COUNTED])
+
+
+def _open_for(*people: int) -> QuerySet[Prompt]:
+    workspaces = Membership.objects.filter(person_id__in=people, role__gte=Role.RESPONDER)
     return Prompt.objects.filter(
         goes_on(), workspace__in=workspaces.values("workspace_id"), state=PromptState.OPEN
     )
