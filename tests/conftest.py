@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import signal
+import sys
 from collections.abc import Generator, Iterator
 from typing import Any
 
@@ -22,6 +24,11 @@ settings.register_profile("quick", derandomize=True, deadline=None, max_examples
 settings.register_profile("proof", derandomize=True, deadline=None, max_examples=100)
 settings.load_profile("proof" if IS_PROOF else "quick")
 
+
+# Containers often forbid bytecode. Without it each server compiles 300 modules of ours, and every
+# process of pytest rewrites all tests.
+sys.dont_write_bytecode = False
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 
 # A shell ignores SIGINT for what it starts in the background, and children would inherit that.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
