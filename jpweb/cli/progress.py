@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-
-from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 
 
 @contextmanager
 def bar(title: str) -> Iterator[Callable[..., None]]:
     """Show a bar on standard error while the block runs; gives what to report to: done, total."""
+    if not sys.stderr.isatty():
+        yield _ignore_report
+        return
+    # Loading it takes a tenth of a second, which servers without a terminal do not need.
+    from rich.console import Console  # noqa: PLC0415  as it says
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn  # noqa: PLC0415
+
     console = Console(stderr=True)
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
     with Progress(
@@ -23,3 +28,7 @@ def bar(title: str) -> Iterator[Callable[..., None]]:
             progress.update(task, completed=done, total=total)
 
         yield report
+
+
+def _ignore_report(_done: int, _total: int, _folder: str = "") -> None:
+    """Take a report that no terminal shows."""

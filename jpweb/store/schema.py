@@ -9,6 +9,7 @@ from django.apps import apps
 from django.conf import settings
 from django.core.management import call_command
 from django.db import Error, connection
+from django.db.migrations.executor import MigrationExecutor
 from django.db.migrations.loader import MigrationLoader
 
 from jpweb.store.browsing import placing
@@ -31,8 +32,7 @@ def prepare(progress: Callable[[int, int], None] = lambda _done, _total: None) -
     with alone():
         try:
             with patience.without_limits():
-                _refuse_newer()
-                call_command("migrate", verbosity=0, interactive=False)
+                _migrate()
                 _refuse_incomplete()
                 placing.place_all(progress)
         except Error as error:
@@ -67,9 +67,17 @@ def alone() -> Iterator[None]:
             _alone = False
 
 
-def _refuse_newer() -> None:
+def _migrate() -> None:
+    """Apply the migrations that are not applied yet; raises NoDatabase for a newer version's."""
+    executor = MigrationExecutor(connection)
+    _refuse_newer(executor.loader)
+    # With nothing to apply, the command costs as much as a tenth of a start.
+    if executor.migration_plan(executor.loader.graph.leaf_nodes()):
+        call_command("migrate", verbosity=0, interactive=False)
+
+
+def _refuse_newer(loader: MigrationLoader) -> None:
     """Raise NoDatabase where a migration was applied that this version does not know."""
-    loader = MigrationLoader(connection)
     own = {app.label for app in apps.get_app_configs()}
     unknown = sorted(
         key
@@ -88,9 +96,12 @@ def _refuse_incomplete() -> None:
     with connection.cursor() as cursor:
         for model in apps.get_app_config("store").get_models():
             options = model._meta  # noqa: SLF001  Django's documented model API
-            described = connection.introspection.get_table_description(cursor, options.db_table)
+            # Django's introspection parses SQLite's CREATE TABLE, a fifth of a start.
+            table = connection.ops.quote_name(options.db_table)
+            cursor.execute(f"SELECT * FROM {table} LIMIT 0")  # noqa: S608  a name of our own
+            columns = {column[0] for column in cursor.description}
             wanted = {str(field.column) for field in options.local_concrete_fields}
-            if missing := wanted - {column.name for column in described}:
+            if missing := wanted - columns:
                 raise NoDatabase(
                     f"{_name()} does not fit this version of jpweb: {options.db_table} has no "
                     f"column {min(missing)}. Restore a backup, or choose another folder: "

@@ -19,11 +19,32 @@ def test_one_that_cannot_be_reached_is_one_line(db: None, monkeypatch: pytest.Mo
     def refuse(*_args: Any, **_options: Any) -> None:
         raise OperationalError("connection refused\nis the server running?")
 
-    monkeypatch.setattr(schema, "call_command", refuse)
+    monkeypatch.setattr(schema, "MigrationExecutor", refuse)
     with pytest.raises(NoDatabase) as told:
         schema.prepare()
     assert "connection refused" in str(told.value)
     assert "\n" not in str(told.value)
+
+
+@pytest.fixture
+def commands(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Return the Django commands that are called, none of which runs."""
+    names: list[str] = []
+    monkeypatch.setattr(schema, "call_command", lambda name, **_options: names.append(name))
+    return names
+
+
+def test_prepare_migrates_where_a_migration_is_not_applied(db: None, commands: list[str]):
+    recorder = MigrationRecorder(connection)
+    newest = max(name for app, name in recorder.applied_migrations() if app == "store")
+    recorder.record_unapplied("store", newest)  # rolled back with the test
+    schema.prepare()
+    assert commands == ["migrate"]
+
+
+def test_prepare_migrates_nothing_that_is_applied(db: None, commands: list[str]):
+    schema.prepare()
+    assert commands == []
 
 
 def test_prepare_refuses_a_database_of_a_newer_version(db: None):
