@@ -21,9 +21,9 @@ from tests.machine.ports import end, wait_until
 from tests.machine.sizes import IS_PROOF, choose_size
 from tests.machine.templates import ROOT, inherit_environment
 
-EVENTS = choose_size(10_000, 16_000)
+EVENTS = choose_size(4_000, 16_000)
 #: How many entries are known, at least, when it is killed; more is left each time than a part.
-DEATHS = (1, 5_000, 10_000) if IS_PROOF else (1, 5_000)
+DEATHS = (1, 5_000, 10_000) if IS_PROOF else (1, 2_000)
 #: A word that the last event alone says.
 LAST = "amaryllis"
 _SEARCH = f"""
@@ -133,7 +133,13 @@ def passages(of: Installation) -> list[Any]:
     return of.rows("SELECT * FROM store_passage ORDER BY position, part")
 
 
-@pytest.mark.parametrize("options", [(), ("--all",)], ids=["first", "again"])
+@pytest.mark.parametrize(
+    "options",
+    [
+        pytest.param((), id="first"),
+        pytest.param(("--all",), id="again", marks=pytest.mark.proof),
+    ],
+)
 def test_killed_again_and_again_it_ends_as_one_that_never_was(
     mirrored: Installation, whole: Installation, options: tuple[str, ...]
 ):

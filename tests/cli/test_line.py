@@ -4,21 +4,22 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import pytest
 from channels_redis.pubsub import RedisPubSubChannelLayer
 
 from jpweb.runtime.signals import announce, relay
 from tests.load.crowd import Crowd, Visitor, crowd
-from tests.machine.fixtures import Live
 from tests.machine.layers import make_keys
-from tests.machine.serving import Server
+from tests.machine.serving import Server, run_server
+from tests.machine.sizes import choose_size
 from tests.machine.visiting import Visitor as Guest
 
 #: Texts that are told, each of this size: without a limit they would fill a process.
-TEXTS, SIZE = 2_000, 60_000
+TEXTS, SIZE = choose_size(800, 2_000), 60_000
 #: What a server may grow by for one browser that takes nothing: far less than it was told.
 ROOM = 20 * 1024 * 1024
 SECRET_KEY = "the same everywhere"
@@ -28,6 +29,18 @@ def resident(server: Server) -> int:
     """Return the bytes of memory that a server has."""
     status = Path(f"/proc/{server.pid}/status").read_text()
     return int(re.findall(r"VmRSS:\s+(\d+) kB", status)[0]) * 1024
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory, redis_url: str) -> Iterator[Server]:
+    data = tmp_path_factory.mktemp("line") / "data"
+    with run_server(data, REDIS_URL=redis_url, JPWEB_SECRET_KEY=SECRET_KEY) as running:
+        yield running
+
+
+@pytest.fixture(scope="module")
+def reader(server: Server) -> tuple[str, int]:
+    return signed_in(server)
 
 
 def signed_in(server: Server) -> tuple[str, int]:
@@ -55,10 +68,9 @@ def told(url: str, *signals: dict[str, Any], each: Callable[[], object]) -> None
 
 
 def test_a_browser_that_stops_reading_costs_little_and_ends_with_the_latest(
-    live: Live, redis_url: str
+    server: Server, reader: tuple[str, int]
 ):
-    server = live(REDIS_URL=redis_url, JPWEB_SECRET_KEY=SECRET_KEY)
-    cookie, talk = signed_in(server)
+    cookie, talk = reader
     topic = announce.conversation_group(talk)
     texts = [
         {"kind": "partial", "to": topic, "variant": "message", "text": f"<{n}>".ljust(SIZE)}
@@ -91,15 +103,16 @@ def until(people: Crowd, visitor: Visitor, text: str) -> None:
         people.watch(1, 20)
 
 
-def test_a_frame_of_megabytes_reaches_a_browser(live: Live, redis_url: str):
-    server = live(REDIS_URL=redis_url, JPWEB_SECRET_KEY=SECRET_KEY)
-    cookie, talk = signed_in(server)
+def test_a_frame_of_megabytes_reaches_a_browser(server: Server, reader: tuple[str, int]):
+    cookie, talk = reader
     text = {"variant": "message", "text": "<" * 500_000 + "x" * 1_000_000}
     with crowd() as reading:
         (visitor,) = reading.enter(server.port, "/ws", [cookie], lambda _: None)
         visitor.say({"conversation": talk})
         reading.watch(2)
         topic = announce.conversation_group(talk)
-        told(redis_url, {"kind": "partial", "to": topic} | text, each=lambda: None)
+        told(
+            server.settings["REDIS_URL"], {"kind": "partial", "to": topic} | text, each=lambda: None
+        )
         until(reading, visitor, "x</div>")
         assert len(visitor.last) > 3_000_000

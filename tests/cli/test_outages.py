@@ -14,6 +14,7 @@ from tests.machine.faults.disks import fill_disk, mount_disk, see_disk
 from tests.machine.fixtures import Live
 from tests.machine.ports import wait_until
 from tests.machine.serving import Server
+from tests.machine.templates import copy_migrated_sqlite
 from tests.machine.visiting import Visitor
 
 SECRET = {"JPWEB_SECRET_KEY": "so that no file has to be written for it"}
@@ -103,8 +104,8 @@ def test_start_on_a_disk_that_cannot_be_written_is_one_line(
 
 
 def test_start_on_data_of_a_newer_version_is_one_line(live: Live):
-    server = live()
-    server.stop()
+    server = live(start=False)
+    copy_migrated_sqlite(server.data)
     with closing(sqlite3.connect(server.data / "jpweb.sqlite3", isolation_level=None)) as line:
         line.execute(
             "INSERT INTO django_migrations (app, name, applied) "

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import signal
 import socket
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -13,13 +14,20 @@ from websockets.sync.client import ClientConnection
 from tests.machine.fixtures import Live
 from tests.machine.ports import LOOPBACK
 from tests.machine.servers import Cluster
+from tests.machine.serving import Server, run_server
 from tests.machine.visiting import Visitor
 
 SIGN_IN = "/sign-in"
 
 
-def test_the_printed_link_signs_in_once(live: Live):
-    server = live()
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    """Run a server that goes on through the tests; one of them uses its link up."""
+    with run_server(tmp_path_factory.mktemp("serve") / "data") as running:
+        yield running
+
+
+def test_the_printed_link_signs_in_once(server: Server):
     owner, late = Visitor(server.url), Visitor(server.url)
     assert server.link.startswith(f"{server.url}/sign-in#")
     assert owner.sign_in(server.link).url == f"{server.url}/"
@@ -28,8 +36,8 @@ def test_the_printed_link_signs_in_once(live: Live):
     assert SIGN_IN in late.get().url
 
 
-def test_nothing_is_open_without_the_link(live: Live):
-    stranger = Visitor(live().url)
+def test_nothing_is_open_without_the_link(server: Server):
+    stranger = Visitor(server.url)
     for path in ("/", "/conversations", "/questions", "/audit", "/conversations/1"):
         assert SIGN_IN in stranger.get(path).url
     assert stranger.get(f"{SIGN_IN}/guessed").status == 404
@@ -37,32 +45,32 @@ def test_nothing_is_open_without_the_link(live: Live):
         heard.recv(timeout=10)
 
 
-@pytest.mark.parametrize("by", [signal.SIGTERM, signal.SIGINT])
-def test_it_ends_with_0_while_a_socket_is_open(live: Live, by: signal.Signals):
-    server = live()
-    owner = Visitor(server.url)
-    owner.sign_in(server.link)
+def end_beside_a_socket(server: Server, owner: Visitor, by: signal.Signals) -> int:
+    """End a server while a page is open; return its code."""
     with owner.socket() as heard:
         heard.send('{"desk": true, "shown": []}')
         heard.recv(timeout=10)
-        assert server.stop(by) == 0
+        code = server.stop(by)
         with pytest.raises(ConnectionClosed):
             drain(heard)
-    assert "Traceback" not in server.log_text()
+    return code
 
 
-@pytest.mark.parametrize("how", ["stop", "kill"])
-def test_a_second_start_keeps_everything(live: Live, how: str):
+def test_server_that_ends_keeps_everything_for_the_next_start(live: Live):
     server = live()
     owner = Visitor(server.url)
-    owner.sign_in(server.link)
-    before, first_link = owner.get().text, server.link
-    getattr(server, how)()
-    server.start(seconds=20)
-    assert server.link != first_link
-    again = owner.get()
-    assert again.url == f"{server.url}/", "the sign-in outlives the process"
-    assert before.count('href="/conversations/') == again.text.count('href="/conversations/') > 1
+    before = owner.sign_in(server.link).text
+    links = [server.link]
+    for by, code in ((signal.SIGTERM, 0), (signal.SIGKILL, -signal.SIGKILL)):
+        assert end_beside_a_socket(server, owner, by) == code
+        links.append(server.start(seconds=20).link)
+        again = owner.get()
+        assert again.url == f"{server.url}/", "the sign-in outlives the process"
+        assert before.count('href="/conversations/') == again.text.count('href="/conversations/')
+    assert end_beside_a_socket(server, owner, signal.SIGINT) == 0
+    assert before.count('href="/conversations/') > 1
+    assert len(set(links)) == len(links)
+    assert "Traceback" not in server.log_text()
 
 
 def drain(heard: ClientConnection) -> None:
@@ -86,12 +94,12 @@ def test_a_taken_port_is_one_line(live: Live):
     assert f"Port {port}" in refusal(printed)
 
 
-def test_a_second_server_on_the_same_data_is_refused(live: Live):
-    first = live()
-    code, printed = live(start=False, data=first.data).run()
+def test_a_second_server_on_the_same_data_is_refused(server: Server):
+    second = Server(server.data)  # which prints to the same file
+    code, printed = second.run()
     assert code != 0
-    assert str(first.data) in refusal(printed)
-    assert Visitor(first.url).get(SIGN_IN).status == 200
+    assert str(server.data) in refusal(printed)
+    assert Visitor(server.url).get(SIGN_IN).status == 200
 
 
 def test_a_folder_without_jp_is_one_line_and_leaves_nothing(live: Live, tmp_path: Path):

@@ -6,6 +6,8 @@ import re
 import signal
 import subprocess
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import ClassVar, Self
@@ -144,3 +146,13 @@ class Server:
                 stdout=log,
                 stderr=log,
             )
+
+
+@contextmanager
+def run_server(data: Path, **settings: str) -> Iterator[Server]:
+    """Run a server for the tests of a module; ``settings`` are environment variables."""
+    server = Server(data, settings=settings)
+    try:
+        yield server.start()
+    finally:
+        server.close()

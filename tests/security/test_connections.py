@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import re
 import socket
+from collections.abc import Iterator
 from contextlib import ExitStack
 from functools import partial
 
 import pytest
 
 from jpweb.cli.connections import HEAD_SECONDS
-from tests.machine.fixtures import Live
 from tests.machine.ports import LOOPBACK, wait_until
-from tests.machine.serving import Server
+from tests.machine.serving import Server, run_server
 from tests.machine.sizes import choose_size
 from tests.machine.visiting import Visitor
 
@@ -21,9 +21,18 @@ _HALF = (b"", b"GET", b"POST /sign-in HTTP/1.1\r\nHost: x\r\nX-Long: ")
 HALF_OPEN = choose_size(60, 600)
 
 
-@pytest.fixture
-def server(live: Live) -> Server:
-    return live(JPWEB_LOG_LEVEL="DEBUG")
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    data = tmp_path_factory.mktemp("strangers") / "data"
+    with run_server(data, JPWEB_LOG_LEVEL="DEBUG") as running:
+        yield running
+
+
+@pytest.fixture(scope="module")
+def owner(server: Server) -> Visitor:
+    visitor = Visitor(server.url)
+    assert visitor.sign_in(server.link).status == 200
+    return visitor
 
 
 def connect(server: Server) -> socket.socket:
@@ -41,12 +50,12 @@ def is_over(line: socket.socket) -> bool:
         return True
 
 
-def test_half_open_requests_do_not_stay_and_keep_nobody_out(server: Server):
+def test_half_open_requests_do_not_stay_and_keep_nobody_out(server: Server, owner: Visitor):
     with ExitStack() as stack:
         lines = [stack.enter_context(connect(server)) for _ in range(HALF_OPEN)]
         for number, line in enumerate(lines):
             line.sendall(_HALF[number % len(_HALF)])
-        assert Visitor(server.url).sign_in(server.link).status == 200
+        assert owner.get("/conversations").status == 200  # on a connection of its own
         for line in lines:
             wait_until(partial(is_over, line), "it is ended", HEAD_SECONDS * 3)
 
@@ -61,9 +70,8 @@ def test_a_large_body_of_a_stranger_is_refused_at_once(server: Server, head: byt
     assert Visitor(server.url).get("/sign-in").status == 200
 
 
-def test_no_code_of_a_link_is_in_the_log_of_the_server(server: Server):
-    owner, eve = Visitor(server.url), Visitor(server.url)
-    owner.sign_in(server.link)
+def test_no_code_of_a_link_is_in_the_log_of_the_server(server: Server, owner: Visitor):
+    eve = Visitor(server.url)
     people = re.findall(r'href="(/workspaces/\d+/people)"', owner.get().text)[0]
     reply = owner.post(f"{people}/invite", people, name="Eve", role="10")
     links = _LINK.findall(reply.text) + _LINK.findall(owner.post("/account/link", "/account").text)
