@@ -59,7 +59,6 @@ def read_pages(owner: Owner) -> dict[str, str]:
     """Return all pages, without what a restart and the other database change in them."""
     search = "have yet to be indexed"
     wait_until(lambda: search not in owner.visitor.get("/search").text, "all is indexed")
-    crawl(owner.visitor)  # what was read is on record from here on
     return {
         path: _drop_differences(text)
         for path, text in crawl(owner.visitor).items()
@@ -71,6 +70,9 @@ def _drop_differences(text: str) -> str:
     # How often a turn was taken over by another process.
     text = re.sub(r'(data-run="\d+-\w+)-\d+"', r'\1"', text)
     text = text.replace(" It went on after the server had ended.", "")
+    # Turns that go on leave something to index at any moment.
+    text = re.sub(r'<p .*role="status">\d+ conversations? ha(s|ve) yet to be indexed:.*', "", text)
+    text = re.sub(r"^\s*\n", "", text, flags=re.MULTILINE)
     # PostgreSQL keeps the keys of an object, such as the labels, in an order of its own.
     return re.sub(r".*class=\"tag\".*", lambda line: "".join(sorted(line[0])), text)
 
@@ -164,7 +166,8 @@ def write_older_backup(newest: Path, older: Path, columns: dict[str, list[str]])
 
 def test_older_backup_is_brought_up_to_date(live: Live, tmp_path: Path):
     source, target = live(start=False), live(start=False)
-    copy_migrated_sqlite(source.data)
+    for server in (source, target):
+        copy_migrated_sqlite(server.data)
     run_command(source, "mirror", "jpweb/store/disk/demo")
     newest, older, again = (tmp_path / name for name in ("newest", "older", "again"))
     assert run_command(source, "backup", str(newest))[0] == 0
