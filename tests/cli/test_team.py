@@ -27,12 +27,26 @@ def together(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Team]:
         yield running
 
 
-def test_one_link_is_printed_and_signs_in_on_both_servers(together: Team):
-    links = set(_LINK.findall(together.log_text()))
-    assert len(links) == 1
-    assert together.link.startswith(f"{together.url}/sign-in#")
-    visitor = Visitor(together.url)
-    assert "Demo" in visitor.sign_in(together.link).text
+@pytest.fixture(scope="module", autouse=True)
+def first_log(together: Team) -> str:
+    """Return what the first start prints, before any test."""
+    return together.log_text()
+
+
+@pytest.fixture(scope="module")
+def visitor(together: Team, first_log: str) -> Visitor:
+    """Return somebody who has used the first link up."""
+    made = Visitor(together.url)
+    assert "Demo" in made.sign_in(together.link).text
+    return made
+
+
+def test_one_link_is_printed_and_signs_in_on_both_servers(
+    together: Team, first_log: str, visitor: Visitor
+):
+    assert "Traceback" not in first_log
+    (link,) = set(_LINK.findall(first_log))
+    assert link.startswith(f"{together.url}/sign-in#")
     # Connections alternate, so these meet both.
     assert {visitor.get("/audit").status for _ in range(4)} == {200}
     with visitor.socket() as one, visitor.socket() as other:
@@ -64,21 +78,21 @@ def test_a_second_one_on_the_same_data_is_refused(together: Team):
     assert str(together.data) in line
 
 
-def test_it_ends_in_order_and_a_second_start_has_everything(tmp_path: Path):
-    with team(tmp_path / "data") as first:
-        visitor = Visitor(first.url)
-        home = visitor.sign_in(first.link).text
-        pids = [first.process(name) for name in NAMES]
-        assert first.stop(signal.SIGINT, seconds=60) == 0
-        assert [pid for pid in pids if Path(f"/proc/{pid}").exists()] == []
-        ended = first.log_text()
-        order = [ended.rindex(f"\n{name} ") for name in ("web1", "redis", "postgres", "team")]
-        assert order == sorted(order)
-        assert "Traceback" not in ended
-        first.start()
-        again = visitor.get("/")
-        assert again.url == f"{first.url}/", "the sign-in is kept"
-        assert again.text.count("/conversations/") == home.count("/conversations/")
+def test_it_ends_in_order_and_a_second_start_has_everything(together: Team, visitor: Visitor):
+    home = visitor.get("/").text
+    pids = [together.process(name) for name in NAMES]
+    before = len(together.log_text())
+    code = together.stop(signal.SIGINT, seconds=60)
+    ended = together.log_text()[before:]
+    left = [pid for pid in pids if Path(f"/proc/{pid}").exists()]
+    together.start()  # others need it
+    assert (code, left) == (0, [])
+    order = [ended.rindex(f"\n{name} ") for name in ("web1", "redis", "postgres", "team")]
+    assert order == sorted(order)
+    assert "Traceback" not in ended
+    again = visitor.get("/")
+    assert again.url == f"{together.url}/", "the sign-in is kept"
+    assert again.text.count("/conversations/") == home.count("/conversations/")
 
 
 def test_it_may_be_ended_while_it_starts(tmp_path: Path):

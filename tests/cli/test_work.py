@@ -7,22 +7,25 @@ import signal
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import psycopg
 import pytest
+from django.core.management import CommandError, call_command
 
 from tests.machine import servers
 from tests.machine.ports import end, wait_until
 from tests.machine.servers import Cluster
+from tests.machine.sizes import choose_size
 from tests.machine.templates import ROOT, inherit_environment
 
 #: A turn that waits for somebody, and one that ends by itself.
 ASKS = '/call ask_user {"question": "Go on?"}'
 ENDS = "/call describe_tools {}"
+STARTING_WORKERS = choose_size(2, 4)
 _BEGIN = """
 import asyncio, sys
 from jpweb.runtime import runs
@@ -122,7 +125,6 @@ def works(tmp_path: Path, postgres: Cluster, redis_url: str) -> Iterator[Callabl
 @pytest.mark.parametrize(
     ("settings", "line"),
     [
-        ({"JPWEB_RUNS": "embedded"}, "workers need JPWEB_RUNS=workers"),
         ({"JPWEB_RUNS": "many"}, "JPWEB_RUNS must be embedded or workers, not “many”."),
         ({"DATABASE_URL": ""}, "JPWEB_RUNS=workers needs PostgreSQL (DATABASE_URL=postgres:"),
         ({"REDIS_URL": ""}, "JPWEB_RUNS=workers needs Redis (REDIS_URL=redis:"),
@@ -147,28 +149,42 @@ def test_bad_settings_are_one_line(tmp_path: Path, settings: dict[str, str], lin
     assert len(ran.stderr.splitlines()) == 1
 
 
-def test_less_than_one_run_at_once_is_refused(works: Callable[..., Works]):
-    ran = subprocess.run(
-        [sys.executable, "manage.py", "work", "--runs", "0"],
-        cwd=ROOT, env=works().env, capture_output=True, text=True, check=False,
-    )  # fmt: skip
-    assert (ran.returncode, ran.stderr) == (1, "CommandError: --runs must be at least 1, not 0.\n")
+@pytest.mark.parametrize(
+    ("mode", "runs", "problem"),
+    [
+        ("embedded", 50, "in its server here; workers need JPWEB_RUNS=workers"),
+        ("workers", 0, "^--runs must be at least 1, not 0.$"),
+    ],
+    ids=["embedded", "no runs"],
+)
+def test_work_that_cannot_be_done_is_refused(settings: Any, mode: str, runs: int, problem: str):
+    settings.RUNS = mode
+    with pytest.raises(CommandError, match=problem):
+        call_command("work", runs=runs)
 
 
-def test_four_that_start_at_once_on_an_empty_database_all_come_up(works: Callable[..., Works]):
-    here = works()
+def test_workers_that_start_at_once_on_an_empty_database_all_come_up(
+    works: Callable[..., Works], postgres: Cluster
+):
+    here = works(postgres())
     command = [sys.executable, "manage.py", "work"]
     with (here.folder / "all.log").open("wb") as log:
         started = [
             subprocess.Popen(command, cwd=ROOT, env=here.env, stdout=log, stderr=log)
-            for _ in range(4)
+            for _ in range(STARTING_WORKERS)
         ]
     here.processes += started
-    wait_until(lambda: here.queues() == 4, "all take jobs", 120)
-    assert [process.poll() for process in started] == [None] * 4
+    wait_until(lambda: here.queues() == STARTING_WORKERS, "all take jobs", 120)
+    assert [process.poll() for process in started] == [None] * STARTING_WORKERS
 
 
-@pytest.mark.parametrize("by", [signal.SIGTERM, signal.SIGINT])
+@pytest.mark.parametrize(
+    "by",
+    [
+        pytest.param(signal.SIGTERM, id="SIGTERM"),
+        pytest.param(signal.SIGINT, id="SIGINT", marks=pytest.mark.proof),
+    ],
+)
 def test_what_a_worker_lets_go_of_another_goes_on_with_at_once(
     works: Callable[..., Works], by: signal.Signals
 ):
@@ -188,6 +204,7 @@ def test_what_a_worker_lets_go_of_another_goes_on_with_at_once(
     ]
 
 
+@pytest.mark.proof  # silence counts as death after 12 s; tests/chaos kills workers in any case
 def test_a_killed_worker_is_outlived_by_its_runs_and_leaves_no_job(works: Callable[..., Works]):
     here = works(JPWEB_LEASE="3")
     first = here.start()
@@ -202,12 +219,24 @@ def test_a_killed_worker_is_outlived_by_its_runs_and_leaves_no_job(works: Callab
     wait_until(lambda: set(here.rows(jobs)) == {(True,)}, "every job is the other's", 60)
 
 
-@pytest.mark.parametrize("which", ["postgres", "redis"])
+@pytest.mark.parametrize(
+    "which",
+    [
+        # tests/chaos kills PostgreSQL under workers in any case.
+        pytest.param("postgres", marks=pytest.mark.proof),
+        pytest.param("redis"),
+    ],
+)
 def test_a_worker_goes_on_by_itself_once_what_it_stands_on_is_back(
-    works: Callable[..., Works], which: str
+    works: Callable[..., Works], which: str, request: pytest.FixtureRequest
 ):
-    with servers.postgres() as cluster, servers.redis() as signals:
-        here = works(cluster(), REDIS_URL=signals.url)
+    with ExitStack() as stack:
+        signals = stack.enter_context(servers.redis())
+        if which == "postgres":
+            cluster = stack.enter_context(servers.postgres())
+        else:
+            cluster = request.getfixturevalue("postgres")
+        here = works(cluster.make_migrated(), REDIS_URL=signals.url)
         worker = here.start()
         server = cluster if which == "postgres" else signals
         server.kill()
