@@ -118,6 +118,7 @@ def test_a_secret_that_was_answered_is_nowhere(talkative: Visit, canary: str):
         talkative.server.start()
 
 
+@pytest.mark.proof  # a variant of one that was answered
 def test_a_secret_typed_after_an_empty_one_was_refused_is_nowhere(talkative: Visit, canary: str):
     talkative.pages.forgive("status of 422")
     page = talkative.begin("Canary")
@@ -131,7 +132,7 @@ def test_a_secret_typed_after_an_empty_one_was_refused_is_nowhere(talkative: Vis
     nowhere(talkative, canary, page)
 
 
-@pytest.mark.parametrize("javascript", [True, False])
+@pytest.mark.parametrize("javascript", [True, pytest.param(False, marks=pytest.mark.proof)])
 def test_a_secret_that_came_too_late_is_nowhere(talkative: Visit, canary: str, javascript: bool):
     talkative.pages.forgive("status of 409")
     page = talkative.begin("Canary")
@@ -147,7 +148,10 @@ def test_a_secret_that_came_too_late_is_nowhere(talkative: Visit, canary: str, j
     nowhere(talkative, canary, page, late)
 
 
-@pytest.mark.parametrize(("cookie", "ends_at"), [("jpweb_session", "Sign in"), ("jpweb_csrf", "")])
+@pytest.mark.parametrize(
+    ("cookie", "ends_at"),
+    [("jpweb_session", "Sign in"), pytest.param("jpweb_csrf", "", marks=pytest.mark.proof)],
+)
 def test_a_secret_sent_without_the_right_to_is_nowhere(
     talkative: Visit, canary: str, cookie: str, ends_at: str
 ):
@@ -195,6 +199,7 @@ def tapped(url: str, secret_key: str) -> Iterator[Callable[[], str]]:
         yield heard
 
 
+@pytest.mark.proof  # the team below has the same database
 def test_on_the_database_of_a_team_the_journey_is_the_same(
     live: Live,
     visiting: Callable[[Server], Visit],
@@ -343,7 +348,7 @@ def up_to_the_secret_with_answers(page: Page) -> None:
     card(page, SECRET)
 
 
-@pytest.mark.parametrize("how", ["waiting", "parked"])
+@pytest.mark.parametrize("how", ["waiting", pytest.param("parked", marks=pytest.mark.proof)])
 def test_a_secret_that_a_worker_takes_is_nowhere(team: Team, canary: str, how: str):
     page = team.visit.begin("Canary of a team")
     with tapped(team.settings["REDIS_URL"], SECRET_KEY) as heard:

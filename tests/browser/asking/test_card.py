@@ -90,7 +90,9 @@ def test_a_note_is_never_sent_as_an_answer(visit: Visit):
     assert [each["outcome"] for each in responses(visit, page)] == ["cancelled"] * 3
 
 
-@pytest.mark.parametrize("how", ["a reload", "the Questions page"])
+@pytest.mark.parametrize(
+    "how", [pytest.param("a reload", marks=pytest.mark.proof), "the Questions page"]
+)
 def test_what_was_chosen_and_typed_survives(visit: Visit, how: str):
     page = visit.begin()
     answer(page, BOOLEAN, "Yes")
@@ -206,6 +208,7 @@ def test_the_page_of_a_question_follows_what_happens_to_it(visit: Visit):
     check(alone)
 
 
+@pytest.mark.proof  # test_journey_without_scripts
 def test_a_question_can_be_answered_on_its_own_page_without_scripts(visit: Visit):
     page = visit.begin("Plain")
     number = card(page, BOOLEAN).get_attribute("data-question")

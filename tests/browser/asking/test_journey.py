@@ -47,6 +47,7 @@ def by_mouse_and_keyboard(page: Page) -> None:
     page.keyboard.press("Enter")
 
 
+@pytest.mark.proof  # test_follow and workshop/test_turn see text stream
 def test_text_streams_before_it_is_on_record(slow_visit: Visit):
     page = slow_visit.open("/conversations/new")
     slow_visit.begin_on(page, "Stream, please")
@@ -72,6 +73,7 @@ def test_four_questions_are_answered_without_a_reload(visit: Visit):
         expect(last_words(page)).to_contain_text("secret: received, not shown")
 
 
+@pytest.mark.proof  # the whole journey in make test
 def test_each_question_stands_under_its_tool_call_with_its_outcome(visit: Visit):
     page = visit.begin()
     answer_all(page, "open sesame")
@@ -122,6 +124,7 @@ def test_the_database_holds_the_events_that_the_rfds_name(visit: Visit):
     ]
 
 
+@pytest.mark.proof  # test_telling counts too
 def test_the_count_of_what_waits_follows_in_navigation_and_title(visit: Visit):
     page = visit.begin("Count me")
     card(page, BOOLEAN)

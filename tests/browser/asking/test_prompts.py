@@ -118,6 +118,7 @@ def test_each_button_does_what_it_says_by_mouse(visit: Visit, seeds: Seeds):
         expect(settled(page)).to_contain_text(said)
 
 
+@pytest.mark.proof  # a variant
 def test_enter_in_the_reason_skips_and_runs_nothing(visit: Visit, seeds: Seeds):
     page = visit.open(seeds(RUN))
     prompt(page, "run").get_by_label("Why not?").fill("Not this file")
@@ -166,6 +167,7 @@ def test_a_key_pressed_twice_runs_nothing(visit: Visit, seeds: Seeds):
     prompt(page, "run")
 
 
+@pytest.mark.proof  # a variant
 def test_the_places_in_the_queue_follow(visit: Visit, seeds: Seeds):
     page = visit.open(seeds(RUN, RESULT))
     connected(page)

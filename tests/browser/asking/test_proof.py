@@ -85,6 +85,7 @@ def test_a_page_that_is_never_painted_has_it_delivered_and_never_shown(visit: Vi
     soon(auditor, key, **{name: [True, False, False, False]})
 
 
+@pytest.mark.proof  # a variant
 def test_a_card_below_the_screen_is_shown_once_somebody_scrolls_there(visit: Visit, name: str):
     first, last = visit.begin("First"), visit.begin("Last")
     decline(first, BOOLEAN)
@@ -99,6 +100,7 @@ def test_a_card_below_the_screen_is_shown_once_somebody_scrolls_there(visit: Vis
     soon(auditor, above, **{name: [True, True, False, False]})
 
 
+@pytest.mark.proof  # a variant
 def test_that_a_secret_is_being_typed_is_told_and_not_the_secret(visit: Visit, name: str):
     page = visit.begin()
     for kind in (BOOLEAN, SELECT, TEXT):

@@ -96,6 +96,7 @@ def test_a_draft_survives_a_reload_and_other_live_updates(visit: Visit):
     assert "thought" not in page.evaluate("JSON.stringify({...sessionStorage})")
 
 
+@pytest.mark.proof  # a card's draft in make test
 def test_the_draft_of_what_one_says_survives_a_reload_until_it_is_sent(visit: Visit):
     page = visit.open("/conversations/new")
     words = page.get_by_label("What is it about?")
@@ -107,6 +108,7 @@ def test_the_draft_of_what_one_says_survives_a_reload_until_it_is_sent(visit: Vi
     expect(words).to_have_value("")
 
 
+@pytest.mark.proof  # a variant of what takes no focus
 def test_what_is_unfolded_stays_unfolded_when_it_is_replaced(visit: Visit):
     page = visit.begin()
     card(page, BOOLEAN)
@@ -134,6 +136,7 @@ def test_the_focus_stays_where_somebody_types(visit: Visit):
     expect(field).to_have_value("typed on")
 
 
+@pytest.mark.proof  # settled cards leave, focused too
 def test_after_the_last_answer_the_focus_goes_to_what_became_of_it(visit: Visit):
     page = visit.begin()
     up_to_the_text(page)
@@ -153,6 +156,7 @@ def test_after_an_answer_the_focus_goes_to_the_next_question(visit: Visit):
     expect(card(page, BOOLEAN).get_by_role("radio").first).to_be_focused()
 
 
+@pytest.mark.proof  # test_card presses it too
 def test_escape_declines_nothing(visit: Visit):
     page = visit.begin()
     card(page, BOOLEAN).get_by_label("Yes").focus()
@@ -216,6 +220,7 @@ def test_settled_cards_leave_when_the_turn_is_done(visit: Visit):
     expect(page.locator(".card.settled")).to_be_focused()
 
 
+@pytest.mark.proof  # a variant
 def test_a_call_that_waits_says_so_once(visit: Visit):
     page = visit.begin()
     card(page, BOOLEAN)

@@ -89,15 +89,19 @@ def test_after_a_kill_the_pages_come_back_by_themselves_and_the_question_still_w
     expect(page.get_by_text("The server ended while this call ran")).to_have_count(0)
 
 
-def test_that_there_is_no_connection_is_said_however_soon_the_page_tries_again(alone: Visit):
-    page = alone.begin("Killed")
+def test_that_there_is_no_connection_is_said_however_soon_the_page_tries_again(
+    visit: Visit, cable: Cable
+):
+    visit.pages.forgive(DOWN)
+    page = visit.open()
+    page.goto(cable.url)
     connected(page)
     page.evaluate("htmx.config.wsReconnectDelay = () => 300")
-    alone.server.kill()
+    cable.pull()
     expect(notice(page)).to_be_visible()
 
 
-@pytest.mark.parametrize("how", ["kill", "stop"])
+@pytest.mark.parametrize("how", [pytest.param("kill", marks=pytest.mark.proof), "stop"])
 def test_a_text_that_is_being_typed_outlives_the_server(alone: Visit, how: str):
     page = alone.begin("Killed")
     answer(page, BOOLEAN, "Yes")
@@ -115,6 +119,7 @@ def test_a_text_that_is_being_typed_outlives_the_server(alone: Visit, how: str):
         card(page, SECRET)
 
 
+@pytest.mark.proof  # sign-ins outlive servers in the others too
 def test_a_form_that_was_open_over_a_restart_is_taken(alone: Visit):
     plain = alone.begin("Killed", javascript=False)
     plain.reload()

@@ -118,6 +118,7 @@ def test_who_is_still_typing_gets_their_text_back(visit: Visit, name: str):
     expect(ada.locator(".card.settled").filter(has_text="first.md")).to_be_visible()
 
 
+@pytest.mark.proof  # a variant of the next one
 def test_who_types_where_a_field_goes_away_presses_no_keys_of_the_page(visit: Visit, name: str):
     page = visit.begin()
     card(page, BOOLEAN)
@@ -190,7 +191,7 @@ def test_another_title_is_in_the_tab_and_in_the_menu_unless_somebody_is_at_it(
     expect(page.locator("#actions [value=unarchive]")).to_have_count(1)
 
 
-@pytest.mark.parametrize("by", ["socket", "form"])
+@pytest.mark.parametrize("by", ["socket", pytest.param("form", marks=pytest.mark.proof)])
 def test_an_answer_that_loses_while_it_is_sent_keeps_its_text(visit: Visit, name: str, by: str):
     visit.pages.forgive(REFUSED)
     page = visit.begin()
@@ -235,10 +236,6 @@ def test_a_reader_sees_the_conversation_and_can_do_nothing_in_it(visit: Visit, n
     expect(reader.get_by_role("button", name="Stop the turn")).to_have_count(0)
     main = reader.get_by_role("navigation", name="Main")
     expect(main.get_by_role("link", name="Questions")).to_have_count(0)
-    visit.pages.forgive(REFUSED)
-    for path in ("/questions", "/conversations/new", "/audit"):
-        reader.goto(visit.server.url + path)
-        expect(reader.get_by_role("heading", name="Not allowed")).to_be_visible()
 
 
 def test_who_is_removed_sees_nothing_more(visit: Visit, name: str):

@@ -79,6 +79,7 @@ def test_an_answer_takes_the_socket_and_the_next_question_has_the_focus(talk: Ta
     assert not [key for key in kept if ":answer" in key]
 
 
+@pytest.mark.proof  # an order within one message
 def test_what_was_seen_of_a_card_is_told_before_what_came_of_it(visit: Visit):
     page = visit.open("/conversations/new")
     wire = Wire(page)
@@ -91,6 +92,7 @@ def test_what_was_seen_of_a_card_is_told_before_what_came_of_it(visit: Visit):
     assert "draft" in told[told.index("answer") - 1]
 
 
+@pytest.mark.proof  # a variant
 def test_who_went_elsewhere_is_not_taken_to_the_next_question(talk: Talk):
     talk.wire.way = "hold"
     talk.press()
@@ -150,6 +152,7 @@ def test_a_secret_goes_by_its_form(talk: Talk):
     assert "sesame" not in str(talk.wire.sent)
 
 
+@pytest.mark.proof  # a secret goes by its form in make test
 def test_a_long_text_goes_by_its_form(talk: Talk):
     card(talk.page, TEXT).get_by_label("Your answer").fill("long " * 25_000)
     talk.press()
@@ -157,7 +160,7 @@ def test_a_long_text_goes_by_its_form(talk: Talk):
     assert (talk.wire.sent, len(talk.forms)) == ([], 1)
 
 
-@pytest.mark.parametrize("way", ["drop", "break"])
+@pytest.mark.parametrize("way", ["drop", pytest.param("break", marks=pytest.mark.proof)])
 def test_what_the_socket_does_not_carry_is_sent_by_the_form(talk: Talk, way: str):
     talk.wire.way = way
     talk.press()
@@ -166,6 +169,7 @@ def test_what_the_socket_does_not_carry_is_sent_by_the_form(talk: Talk, way: str
     assert talk.answers() == ["typed with care"]
 
 
+@pytest.mark.proof  # a variant that waits 3 s
 def test_the_form_sends_what_was_sent_and_not_what_was_typed_since(talk: Talk):
     talk.wire.way = "drop"
     field = card(talk.page, TEXT).get_by_label("Your answer")
@@ -176,6 +180,7 @@ def test_the_form_sends_what_was_sent_and_not_what_was_typed_since(talk: Talk):
     assert talk.answers() == ["typed with care"]
 
 
+@pytest.mark.proof  # a variant
 def test_what_was_said_of_a_card_while_it_was_sent_is_asked_for_again_where_it_stays(visit: Visit):
     page = visit.open("/conversations/new")
     wire = Wire(page, "hold")
@@ -194,6 +199,7 @@ def test_what_was_said_of_a_card_while_it_was_sent_is_asked_for_again_where_it_s
     )
 
 
+@pytest.mark.proof  # test_card, by another's
 def test_ones_own_answer_is_in_the_course_of_the_page_of_one_question(visit: Visit):
     page = visit.begin("Quickly")
     key = card(page, BOOLEAN).get_attribute("data-question")
@@ -242,6 +248,7 @@ def test_what_is_sent_twice_in_haste_takes_the_socket_once(talk: Talk):
     expect(card(talk.page, SECRET).get_by_role("button", name="Decline")).to_be_enabled()
 
 
+@pytest.mark.proof  # refused by tests/web too
 def test_who_may_answer_no_longer_is_told_so_in_the_card(talk: Talk):
     name = f"Ada {secrets.token_hex(3)}"
     ada = talk.visit.open(who=talk.visit.home.invite(name, "responder"))

@@ -109,7 +109,10 @@ def test_who_asks_for_it_is_told_and_can_take_it_back(visit: Visit):
     assert have_told(page) == []
 
 
-@pytest.mark.parametrize(("permits", "says"), [("denied", "This browser blocks"), ("default", "")])
+@pytest.mark.parametrize(
+    ("permits", "says"),
+    [("denied", "This browser blocks"), pytest.param("default", "", marks=pytest.mark.proof)],
+)
 def test_a_browser_that_does_not_permit_it_is_explained(visit: Visit, permits: str, says: str):
     page = offered(visit, permits)
     page.get_by_role("button", name=BUTTON).click()
@@ -117,6 +120,7 @@ def test_a_browser_that_does_not_permit_it_is_explained(visit: Visit, permits: s
     expect(page.get_by_role("button", name=BUTTON)).to_have_count(0 if says else 1)
 
 
+@pytest.mark.proof  # a variant of one that does not permit it
 def test_a_browser_that_cannot_is_explained(visit: Visit):
     page = visit.open("/questions")
     page.context.add_init_script("delete window.Notification")
@@ -125,6 +129,7 @@ def test_a_browser_that_cannot_is_explained(visit: Visit):
     expect(page.get_by_role("button", name=BUTTON)).to_have_count(0)
 
 
+@pytest.mark.proof  # a variant of one that does not permit it
 def test_a_browser_that_refuses_at_last_is_explained(visit: Visit):
     page = offered(visit, refuses="true")
     page.get_by_role("button", name=BUTTON).click()
@@ -150,6 +155,7 @@ def test_hidden_pages_tell_once_and_lead_to_the_card(visit: Visit):
     card(begun, SELECT)
 
 
+@pytest.mark.proof  # hidden pages lead there as well
 def test_a_page_with_the_card_leads_to_it_at_once(visit: Visit):
     page = asked_for(visit)
     connected(page)
@@ -174,6 +180,7 @@ def test_a_page_without_a_desk_leads_to_the_page_of_the_question(visit: Visit):
     expect(card(page, BOOLEAN)).to_be_focused()
 
 
+@pytest.mark.proof  # a variant
 def test_what_is_settled_elsewhere_is_told_no_more(visit: Visit):
     page = asked_for(visit)
     connected(page)

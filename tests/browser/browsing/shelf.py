@@ -12,7 +12,7 @@ import pytest
 
 from tests.load.synthetic import needle
 from tests.machine.serving import ROOT
-from tests.machine.sizes import choose_size
+from tests.machine.sizes import IS_PROOF
 
 #: The real conversations of JP's own repository, where they are.
 REAL = sorted((ROOT.parent / "shared" / "workspace" / ".jp" / "conversations").glob("[0-9]*"))
@@ -56,14 +56,14 @@ def middle_turn(length: int) -> int:
 def books(length: int) -> list[Any]:
     """Return conversations as parameters; what is not here is skipped, with the reason.
 
-    Of the real ones these are the smallest, the median and the largest, or all under proof.
+    Of the real ones this is the median, or all under proof.
     """
     if not REAL:
         away = pytest.mark.skip(reason=f"the workspace of JP itself is not in {ROOT.parent}/shared")
         found = [pytest.param(None, id="real", marks=away)]
     else:
         by_size = sorted(REAL, key=lambda folder: (folder / "events.json").stat().st_size)
-        chosen = by_size[:: choose_size(5, 1)]
+        chosen = by_size if IS_PROOF else [by_size[len(by_size) // 2]]
         found = [pytest.param(Book.real(each), id=each.name.partition("-")[2]) for each in chosen]
     return [*found, pytest.param(Book.long(length), id=f"{length}-events")]
 

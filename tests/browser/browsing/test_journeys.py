@@ -72,7 +72,15 @@ def test_find_reaches_what_is_far_from_what_is_loaded(visit: Visit, long_book: B
     expect(journey.counted(page)).to_have_text("1 of 1 event")
 
 
-@pytest.mark.parametrize("where", ["", f"?at={LENGTH // 2}", "?at=end#foot", "?show=person,tools"])
+@pytest.mark.parametrize(
+    "where",
+    [
+        pytest.param("", marks=pytest.mark.proof),
+        f"?at={LENGTH // 2}",
+        pytest.param("?at=end#foot", marks=pytest.mark.proof),
+        pytest.param("?show=person,tools", marks=pytest.mark.proof),
+    ],
+)
 def test_a_window_of_a_long_conversation_is_light_and_comes_alone(
     visit: Visit, long_book: Book, where: str
 ):

@@ -67,6 +67,7 @@ def test_the_keys_are_listed_and_the_focus_comes_back(visit: Visit):
     assert focused(page) == here
 
 
+@pytest.mark.proof  # test_keys has the same
 def test_keys_with_a_modifier_are_the_browsers(visit: Visit):
     page = visit.open()
     page.keyboard.press("Control+j")

@@ -10,7 +10,6 @@ from playwright.sync_api import Page, expect
 from tests.browser import looks
 from tests.browser.pages import Visit
 from tests.machine.ports import wait_until
-from tests.machine.sizes import choose_size
 
 pytestmark = pytest.mark.browser
 
@@ -50,6 +49,7 @@ def test_what_was_looked_for_is_found_opened_and_lit_by_keys(visit: Visit):
     expect(page.locator(f"#{anchor}")).to_have_count(1)
 
 
+@pytest.mark.proof  # a variant
 def test_what_is_empty_does_not_stand_in_the_address(visit: Visit):
     page = searched(visit, "nightly")
     expect(page).to_have_url(re.compile(r"/search\?q=nightly$"))
@@ -78,9 +78,8 @@ def test_the_same_without_scripts(visit: Visit):
     expect(page.locator(".notice")).to_have_text("The saved search is deleted.")
 
 
-@pytest.mark.parametrize(
-    "query", ["the", "", "zzzzz colour:green", "kind:question"][: choose_size(1, 4)]
-)
+@pytest.mark.proof  # test_accessibility looks at the results of another search
+@pytest.mark.parametrize("query", ["the", "", "zzzzz colour:green", "kind:question"])
 def test_it_bars_nobody(visit: Visit, query: str):
     page = searched(visit, query)
     if query:

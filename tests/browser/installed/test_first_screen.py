@@ -123,6 +123,7 @@ def test_installed_command_serves_the_first_screen(server: Server, open_page: Pa
     assert " ERROR " not in server.log_text()
 
 
+@pytest.mark.proof  # the first screen has no checkout either
 def test_installed_command_runs_from_its_environment_alone(desk: Desk, jpweb: Path):
     assert desk.run().startswith("usage: jpweb COMMAND")
     print_package = "import jpweb; print(jpweb.__file__)"

@@ -59,7 +59,7 @@ def to_unanswered(page: Page) -> str:
     return unanswered
 
 
-@pytest.mark.parametrize("javascript", [True, False])
+@pytest.mark.parametrize("javascript", [pytest.param(True, marks=pytest.mark.proof), False])
 def test_a_copied_address_shows_somebody_else_what_was_shut(visit: Visit, javascript: bool):
     page = night(visit)
     anchor = to_unanswered(page)
@@ -105,6 +105,7 @@ def test_a_link_to_what_was_shut_leads_there_and_leaves_it_shut(visit: Visit):
     assert address(page)["shut"] == anchor
 
 
+@pytest.mark.proof  # what was opened, in test_keys
 def test_what_was_shut_is_shut_when_its_window_comes_back(shelf: Visit):
     page = shelf.open(long_one(shelf))
     anchor = shut(page)

@@ -71,7 +71,12 @@ def test_j_and_k_go_from_event_to_event(visit: Visit):
 
 
 @pytest.mark.parametrize(
-    ("key", "back", "what"), [("J", "K", PROMPT), ("i", "I", QUESTION), ("e", "E", PROBLEM)]
+    ("key", "back", "what"),
+    [
+        pytest.param("J", "K", PROMPT, marks=pytest.mark.proof),
+        ("i", "I", QUESTION),
+        pytest.param("e", "E", PROBLEM, marks=pytest.mark.proof),
+    ],
 )
 def test_each_sort_has_its_key_and_another_goes_back(visit: Visit, key: str, back: str, what: str):
     page = tour(visit, "A night with nobody at the desk")
@@ -130,7 +135,7 @@ def test_what_is_said_is_seen_for_a_while_and_told_once(visit: Visit):
     ("key", "cannot", "words"),
     [
         ("k", "before=", "It could not be loaded. Try again."),
-        ("G", "at=end", "It could not be loaded. Try again."),
+        pytest.param("G", "at=end", "It could not be loaded. Try again.", marks=pytest.mark.proof),
         ("K", "/step", "It could not be looked for. Try again."),
     ],
 )
@@ -177,7 +182,10 @@ def test_the_first_question_is_looked_for_in_what_is_loaded(shelf: Visit):
     at(page, first)
 
 
-@pytest.mark.parametrize("key", ["J", "i", "e"])
+@pytest.mark.parametrize(
+    "key",
+    [pytest.param("J", marks=pytest.mark.proof), "i", pytest.param("e", marks=pytest.mark.proof)],
+)
 def test_what_is_not_loaded_is_looked_for_on_the_server(shelf: Visit, key: str):
     page = shelf.open(f"{long_one(shelf)}?at={MIDDLE}")
     # Nothing comes by itself, as where a page is far longer than what is looked for is near.
@@ -290,6 +298,7 @@ def test_a_copied_address_opens_the_same_folds_for_somebody_else(visit: Visit):
     expect(page).to_have_url(re.compile(rf"\?open={folds[1]}$"))
 
 
+@pytest.mark.proof  # a size
 def test_the_address_names_no_more_than_fifty_folds(shelf: Visit):
     page = shelf.open(long_one(shelf))
     for _ in range(2):
@@ -333,6 +342,7 @@ def test_the_outline_follows_the_reader_beyond_the_turns_that_it_listed(shelf: V
     expect(here).to_be_in_viewport()
 
 
+@pytest.mark.proof  # by key in make test
 def test_the_outline_lists_other_turns_once_somebody_has_scrolled_to_them(shelf: Visit):
     page = shelf.open(long_one(shelf))
     listed = page.locator("#outline li[data-turn]").last.get_attribute("data-turn") or ""

@@ -51,6 +51,7 @@ def test_the_way_back_from_another_page_leads_to_what_was_read(shelf: Visit):
     wait_until(lambda: there_again(page, place), "the same stands at the same height")
 
 
+@pytest.mark.proof  # a reload, further down, stays
 def test_the_address_stays_while_the_part_that_it_names_is_read(shelf: Visit):
     page = shelf.open(long_one(shelf))
     scroll(page, 600)

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import json
 import os
-import re
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,7 @@ from playwright.sync_api import Page, expect
 from jpweb.stream.events import ChatRequest, ChatResponse, EventKind, TurnStart
 from tests.browser.conftest import DEMO
 from tests.browser.pages import (
+    Home,
     Visit,
     answer_all,
     composer,
@@ -25,47 +27,67 @@ from tests.browser.pages import (
     inquiries,
     last_words,
     path_of,
+    serve_home,
     staying,
 )
 from tests.builders import answered, asked, called, returned, stream
 from tests.machine.browsing import Pages
-from tests.machine.fixtures import Live
 from tests.machine.ports import wait_until
 from tests.machine.serving import ROOT, Server
 
 pytestmark = pytest.mark.browser
 
 SOON = 30_000
-CONVERSATION = re.compile(r"/conversations/\d+$")
 REAL = ROOT.parent / "shared" / "workspace"
-RELEASE = "Release 1.4 of the orchard planner"
+#: JP's numbers of the conversations, none of which two tests share.
+_NUMBERS = count(17_690_000_000)
 
 
+@dataclass(frozen=True)
 class Garden:
-    """A workspace with a silo, a server that follows it, and a jp in its terminal."""
+    """A workspace with a silo, and a jp in its terminal that works on one conversation."""
 
-    def __init__(self, folder: Path, live: Live) -> None:
-        self.root = folder / "garden"
-        self.silo = folder / "jp" / "workspace" / "garden-abcde"
-        self.homes = [self.silo / "conversations", self.root / ".jp" / "conversations"]
+    folder: Path
+    #: The pattern of the conversation's folders.
+    pattern: str = "[0-9]*"
+
+    @property
+    def root(self) -> Path:
+        return self.folder / "garden"
+
+    @property
+    def silo(self) -> Path:
+        return self.folder / "jp" / "workspace" / "garden-abcde"
+
+    @property
+    def homes(self) -> list[Path]:
+        return [self.silo / "conversations", self.root / ".jp" / "conversations"]
+
+    def make_server(self) -> Server:
+        """Make the workspace, and a server that follows it and is not started yet."""
         for home in self.homes:
             home.mkdir(parents=True)
         (self.root / ".jp" / ".id").write_text("abcde\n")
-        self._live = live
-        self._data = folder / "jp"
+        settings = {"JPWEB_SCRIPT_PACE": "0", "JP_USER_DATA_DIR": str(self.folder / "jp")}
+        return Server(self.folder / "data", workspace=self.root, settings=settings)
 
-    def serve(self) -> Server:
-        own = str(self._data)
-        return self._live(workspace=self.root, JPWEB_SCRIPT_PACE="0", JP_USER_DATA_DIR=own)
+    def hold(self, source: Path, number: int, title: str) -> Garden:
+        """Copy a conversation into the workspace alone, as a repository has it after a clone.
 
-    def hold(self, source: Path) -> None:
-        """Copy a conversation into the workspace alone, as a repository has it after a clone."""
-        shutil.copytree(source, self.homes[1] / source.name)
+        Returns the garden whose jp works on the copy.
+        """
+        own = self.homes[1] / f"{number}-copy"
+        # A mirror reads a folder once its name is there, so its files come first.
+        aside = shutil.copytree(source, self.folder / own.name)
+        metadata = json.loads((source / "metadata.json").read_text()) | {"title": title}
+        (aside / "metadata.json").write_text(json.dumps(metadata))
+        aside.rename(own)
+        return replace(self, pattern=own.name)
 
     @property
     def copies(self) -> list[Path]:
         """The folders of the one conversation."""
-        return [folder for home in self.homes for folder in home.glob("[0-9]*")]
+        return [folder for home in self.homes for folder in home.glob(self.pattern)]
 
     @property
     def lock(self) -> Path:
@@ -81,19 +103,43 @@ class Garden:
         subprocess.run(words, input=elements, text=True, check=True, cwd=ROOT)
 
 
-@pytest.fixture
-def garden(tmp_path: Path, live: Live) -> Garden:
-    return Garden(tmp_path, live)
+@pytest.fixture(scope="module")
+def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Garden, Home]]:
+    """Serve a garden in which each test follows a conversation of its own."""
+    garden = Garden(tmp_path_factory.mktemp("served"))
+    with serve_home(garden.make_server()) as home:
+        yield garden, home
 
 
 @pytest.fixture
-def release(garden: Garden, visiting: Callable[[Server], Visit]) -> Page:
+def title() -> str:
+    """Return a title that no other conversation has."""
+    return f"Release {next(_NUMBERS)}"
+
+
+@pytest.fixture
+def garden(served: tuple[Garden, Home], title: str) -> Garden:
+    """Put a copy of one of the demo's conversations into the served garden."""
+    source = next((DEMO / "conversations").glob("*-release-*"))
+    return served[0].hold(source, next(_NUMBERS), title)
+
+
+@pytest.fixture
+def release(
+    garden: Garden,  # it is there before the page
+    served: tuple[Garden, Home],
+    title: str,
+    open_page: Pages,
+) -> Page:
     """Return the page of a conversation that is followed."""
-    garden.hold(next((DEMO / "conversations").glob("*-release-*")))
-    visit = visiting(garden.serve())
-    page = visit.open()
-    page.locator(".row", has_text="garden").get_by_role("link", name=RELEASE).click()
-    page.wait_for_url(CONVERSATION)
+    return follow(Visit(served[1], open_page), title)
+
+
+def follow(visit: Visit, title: str) -> Page:
+    """Open a conversation once it is mirrored."""
+    listed = "/conversations"
+    wait_until(lambda: title in visit.home.owner.get(listed).text, f"{title} is listed")
+    page = visit.open(visit.find(title))
     connected(page)
     return page
 
@@ -127,7 +173,9 @@ def test_a_file_that_jp_rewrote_is_on_the_open_page_as_it_is_now(
         expect(release.locator("[data-count=events]")).to_have_text("3")
 
 
-def test_a_conversation_that_jp_removed_stays_and_is_marked(garden: Garden, release: Page):
+def test_a_conversation_that_jp_removed_stays_and_is_marked(
+    garden: Garden, release: Page, title: str
+):
     said = release.locator("article.said")
     before = said.all_inner_texts()
     with staying(release):
@@ -135,18 +183,17 @@ def test_a_conversation_that_jp_removed_stays_and_is_marked(garden: Garden, rele
         expect(release.locator("#facts")).to_contain_text("removed by jp, kept", timeout=SOON)
     assert said.count() == len(before) > 0
     release.get_by_role("link", name="← Conversations").click()
-    row = release.locator(".row", has_text="garden")
+    row = release.locator(".row", has_text=title)
     expect(row).to_contain_text("removed by jp, kept here")
 
 
+@pytest.mark.proof  # the demo's is followed in make test
 @pytest.mark.skipif(not (REAL / ".jp").is_dir(), reason="the workspace of JP itself is not here")
-def test_a_real_workspace_is_followed(garden: Garden, visiting: Callable[[Server], Visit]):
+def test_a_real_workspace_is_followed(served: tuple[Garden, Home], title: str, open_page: Pages):
     streams = REAL.glob(".jp/conversations/[0-9]*/events.json")
-    garden.hold(min(streams, key=lambda file: file.stat().st_size).parent)
-    page = visiting(garden.serve()).open()
-    page.locator(".row", has_text="garden").locator(".row-link").click()
-    page.wait_for_url(CONVERSATION)
-    connected(page)
+    smallest = min(streams, key=lambda file: file.stat().st_size).parent
+    garden = served[0].hold(smallest, next(_NUMBERS), title)
+    page = follow(Visit(served[1], open_page), title)
     with staying(page):
         garden.jp("append", TurnStart(), ChatResponse("message", "One word more."))
         expect(last_words(page)).to_contain_text("One word more.", timeout=SOON)
@@ -160,9 +207,14 @@ def checked(file: Path) -> Any:
 
 
 def test_a_conversation_begun_here_is_in_the_workspace_and_jp_goes_on_with_it(
-    garden: Garden, visiting: Callable[[Server], Visit]
+    tmp_path: Path, open_page: Pages
 ):
-    visit = visiting(garden.serve())
+    garden = Garden(tmp_path)
+    with serve_home(garden.make_server()) as home:
+        _check_conversation_begun_here(garden, Visit(home, open_page))
+
+
+def _check_conversation_begun_here(garden: Garden, visit: Visit) -> None:
     page = visit.open()
     page.locator(".menu summary").click()
     page.get_by_role("link", name="People of garden").click()
@@ -177,10 +229,10 @@ def test_a_conversation_begun_here_is_in_the_workspace_and_jp_goes_on_with_it(
     wait_until(lambda: not garden.lock.exists(), "the run lets go")
     exported = visit.home.owner.get(f"{path_of(page)}/export/jp").text
     for copy in garden.copies:
-        found = checked(copy / "events.json")
-        assert (found["faithful"], found["repair"], found["turns"]) == (True, [], 1)
-        assert found["inquiries"] == {"answered": 3, "redacted": 1}
         assert (copy / "events.json").read_text() == exported
+    found = checked(garden.copies[0] / "events.json")
+    assert (found["faithful"], found["repair"], found["turns"]) == (True, [], 1)
+    assert found["inquiries"] == {"answered": 3, "redacted": 1}
     with staying(page):
         garden.jp(
             "append", TurnStart(), ChatRequest("Deeper"), ChatResponse("message", "Deeper it is.")

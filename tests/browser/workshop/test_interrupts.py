@@ -103,6 +103,7 @@ def test_an_answer_instead_of_the_tools_is_what_the_model_reads(workshop: Stay):
     expect(page.locator(".turn-head")).to_have_count(1)
 
 
+@pytest.mark.proof  # instead of tools in make test
 def test_an_answer_instead_of_text_is_said_in_the_same_turn(workshop: Stay):
     page = streaming(workshop, Reply(Say("In short, then.")))
     instead(page, "Shorter, please.")
@@ -115,6 +116,7 @@ def test_an_answer_instead_of_text_is_said_in_the_same_turn(workshop: Stay):
     assert "Shorter, please." in told(workshop)
 
 
+@pytest.mark.proof  # a variant
 def test_interrupting_without_a_word_loses_nothing_on_the_page(workshop: Stay):
     page = running(workshop)
     with staying(page):

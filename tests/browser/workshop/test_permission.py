@@ -60,12 +60,12 @@ def test_a_call_waits_for_permission_and_its_error_for_delivery(workshop: Stay):
     with staying(page):
         card = prompt(page, "run")
         expect(card).to_contain_text("Run the local wild tool?")
-        check(page)
+        check(page, "#desk")
         press(card, RUN_ONCE)
         result = prompt(page, "deliver")
         expect(result).to_contain_text("May the model see this error?")
         expect(result).to_contain_text(BROKEN)
-        check(page)
+        check(page, "#desk")
         assert len(workshop.model.requests) == 1
         press(result, "Deliver")
         ended(page)
@@ -116,6 +116,7 @@ def test_what_a_person_edits_is_what_runs_and_what_the_model_sees(workshop: Stay
     assert BROKEN not in told(workshop)
 
 
+@pytest.mark.proof  # test_prompts, without a model
 def test_of_two_people_at_once_one_decides_and_the_other_is_told(workshop: Stay):
     workshop.pages.forgive("status of 409")
     name = f"Bea {secrets.token_hex(3)}"
@@ -135,6 +136,7 @@ def test_of_two_people_at_once_one_decides_and_the_other_is_told(workshop: Stay)
     expect(call(page, "echo").locator("[data-kind=tool_call_response]")).to_contain_text("hello")
 
 
+@pytest.mark.proof  # a variant
 def test_a_refresh_between_the_cards_loses_nothing(workshop: Stay):
     page = workshop.ask("Refresh", wild(), done())
     prompt(page, "run")
@@ -158,6 +160,7 @@ def tab_to(page: Page, name: str) -> None:
     raise AssertionError(f"the keyboard does not reach {name}")
 
 
+@pytest.mark.proof  # test_prompts, without a model
 def test_both_cards_are_decided_by_the_keyboard_alone(workshop: Stay):
     page = workshop.ask("Keys", wild(), done())
     connected(page)
@@ -170,6 +173,7 @@ def test_both_cards_are_decided_by_the_keyboard_alone(workshop: Stay):
     ended(page)
 
 
+@pytest.mark.proof  # test_prompts, without a model
 def test_both_cards_are_decided_without_scripts(workshop: Stay):
     page = workshop.open(javascript=False)
     workshop.ask("Plainly", wild(), done(), page=page)

@@ -32,6 +32,7 @@ def open_rows(shop: Shop) -> list[int]:
         return [database.execute(count).fetchone()[0] for count in COUNTS]
 
 
+@pytest.mark.proof  # test_reconnecting kills one too
 def test_a_run_whose_server_was_killed_goes_on_with_its_card(
     new_shop: Callable[[], Shop], open_page: Pages
 ):

@@ -64,6 +64,7 @@ def test_the_way_back_leads_to_an_end_that_is_not_loaded(growing: Growing):
     expect(page.locator("#foot")).to_be_in_viewport()
 
 
+@pytest.mark.proof  # a size
 def test_whoever_follows_for_long_keeps_no_more_than_a_reader(growing: Growing):
     page = growing.visit.open(f"{growing.path}?at=end#foot")
     page.evaluate("scrollTo({top: document.documentElement.scrollHeight, behavior: 'instant'})")

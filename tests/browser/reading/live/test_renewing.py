@@ -121,6 +121,7 @@ def test_who_reads_above_stays_when_much_comes(growing: Growing):
     until(lambda: len(stretches(page)) > count, lambda: scroll(page, -2500), "more comes")
 
 
+@pytest.mark.proof  # a variant
 def test_what_grows_after_it_was_rewritten_comes(growing: Growing):
     page = growing.visit.open(growing.path)
     connected(page)
@@ -132,6 +133,7 @@ def test_what_grows_after_it_was_rewritten_comes(growing: Growing):
     expect(page.locator(ITEMS).last).to_have_id(last(growing))
 
 
+@pytest.mark.proof  # a variant
 def test_a_part_of_an_older_revision_is_sent_anew(growing: Growing):
     page = growing.visit.open(growing.path)
     connected(page)
@@ -148,6 +150,7 @@ def test_a_part_of_an_older_revision_is_sent_anew(growing: Growing):
     expect(page.locator("#transcript strong", has_text="looked after")).to_have_count(0)
 
 
+@pytest.mark.proof  # a variant
 def test_news_begin_once(growing: Growing):
     reader = growing.visit.home.invite("Reader of news", "reader", WORKSPACE)
     page = growing.visit.open(f"{growing.path}?at=end#foot", who=reader)
