@@ -113,7 +113,7 @@ class Visit:
     def begin(self, text: str = "Show me", *, workspace: str = "Demo", **look: Any) -> Page:
         """Start a conversation as a program does; returns its page."""
         place = self.home.workspaces()[workspace]
-        reply = self.home.owner.post(NEW, NEW, workspace=place, text=text)
+        reply = self.home.owner.post_again(NEW, NEW, workspace=place, text=text)
         path = re.sub(r"^\w+://[^/]+|[?#].*$", "", reply.url)
         assert re.fullmatch(r"/conversations/\d+", path), reply.text
         self.begun.append(path)
@@ -134,7 +134,7 @@ class Visit:
         """
         self.pages.close()
         for path in self.begun:
-            reply = self.home.owner.post(f"{path}/stop", NEW)
+            reply = self.home.owner.post_again(f"{path}/stop", NEW)
             if RUNNING in reply.text:
                 wait_until(partial(self._has_ended, path), f"{path} ends")
 

@@ -40,3 +40,10 @@ def test_axe_names_what_is_wrong(open_page: Pages):
     page = open_page()
     page.set_content("<html lang=en><title>t</title><main><h1>h</h1><input></main>")
     assert [line.split(":")[0] for line in inaccessible(page)] == ["label"]
+
+
+def test_inaccessible_with_a_part_leaves_the_rest_out(open_page: Pages):
+    page = open_page()
+    page.set_content("<html lang=en><title>t</title><main><h1>h</h1><input><p>p</p></main>")
+    assert inaccessible(page, part="p") == []
+    assert [line.split(":")[0] for line in inaccessible(page, part="main")] == ["label"]

@@ -30,6 +30,8 @@ class Visitor:
 
     url: str
     cookies: CookieJar = field(default_factory=CookieJar)
+    #: The CSRF token of a form, with the cookie that it belongs to.
+    _token: tuple[str, str] = ("", "")
 
     def get(self, link: str = "/") -> Reply:
         """Follow a link."""
@@ -39,8 +41,14 @@ class Visitor:
         """Send a form as it stands on ``page``, from which the CSRF token is taken."""
         token = _CSRF.search(self.get(page).text)
         assert token, f"{page} holds no form"
-        form = {"csrfmiddlewaretoken": token[1]} | fields
-        return self._open(link, urlencode(form).encode())
+        self._token = (self._csrf_cookie(), token[1])
+        return self._send(link, fields)
+
+    def post_again(self, link: str, page: str = "/", **fields: str) -> Reply:
+        """Send a form with the last CSRF token while it is valid; else as ``post`` does."""
+        if not self._token[1] or self._token[0] != self._csrf_cookie():
+            return self.post(link, page, **fields)
+        return self._send(link, fields)
 
     def sign_in(self, link: str) -> Reply:
         """Use a sign-in link up, as its page does."""
@@ -52,6 +60,14 @@ class Visitor:
         address = urljoin(self.url.replace("http", "ws", 1), path)
         headers = {"Cookie": cookies}
         return connect(address, origin=Origin(self.url), additional_headers=headers, proxy=None)
+
+    def _csrf_cookie(self) -> str:
+        values = (each.value for each in self.cookies if each.name == "jpweb_csrf")
+        return next(values, "") or ""
+
+    def _send(self, link: str, fields: dict[str, str]) -> Reply:
+        form = {"csrfmiddlewaretoken": self._token[1]} | fields
+        return self._open(link, urlencode(form).encode())
 
     def _open(self, link: str, body: bytes | None) -> Reply:
         direct, kept = ProxyHandler({}), HTTPCookieProcessor(self.cookies)

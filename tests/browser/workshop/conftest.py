@@ -28,7 +28,7 @@ def patient() -> Iterator[None]:
     expect.set_options(timeout=USUAL)
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def opened(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Shop]:
     """Serve a workshop whose model is set and everything of which is trusted."""
     folder = tmp_path_factory.mktemp("workshop")

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import pytest
 from playwright.sync_api import Locator, Page, expect
@@ -81,13 +82,20 @@ def test_what_a_workspace_would_run_is_shown_and_offered_once_an_owner_trusts_it
     check(page)
 
 
+@pytest.fixture
+def config(workshop: Stay) -> Iterator[Path]:
+    """Return the shared workshop's configuration, which is as before once the test has ended."""
+    file = workshop.shop.root / ".jp" / "config.toml"
+    before = file.read_text()
+    yield file
+    file.write_text(before)
+    workshop.shop.open_up()
+
+
 def test_a_command_that_changes_while_the_server_runs_waits_for_trust_with_its_difference(
-    new_shop: Callable[[], Shop], open_page: Pages
+    workshop: Stay, config: Path
 ):
-    shop = new_shop()
-    shop.open_up()
-    page = tools(stay(shop, open_page))
-    config = shop.root / ".jp" / "config.toml"
+    page = tools(workshop)
     before = config.read_text()
     config.write_text(before.replace("sh tools/greet.sh {{", "sh tools/other.sh --all {{"))
     page.reload()
@@ -109,12 +117,10 @@ def test_a_command_that_changes_while_the_server_runs_waits_for_trust_with_its_d
 
 
 def test_a_configuration_that_cannot_be_read_is_said_on_the_page_and_stops_turns(
-    new_shop: Callable[[], Shop], open_page: Pages
+    workshop: Stay, config: Path
 ):
-    shop = new_shop()
-    visit = stay(shop, open_page)
-    page = tools(visit)
-    config = shop.root / ".jp" / "config.toml"
+    shop = workshop.shop
+    page = tools(workshop)
     before = config.read_text()
     config.write_text(before + "\n[broken\n")
     page.reload()
@@ -124,7 +130,7 @@ def test_a_configuration_that_cannot_be_read_is_said_on_the_page_and_stops_turns
     page.goto(f"{shop.server.url}/conversations/new")
     choose(page, NAME)
     page.get_by_label("What is it about?").fill("Too early")
-    visit.pages.forgive("status of 422")
+    workshop.pages.forgive("status of 422")
     page.get_by_role("button", name="Start").click()
     expect(page.get_by_role("alert")).to_contain_text("config.toml")
     expect(page.get_by_label("What is it about?")).to_have_value("Too early")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import secrets
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from pathlib import Path
 
@@ -44,9 +44,9 @@ def canary() -> str:
     return f"canary{secrets.token_hex(12)}"
 
 
-def replies(go: threading.Event) -> Iterator[Script]:
+def replies(go: threading.Event, calls: Sequence[Call], pace: float) -> Iterator[Script]:
     """Yield the model's part; it begins once the page listens."""
-    first = Reply(Think(THOUGHT, signature="signed"), Say(WORDS), *CALLS, pace=0.08)
+    first = Reply(Think(THOUGHT, signature="signed"), Say(WORDS), *calls, pace=pace)
 
     def begin(_body: object) -> Reply:
         assert go.wait(20)
@@ -57,12 +57,12 @@ def replies(go: threading.Event) -> Iterator[Script]:
     yield Reply(Say(LAST))
 
 
-def begun(workshop: Stay) -> Page:
+def begun(workshop: Stay, calls: Sequence[Call] = CALLS, pace: float = 0) -> Page:
     """Ask for the three tools at once."""
     go = threading.Event()
     page = workshop.open()
     page.context.add_init_script(NOTES)
-    workshop.ask("Three things at once", *replies(go), page=page)
+    workshop.ask("Three things at once", *replies(go, calls, pace), page=page)
     connected(page)
     go.set()
     return page
@@ -86,9 +86,9 @@ def answer_all(page: Page, secret: str, *, remember: bool = False) -> None:
 
 
 def test_reasoning_text_and_a_call_stream_to_the_page(workshop: Stay):
-    page = begun(workshop)
+    page = begun(workshop, CALLS[1:2], pace=0.08)
     with staying(page):
-        question(page, "A table at the window?")
+        question(page, "Deploy the-blog-of-the-orchard?")
         noted = page.evaluate("window.noted")
     shown = {kind: [text for name, text in noted if kind in name] for kind in ("reasoning", "tool")}
     plain = [text for name, text in noted if name.strip() == "partial"]

@@ -12,9 +12,22 @@ import pytest
 from xdist.scheduler import LoadScopeScheduling
 
 #: Packages whose tests share one server: their tests stay in one worker.
-SHARED_PACKAGES = ("tests/browser/browsing", "tests/chaos")
+SHARED_PACKAGES = (
+    "tests/browser/browsing",
+    "tests/browser/reading/live",
+    "tests/browser/workshop",
+    "tests/chaos",
+)
 #: Groups that take longest, the longest first; they start before the others of their kind.
-LONG_GROUPS = ("tests/chaos",)
+LONG_GROUPS = (
+    "tests/chaos",
+    "tests/browser/workshop",
+    "tests/browser/reading/test_windows.py",
+    "tests/browser/reading/test_accessibility.py",
+    "tests/browser/asking/test_canary.py",
+    "tests/browser/browsing",
+    "tests/browser/asking/test_reconnecting.py",
+)
 
 
 class GroupScheduling(LoadScopeScheduling):  # type: ignore[misc]  # xdist is untyped

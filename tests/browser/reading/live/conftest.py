@@ -13,7 +13,7 @@ from tests.machine.browsing import Pages
 from tests.machine.serving import Server
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def growing_home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Home]:
     """Serve a workspace that is empty at first."""
     folder = tmp_path_factory.mktemp("growing")
