@@ -33,6 +33,9 @@ from tests.machine.serving import Server
 
 pytestmark = pytest.mark.browser
 
+#: Make a page try to connect again after 0.3 s, each time.
+RECONNECT_SOON = "htmx.config.wsReconnectDelay = () => 300"
+
 
 @pytest.fixture(scope="module")
 def mortal_home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Home]:
@@ -96,7 +99,7 @@ def test_that_there_is_no_connection_is_said_however_soon_the_page_tries_again(
     page = visit.open()
     page.goto(cable.url)
     connected(page)
-    page.evaluate("htmx.config.wsReconnectDelay = () => 300")
+    page.evaluate(RECONNECT_SOON)
     cable.pull()
     expect(notice(page)).to_be_visible()
 
@@ -108,6 +111,7 @@ def test_a_text_that_is_being_typed_outlives_the_server(alone: Visit, how: str):
     answer(page, SELECT, "not at all")
     field = card(page, TEXT).get_by_label("Your answer")
     field.fill("half a na")
+    page.evaluate(RECONNECT_SOON)
     with staying(page):
         getattr(alone.server, how)()
         expect(notice(page)).to_be_visible()
@@ -138,6 +142,7 @@ def test_what_was_missed_without_a_network_is_shown_once_it_is_back(visit: Visit
     far.goto(cable.url + path_of(page))
     connected(far)
     card(far, BOOLEAN)
+    far.evaluate(RECONNECT_SOON)
     with staying(far):
         cable.pull()
         expect(notice(far)).to_be_visible()

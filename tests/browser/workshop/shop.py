@@ -36,6 +36,8 @@ required = true
 """
 #: While a file of this name is in the workspace, its tools do not end.
 HOLD = "hold"
+#: The tool of the sample's MCP server.
+MCP_TOOL = "book_table"
 _ECHO = f"while [ -e {HOLD} ]; do sleep 0.02; done\nprintf '%s' \"$1\"\n"
 _HELD = f'import time\n\nwhile Path("{HOLD}").exists():\n    time.sleep(0.02)\nproof ='
 _THING = re.compile(r'name="thing" value="([^"]+)"')
@@ -77,14 +79,25 @@ class Shop:
         return self.root / HOLD
 
     def open_up(self) -> None:
-        """Do what an owner does on the page of tools before anything runs; add one tool."""
+        """Do what an owner does on the page of tools before anything runs; add one tool.
+
+        The tool of the MCP server is off in the end: that server starts with each turn that offers
+        its tool, and takes 1 s of processor.
+        """
         owner, page = self.home.owner, self.page
+        self.switch(MCP_TOOL, on=True)
         seen = _SEEN.search(owner.get(page).text)
         assert seen, "no form for overrides"
         owner.post(f"{page}/overrides", page, overrides=self.overrides + ECHO, seen=seen[1])
         for thing in _THING.findall(owner.get(page).text):
             owner.post(f"{page}/trust", page, thing=thing)
         assert owner.get(page).text.count('data-offered="no"') == 0, "something is not offered"
+        self.switch(MCP_TOOL, on=False)
+
+    def switch(self, tool: str, *, on: bool) -> None:
+        """Switch a tool on or off."""
+        state = "on" if on else "off"
+        self.home.owner.post(f"{self.page}/switch", self.page, tool=tool, to=state)
 
     def says(self, *replies: Script) -> None:
         """Tell the model what to say next, and forget what it was asked."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import threading
 
 import pytest
 from playwright.sync_api import Page, expect
@@ -20,9 +21,16 @@ TOOLS = Reply(Call("greet", {}, id="greet_1"), Call("echo", {"words": "heard"}, 
 
 
 def streaming(workshop: Stay, *more: Reply) -> Page:
-    """Have the model say something whose end never comes."""
-    page = workshop.ask("Talk", Reply(Say(LONG), end="hang"), *more)
+    """Have the model say something whose end never comes, once the page listens."""
+    page_listens = threading.Event()
+
+    def begin(_body: object) -> Reply:
+        assert page_listens.wait(20)
+        return Reply(Say(LONG), end="hang")
+
+    page = workshop.ask("Talk", begin, *more)
     connected(page)
+    page_listens.set()
     expect(page.locator("#partial")).to_contain_text("This goes on")
     return page
 

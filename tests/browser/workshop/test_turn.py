@@ -15,7 +15,7 @@ from playwright.sync_api import Page, expect
 from tests.browser import evidence
 from tests.browser.looks import check
 from tests.browser.pages import composer, connected, last_words, number_of, path_of, staying
-from tests.browser.workshop.shop import KEY, Stay, call, question
+from tests.browser.workshop.shop import KEY, MCP_TOOL, Stay, call, question
 from tests.machine.ports import wait_until
 from tests.machine.vendors import Call, Reply, Say, Script, Think
 
@@ -37,6 +37,14 @@ new MutationObserver(() => {
   if (partial && !partial.hidden) window.noted.push([partial.className, partial.textContent]);
 }).observe(document, {subtree: true, childList: true, attributes: true, characterData: true});
 """
+
+
+@pytest.fixture(autouse=True)
+def mcp_tool(workshop: Stay) -> Iterator[None]:
+    """Offer the tool of the MCP server."""
+    workshop.shop.switch(MCP_TOOL, on=True)
+    yield
+    workshop.shop.switch(MCP_TOOL, on=False)
 
 
 @pytest.fixture
