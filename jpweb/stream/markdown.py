@@ -22,11 +22,13 @@ from jpweb.stream.inquiry import (
     Redacted,
 )
 from jpweb.stream.layout.items import Entry, Inquiry, Item, ToolCall
-from jpweb.stream.outline import Outline, OutlineTurn
+from jpweb.stream.outline import Outline
 
 #: What ends a line in Markdown; other separators do not.
 _LINE_END = re.compile(r"\r\n|\r|\n")
 _PUNCTUATION = re.compile(r"([!-/:-@\[-`{-~])")
+#: Stands between two blocks.
+BLOCK_SEPARATOR = "\n\n"
 _CONTROL = re.compile(r"[\x00-\x1f\x7f\x85\u2028\u2029]")
 
 
@@ -43,10 +45,13 @@ class Options:
 
 def markdown(outline: Outline, options: Options | None = None) -> str:
     """Return the Markdown of an outline. What is left out is counted in its last line."""
-    writer = _Writer(options or Options())
+    writer = MarkdownWriter(options or Options())
+    blocks = list(writer.write_title())
     for turn in outline.turns:
-        writer.turn(turn)
-    return "\n\n".join([*writer.blocks, *writer.left_out()]) + "\n"
+        blocks += writer.write_turn(turn.index, is_incomplete=turn.incomplete)
+        for item in turn.items:
+            blocks += writer.write_item(item)
+    return BLOCK_SEPARATOR.join([*blocks, *writer.write_left_out()]) + "\n"
 
 
 def outcome_line(outcome: Outcome) -> str:
@@ -64,26 +69,34 @@ def outcome_line(outcome: Outcome) -> str:
             return f"Cancelled ({_CONTROL.sub(_escaped, reason.tag)})"
 
 
-class _Writer:
-    """Collects blocks, which stand apart by an empty line."""
+class MarkdownWriter:
+    """Yields the Markdown of a conversation block by block; an empty line separates blocks.
+
+    It counts what ``options`` leave out, so ``write_left_out`` comes last.
+    """
 
     def __init__(self, options: Options) -> None:
-        self.blocks = [f"# {_plain(options.title)}"] if options.title else []
         self._options = options
         self._left_out: Counter[str] = Counter()
 
-    def turn(self, turn: OutlineTurn) -> None:
+    def write_title(self) -> Iterator[str]:
+        """Yield the title, where there is one."""
+        if self._options.title:
+            yield f"# {_plain(self._options.title)}"
+
+    def write_turn(self, index: int, *, is_incomplete: bool) -> Iterator[str]:
+        """Yield the heading of the turn with this index, which counts from 0."""
         if self._options.turns:
-            stopped = " (incomplete)" if turn.incomplete else ""
-            self.blocks.append(f"## Turn {turn.index + 1}{stopped}")
-        for item in turn.items:
-            self.blocks += self._item(item)
+            yield f"## Turn {index + 1}{' (incomplete)' if is_incomplete else ''}"
 
-    def left_out(self) -> list[str]:
+    def write_left_out(self) -> Iterator[str]:
+        """Yield the line that counts what was left out, where something was."""
         parts = ", ".join(f"{tag} {count}" for tag, count in sorted(self._left_out.items()))
-        return [f"Left out: {parts}."] if parts else []
+        if parts:
+            yield f"Left out: {parts}."
 
-    def _item(self, item: Item) -> Iterator[str]:
+    def write_item(self, item: Item) -> Iterator[str]:
+        """Yield the blocks of an item."""
         match item:
             case ToolCall():
                 yield from self._call(item)

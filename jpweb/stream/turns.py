@@ -250,6 +250,62 @@ def incomplete(elements: Sequence[Seen], turn: Turn, pairs: Pairs) -> bool:
     return last_reply <= last_result
 
 
+class TurnCompleteness:
+    """Tells whether a turn stopped half-way, as ``incomplete`` does, element by element.
+
+    It holds the requests that wait for a response and nothing else, so a turn may have any length.
+    """
+
+    def __init__(self) -> None:
+        self._position = 0
+        self._has_event = False
+        self._calls: dict[str, deque[int]] = defaultdict(deque)
+        self._questions: dict[str, deque[int]] = defaultdict(deque)
+        self._calling_legacy: set[int] = set()
+        self._last_reply = self._last_result = (-1, -1)
+
+    def add(self, element: Seen) -> None:
+        """Take the next element of the turn."""
+        self._has_event = self._has_event or is_event(element)
+        events = element.events
+        for part, event in enumerate(events):
+            place = self._position, part
+            match event.kind:
+                case ToolCallRequest(id=key):
+                    self._calls[key].append(self._position)
+                    if len(events) > 1:
+                        self._calling_legacy.add(self._position)
+                case InquiryRequest(id=key):
+                    self._questions[key].append(self._position)
+                case ToolCallResponse(id=key):
+                    self._settle(self._calls, key)
+                    self._last_result = place
+                case InquiryResponse(id=key):
+                    self._settle(self._questions, key)
+                case ChatResponse():
+                    self._last_reply = place
+                case _:
+                    pass
+        self._position += 1
+
+    @property
+    def is_incomplete(self) -> bool:
+        """Whether the elements so far are those of an incomplete turn."""
+        if not self._has_event:
+            return False
+        unanswered = {position for waiting in self._questions.values() for position in waiting}
+        if self._calls or unanswered & self._calling_legacy:
+            return True
+        return self._last_reply <= self._last_result
+
+    @staticmethod
+    def _settle(waiting: dict[str, deque[int]], key: str) -> None:
+        if key in waiting:
+            waiting[key].popleft()
+            if not waiting[key]:
+                del waiting[key]
+
+
 @dataclass(frozen=True, slots=True)
 class Streaming:
     """The provider is to be asked: no reply yet, or none after the results."""

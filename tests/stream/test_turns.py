@@ -18,6 +18,7 @@ from jpweb.stream.turns import (
     Executing,
     Streaming,
     Turn,
+    TurnCompleteness,
     WaitingForInput,
     incomplete,
     pair,
@@ -213,3 +214,12 @@ def test_what_is_unfinished_is_the_last_turn_where_it_is_incomplete(elements):
     last = split(elements)[-1:]
     halted = [turn for turn in last if incomplete(elements, turn, pair(elements, turn))]
     assert [turn for turn in (found and found.turn,) if turn] == halted
+
+
+@given(strategies.tangles | strategies.questionings)
+def test_completeness_of_each_turn_is_that_of_the_whole(elements):
+    for turn in split(elements):
+        completeness = TurnCompleteness()
+        for element in elements[turn.start : turn.end]:
+            completeness.add(element)
+        assert completeness.is_incomplete == incomplete(elements, turn, pair(elements, turn))

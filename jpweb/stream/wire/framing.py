@@ -10,7 +10,7 @@ import json
 import re
 from collections import Counter
 from collections.abc import Sequence
-from itertools import chain
+from itertools import chain, islice
 
 import msgspec
 
@@ -103,16 +103,32 @@ def join(texts: Sequence[str], framing: str = "") -> str:
     Further texts follow in the usual gap of the framing. Raises NotAStream for a string that is no
     framing.
     """
+    return join_part(texts, 0, len(texts), framing)
+
+
+def join_part(texts: Sequence[str], start: int, total: int, framing: str = "") -> str:
+    """Return the part of the array of ``total`` elements that begins with element ``start``.
+
+    The parts of an array, one after the other, are what ``join`` returns for all texts. Raises
+    NotAStream for a string that is no framing.
+    """
+    frame = _read_framing(framing, total)
+    gaps = (frame.odd.get(i, frame.between) for i in range(start - 1, start + len(texts) - 1))
+    if start == 0:
+        gaps = chain([frame.head], islice(gaps, 1, None))
+    end = frame.tail if start + len(texts) == total else ""
+    if not texts:
+        return frame.head + end if start == 0 else end
+    return "".join(chain.from_iterable(zip(gaps, texts, strict=False))) + end
+
+
+def _read_framing(framing: str, total: int) -> _Framing:
     if not framing:
-        return "[\n  " + ",\n  ".join(texts) + "\n]\n" if texts else "[]\n"
+        return _JPS if total else _JPS_EMPTY
     try:
-        found = _FRAMING.decode(framing)
+        return _FRAMING.decode(framing)
     except msgspec.DecodeError as error:
         raise NotAStream(f"no framing: {error}") from error
-    if not found.odd or not texts:
-        return found.head + found.between.join(texts) + found.tail
-    gaps = chain([found.head], (found.odd.get(i, found.between) for i in range(len(texts))))
-    return "".join(chain.from_iterable(zip(gaps, texts, strict=False))) + found.tail
 
 
 def _collapsed(outside: bytes) -> bytes:

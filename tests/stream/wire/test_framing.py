@@ -233,3 +233,13 @@ def test_has_more_refuses_tiny_elements_by_their_number():
     assert wire.has_more(b"[" + b"0," * 1000 + b"0]", 1000)
     assert not wire.has_more(b"[" + b"0," * 999 + b"0]", 1000)
     assert not wire.has_more(b'["' + b"," * 1000 + b'"]', 1000)
+
+
+@given(files(), st.integers(1, 9))
+@settings(deadline=None)
+def test_parts_of_an_array_make_the_whole(made, size):
+    data, texts = made
+    _, framing = wire.split_framed(data.encode())
+    starts = range(0, max(len(texts), 1), size)
+    parts = [wire.join_part(texts[at : at + size], at, len(texts), framing) for at in starts]
+    assert "".join(parts) == data
