@@ -13,6 +13,7 @@
   + NotHolder             another process executes the run, or nobody does any more
   + NothingToRetry        the newest run of the conversation did not fail
   + ReadOnly              the conversation belongs to JP
+  + ExportBroken          what is downloaded was rewritten or removed meanwhile
   + BadLink               the sign-in link is unknown, used or too old
   + BadName               a name hides or imitates something; says what
   + NameTaken             a member has that name, or one that looks like it
@@ -92,6 +93,10 @@ class NothingToRetry(StoreError):
 
 class ReadOnly(StoreError):
     """The conversation belongs to JP."""
+
+
+class ExportBroken(StoreError):
+    """What is downloaded was rewritten or removed meanwhile; its file cannot be made whole."""
 
 
 class BadLink(StoreError):

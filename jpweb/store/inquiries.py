@@ -12,7 +12,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 from django.db import transaction
 from django.db.models import Count, Exists, OuterRef, QuerySet, Subquery
@@ -68,6 +68,18 @@ class Decider:
         if self.person_id is not None:
             by["id"] = self.person_id
         return {"jpweb": {"by": by} | {name: said for name, said in more.items() if said}}
+
+
+class Settled(Protocol):
+    """When a question was asked and settled: of an ``Inquiry``, or of a row that was read of it."""
+
+    @property
+    def asked_at(self) -> datetime:
+        """When it was asked."""
+
+    @property
+    def settled_at(self) -> datetime | None:
+        """When it was settled; None while it is open."""
 
 
 class OlderOpen(Exception):
@@ -282,7 +294,7 @@ def put(
     return Counter(row[_STATE] for row in found)
 
 
-def waiting_time(row: Inquiry) -> float | None:
+def waiting_time(row: Settled) -> float | None:
     """Return the seconds between question and outcome, or None."""
     if row.settled_at is None:
         return None

@@ -17,6 +17,7 @@ from jpweb.store.models import Conversation, JournalEntry, Membership, Person, W
 from jpweb.stream.events import ChatRequest, EventKind, TurnStart
 from jpweb.stream.inquiry import InquiryResponse, Redacted
 from tests.builders import answered, asked, called, returned, stream
+from tests.exporting import join_pieces
 from tests.store import making
 from tests.store.making import folder
 
@@ -172,7 +173,7 @@ def test_export_writes_to_standard_output(form: str, capfdbinary: pytest.Capture
     mirror.mirror(mirror.DEMO, "Demo")
     call_command("export", str(TOUR), "--format", form)
     talk = Conversation.objects.get(jp_id=TOUR)
-    assert capfdbinary.readouterr().out == FORMATS[form].make(talk)
+    assert capfdbinary.readouterr().out == join_pieces(FORMATS[form].pieces(talk))
 
 
 @pytest.mark.parametrize("odd", ["", "tour", "jp-c", "-5", "1" * 20, "1" * 400, "17-", "17_1"])
@@ -196,7 +197,7 @@ def test_export_of_what_two_workspaces_have_names_both(root: Path, tmp_path: Pat
         assert word in said
     printed("export", "jp-c17000000000-zz000", "--output", tmp_path / "out")
     talk = Conversation.objects.get(workspace__jp_id="zz000")
-    assert (tmp_path / "out").read_bytes() == exports.jp(talk)
+    assert (tmp_path / "out").read_bytes() == join_pieces(exports.jp(talk))
 
 
 def test_export_into_a_folder_that_is_not_there_is_one_line(tmp_path: Path):

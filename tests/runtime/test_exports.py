@@ -7,9 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from jpweb.runtime import exports
+from jpweb.runtime import exports, prose
 from jpweb.runtime.exports import FORMATS
+from jpweb.store import exports as store_exports
+from jpweb.store import journal
+from jpweb.store.browsing import sequence
 from jpweb.store.disk import mirror
+from jpweb.store.errors import ExportBroken
 from jpweb.store.models import Conversation
 from jpweb.stream.events import ChatResponse, EventKind
 from jpweb.stream.inquiry import (
@@ -20,10 +24,16 @@ from jpweb.stream.inquiry import (
     Redacted,
     UnknownReason,
 )
+from jpweb.stream.markdown import Options, markdown
+from jpweb.stream.outline import outline
 from tests.builders import answered, asked, called, returned, stream
+from tests.exporting import join_pieces
+from tests.load.synthetic import imported
+from tests.store import making
 from tests.store.making import folder
 
 pytestmark = pytest.mark.django_db
+LAYOUTS = Path(__file__).parents[1] / "samples" / "layouts"
 #: What loads something, or runs it.
 LOADS = {"script", "iframe", "object", "embed", "img", "link", "base", "form", "video", "audio"}
 LOADS |= {"svg", "math", "source", "textarea", "button", "frame"}
@@ -75,8 +85,12 @@ def outcomes(tmp_path: Path) -> Conversation:
     return one(tmp_path, called("c"), *pairs, asked("c.x.1"), answered("c.x.1", "ß"), returned("c"))
 
 
+def _text(talk: Conversation, *, reasoning: bool = True) -> str:
+    return join_pieces(exports.make_markdown(talk, reasoning=reasoning)).decode()
+
+
 def test_markdown_has_each_outcome_in_jps_words(tmp_path: Path):
-    lines = FORMATS["markdown"].make(outcomes(tmp_path)).decode().split("\n")
+    lines = join_pieces(FORMATS["markdown"].pieces(outcomes(tmp_path))).decode().split("\n")
     assert lines[0] == "# A talk"
     for line in ("Answer: <redacted>", "Cancelled (user)", 'Answer: "ß"'):
         assert line in lines
@@ -84,28 +98,30 @@ def test_markdown_has_each_outcome_in_jps_words(tmp_path: Path):
 
 
 def test_the_demo_has_them_too():
-    whole = "\n".join(FORMATS["markdown"].make(talk).decode() for talk in demo()).split("\n")
+    whole = "\n".join(
+        join_pieces(FORMATS["markdown"].pieces(talk)).decode() for talk in demo()
+    ).split("\n")
     assert "Answer: <redacted>" in whole
     assert "Cancelled (user)" in whole
 
 
 def test_reasoning_is_there_unless_it_is_not_wanted(tmp_path: Path):
     talk = one(tmp_path, ChatResponse("reasoning", "Deep thought"), ChatResponse("message", "Hi"))
-    assert "> Deep thought" in exports.text(talk)
-    assert "Deep thought" not in exports.text(talk, reasoning=False)
-    assert "Left out: reasoning 1." in exports.text(talk, reasoning=False)
+    assert "> Deep thought" in _text(talk)
+    assert "Deep thought" not in _text(talk, reasoning=False)
+    assert "Left out: reasoning 1." in _text(talk, reasoning=False)
 
 
 def test_without_a_title_the_id_stands_for_it(tmp_path: Path):
     talk = one(tmp_path, title="")
-    assert exports.text(talk).startswith("# jp\\-c17000000000")
-    assert "<title>jp-c17000000000</title>" in FORMATS["html"].make(talk).decode()
+    assert _text(talk).startswith("# jp\\-c17000000000")
+    assert "<title>jp-c17000000000</title>" in join_pieces(FORMATS["html"].pieces(talk)).decode()
 
 
 @pytest.mark.parametrize("position", range(5))
 def test_the_page_loads_and_runs_nothing(position: int):
     talk = demo()[position]
-    page = Page(FORMATS["html"].make(talk).decode())
+    page = Page(join_pieces(FORMATS["html"].pieces(talk)).decode())
     assert LOADS & {tag for tag, _ in page.tags} == set()
     for tag, attributes in page.tags:
         assert [name for name in attributes if name.startswith("on")] == [], tag
@@ -118,7 +134,7 @@ def test_the_page_loads_and_runs_nothing(position: int):
 
 
 def test_the_style_of_the_page_loads_nothing():
-    page = FORMATS["html"].make(demo()[0]).decode()
+    page = join_pieces(FORMATS["html"].pieces(demo()[0])).decode()
     style = page.partition("<style>")[2].partition("</style>")[0]
     assert ".prose" in style
     assert "url(" not in style
@@ -127,14 +143,14 @@ def test_the_style_of_the_page_loads_nothing():
 
 def test_hostile_text_is_shown_as_text():
     (talk,) = [talk for talk in demo() if "hostile" in talk.source]
-    page = Page(FORMATS["html"].make(talk).decode())
+    page = Page(join_pieces(FORMATS["html"].pieces(talk)).decode())
     assert "<script>alert(1)</script>" in page.said
     assert "<img src=x onerror=alert(1)>" in page.said
 
 
 def test_a_hostile_title_stays_in_its_place(tmp_path: Path):
     title = "</title></style><script>alert(1)</script># *x*"
-    page = Page(FORMATS["html"].make(one(tmp_path, title=title)).decode())
+    page = Page(join_pieces(FORMATS["html"].pieces(one(tmp_path, title=title))).decode())
     assert "script" not in {tag for tag, _ in page.tags}
     assert page.said.count(title) == 2
 
@@ -142,4 +158,97 @@ def test_a_hostile_title_stays_in_its_place(tmp_path: Path):
 @pytest.mark.parametrize("name", FORMATS)
 def test_every_format_gives_every_conversation_as_text(name: str):
     for talk in demo():
-        assert FORMATS[name].make(talk).decode()
+        assert join_pieces(FORMATS[name].pieces(talk)).decode()
+
+
+def _expected(talk: Conversation) -> str:
+    """Return the Markdown made of the whole conversation at once."""
+    shown = outline(journal.elements(talk.pk))
+    return markdown(shown, Options(title=talk.title or f"jp-c{talk.jp_id}", reasoning=True))
+
+
+def _layouts(root: Path) -> list[Conversation]:
+    """Return a conversation of each layout that JP ever wrote."""
+    for number, sample in enumerate(sorted(LAYOUTS.glob("*.json"))):
+        folder(root, f"{17000000000 + number}", sample.read_bytes())
+    home, _ = mirror.mirror(root)
+    return list(home.conversations.order_by("jp_id"))
+
+
+@pytest.mark.parametrize("entries", [1, 2, 7, 300])
+def test_pieces_of_any_size_make_the_file_of_the_whole_conversation(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, entries: int
+):
+    (tmp_path / ".jp").mkdir()
+    talks = [*demo(), *_layouts(tmp_path), imported(making.workspace(), 700)]
+    monkeypatch.setattr(sequence, "MAX_BATCH_ENTRIES", entries)
+    for talk in talks:
+        expected = _expected(talk)
+        assert _text(talk) == expected, talk.source
+        page = join_pieces(FORMATS["html"].pieces(talk)).decode()
+        whole = prose.html(expected, line_ends=True)
+        # As one text, what holds many quotes counts as too deep and would be shown plain.
+        assert whole in page or whole.startswith("<pre># 700 events"), talk.source
+        assert "<h1>" in page
+    assert entries > 1 or len(list(exports.make_markdown(talks[-1]))) > 100
+
+
+@pytest.mark.parametrize("characters", [1, 3000])
+def test_pieces_of_few_characters_make_the_same_files(
+    monkeypatch: pytest.MonkeyPatch, characters: int
+):
+    talks = [*demo(), imported(making.workspace(), 300)]
+    files = {
+        (talk, name): join_pieces(FORMATS[name].pieces(talk)) for talk in talks for name in FORMATS
+    }
+    monkeypatch.setattr(store_exports, "MAX_PIECE_CHARACTERS", characters)
+    monkeypatch.setattr(store_exports, "FETCHED_ROWS", 1)
+    monkeypatch.setattr(sequence, "MAX_BATCH_CHARACTERS", characters)
+    for (talk, name), expected in files.items():
+        assert join_pieces(FORMATS[name].pieces(talk)) == expected, (talk.source, name)
+    assert len(list(FORMATS["html"].pieces(talks[-1]))) > 10
+    assert len(list(FORMATS["jp"].pieces(talks[-1]))) > 10
+
+
+def test_a_reference_of_one_text_reaches_into_no_other(tmp_path: Path):
+    definition, use = "[docs]: https://elsewhere.example", "See [docs] and[^1]"
+    talk = one(tmp_path, ChatResponse("message", definition), ChatResponse("message", use))
+    assert "elsewhere" not in join_pieces(FORMATS["html"].pieces(talk)).decode()
+
+
+@pytest.mark.parametrize("name", FORMATS)
+def test_conversation_rewritten_between_two_pieces_breaks_the_file(
+    name: str, monkeypatch: pytest.MonkeyPatch
+):
+    talk = imported(making.workspace(), 60)
+    monkeypatch.setattr(store_exports, "MAX_PIECE_ENTRIES", 20)
+    monkeypatch.setattr(sequence, "MAX_BATCH_ENTRIES", 20)
+    pieces = FORMATS[name].pieces(talk)
+    next(pieces)
+    Conversation.objects.filter(pk=talk.pk).update(revision=talk.revision + 1)
+    with pytest.raises(ExportBroken, match="rewritten"):
+        next(pieces)
+
+
+@pytest.mark.parametrize("name", FORMATS)
+def test_conversation_removed_between_two_pieces_breaks_the_file(
+    name: str, monkeypatch: pytest.MonkeyPatch
+):
+    talk = imported(making.workspace(), 60)
+    monkeypatch.setattr(store_exports, "MAX_PIECE_ENTRIES", 20)
+    monkeypatch.setattr(sequence, "MAX_BATCH_ENTRIES", 20)
+    pieces = FORMATS[name].pieces(talk)
+    next(pieces)
+    Conversation.objects.get(pk=talk.pk).delete()
+    with pytest.raises(ExportBroken):
+        next(pieces)
+
+
+def test_export_ends_where_the_conversation_ended_when_it_began(monkeypatch: pytest.MonkeyPatch):
+    talk = making.conversation(making.workspace())
+    making.question(making.running(talk))
+    talk.refresh_from_db()
+    expected = {name: join_pieces(FORMATS[name].pieces(talk)) for name in FORMATS}
+    journal.append(talk.pk, [making.event(ChatResponse("message", "Later"))])
+    made = {name: join_pieces(FORMATS[name].pieces(talk)) for name in FORMATS}
+    assert made == expected

@@ -42,6 +42,8 @@ def test_filters_narrow_alone_and_together(auditor: Person):
         found = audit.find(auditor.pk, Filters(**{name: EACH[name][0] for name in names}))
         wanted = [row.pk for row in rows if all(EACH[name][1](row) for name in names)]
         assert sorted(row.pk for row in found) == sorted(wanted), names
+        batches = audit.read_batches(auditor.pk, Filters(**{name: EACH[name][0] for name in names}))
+        assert sorted(row.pk for batch in batches for row in batch.rows) == sorted(wanted), names
 
 
 @pytest.mark.parametrize("name", EACH)
@@ -77,7 +79,10 @@ def test_the_pages_cover_every_row_once_the_newest_first(
             break
     assert len(seen) == len({row.pk for row in seen}) == Inquiry.objects.count()
     assert seen == sorted(seen, key=lambda row: (row.asked_at, row.pk), reverse=True)
-    assert list(audit.every(found)) == seen
+    monkeypatch.setattr(audit, "BATCH_ROWS", size)
+    batches = list(audit.read_batches(auditor.pk, Filters()))
+    assert [row.pk for batch in batches for row in batch.rows] == [row.pk for row in seen]
+    assert [batch.done < batch.total for batch in batches] == [True] * (len(batches) - 1) + [False]
 
 
 @pytest.mark.parametrize("role", [None, Role.READER, Role.RESPONDER])
@@ -87,13 +92,22 @@ def test_below_auditor_there_is_nothing_to_review(demo: Workspace, role: Role | 
     assert audit.choices(who.pk) == audit.Choices([], [], [])
 
 
+def in_batches(person: Person) -> set[int]:
+    """Return the keys of the rows that a file for this person holds."""
+    batches = audit.read_batches(person.pk, Filters())
+    return {row.pk for batch in batches for row in batch.rows}
+
+
 def test_one_reviews_ones_own_workspaces(demo: Workspace, auditor: Person):
     other = making.workspace("Other")
     row = making.question(making.running(making.conversation(other)))
+    assert row.pk not in in_batches(auditor)
     assert row not in audit.find(auditor.pk, Filters())
     Membership.objects.create(person=auditor, workspace=other, role=Role.RESPONDER)
+    assert row.pk not in in_batches(auditor)
     assert row not in audit.find(auditor.pk, Filters())
     Membership.objects.update(role=Role.OWNER)
+    assert row.pk in in_batches(auditor)
     assert row in audit.find(auditor.pk, Filters())
 
 

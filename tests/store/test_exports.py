@@ -12,6 +12,7 @@ from jpweb.store.disk import mirror
 from jpweb.store.models import Conversation
 from jpweb.stream.events import ChatResponse, EventKind, TurnStart
 from tests.builders import answered, asked, called, returned, stream
+from tests.exporting import join_pieces
 from tests.store import making
 from tests.store.making import folder
 
@@ -35,13 +36,13 @@ def same_bytes(root: Path) -> None:
     assert home.conversations.count() == len(files) > 0
     for path in files:
         talk = home.conversations.get(jp_id=path.parent.name.partition("-")[0])
-        assert exports.jp(talk) == path.read_bytes(), path.parent.name
+        assert join_pieces(exports.jp(talk)) == path.read_bytes(), path.parent.name
         lines(talk)
 
 
 def lines(talk: Conversation) -> list[str]:
     """Return the lines of the export; there is one an element, and each is whole JSON."""
-    data = exports.jsonl(talk)
+    data = join_pieces(exports.jsonl(talk))
     assert data == b"" or data.endswith(b"\n")
     found = data.decode().split("\n")[:-1]
     assert len(found) == talk.length
@@ -93,7 +94,7 @@ def test_an_array_of_pairs_in_messages_json_comes_out_byte_for_byte(tmp_path: Pa
     home, report = mirror.mirror(tmp_path)
     assert report.problems == []
     talk = home.conversations.get()
-    assert exports.jp(talk) == data
+    assert join_pieces(exports.jp(talk)) == data
     assert len(lines(talk)) == len(json.loads(data))
 
 
@@ -107,7 +108,7 @@ def test_a_native_conversation_comes_out_in_jps_form():
     talk = making.conversation(making.workspace())
     making.question(making.running(talk))
     talk.refresh_from_db()
-    data = exports.jp(talk)
+    data = join_pieces(exports.jp(talk))
     assert data == making.stream_file(journal.elements(talk.pk))
     assert data == (json.dumps(json.loads(data), indent=2, ensure_ascii=False) + "\n").encode()
     assert len(lines(talk)) == 4
@@ -115,10 +116,10 @@ def test_a_native_conversation_comes_out_in_jps_form():
 
 def test_one_without_events_is_an_empty_array_and_no_line():
     talk = making.conversation(making.workspace())
-    assert (exports.jp(talk), exports.jsonl(talk)) == (b"[]\n", b"")
+    assert (join_pieces(exports.jp(talk)), join_pieces(exports.jsonl(talk))) == (b"[]\n", b"")
 
 
 def test_a_line_is_one_line_whatever_the_text_holds(tmp_path: Path):
     folder(tmp_path, NAME, b'[{"a": [NaN,\r\n 1]}, {"b":\n\n"\\n"}]')
     home, _ = mirror.mirror(tmp_path)
-    assert exports.jsonl(home.conversations.get()).count(b"\n") == 2
+    assert join_pieces(exports.jsonl(home.conversations.get())).count(b"\n") == 2

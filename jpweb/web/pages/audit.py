@@ -3,24 +3,29 @@
 from __future__ import annotations
 
 import csv
+import io
 import json
 import unicodedata
+from collections.abc import Iterator
 from datetime import UTC, date, datetime, timedelta
 from typing import TYPE_CHECKING
 from urllib.parse import urlencode
 
 from django.http import HttpResponse
+from django.http.response import HttpResponseBase
 from django.shortcuts import render
 from django.urls import reverse
 
 from jpweb.store import audit, inquiries
+from jpweb.store.audit import ReviewedBatch, ReviewedInquiry
+from jpweb.store.exports import Piece
 from jpweb.store.terms import Role
 from jpweb.web import access, numbers, words
+from jpweb.web.security.downloads import send_file
 
 if TYPE_CHECKING:
     from django.http import QueryDict
 
-    from jpweb.store.models import Inquiry
     from jpweb.web.http import Request
 
 COLUMNS = (
@@ -28,6 +33,9 @@ COLUMNS = (
     "answer_type", "outcome", "reason", "answer", "decided_by", "decider", "settled_at",
     "waited_seconds", "link",
 )  # fmt: skip
+FILE_NAME = "inquiries.csv"
+#: Stands for a conversation's key where a pattern is made.
+_ANY_ID = 987_654_321
 PLAIN = ("outcome", "reason", "source", "person")
 #: A spreadsheet runs a cell that begins like this, in any width.
 RISKY_SIGNS = frozenset("=+-@")
@@ -57,29 +65,44 @@ def index(request: Request) -> HttpResponse:
 
 
 @access.somewhere(Role.AUDITOR)
-def csv_file(request: Request) -> HttpResponse:
+async def csv_file(request: Request) -> HttpResponseBase:
+    """Download every inquiry that the filters of the address leave."""
     filters, problems = _filters(request.GET)
     if problems:
         return HttpResponse(
             "\n".join(problems), status=422, content_type="text/plain; charset=utf-8"
         )
-    response = HttpResponse(content_type="text/csv; charset=utf-8")
-    response["Content-Disposition"] = 'attachment; filename="inquiries.csv"'
-    writer = csv.writer(response)
-    writer.writerow(COLUMNS)
-    for row in audit.every(audit.find(request.user.pk, filters)):
-        writer.writerow([_cell(value) for value in _line(request, row)])
-    return response
+    batches = audit.read_batches(request.user.pk, filters)
+    pieces = _make_csv(batches, _make_address_pattern(request))
+    return await send_file(request, pieces, FILE_NAME, "text/csv; charset=utf-8")
 
 
-def _line(request: Request, row: Inquiry) -> list[object]:
-    at = reverse("conversation", kwargs={"conversation_id": row.conversation_id})
+def _make_csv(batches: Iterator[ReviewedBatch], address: str) -> Iterator[Piece]:
+    """Yield the file; ``address`` is the pattern of a permalink."""
+    for number, (rows, done, total) in enumerate(batches):
+        text = io.StringIO(newline="")
+        writer = csv.writer(text)
+        if number == 0:
+            writer.writerow(COLUMNS)
+        writer.writerows([_cell(value) for value in _line(row, address)] for row in rows)
+        yield Piece(text.getvalue().encode(), done, total)
+
+
+def _make_address_pattern(request: Request) -> str:
+    """Return the permalink of an inquiry as a pattern, so that no row resolves a route."""
+    path = reverse("conversation", kwargs={"conversation_id": _ANY_ID})
+    address = request.build_absolute_uri(path).replace("{", "{{").replace("}", "}}")
+    head, _, tail = address.rpartition(str(_ANY_ID))
+    return f"{head}{{0}}{tail}#{{1}}"
+
+
+def _line(row: ReviewedInquiry, address: str) -> list[object]:
     waited = inquiries.waiting_time(row)
     return [
         row.asked_at.isoformat(),
-        row.conversation.workspace.name,
-        f"jp-c{row.conversation.jp_id}",
-        row.conversation.title,
+        row.workspace_name,
+        f"jp-c{row.jp_id}",
+        row.conversation_title,
         row.asker,
         row.source,
         row.question["text"],
@@ -91,12 +114,14 @@ def _line(request: Request, row: Inquiry) -> list[object]:
         row.decider_name,
         row.settled_at.isoformat() if row.settled_at else "",
         "" if waited is None else f"{waited:.3f}",
-        request.build_absolute_uri(f"{at}#{row.anchor}"),
+        address.format(row.conversation_id, row.anchor),
     ]
 
 
 def _cell(value: object) -> str:
     text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+    if text[:1].isascii() and text[:1].isalnum():
+        return text
     return f"'{text}" if text.startswith(RISKY_CONTROLS) or _begins_formula(text) else text
 
 

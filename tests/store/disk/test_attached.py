@@ -29,6 +29,7 @@ from jpweb.stream.answers import Secret
 from jpweb.stream.events import ChatResponse, Element
 from jpweb.stream.inquiry import InquiryRequest
 from tests.builders import answered, asked, called, element, returned
+from tests.exporting import join_pieces
 from tests.runtime import providers
 from tests.runtime.playing import SOON, Scene, done
 from tests.store import making
@@ -87,7 +88,8 @@ class Attached(Scene):
         return await in_store(Conversation.objects.get, pk=self.talk.pk)
 
     async def exported(self) -> bytes:
-        return await in_store(exports.jp, await self.row())
+        row = await self.row()
+        return await in_store(lambda: join_pieces(exports.jp(row)))
 
     async def played(self) -> Run:
         """Let a run end by itself; return its row."""

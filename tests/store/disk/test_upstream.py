@@ -15,6 +15,7 @@ from jpweb.store.models import Conversation, Inquiry, JournalEntry, Workspace
 from jpweb.store.terms import RunState, Writing
 from jpweb.stream.events import ChatRequest, Element, TurnStart
 from tests.builders import answered, asked, called, element, returned
+from tests.exporting import join_pieces
 from tests.store import making
 from tests.store.making import folder
 
@@ -83,7 +84,7 @@ def test_what_jp_added_is_taken_in_by_a_pass_once(talk: Conversation):
     grown = fresh(talk)
     assert (grown.length, grown.turns, grown.title, grown.origin) == (7, 2, "Ours", "native")
     assert list(grown.journal.order_by("position").values_list("pk", flat=True))[:2] == keys
-    assert exports.jp(grown) == making.stream_file([*OURS, *ADDED])
+    assert join_pieces(exports.jp(grown)) == making.stream_file([*OURS, *ADDED])
     assert again(talk).changed == []
 
 
@@ -108,7 +109,7 @@ def test_what_is_on_disk_of_less_than_ours_changes_nothing(talk: Conversation):
 def test_another_layout_of_the_same_is_no_change(talk: Conversation):
     on_disk(talk, making.stream_file(OURS).replace(b"\n", b"\r\n"))
     assert (again(talk).changed, again(talk).problems) == ([], [])
-    assert exports.jp(fresh(talk)) == making.stream_file(OURS)
+    assert join_pieces(exports.jp(fresh(talk))) == making.stream_file(OURS)
 
 
 DIFFERENT = {
@@ -128,7 +129,7 @@ def test_of_two_that_differ_both_stay_and_it_is_said_once(talk: Conversation, da
     assert problem.startswith(f"jp-c{talk.jp_id}: The copy in the workspace differs: ")
     assert fresh(talk).problem in problem
     assert (made / "events.json").read_bytes() == data
-    assert exports.jp(fresh(talk)) == making.stream_file(OURS)
+    assert join_pieces(exports.jp(fresh(talk))) == making.stream_file(OURS)
     assert again(talk).problems == [], "told once"
     with pytest.raises(Diverged, match="The copy in the workspace differs"):
         attached.attach(talk.pk)
@@ -147,7 +148,7 @@ def test_a_file_that_is_gone_is_no_loss_here(talk: Conversation):
     (on_disk(talk, OURS) / "events.json").unlink()
     with pytest.raises(Diverged, match="cannot be read"):
         attached.attach(talk.pk)
-    assert exports.jp(fresh(talk)) == making.stream_file(OURS)
+    assert join_pieces(exports.jp(fresh(talk))) == making.stream_file(OURS)
 
 
 def test_nothing_is_taken_in_while_a_run_writes(talk: Conversation):

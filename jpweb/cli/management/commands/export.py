@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterable
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from jpweb.runtime.exports import FORMATS
 from jpweb.store import conversations
-from jpweb.store.errors import UnknownConversation
+from jpweb.store.errors import ExportBroken, UnknownConversation
+from jpweb.store.exports import Piece
 
 
 class Command(BaseCommand):
@@ -28,13 +30,22 @@ class Command(BaseCommand):
             conversation = conversations.by_jp_id(options["conversation"])
         except UnknownConversation as problem:
             raise CommandError(str(problem)) from problem
-        data = FORMATS[options["format"]].make(conversation)
+        pieces = FORMATS[options["format"]].pieces(conversation)
         target: Path | None = options["output"]
         if target is None:
-            sys.stdout.buffer.write(data)
+            _write(sys.stdout.buffer, pieces)
             return
         try:
-            target.write_bytes(data)
+            with target.open("wb") as file:
+                size = _write(file, pieces)
         except OSError as error:
             raise CommandError(f"{target} cannot be written: {error.strerror}.") from error
-        self.stderr.write(f"{target}: {len(data)} bytes")
+        self.stderr.write(f"{target}: {size} bytes")
+
+
+def _write(file: BinaryIO, pieces: Iterable[Piece]) -> int:
+    """Write a file piece by piece and return its bytes. Raises CommandError where it breaks off."""
+    try:
+        return sum(file.write(piece.data) for piece in pieces)
+    except ExportBroken as problem:
+        raise CommandError(f"{problem} Only a part is written: export it again.") from problem

@@ -1,0 +1,14 @@
+"""Downloads put together again."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from jpweb.store.exports import Piece
+
+
+def join_pieces(pieces: Iterable[Piece]) -> bytes:
+    """Return the file; every piece but the last one says that another follows."""
+    made = list(pieces)
+    assert [piece.is_last for piece in made] == [False] * (len(made) - 1) + [True]
+    return b"".join(piece.data for piece in made)
