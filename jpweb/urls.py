@@ -113,6 +113,7 @@ urlpatterns = [
     path("sign-in", signing.sign_in, name="sign-in"),
     path("sign-out", signing.sign_out, name="sign-out"),
     path("join", invitations.join, name="join"),
+    path("download", account.download, name="download"),
     path("account", account.index, name="account"),
     path("account/link", account.new_link, name="account-link"),
     path("account/end", account.sign_out_everywhere, name="sign-out-everywhere"),

@@ -22,9 +22,9 @@ from twisted.internet import defer, reactor
 
 from jpweb import installation
 from jpweb.cli import pauses
-from jpweb.cli.connections import BoundedFactory
+from jpweb.cli.connections import BoundedFactory, BoundedRequest
 from jpweb.runtime.signals.codes import FAULT
-from jpweb.runtime.signals.line import SCOPE, Line
+from jpweb.runtime.signals.line import CUT, SCOPE, Line
 
 HOST = "127.0.0.1"
 #: The largest message of a socket: a whole transcript has to fit. What comes is in frames of a
@@ -72,13 +72,21 @@ class QuietServer(Server):  # type: ignore[misc]  # daphne is untyped
         super().run()
 
     def create_application(self, protocol: Any, scope: dict[str, Any]) -> Any:
-        """Give a socket its line, which tells when its browser takes no more."""
+        """Give a socket its line, which tells when its browser takes no more.
+
+        A request gets the function that cuts its connection.
+        """
         if scope["type"] == "websocket":
             scope[SCOPE] = Line()
             # Until here the line was HTTP's.
             protocol.transport.unregisterProducer()
             protocol.transport.registerProducer(scope[SCOPE], True)
-        return super().create_application(protocol, scope)
+            return super().create_application(protocol, scope)
+        scope[CUT] = protocol.cut
+        queue = super().create_application(protocol, scope)
+        application = self.connections[protocol]["application_instance"]
+        application.add_done_callback(protocol.cut_unfinished)
+        return queue
 
     async def handle_reply(self, protocol: Any, message: dict[str, Any]) -> None:
         """Send; a socket that is closed for a fault of ours is dropped."""
@@ -92,6 +100,8 @@ class QuietServer(Server):  # type: ignore[misc]  # daphne is untyped
             except PayloadExceededError:
                 # Coming back would bring as much again: the page has to be loaded anew.
                 protocol.sendClose(TOO_BIG)
+        if isinstance(protocol, BoundedRequest):
+            await protocol.drain()
 
     def kill_all_applications(self) -> defer.Deferred[None]:
         for protocol in list(self.connections):

@@ -119,6 +119,7 @@ ROUTES = {
     "sign-in": Route(PUBLIC, 200),
     "sign-out": Route(PUBLIC, 302, "post"),
     "join": Route(PUBLIC, 200),
+    "download": Route(SIGNED_IN, 200),
     "account": Route(SIGNED_IN, 200),
     "account-link": Route(SIGNED_IN, 200, "post"),
     "sign-out-everywhere": Route(SIGNED_IN, 302, "post"),

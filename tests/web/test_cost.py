@@ -24,7 +24,7 @@ QUERIES = {
     "/conversations?sort=length": 12,
     "/questions": 12,
     "/audit": 12,
-    "/audit.csv": 4,
+    "/audit.csv": 5,
 }
 #: Queries of the page of a conversation.
 TALK = 27

@@ -6,6 +6,8 @@ from collections.abc import Callable
 
 #: Where a server puts the line of a socket, in its scope.
 SCOPE = "jpweb.line"
+#: Where a server puts the function that cuts the connection of a request, in its scope.
+CUT = "jpweb.cut"
 
 
 def _nobody() -> None:

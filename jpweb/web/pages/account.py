@@ -1,4 +1,4 @@
-"""A person's own sign-ins: where they are signed in, a link for another device, an end to all."""
+"""A person's own sign-ins, and the large download that they have under way."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from django.shortcuts import redirect, render
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_POST
 
+from jpweb.runtime import downloads
 from jpweb.runtime.crossing import in_store
 from jpweb.runtime.signals import announce
 from jpweb.store import accounts
@@ -26,6 +27,15 @@ if TYPE_CHECKING:
 @never_cache
 def index(request: Request) -> HttpResponse:
     return _page(request)
+
+
+@access.signed_in
+@never_cache
+def download(request: Request) -> HttpResponse:
+    """Show how far the person's large download is; to htmx that alone."""
+    context = {"lease": downloads.find(request.user.pk), "follows": "follows" in request.GET}
+    name = "_status" if request.htmx else "index"
+    return render(request, f"downloads/{name}.html", context)
 
 
 @require_POST

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 
 from django.contrib import messages
 from django.http import Http404, HttpResponse
+from django.http.response import HttpResponseBase
 from django.shortcuts import redirect, render
 from django.urls import reverse
 from django.views.decorators.http import require_POST
@@ -18,6 +20,7 @@ from jpweb.store.errors import StoreError, UnknownEvent
 from jpweb.store.inquiries import Decider
 from jpweb.store.terms import Role
 from jpweb.web import access, changes, kinds, numbers, transcript, unchanged
+from jpweb.web.security.downloads import send_file
 from jpweb.web.transcript import Choice
 
 if TYPE_CHECKING:
@@ -116,19 +119,17 @@ def read(request: Request, conversation: Conversation) -> HttpResponse:
 
 
 @access.conversation(Role.AUDITOR)
-def export(
-    request: Request,  # noqa: ARG001  views take it
-    conversation: Conversation,
-    format_name: str,
-) -> HttpResponse:
+async def export(
+    request: Request, conversation: Conversation, format_name: str
+) -> HttpResponseBase:
     """Download a conversation."""
     chosen = exports.FORMATS.get(format_name)
     if chosen is None:
         raise Http404
-    response = HttpResponse(chosen.make(conversation), content_type=chosen.content_type)
     name = f"jp-c{conversation.jp_id}{chosen.suffix}"
-    response["Content-Disposition"] = f'attachment; filename="{name}"'
-    return response
+    may_read = partial(access.may, request.user.pk, conversation.workspace_id, Role.AUDITOR)
+    pieces = chosen.pieces(conversation)
+    return await send_file(request, pieces, name, chosen.content_type, may_read)
 
 
 @access.somewhere(Role.RESPONDER)

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 from django.http import Http404, HttpResponse
+from django.http.response import HttpResponseBase
 from django.shortcuts import redirect, render
 from django.template.loader import render_to_string
 from django.utils.cache import get_conditional_response, patch_vary_headers
 
+from jpweb.runtime.crossing import in_store
 from jpweb.runtime.prose import edition, payloads
 from jpweb.store import journal, plain
 from jpweb.store.browsing import item
@@ -20,6 +23,7 @@ from jpweb.stream.events import ConversationEvent, Element
 from jpweb.stream.layout.items import Inquiry, Placed, StrayInquiry, ToolCall
 from jpweb.stream.outline import outline
 from jpweb.web import access, numbers
+from jpweb.web.security.downloads import cut_into_pieces, send_file
 
 if TYPE_CHECKING:
     from jpweb.runtime.prose.payloads import Payload
@@ -79,33 +83,35 @@ def part(request: Request, conversation: Conversation, anchor: str, payload: str
 
 
 @access.conversation(Role.READER)
-def text(
-    request: Request,  # noqa: ARG001  views take it
-    conversation: Conversation,
-    anchor: str,
-    payload: str,
-) -> HttpResponse:
+async def text(
+    request: Request, conversation: Conversation, anchor: str, payload: str
+) -> HttpResponseBase:
     """Download what an event holds, as it is on record."""
-    found = _find(conversation, anchor)
-    whole = found.element.raw if payload == "raw" else _payload(found, payload).text
-    return _file(whole.encode("utf-8", "replace"), "text/plain", f"{anchor}-{payload}.txt")
+    data = await in_store(_read_text, conversation, anchor, payload)
+    return await _send(request, conversation, data, "text/plain", f"{anchor}-{payload}.txt")
 
 
 @access.conversation(Role.READER)
-def whole(
-    request: Request,  # noqa: ARG001  views take it
-    conversation: Conversation,
-    anchor: str,
-) -> HttpResponse:
+async def whole(request: Request, conversation: Conversation, anchor: str) -> HttpResponseBase:
     """Download what an event is shown in as JSON: a tool call with its inquiries and result."""
+    data = await in_store(_read_whole, conversation, anchor)
+    return await _send(request, conversation, data, "application/json", f"{anchor}.json")
+
+
+def _read_text(conversation: Conversation, anchor: str, payload: str) -> bytes:
+    found = _find(conversation, anchor)
+    whole = found.element.raw if payload == "raw" else _payload(found, payload).text
+    return whole.encode("utf-8", "replace")
+
+
+def _read_whole(conversation: Conversation, anchor: str) -> bytes:
     try:
         found = item.whole(conversation.pk, anchor)
     except UnknownEvent as missing:
         raise Http404(str(missing)) from missing
     _, among = identity.whole(anchor)
     together = _together(found.elements, (found.named, among))
-    made = msgspec.json.format(msgspec.json.encode(together), indent=2)
-    return _file(made, "application/json", f"{anchor}.json")
+    return msgspec.json.format(msgspec.json.encode(together), indent=2)
 
 
 def _find(conversation: Conversation, anchor: str) -> _Found:
@@ -145,10 +151,12 @@ def _number(request: Request) -> int:
     return number
 
 
-def _file(content: bytes, content_type: str, name: str) -> HttpResponse:
-    response = HttpResponse(content, content_type=f"{content_type}; charset=utf-8")
-    response["Content-Disposition"] = f'attachment; filename="{name}"'
-    return response
+async def _send(
+    request: Request, conversation: Conversation, data: bytes, content_type: str, name: str
+) -> HttpResponseBase:
+    may_read = partial(access.may, request.user.pk, conversation.workspace_id, Role.READER)
+    pieces = cut_into_pieces(data)
+    return await send_file(request, pieces, name, f"{content_type}; charset=utf-8", may_read)
 
 
 def _together(elements: list[Element], place: Place) -> dict[str, Any]:

@@ -43,6 +43,7 @@ PAGES = {
     "question": ["{question}"],
     "event": ["{talk}/events/{anchor}"],
     "conversation-outline": ["{talk}/outline?turn=1"],
+    "download": ["/download"],
     "audit": ["/audit?outcome=cancelled", "/audit", "/audit?tool=nobody"],
     "notifications": ["/notifications"],
     "account": ["/account"],

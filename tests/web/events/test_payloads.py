@@ -62,7 +62,8 @@ def payload(page: Page, name: str) -> Tag:
 
 
 @pytest.fixture
-def shown(db: None, tmp_path: Path) -> Any:
+def shown(db: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
+    monkeypatch.setattr("channels.db.close_old_connections", lambda: None)
     return lambda *kinds: Shown(tmp_path, *kinds)
 
 

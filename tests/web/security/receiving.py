@@ -1,0 +1,99 @@
+"""A browser that downloads, as a server shows it to the application: it may take, or leave."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from typing import Any, Self
+
+from jpweb.asgi import pages
+from jpweb.runtime.signals.line import CUT
+from jpweb.store.models import Person
+from tests.load.page import cookie
+
+#: Seconds in which anything has to happen.
+PATIENCE_SECONDS = 30
+
+
+class Receiver:
+    """One request; takes a part of the response each time it is asked to."""
+
+    def __init__(self, path: str, signed_in: str, method: str = "GET") -> None:
+        name, _, query = path.partition("?")
+        self._scope = {
+            "type": "http",
+            "asgi": {"version": "3.0"},
+            "http_version": "1.1",
+            "method": method,
+            "path": name,
+            "query_string": query.encode(),
+            "headers": [(b"host", b"localhost"), (b"cookie", signed_in.encode())],
+            "scheme": "http",
+            "server": ("localhost", 80),
+            "client": ("127.0.0.1", 1),
+            CUT: self.leave,
+        }
+        self._said: asyncio.Queue[dict[str, Any]] = asyncio.Queue()
+        self._said.put_nowait({"type": "http.request"})
+        self._sent: asyncio.Queue[dict[str, Any]] = asyncio.Queue(maxsize=1)
+        self.has_left = False
+        self._task: asyncio.Task[None] | None = None
+
+    async def start(self) -> Self:
+        self._task = asyncio.create_task(pages(self._scope, self._said.get, self._sent.put))
+        message = await self._take()
+        self.status: int = message["status"]
+        self.headers = {name.lower(): value for name, value in message["headers"]}
+        return self
+
+    async def take(self) -> bytes:
+        """Return the next part; empty at the end."""
+        body: bytes = (await self._take()).get("body", b"")
+        return body
+
+    async def take_all(self) -> bytes:
+        body = b""
+        while True:
+            message = await self._take()
+            body += message.get("body", b"")
+            if not message.get("more_body"):
+                await self.wait_for_end()
+                return body
+
+    def leave(self) -> None:
+        """Hang up; also what the server's function does that cuts the connection."""
+        self.has_left = True
+        self._said.put_nowait({"type": "http.disconnect"})
+
+    async def wait_for_end(self) -> None:
+        assert self._task is not None
+        async with asyncio.timeout(PATIENCE_SECONDS):
+            await self._task
+
+    async def _take(self) -> dict[str, Any]:
+        async with asyncio.timeout(PATIENCE_SECONDS):
+            return await self._sent.get()
+
+
+@asynccontextmanager
+async def receiving(path: str, signed_in: str, method: str = "GET") -> AsyncIterator[Receiver]:
+    """Send a request; who is still there at the end leaves."""
+    receiver = await Receiver(path, signed_in, method).start()
+    try:
+        yield receiver
+    finally:
+        receiver.leave()
+        await receiver.wait_for_end()
+
+
+async def until(is_so: Callable[[], Any]) -> None:
+    """Wait until something is so."""
+    async with asyncio.timeout(PATIENCE_SECONDS):
+        while not is_so():  # noqa: ASYNC110  a row of the database rings no bell
+            await asyncio.sleep(0.01)
+
+
+def sign_in(person: Person) -> str:
+    """Return the cookie of a browser that a person is signed in with."""
+    return cookie(person)
