@@ -7,8 +7,10 @@ from pathlib import Path
 
 from tests.machine.sizes import choose_size
 
-SECONDS = float(os.environ.get("JPWEB_CHAOS_SECONDS") or choose_size(15, 75))
-RUNS = int(os.environ.get("JPWEB_CHAOS_RUNS") or choose_size(40, 200))
+SECONDS = float(os.environ.get("JPWEB_CHAOS_SECONDS") or choose_size(9, 75))
+RUNS = int(os.environ.get("JPWEB_CHAOS_RUNS") or choose_size(24, 200))
+#: Seconds between two deaths, at least and at most.
+PAUSES = (choose_size(0.5, 1.0), choose_size(2.0, 5.0))
 SEED = int(os.environ.get("JPWEB_CHAOS_SEED") or int.from_bytes(os.urandom(3)))
 
 #: A tool that leaves a trace of each time it ran.

@@ -24,7 +24,7 @@ from tests.machine.faults.starving import paused, starve
 from tests.machine.servers import Cluster
 from tests.machine.sizes import choose_size
 
-TURNS = choose_size(6, 30)
+TURNS = choose_size(4, 30)
 EXPIRES_SECONDS = 300
 #: Seconds that a fault lasts: others take over, and it is over before questions expire.
 FAULT_SECONDS = choose_size(2, 4) * LEASE_SECONDS

@@ -31,7 +31,7 @@ class Trouble:
         end = clock() + seconds
         first = self._dice.sample(list(TARGETS), len(TARGETS))
         while first or clock() < end:
-            await asyncio.sleep(self._dice.uniform(1.0, 5.0))
+            await asyncio.sleep(self._dice.uniform(*stage.PAUSES))
             (name,) = first[-1:] or self._dice.choices(list(TARGETS), list(TARGETS.values()))
             if self._team.strike(name):
                 self.struck[name] += 1

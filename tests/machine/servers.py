@@ -47,10 +47,10 @@ class Cluster:
     def __call__(self) -> str:
         return self._create("CREATE DATABASE {}")
 
-    def make_migrated(self) -> str:
+    def make_migrated(self, prefix: str = "") -> str:
         """Make a migrated database by copying one that is migrated once; return its URL.
 
-        It has the tables of a team, which a single server ignores.
+        It has the tables of a team, which a single server ignores. ``prefix`` begins its name.
         """
         if not self._template:
             url = self()
@@ -58,10 +58,10 @@ class Cluster:
             secrets = {"JPWEB_SECRET_KEY": "template", "JPWEB_DATA": str(self.folder)}
             migrate_database({"DATABASE_URL": url} | environment | secrets)
             self._template = url.rpartition("/")[2]
-        return self._create("CREATE DATABASE {} TEMPLATE {}", self._template)
+        return self._create("CREATE DATABASE {} TEMPLATE {}", self._template, prefix=prefix)
 
-    def _create(self, statement: LiteralString, *names: str) -> str:
-        name = f"jpweb_{os.getpid()}_{next(self._numbers)}"
+    def _create(self, statement: LiteralString, *names: str, prefix: str = "") -> str:
+        name = f"{prefix}jpweb_{os.getpid()}_{next(self._numbers)}"
         identifiers = [sql.Identifier(each) for each in (name, *names)]
         with psycopg.connect(f"{self.address}/postgres", autocommit=True) as connection:
             connection.execute(sql.SQL(statement).format(*identifiers))

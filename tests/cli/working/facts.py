@@ -330,12 +330,12 @@ async def test_what_goes_on_beside_ends_with_the_worker():
 async def test_what_does_not_end_is_not_waited_for(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ):
-    monkeypatch.setattr(worker, "PATIENCE", 3.0)  # enough for the queue
+    monkeypatch.setattr(worker, "PATIENCE", 0.5)
 
     class Stubborn(Hands):
         async def let_go(self) -> None:
             await asyncio.Event().wait()
 
     async with working(Stubborn()):
-        pass
+        pass  # so that the queue, which has not begun, ends at once
     assert "did not end in time" in caplog.text
