@@ -19,6 +19,7 @@ from tests.agent.providers.conversing import (
     request,
 )
 from tests.machine.ports import free_port
+from tests.machine.sizes import mark_proof
 from tests.machine.vendors import Call, Failure, Reply, Say, Standin, Think, vendor
 
 NAMES = sorted(MODELS)
@@ -79,7 +80,7 @@ async def test_a_rate_limit_says_how_long_to_wait(name: str):
 
 
 @pytest.mark.parametrize("name", NAMES)
-@pytest.mark.parametrize("status", [401, 403])
+@pytest.mark.parametrize("status", [401, *mark_proof(403)])
 async def test_a_wrong_key_is_named_and_not_shown(name: str, status: int):
     body = wrapped(name, f"Incorrect API key provided: {KEY}", "authentication_error", status)
     with vendor(name, [Failure(status, body)]) as standin:
@@ -98,7 +99,7 @@ async def test_google_refuses_a_key_as_a_bad_request():
 
 
 @pytest.mark.parametrize("name", NAMES)
-@pytest.mark.parametrize("status", [408, 500, 502, 503, 529])
+@pytest.mark.parametrize("status", [503, 529, *mark_proof(408, 500, 502)])
 async def test_a_vendor_in_trouble_is_unavailable(name: str, status: int):
     with vendor(name, [Failure(status, "<html>Bad gateway</html>")]) as standin:
         failed, _ = await fails(opened(standin))
@@ -141,7 +142,7 @@ async def test_silence_becomes_unavailable(name: str, monkeypatch: pytest.Monkey
 
 
 @pytest.mark.parametrize("name", NAMES)
-@pytest.mark.parametrize("status", [400, 404, 422])
+@pytest.mark.parametrize("status", [400, *mark_proof(404, 422)])
 async def test_any_other_refusal_is_a_bad_request_in_the_vendor_s_words(name: str, status: int):
     body = wrapped(name, "x" * 2000, "invalid_request_error", status)
     with vendor(name, [Failure(status, body)]) as standin:
@@ -209,8 +210,20 @@ async def test_a_call_cut_off_at_the_limit_never_happened(name: str, raw: str):
     assert [e.id for e in before if isinstance(e, CallTool)] == ["call_1"]
 
 
-@pytest.mark.parametrize("name", [name for name in NAMES if name != "google"])
-@pytest.mark.parametrize("raw", ['{"path": }', "[1]", '{"a":' * 100_000])
+NESTED = '{"a":' * 100_000
+WITH_TEXT_ARGUMENTS = [name for name in NAMES if name != "google"]
+
+
+@pytest.mark.parametrize(
+    ("raw", "name"),
+    [
+        *(('{"path": }', name) for name in WITH_TEXT_ARGUMENTS),
+        ("[1]", "openai"),
+        pytest.param(NESTED, "anthropic", id="nested-anthropic"),
+        *mark_proof(*(("[1]", name) for name in WITH_TEXT_ARGUMENTS if name != "openai")),
+        *mark_proof(*((NESTED, name) for name in WITH_TEXT_ARGUMENTS if name != "anthropic")),
+    ],
+)
 async def test_a_call_that_is_no_json_object_never_happened(name: str, raw: str):
     with vendor(name, [Reply(Call("fs_read", raw=raw))]) as standin:
         failed, before = await fails(opened(standin))

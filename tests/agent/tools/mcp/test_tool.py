@@ -17,6 +17,7 @@ from jpweb.stream.answers import Boolean
 from jpweb.stream.inquiry import AnswerReusePolicy, CancellationReason
 from tests.agent.tools.local.commands import until
 from tests.agent.tools.mcp.serving import LIGHT, OLDER, SERVER, Person, call, stdio
+from tests.machine.sizes import mark_proof
 
 OK = {"type": "object", "properties": {"ok": {"type": "boolean"}}, "required": ["ok"]}
 TEXT = {"type": "object", "properties": {"a": {"type": "string"}}}
@@ -37,7 +38,7 @@ def chosen(request) -> McpServer:
     return stdio(file={"stdio": SERVER, "light": LIGHT}[request.param])
 
 
-@pytest.fixture(params=["stdio", "http"])
+@pytest.fixture(params=["http", *mark_proof("stdio")])
 def server(request):
     """The SDK's own server: its questions belong to their calls."""
     return chosen(request)
