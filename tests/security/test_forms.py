@@ -6,6 +6,7 @@ import re
 import socket
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 from urllib.parse import quote
 
 import pytest
@@ -86,7 +87,8 @@ def opened(tmp_path: Path) -> Opened:
 
 @pytest.fixture
 def person(live: Live, opened: Opened) -> Person:
-    made = Person(live(JPWEB_SCRIPT_PACE="0", JPWEB_HOLD="600", **opened.settings))
+    settings: Any = opened.settings  # variables alone
+    made = Person(live(JPWEB_SCRIPT_PACE="0", JPWEB_HOLD="600", **settings))
     noted = opened.take()
     assert [line for line in noted if line.endswith("/server.lock")], noted
     return made

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from itertools import chain, islice
 
 import msgspec
@@ -113,7 +113,9 @@ def join_part(texts: Sequence[str], start: int, total: int, framing: str = "") -
     NotAStream for a string that is no framing.
     """
     frame = _read_framing(framing, total)
-    gaps = (frame.odd.get(i, frame.between) for i in range(start - 1, start + len(texts) - 1))
+    gaps: Iterator[str] = (
+        frame.odd.get(i, frame.between) for i in range(start - 1, start + len(texts) - 1)
+    )
     if start == 0:
         gaps = chain([frame.head], islice(gaps, 1, None))
     end = frame.tail if start + len(texts) == total else ""

@@ -19,7 +19,8 @@ def test_the_facts_about_jobs_and_workers_hold(postgres: Cluster, redis_url: str
         "JPWEB_DATA": str(tmp_path),
     }
     facts = Path(__file__).with_name("facts.py")
-    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--reuse-db", facts]
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--reuse-db"]
+    command.append(str(facts))
     done = subprocess.run(
         command, check=False, cwd=ROOT, env=env, capture_output=True, text=True, timeout=200
     )

@@ -238,12 +238,12 @@ async def test_messages_that_are_no_signals_are_passed_over_and_logged_once(
     monkeypatch.setattr(relay, "TICK", 60)
     over(redis_url)
     topic = announce.conversation_group(7)
-    plain, sealed = (
-        registry.get_serializer("msgpack", symmetric_encryption_keys=keys) for keys in (None, KEYS)
-    )
+    plain = registry.get_serializer("msgpack")
+    sealed = registry.get_serializer("msgpack", symmetric_encryption_keys=KEYS)
     forged = plain.serialize({"kind": "conversation", "origin": OTHER, "to": topic})
     noise = [*NOISE, *map(sealed.crypter.encrypt, NOISE), forged]
-    malformed = [sealed.serialize(each) for each in (None, 3, "text", [], {}, *MISFITS)]
+    shapes: list[Any] = [None, 3, "text", [], {}, *MISFITS]
+    malformed = [sealed.serialize(shape) for shape in shapes]
     async with reading() as looks, ear(topic) as seven:
         seven.take_all()
         groups = [*map(relay.group, relay.KINDS), relay.process_group(process.name())]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from typing import Any, Self
 
@@ -41,7 +41,7 @@ class Receiver:
         self._task: asyncio.Task[None] | None = None
 
     async def start(self) -> Self:
-        self._task = asyncio.create_task(pages(self._scope, self._said.get, self._sent.put))
+        self._task = asyncio.create_task(pages(self._scope, self._said.get, self._send))
         message = await self._take()
         self.status: int = message["status"]
         self.headers = {name.lower(): value for name, value in message["headers"]}
@@ -56,10 +56,13 @@ class Receiver:
         body = b""
         while True:
             message = await self._take()
-            body += message.get("body", b"")
+            body += bytes(message.get("body", b""))
             if not message.get("more_body"):
                 await self.wait_for_end()
                 return body
+
+    async def _send(self, message: Mapping[str, Any]) -> None:
+        await self._sent.put(dict(message))
 
     def leave(self) -> None:
         """Hang up; also what the server's function does that cuts the connection."""
