@@ -70,6 +70,7 @@ BENCHMARKS = {
         Benchmark("open.100k", "ms", 1.3, "tests.load.browsing.opening.first"),
         Benchmark("list.1m", "ms", 1.5, "tests.load.browsing.listing.pages"),
         Benchmark("search.1m", "ms", 2.0, "tests.load.browsing.searching.p95"),
+        Benchmark("neighbour.p95", "ms", 2.0, "tests.load.browsing.neighbour.p95"),
         Benchmark("parked.100k.start", "s", 1.5, "tests.load.answers.parked.start"),
         Benchmark("parked.100k.memory", "MB", 1.5, "tests.load.answers.parked.memory"),
         Benchmark("parked.100k.answer", "ms", 1.5, "tests.load.answers.parked.answer"),

@@ -47,6 +47,9 @@ class Size:
     #: Events of the conversation, and conversations, behind the rows ``page.*``.
     page_events: int = 10_000
     page_conversations: int = 1000
+    #: Inquiries that one person downloads, and cards that each of their hellos names.
+    reviewed_inquiries: int = 300_000
+    named_cards: int = 20_000
 
     def limit_rounds(self, rounds: int) -> int:
         """Return ``rounds``, or the most that this size has."""
@@ -91,4 +94,6 @@ TOY = Size(
     queries_per_kind=2,
     page_events=300,
     page_conversations=100,
+    reviewed_inquiries=1000,
+    named_cards=50,
 )
