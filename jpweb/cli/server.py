@@ -23,12 +23,13 @@ from twisted.internet import defer, reactor
 from jpweb import installation
 from jpweb.cli import pauses
 from jpweb.cli.connections import BoundedFactory, BoundedRequest
+from jpweb.cli.frames import BoundedSocketFactory
 from jpweb.runtime.signals.codes import FAULT
 from jpweb.runtime.signals.line import CUT, SCOPE, Line
 
 HOST = "127.0.0.1"
-#: The largest message of a socket: a whole transcript has to fit. What comes is in frames of a
-#: mebibyte, which is all that a page ever says.
+#: The largest message that is sent: a whole transcript has to fit. What comes is far smaller
+#: (jpweb/cli/frames).
 LARGEST = 16 * 1024 * 1024
 #: The close code of a message that is larger; the page does not come back by itself.
 TOO_BIG = 3009
@@ -67,8 +68,9 @@ class QuietServer(Server):  # type: ignore[misc]  # daphne is untyped
         self._ending = ending
 
     def run(self) -> None:
-        # daphne looks its factory up in the module, and nowhere else.
+        # daphne looks its factories up in the module, and nowhere else.
         daphne.server.HTTPFactory = BoundedFactory
+        daphne.server.WebSocketFactory = BoundedSocketFactory
         super().run()
 
     def create_application(self, protocol: Any, scope: dict[str, Any]) -> Any:
@@ -145,6 +147,8 @@ def serve(
         ready_callable=ready,
         server_name="jpweb",
         websocket_max_message_size=LARGEST,
+        # A page may stay open for days. Its sign-in is looked at every ten seconds.
+        websocket_timeout=-1,
         verbosity=0,
     ).run()
 

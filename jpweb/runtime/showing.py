@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import threading
+from collections import Counter
 from collections.abc import Iterable
 from datetime import datetime
 
@@ -27,7 +28,11 @@ PACE = 1.0
 #: Pairs of question and person that are held at most between two writes.
 ROOM = 10_000
 
+#: Of them those of one person, whatever their pages say.
+ROOM_EACH = 1_000
+
 _held: dict[Pair, Seen] = {}
+_held_by: Counter[int] = Counter()
 #: What is written already and need not be again; forgotten when it is too much.
 _written: set[tuple[Pair, str]] = set()
 #: Pages are made in threads, sockets are heard in the loop.
@@ -56,6 +61,7 @@ async def flush() -> None:
     with _lock:
         batch = dict(_held)
         _held.clear()
+        _held_by.clear()
     if not batch:
         return
     try:
@@ -85,8 +91,9 @@ def _merge(pair: Pair, kind: str, at: datetime) -> None:
     """Add to what is held; the earlier of two times stays."""
     seen = _held.get(pair)
     if seen is None:
-        if len(_held) >= ROOM:
+        if len(_held) >= ROOM or _held_by[pair[1]] >= ROOM_EACH:
             return
         seen = _held[pair] = Seen()
+        _held_by[pair[1]] += 1
     held = getattr(seen, kind)
     setattr(seen, kind, at if held is None else min(held, at))

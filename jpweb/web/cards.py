@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Self
@@ -80,6 +81,11 @@ class _Plan:
         here = theirs if desk.conversation is None else places.talk(desk)
         return cls(count, theirs.newest, here, desk.shown, Cards.of(here.oldest))
 
+    def changed(self) -> int:
+        """Return how many cards came or went."""
+        questions = self.now.questions ^ self.shown.questions
+        return len(questions) + len(self.now.prompts ^ self.shown.prompts)
+
     def needs(self) -> Cards:
         """Return the keys of the rows that are needed."""
         newest = Cards.of([self.newest] if self.newest else [])
@@ -133,12 +139,17 @@ class _Rows:
 Places = tuple[frozenset[int], frozenset[int]]
 
 
-def current(pages: Collection[tuple[int, Desk]]) -> tuple[dict[int, Places], dict[Desk, News]]:
-    """Return where people may answer and read by now, and what those desks lack that are so."""
+def current(
+    pages: Collection[tuple[int, Desk]], most: float = math.inf
+) -> tuple[dict[int, Places], dict[Desk, News]]:
+    """Return where people may answer and read by now, and what those desks lack that are so.
+
+    Desks of which more than ``most`` cards have changed are costly, and left out.
+    """
     roles = standing.roles({person for person, _ in pages})
     places = {person: find_places(mine) for person, mine in roles.items()}
     desks = {desk for person, desk in pages if places[person] == (desk.answers_in, desk.reads_in)}
-    return places, news(desks) if desks else {}
+    return places, news(desks, most) if desks else {}
 
 
 def find_places(roles: Mapping[int, Role]) -> Places:
@@ -148,10 +159,14 @@ def find_places(roles: Mapping[int, Role]) -> Places:
     return answers_in, answers_in if answers_in == reads_in else reads_in
 
 
-def news(desks: Collection[Desk]) -> dict[Desk, News]:
-    """Return what each desk lacks; as many queries for many desks as for one."""
+def news(desks: Collection[Desk], most: float = math.inf) -> dict[Desk, News]:
+    """Return what each desk lacks; as many queries for many desks as for one.
+
+    Desks of which more than ``most`` cards have changed are left out.
+    """
     places = _Places(desks)
-    plans = {desk: _Plan.of(desk, places) for desk in desks}
+    every = {desk: _Plan.of(desk, places) for desk in desks}
+    plans = {desk: plan for desk, plan in every.items() if plan.changed() <= most}
     rows = _Rows([plan.needs() for plan in plans.values()])
     return {desk: _news(desk, plan, rows) for desk, plan in plans.items()}
 

@@ -7,6 +7,7 @@ connection, a reconnection and a signal all take this one path.
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -64,6 +65,10 @@ class Changes:
     page: Shown
 
 
+#: Entries that a page may lack and still be told together with all others.
+FEW_ENTRIES = 50
+
+
 class _Now:
     """A conversation as it stands now, read once for all pages that show it."""
 
@@ -79,6 +84,11 @@ class _Now:
     @cached_property
     def player(self) -> Player | None:
         return _player(self.found)
+
+    def is_costly(self, page: Shown, entries: float) -> bool:
+        """Tell whether a page lacks more than so many entries; shown anew, it lacks all."""
+        is_anew = self.found.revision != page.revision
+        return (self.found.length if is_anew else self.found.length - page.length) > entries
 
     def since(self, page: Shown, *, may_run: bool) -> Changes:
         """Return what changed since a page was made; pages that are alike get the same."""
@@ -186,12 +196,15 @@ def _lines(found: Conversation, shown: Contents) -> list[Line]:
 
 
 def conversation(
-    conversation_id: int, pages: Collection[tuple[int, Shown | None]]
+    conversation_id: int,
+    pages: Collection[tuple[int, Shown | None]],
+    entries: float = math.inf,
 ) -> dict[tuple[int, Shown | None], Changes | None]:
     """Return what changed in a conversation since pages were made, by person and page.
 
     None for those who may not read it; a page None asks that alone. Where entries were replaced
     the whole transcript is sent. As many queries for many pages as for one.
+    Pages that lack more than so many ``entries`` are costly, and left out.
     """
     try:
         found = conversations.get(conversation_id)
@@ -207,7 +220,7 @@ def conversation(
             told[person, page] = None
         elif page is None:
             told[person, page] = nothing
-        else:
+        elif not now.is_costly(page, entries):
             told[person, page] = now.since(page, may_run=role >= Role.RESPONDER)
     return told
 

@@ -1,7 +1,11 @@
 // The socket: say what the page shows; the server sends what it lacks.
 import { all, byId, on, openCards, person } from "./page.js";
 
-const keys = (name) => openCards().filter((card) => name in card.dataset).map((card) => Number(card.dataset[name]));
+// Cards that a page names, the first ones: the server takes no more (MAX_CARDS). It shows a fifth of
+// that; further ones are kept up to date once some of these are settled.
+const MAX_CARDS = 500;
+const keys = (name) => openCards().slice(0, MAX_CARDS)
+  .filter((card) => name in card.dataset).map((card) => Number(card.dataset[name]));
 
 // Between which items a page shows all of the chosen kinds; with the beginning the first is what may
 // come before all, with the end there is no last one.
@@ -34,30 +38,75 @@ function hello() {
 htmx.config.wsReconnectDelay = (tries) => Math.random() * Math.min(1000 * 2 ** tries, 5000);
 const OVER = {
   3009: "This page lacks too much: reload it.",
+  4400: "The server does not understand this page: reload it.",
   4401: "You are signed out; reload the page to sign in.",
   4404: "This is no longer yours to read; what you see is old.",
 };
+
+// Asked too often: it waits, each time for longer, and begins anew after a quiet minute.
+const TOO_MUCH = 4429;
+const QUIET = 60000; // milliseconds
+let waits = 0;
+let opened = 0;
+function pause(socket) {
+  if (Date.now() - opened > QUIET) waits = 0;
+  const seconds = Math.round(Math.min(10 * 2 ** waits, 120) * (1 + Math.random() / 2));
+  waits += 1;
+  setTimeout(socket.reconnect, seconds * 1000);
+  return `You asked for too much at once, here or on other pages. This page connects again in ${seconds} s; what you see may be old.`;
+}
+
+// Too many pages: the one that was silent for longest rests until somebody comes back to it.
+const TOO_MANY = 4430;
+const COMES = ["visibilitychange", "pointerdown", "keydown"];
+function rest(socket) {
+  const come = () => {
+    if (document.hidden) return;
+    for (const name of COMES) document.removeEventListener(name, come, true);
+    socket.reconnect();
+  };
+  for (const name of COMES) on(name, come, true);
+  return "You have more than 100 pages open. This one rests: what you see may be old. It goes on as soon as you come back to it.";
+}
+
+const tried = byId("connection").textContent;
+const full = () => openCards().length > MAX_CARDS
+  && `This page shows more than ${MAX_CARDS} questions that wait. The first ${MAX_CARDS} are kept up to date; reload the page for the others.`;
 let late = 0;
 let line = null;
 on("htmx:wsOpen", (event) => {
   clearTimeout(late);
   late = 0;
-  byId("connection").hidden = true;
+  opened = Date.now();
+  byId("connection").textContent = full() || tried;
+  byId("connection").hidden = !full();
   line = event.detail.socketWrapper;
-  line.send(JSON.stringify(hello()));
+  again(true);
   document.dispatchEvent(new CustomEvent("jpweb:connected"));
 });
-on("htmx:wsClose", (event) => {
+on("htmx:wsClose", ({ detail: { event: { code }, socketWrapper } }) => {
   line = null;
-  const over = OVER[event.detail.event.code];
-  if (over) byId("connection").textContent = over;
+  const waiting = { [TOO_MUCH]: pause, [TOO_MANY]: rest }[code];
+  const over = waiting ? waiting(socketWrapper) : OVER[code];
+  byId("connection").textContent = over || tried;
   // Each try that fails closes again: that says it no later.
   if (over) clearTimeout(late);
   if (over || !late) late = setTimeout(() => { byId("connection").hidden = false; }, over ? 0 : 1500);
 });
 
-// Say anew what the page shows.
-export const again = () => { say(hello()); };
+// Say anew what the page shows: at once, but twice a second at most.
+const PACE = 500; // milliseconds
+let soon = 0;
+let said = 0;
+export function again(first) {
+  clearTimeout(soon);
+  const early = said + PACE - Date.now();
+  if (early > 0 && !first) soon = setTimeout(again, early);
+  else {
+    said = Date.now();
+    say(hello());
+  }
+}
 
 // Say something more, now or never; false where there is no connection.
 export function say(what) {

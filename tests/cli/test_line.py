@@ -12,8 +12,8 @@ import pytest
 from channels_redis.pubsub import RedisPubSubChannelLayer
 
 from jpweb.runtime.signals import announce, relay
+from tests.layers import make_keys
 from tests.load.crowd import Crowd, Visitor, crowd
-from tests.machine.layers import make_keys
 from tests.machine.serving import Server, run_server
 from tests.machine.sizes import choose_size
 from tests.machine.visiting import Visitor as Guest

@@ -17,10 +17,10 @@ from tests.runtime.playing import Scene, eventually
 
 @pytest.fixture(autouse=True)
 def nothing_held() -> Iterator[None]:
-    for held in (showing._held, showing._written):
+    for held in (showing._held, showing._held_by, showing._written):
         held.clear()
     yield
-    for held in (showing._held, showing._written):
+    for held in (showing._held, showing._held_by, showing._written):
         held.clear()
 
 
@@ -122,3 +122,12 @@ async def test_it_is_written_now_and_then_until_cancelled(
     keeping.cancel()
     with pytest.raises(asyncio.CancelledError):
         await keeping
+
+
+async def test_what_one_person_says_leaves_room_for_others(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(showing, "ROOM_EACH", 2)
+    showing.noted(1, [(key, "visible") for key in range(10)])
+    showing.noted(1, [(0, "focused")])
+    showing.noted(2, [(7, "visible")])
+    assert list(showing._held) == [(0, 1), (1, 1), (7, 2)]
+    assert showing._held[0, 1].focused is not None

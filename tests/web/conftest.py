@@ -9,6 +9,7 @@ from channels.layers import channel_layers
 
 from jpweb.runtime.signals import fanout
 from jpweb.web.security import limits
+from jpweb.web.sockets import bounds
 from tests.web.world import World
 
 
@@ -23,6 +24,7 @@ def fresh_layer() -> Iterator[None]:
 @pytest.fixture(autouse=True)
 def fresh_limits() -> None:
     """Count what each test does alone: people of several tests have the same keys."""
+    bounds.forget()
     for limit in limits.LIMITS:
         limit.forget()
 

@@ -16,7 +16,7 @@ from jpweb.asgi import application
 from jpweb.runtime.signals.line import SCOPE, Line
 from jpweb.store.models import Person, Prompt
 from jpweb.web import changes
-from jpweb.web.sockets import consumers
+from jpweb.web.sockets import telling
 from jpweb.web.sockets.consumers import PageConsumer
 from tests.web.world import World
 
@@ -72,8 +72,7 @@ class Socket:
         return bool(self._line.output_queue.empty())
 
     def _idle(self) -> bool:
-        rounds = consumers.talks.busy or consumers.desks.busy or consumers._tasks
-        return not (self.busy or rounds or not self._line.input_queue.empty())
+        return not (self.busy or telling.is_busy() or not self._line.input_queue.empty())
 
     async def connect(self) -> bool:
         connected, _ = await self._line.connect(SOON)

@@ -15,10 +15,12 @@ from jpweb.web.cards import Cards
 from jpweb.web.changes import Shown
 from jpweb.web.transcript import WORDS, groups
 
-#: How many keys a page may name.
-KEYS = 10_000
-#: Characters that a page says at once.
-LONGEST = 1024 * 1024
+#: Cards that a page may name: five times what the fullest desk shows (``standing.DESK``).
+MAX_CARDS = 500
+#: What a page may say at once that it saw of cards: everything of each.
+MAX_SEEN = MAX_CARDS * len(showing.KINDS)
+#: Characters of a run's or the facts' key that a page repeats.
+MAX_KEY_LENGTH = 100
 #: What is raised by reading what no page of ours says.
 MALFORMED = (ValueError, TypeError, AttributeError, LookupError, OverflowError, RecursionError)
 
@@ -60,18 +62,26 @@ class Hello:
     person: int | None
     word: Word
     page: Shown
+    #: How many cards it names.
+    cards: int
 
 
-def read(person: int, text: str) -> Hello | Seen | Sent:
+#: Everything that a page says.
+Message = Hello | Seen | Sent
+
+
+def read(person: int, text: str) -> Message:
     """Read what a person's page says. Raises one of ``MALFORMED``."""
-    if len(text) > LONGEST:
-        raise ValueError(len(text))
     says: dict[str, Any] = json.loads(text)
     if "seen" in says:
         return Seen(_seen(says["seen"]))
     if "answer" in says:
         return _sent(says)
-    return Hello(_whose(says), _word(person, says), _page(says))
+    shown = Cards(_keys(says.get("shown")), _keys(says.get("prompts")))
+    named = len(shown.questions) + len(shown.prompts)
+    if named > MAX_CARDS:
+        raise ValueError(named)
+    return Hello(_whose(says), _word(person, says, shown), _page(says), named)
 
 
 def _whose(says: dict[str, Any]) -> int | None:
@@ -82,18 +92,17 @@ def _page(says: dict[str, Any]) -> Shown:
     return Shown(
         _whole(says.get("length") or 0),
         _whole(says.get("revision") or 0),
-        str(says.get("run") or ""),
-        str(says.get("facts") or ""),
-        max(int(says.get("first") or 0), 0),
+        str(says.get("run") or "")[:MAX_KEY_LENGTH],
+        str(says.get("facts") or "")[:MAX_KEY_LENGTH],
+        min(max(int(says.get("first") or 0), 0), numbers.KEY),
         None if says.get("last") is None else _whole(says["last"]),
         groups(str(says.get("show") or "")),
         str(says.get("words") or "")[:WORDS],
     )
 
 
-def _word(person: int, says: dict[str, Any]) -> Word:
+def _word(person: int, says: dict[str, Any], shown: Cards) -> Word:
     conversation = says.get("conversation")
-    shown = Cards(_keys(says.get("shown")), _keys(says.get("prompts")))
     return Word(
         person,
         None if conversation is None else _whole(conversation),
@@ -102,7 +111,7 @@ def _word(person: int, says: dict[str, Any]) -> Word:
 
 
 def _seen(pairs: list[Any]) -> list[tuple[int, str]]:
-    if len(pairs) > KEYS:
+    if len(pairs) > MAX_SEEN:
         raise ValueError(len(pairs))
     known = [(_whole(key), what) for key, what in pairs]
     if unknown := {what for _, what in known} - showing.KINDS:
@@ -118,10 +127,7 @@ def _sent(says: dict[str, Any]) -> Sent:
 
 
 def _keys(values: Any) -> frozenset[int]:
-    keys = frozenset(_whole(key) for key in values or [])
-    if len(keys) > KEYS:
-        raise ValueError(len(keys))
-    return keys
+    return frozenset(_whole(key) for key in values or [])
 
 
 def _whole(value: Any) -> int:

@@ -6,12 +6,8 @@ takes nothing costs nothing more. What many sockets have to be told is read and 
 
 from __future__ import annotations
 
-import asyncio
-import contextvars
 import json
 import logging
-from collections.abc import Coroutine
-from dataclasses import dataclass
 from typing import Any
 
 from channels.generic.websocket import AsyncWebsocketConsumer
@@ -21,32 +17,25 @@ from django.http import Http404
 from jpweb.runtime import presence, showing
 from jpweb.runtime.crossing import in_store
 from jpweb.runtime.signals import announce, fanout
-from jpweb.runtime.signals.codes import FAULT
+from jpweb.runtime.signals.allowance import TokenBucket
+from jpweb.runtime.signals.codes import FAULT, MALFORMED, SIGNED_OUT, TOO_MANY, TOO_MUCH
 from jpweb.runtime.signals.fanout import Signal
 from jpweb.runtime.signals.line import SCOPE, Line
-from jpweb.runtime.signals.rounds import Rounds
 from jpweb.store.inquiries import Decider
 from jpweb.store.outage import DATABASE_GONE
 from jpweb.store.people.sessions import hash_key
-from jpweb.web import access, answering, cards, changes
+from jpweb.web import access, answering, cards
 from jpweb.web.answering import Reply, Typed
-from jpweb.web.cards import Cards, Desk, News
+from jpweb.web.cards import Cards, News
 from jpweb.web.changes import Shown
-from jpweb.web.sockets import claims, pacing
-from jpweb.web.sockets.claims import Hello, Seen, Sent, Word
+from jpweb.web.sockets import bounds, claims, telling
+from jpweb.web.sockets.claims import Hello, Message, Seen, Sent, Word
 
 logger = logging.getLogger(__name__)
 
-#: Close codes that tell the browser not to come back.
-SIGNED_OUT, FORBIDDEN, MALFORMED = 4401, 4404, 4400
-#: Seconds that those who look on wait for what a turn puts on record in one go; who is asked does
-#: not wait, nor what they answer.
-GATHER = 0.01
 
 #: The line of a socket whose server says nothing of it.
 _FREE = Line()
-#: Tasks that nobody waits for.
-_tasks: set[asyncio.Task[None]] = set()
 
 
 class PageConsumer(AsyncWebsocketConsumer):
@@ -56,6 +45,7 @@ class PageConsumer(AsyncWebsocketConsumer):
     channel_layer_alias = "none"
 
     person: int | None = None
+    hellos: TokenBucket
     session: str | None = None
     word: Word | None = None
     #: What the page shows by now of its conversation, and of what waits.
@@ -71,6 +61,8 @@ class PageConsumer(AsyncWebsocketConsumer):
     changed = late = asked = greets = False
     #: Whether its conversation could not be compared when it greeted.
     broken = False
+    #: Whether it is being told in a round of its own what it lacks of the conversation, of cards.
+    talk_apart = desk_apart = False
     partial: Signal | None = None
     line = _FREE
 
@@ -88,6 +80,10 @@ class PageConsumer(AsyncWebsocketConsumer):
             await self.close(SIGNED_OUT)
             return
         self.person = user.pk
+        self.hellos = TokenBucket(bounds.HELLOS_AT_ONCE, bounds.HELLOS_PER_SECOND)
+        displaced = bounds.enter(user.pk, self)
+        if displaced is not None:
+            telling.soon(displaced.leave(TOO_MANY))
         opened: dict[str, Any] = dict(self.scope)
         self.session = opened.get("session")
         if self.session:
@@ -106,9 +102,9 @@ class PageConsumer(AsyncWebsocketConsumer):
         except claims.MALFORMED:
             await self.leave(MALFORMED)
             return
-        if not isinstance(said, Seen) and said.person not in (None, self.person):
-            # Somebody else has signed in with this browser since the page was loaded.
-            await self.leave(SIGNED_OUT)
+        refusal = self._refusal(self.person, said)
+        if refusal is not None:
+            await self.leave(refusal)
             return
         match said:
             case Seen():
@@ -118,6 +114,16 @@ class PageConsumer(AsyncWebsocketConsumer):
             case Hello():
                 if await self.is_signed_in():
                     self.greet(said)
+
+    def _refusal(self, person: int, said: Message) -> int | None:
+        """Return the code with which a message closes the page, None where it is taken."""
+        if not isinstance(said, Seen) and said.person not in (None, person):
+            # Somebody else has signed in with this browser since the page was loaded.
+            return SIGNED_OUT
+        is_hello = isinstance(said, Hello)
+        if not bounds.admit(person, self, said) or (is_hello and not self.hellos.take()):
+            return TOO_MUCH
+        return None
 
     async def is_signed_in(self) -> bool:
         """Tell whether the page's sign-in lasts; close the page where it has ended."""
@@ -181,7 +187,7 @@ class PageConsumer(AsyncWebsocketConsumer):
             case "questions":
                 self.asked = True
             case "session":
-                soon(self.leave(SIGNED_OUT))
+                telling.soon(self.leave(SIGNED_OUT))
             case "roles" if cards.find_places(signal["roles"]) != (self.answers_in, self.reads_in):
                 self.changed = self.asked = self.word is not None
             case _:
@@ -192,10 +198,29 @@ class PageConsumer(AsyncWebsocketConsumer):
         """Be told in the next round what there is to tell, unless the browser takes nothing."""
         if self.word is None or self.line.held:
             return
-        if self.word.conversation is not None and (self.changed or self.partial):
-            talks.due(self.word.conversation, self)
-        if self.asked:
-            desks.due(None, self)
+        talk = self.word.conversation
+        if talk is not None and (self.changed or self.partial) and not self.talk_apart:
+            telling.talks.due(talk, self)
+        if self.asked and not self.desk_apart:
+            telling.desks.due(None, self)
+
+    def fail(self, problem: BaseException) -> None:
+        """Let the page come back that could not be told what changed.
+
+        One that has just come back, with its conversation as broken as before, stays and is told of
+        what waits: it would come back for ever, and hear of no question.
+        """
+        if isinstance(problem, DATABASE_GONE) or not (self.broken or self.greets):
+            self.come_back()
+            return
+        self.asked = self.asked or self.greets
+        self.broken, self.greets = True, False
+        self.come()
+
+    def come_back(self) -> None:
+        """Drop the connection, so that the page connects again by itself."""
+        if self.person is not None:
+            telling.soon(self.leave(FAULT))
 
     async def show(self, news: News) -> None:
         """Tell what came to wait or waits no more."""
@@ -235,6 +260,8 @@ class PageConsumer(AsyncWebsocketConsumer):
 
     async def forget(self) -> None:
         """Stand for nobody any more, and hear nothing."""
+        if self.person is not None:
+            bounds.leave(self.person, self)
         self.person = self.word = None
         for topic in self.topics:
             fanout.leave(topic, self)
@@ -242,148 +269,3 @@ class PageConsumer(AsyncWebsocketConsumer):
         if self.answers_in:
             self.answers_in = frozenset()
             await presence.leave(self)
-
-
-def soon(work: Coroutine[Any, Any, None]) -> None:
-    """Do something that nobody waits for."""
-    task = asyncio.create_task(work, context=contextvars.Context())
-    _tasks.add(task)
-    task.add_done_callback(_tasks.discard)
-
-
-def _fail(socket: PageConsumer, problem: BaseException) -> None:
-    """Let a page come back that could not be told what changed.
-
-    One that has just come back, with its conversation as broken as before, stays and is told of
-    what waits: it would come back for ever, and hear of no question.
-    """
-    if isinstance(problem, DATABASE_GONE) or not (socket.broken or socket.greets):
-        _come_back(socket, problem)
-        return
-    socket.asked = socket.asked or socket.greets
-    socket.broken, socket.greets = True, False
-    socket.come()
-
-
-def _come_back(socket: PageConsumer, _problem: BaseException) -> None:
-    if socket.person is not None:
-        soon(socket.leave(FAULT))
-
-
-@dataclass(slots=True, eq=False)
-class _Due:
-    """What a socket is to be told in one round."""
-
-    socket: PageConsumer
-    word: Word
-
-    @property
-    def stands(self) -> bool:
-        """Whether the socket is still there, and its page has not said something else since."""
-        return self.socket.word is self.word
-
-
-@dataclass(slots=True, eq=False)
-class _Talk(_Due):
-    """What changed since a page, and the newest text."""
-
-    page: Shown | None
-    partial: Signal | None
-    late: bool
-
-
-@dataclass(slots=True, eq=False)
-class _Queue(_Due):
-    """What waits."""
-
-    desk: Desk
-
-
-async def _tell_talk(conversation_id: int, sockets: list[PageConsumer]) -> None:
-    """Tell pages what changed in the conversation that they show, or send them away."""
-    due: list[_Talk] = []
-    for socket in sockets:
-        word = socket.word
-        if word is not None and word.conversation == conversation_id:
-            page = socket.page if socket.changed else None
-            due.append(_Talk(socket, word, page, socket.partial, socket.late))
-            socket.changed, socket.partial = False, None
-    pages = {(each.word.person, each.page) for each in due}
-    told = await in_store(changes.conversation, conversation_id, pages)
-    texts: dict[str, str] = {}
-    async for each in pacing.yield_between(due):
-        socket = each.socket
-        new = told[each.word.person, each.page]
-        if new is None:
-            await socket.leave(FORBIDDEN)
-        elif socket.line.held:
-            _put_back(each)
-        else:
-            socket.page = socket.page if each.page is None else new.page
-            if html := changes.joined(each.partial, new.html, texts, late=each.late):
-                await socket.send(html)
-            if socket.greets:
-                socket.greets, socket.asked = False, True
-                socket.come()
-
-
-def _put_back(due: _Talk) -> None:
-    """Let a socket be told later what its browser does not take now."""
-    socket = due.socket
-    if not (socket.changed or socket.partial):
-        socket.late = due.late
-    socket.changed = socket.changed or due.page is not None
-    socket.partial = socket.partial or due.partial
-
-
-async def _tell_desks(_everybody: None, sockets: list[PageConsumer]) -> None:
-    """Tell pages what came to wait for their people, and what waits no more."""
-    asking = [(socket, socket.word) for socket in sockets if socket.word is not None]
-    for socket, _ in asking:
-        socket.asked = False
-    due, told = await _news(asking)
-    async for each in pacing.yield_between(due):
-        if each.socket.line.held:
-            each.socket.asked = True
-        else:
-            await each.socket.show(told[each.desk])
-
-
-async def _news(
-    asking: list[tuple[PageConsumer, Word]],
-) -> tuple[list[_Queue], dict[Desk, News]]:
-    """Return what each page lacks, by the roles that its person has now.
-
-    A page whose person's roles have changed hears of the workspaces first in which they may answer
-    by now, and is present there; only then is read what waits, so that nothing is missed.
-    """
-    due: list[_Queue] = []
-    told: dict[Desk, News] = {}
-    while asking:
-        pages = [(word.person, _desk(socket, word)) for socket, word in asking]
-        places, new = await in_store(cards.current, pages)
-        told |= new
-        moved: list[tuple[PageConsumer, Word]] = []
-        for (socket, word), (person, desk) in zip(asking, pages, strict=True):
-            if socket.word is not word:
-                continue
-            if places[person] == (desk.answers_in, desk.reads_in):
-                due.append(_Queue(socket, word, desk))
-            else:
-                socket.stand(*places[person])
-                moved.append((socket, word))
-        if moved:
-            await presence.arrive((page, word.person, page.answers_in) for page, word in moved)
-        asking = moved
-    return due, told
-
-
-def _desk(socket: PageConsumer, word: Word) -> Desk:
-    here = word.conversation if socket.shown is not None else None
-    return Desk(socket.answers_in, socket.reads_in, here, socket.shown)
-
-
-#: Each conversation has its rounds; what waits is told to everybody at once, since a desk may hold
-#: cards of many workspaces.
-talks: Rounds[int, PageConsumer] = Rounds(_tell_talk, _fail, GATHER)
-desks: Rounds[None, PageConsumer] = Rounds(_tell_desks, _come_back)

@@ -36,9 +36,9 @@ from tests.browser.pages import (
     serve_home,
     staying,
 )
+from tests.layers import unseal
 from tests.machine.browsing import Pages
 from tests.machine.fixtures import Live
-from tests.machine.layers import unseal
 from tests.machine.ports import wait_until
 from tests.machine.servers import Cluster
 from tests.machine.serving import Server

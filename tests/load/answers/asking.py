@@ -90,7 +90,7 @@ from jpweb.runtime.crossing import in_store  # noqa: E402  as above
 from jpweb.runtime.duties import keeping  # noqa: E402  as above
 from jpweb.runtime.executing import holding  # noqa: E402  as above
 from jpweb.runtime.signals import relay  # noqa: E402  as above
-from jpweb.web.sockets import consumers  # noqa: E402  as above
+from jpweb.web.sockets import telling  # noqa: E402  as above
 
 #: The frame that is sent after a commit, and whose return is committed.
 DURABLE_FRAME = "Go on, and commit?"
@@ -170,7 +170,7 @@ WAYS = {"/ask": _asked, "/echo": _echoed, "/durable": _committed, "/form": _form
 
 async def _quiet() -> None:
     """Return once everybody has been told what there was to tell."""
-    while consumers.talks.busy or consumers.desks.busy:  # noqa: ASYNC110  they ring no bell
+    while telling.is_busy():  # noqa: ASYNC110  they ring no bell
         await asyncio.sleep(0.001)
 
 

@@ -21,7 +21,7 @@ from jpweb.store.running import leases
 from jpweb.stream.answers import Secret
 from tests.browser.asking.test_canary import tapped
 from tests.browser.evidence import traces
-from tests.machine.layers import channel_layers
+from tests.layers import channel_layers
 from tests.runtime.playing import SOON, Scene, done, eventually
 from tests.runtime.sealing.child import child
 from tests.runtime.sealing.wire import CANARY, Looks, parked, run_of

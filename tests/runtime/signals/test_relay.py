@@ -24,8 +24,8 @@ from jpweb.runtime.signals import announce, fanout, relay
 from jpweb.store.models import Conversation, Run
 from jpweb.store.telling import standing
 from jpweb.store.terms import RunState
+from tests.layers import KEYS, channel_layers
 from tests.machine import servers
-from tests.machine.layers import KEYS, channel_layers
 from tests.machine.ports import free_port
 from tests.machine.serving import ROOT
 from tests.runtime.playing import Scene, ear, eventually

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import asyncio
+import math
 
 import pytest
 from asgiref.sync import async_to_sync, sync_to_async
@@ -11,11 +12,11 @@ from jpweb.runtime.signals.rounds import Rounds
 class Hall:
     """Notes each round; it lasts until the hall is opened."""
 
-    def __init__(self, gather: float = 0.0) -> None:
+    def __init__(self, gather: float = 0.0, at_once: float = math.inf) -> None:
         self.rounds: list[tuple[str, list[int]]] = []
         self.failed: list[int] = []
         self.open = asyncio.Event()
-        self.of: Rounds[str, int] = Rounds(self.deal, self.fail, gather)
+        self.of: Rounds[str, int] = Rounds(self.deal, self.fail, gather, at_once)
 
     def fail(self, member: int, problem: BaseException) -> None:
         assert isinstance(problem, OSError)
@@ -110,3 +111,22 @@ async def test_a_round_that_begins_within_a_request_outlasts_it():
         await asyncio.sleep(0)
     assert done.is_set()
     assert failed == []
+
+
+async def test_rounds_one_at_once_take_turns_in_the_order_of_coming():
+    hall = Hall(at_once=1)
+    for key in "abc":
+        hall.of.due(key, 1)
+    await asyncio.sleep(0)
+    assert hall.rounds == [("a", [1])], "the others wait"
+    hall.of.due("a", 2)
+    await hall.empty()
+    assert hall.rounds == [("a", [1]), ("b", [1]), ("c", [1]), ("a", [2])]
+
+
+async def test_a_round_that_fails_lets_the_waiting_ones_begin():
+    hall = Hall(at_once=1)
+    hall.of.due("a", 13)
+    hall.of.due("b", 1)
+    await hall.empty()
+    assert (hall.rounds, hall.failed) == ([("a", [13]), ("b", [1])], [13])

@@ -18,7 +18,7 @@ from jpweb.store.terms import Role
 from jpweb.stream.inquiry import Answered
 from jpweb.web import cards
 from jpweb.web.cards import Cards, Desk
-from jpweb.web.sockets import consumers
+from jpweb.web.sockets import telling
 from tests.store import making
 from tests.web.reading import Page, read
 from tests.web.sockets import page
@@ -165,7 +165,7 @@ async def test_pages_whose_roles_stand_are_told_after_one_crossing(
         crossed.append(function.__name__)
         return await in_store(function, *args)
 
-    monkeypatch.setattr(consumers, "in_store", counted)
+    monkeypatch.setattr(telling, "in_store", counted)
     async with page(lasting.people["responder"], desk=True) as socket:
         await socket.everything()
         assert crossed == ["current", "current"], "it hears of its workspaces, then reads"
@@ -181,8 +181,8 @@ async def test_what_comes_to_wait_before_a_page_hears_of_its_workspace_is_not_mi
     """The roles are read, then comes a question, and only then does the page hear of any."""
     current, asked = cards.current, list[Inquiry]()
 
-    def slow(pages: Any) -> Any:
-        read_so_far = current(pages)
+    def slow(*asked_for: Any) -> Any:
+        read_so_far = current(*asked_for)
         if not asked:
             asked.extend(ask(lasting, 1))
         return read_so_far

@@ -1,0 +1,28 @@
+"""Rates: so much at once, and so much a second after that."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+
+
+class TokenBucket:
+    """Admits ``capacity`` at once and refills by ``per_second``, up to the capacity."""
+
+    __slots__ = ("_capacity", "_clock", "_per_second", "_since", "_tokens")
+
+    def __init__(
+        self, capacity: float, per_second: float, clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        self._capacity, self._per_second, self._clock = capacity, per_second, clock
+        self._tokens, self._since = capacity, clock()
+
+    def take(self, cost: float = 1.0) -> bool:
+        """Take tokens; return False, and take none, where there are fewer."""
+        now = self._clock()
+        grown = self._tokens + (now - self._since) * self._per_second
+        self._tokens, self._since = min(grown, self._capacity), now
+        if cost > self._tokens:
+            return False
+        self._tokens -= cost
+        return True

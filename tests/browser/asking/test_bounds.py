@@ -1,0 +1,84 @@
+"""Pages whose sockets the server has refused: they say why, and come back without a rush."""
+
+from __future__ import annotations
+
+from contextlib import ExitStack
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from jpweb.web.sockets.bounds import MAX_SOCKETS
+from tests.browser.pages import Visit, connected
+
+pytestmark = pytest.mark.browser
+
+FLOOD = """() => {
+  const { socket } = document.body["htmx-internal-data"].webSocket;
+  for (let n = 0; n < 300; n++) socket.send('{"seen": []}');
+}"""
+#: Notes when the page opens sockets, by its own clock.
+COUNT = """() => {
+  window.made = [];
+  const make = htmx.createWebSocket;
+  htmx.createWebSocket = (url) => { window.made.push(Date.now()); return make(url); };
+}"""
+
+
+def note(page: Page):
+    return page.locator("#connection")
+
+
+def test_a_page_that_asked_too_often_says_so_and_comes_back_later(visit: Visit):
+    page = visit.open("/questions")
+    connected(page)
+    page.clock.install()
+    page.evaluate(COUNT)
+    for least in (10, 20):
+        page.evaluate(FLOOD)
+        expect(note(page)).to_be_visible()
+        expect(note(page)).to_contain_text("You asked for too much at once")
+        expect(note(page)).to_contain_text("connects again in")
+        before = page.evaluate("made.length")
+        page.clock.run_for(least * 1000 - 100)
+        assert page.evaluate("made.length") == before, "it waits"
+        page.clock.run_for(least * 500 + 1000)
+        expect(note(page)).to_be_hidden()
+        assert page.evaluate("made.length") == before + 1, "it comes once"
+
+
+def test_the_page_silent_for_longest_rests_until_somebody_comes_back(visit: Visit):
+    person = visit.home.invite("Tabea", "responder")
+    page = visit.open("/questions", who=person)
+    connected(page)
+    page.evaluate(COUNT)
+    with ExitStack() as stack:
+        for _ in range(MAX_SOCKETS):
+            stack.enter_context(person.socket())
+        expect(note(page)).to_be_visible()
+        expect(note(page)).to_contain_text(f"You have more than {MAX_SOCKETS} pages open.")
+        assert page.evaluate("made.length") == 0, "it rests"
+        page.keyboard.press("Shift")
+        expect(note(page)).to_be_hidden()
+        assert page.evaluate("made.length") == 1
+
+
+def test_a_page_says_again_what_it_shows_twice_a_second_at_most(visit: Visit):
+    page = visit.open("/questions")
+    connected(page)
+    page.clock.install()
+    sent = page.evaluate(
+        """async () => {
+          const { again } = await import(document.querySelector("script[type=module]").src
+            .replace("jpweb.js", "parts/socket.js"));
+          const { socket } = document.body["htmx-internal-data"].webSocket;
+          window.sent = 0;
+          const send = socket.send.bind(socket);
+          socket.send = (text) => { window.sent += 1; send(text); };
+          for (let n = 0; n < 50; n++) again();
+          return window.sent;
+        }"""
+    )
+    assert sent <= 1
+    page.clock.run_for(1000)
+    assert page.evaluate("sent") <= 2
+    assert page.evaluate("sent") >= 1

@@ -1,0 +1,127 @@
+"""Sockets at a real server: every sort of frame that a browser can send, by size and by rate."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from contextlib import ExitStack, suppress
+
+import pytest
+from websockets.exceptions import ConnectionClosed
+from websockets.frames import Opcode
+from websockets.sync.client import ClientConnection
+
+from jpweb.cli import frames
+from jpweb.runtime.signals.codes import MALFORMED, TOO_MANY, TOO_MUCH
+from jpweb.web.sockets.bounds import MAX_SOCKETS
+from tests.machine.fixtures import Live
+from tests.machine.serving import Server
+from tests.machine.visiting import Visitor
+
+SOON = 20
+MANY = frames.FRAMES_AT_ONCE * 3
+#: Taken by the server, and answered by nothing.
+QUIET = json.dumps({"seen": []})
+
+#: How to send one frame of each sort that a browser, or a program in its place, can send.
+FRAMES: dict[Opcode, Callable[[ClientConnection], object]] = {
+    Opcode.TEXT: lambda line: line.send(QUIET),
+    Opcode.BINARY: lambda line: line.send(b"{}"),
+    Opcode.CONT: lambda line: line.send([QUIET[:5], *[""] * MANY, QUIET[5:]]),
+    Opcode.PING: lambda line: line.ping(),
+    Opcode.PONG: lambda line: line.pong(),
+}
+
+
+@pytest.fixture
+def server(live: Live) -> Server:
+    return live()
+
+
+@pytest.fixture
+def ada(server: Server) -> Visitor:
+    made = Visitor(server.url)
+    assert made.sign_in(server.link).status == 200
+    return made
+
+
+def hears(line: ClientConnection) -> str:
+    """Return the counter that follows a hello."""
+    line.send(json.dumps({"shown": []}))
+    return str(line.recv(timeout=SOON))
+
+
+def closes(line: ClientConnection) -> int | None:
+    """Return the code with which the server closes, None where it says none."""
+    with suppress(ConnectionClosed):
+        while True:
+            line.recv(timeout=SOON)
+    return line.close_code
+
+
+def flood(line: ClientConnection, send: Callable[[ClientConnection], object]) -> None:
+    with suppress(ConnectionClosed):
+        for _ in range(MANY):
+            send(line)
+
+
+def test_every_sort_of_frame_is_sent_here():
+    assert FRAMES.keys() == set(Opcode) - {Opcode.CLOSE}
+
+
+def test_frames_beyond_the_rate_close_their_socket_with_a_code(server: Server, ada: Visitor):
+    codes = {}
+    with ada.socket() as neighbour:
+        assert hears(neighbour)
+        for sort, send in FRAMES.items():
+            with ada.socket() as line:
+                assert hears(line)
+                flood(line, send)
+                codes[sort] = closes(line)
+        assert hears(neighbour)
+    # A binary message is refused as what it is, unless too many came before that was seen.
+    assert codes.pop(Opcode.BINARY) in (MALFORMED, TOO_MUCH)
+    assert set(codes.values()) == {TOO_MUCH}
+    assert "Traceback" not in server.log_text()
+
+
+@pytest.mark.parametrize("parts", [1, 50])
+def test_a_message_above_the_size_closes_its_socket_with_a_code(ada: Visitor, parts: int):
+    text = json.dumps({"seen": [], "more": "x" * frames.MAX_MESSAGE_BYTES})
+    size = len(text) // parts
+    pieces = [text[start : start + size] for start in range(0, len(text), size)]
+    with ada.socket() as line:
+        assert hears(line)
+        with suppress(ConnectionClosed):
+            line.send(pieces if parts > 1 else text)
+        assert closes(line) == MALFORMED
+
+
+def test_the_longest_answer_of_a_page_is_taken(ada: Visitor):
+    says = {"number": 1, "question": 2**40, "answer": "\u0001" * 100_000}
+    text = json.dumps(says)
+    assert len(text) > 600_000
+    with ada.socket() as line:
+        line.send(text)
+        assert json.loads(line.recv(timeout=SOON)) == {"reply": 1, "status": 404}
+
+
+def test_hellos_that_name_too_many_cards_close_and_cost_nobody(server: Server, ada: Visitor):
+    """Three sockets that named 20,000 cards a second made an answer of others take 5.9 s."""
+    flooding = json.dumps({"desk": True, "shown": list(range(10**6, 10**6 + 20_000))})
+    with ada.socket() as neighbour:
+        for _ in range(3):
+            with ada.socket() as line:
+                line.send(flooding)
+                assert closes(line) == MALFORMED
+        assert hears(neighbour)
+
+
+def test_a_person_with_too_many_sockets_loses_the_one_silent_for_longest(ada: Visitor):
+    with ExitStack() as stack:
+        lines = [stack.enter_context(ada.socket()) for _ in range(MAX_SOCKETS)]
+        assert hears(lines[0])
+        last = stack.enter_context(ada.socket())
+        assert closes(lines[1]) == TOO_MANY
+        assert hears(last)
+        assert hears(lines[0])

@@ -1,0 +1,195 @@
+"""What the sockets of one person may cost: every kind of message, by its size and by its rate."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import re
+import threading
+from contextlib import AsyncExitStack
+from typing import Any, get_args
+
+import pytest
+from django.http import Http404
+
+from jpweb.runtime.crossing import in_store
+from jpweb.runtime.signals import announce
+from jpweb.store import journal
+from jpweb.store.telling.standing import DESK
+from jpweb.stream.events import ChatResponse
+from jpweb.web import access, cards, changes
+from jpweb.web.sockets import bounds, claims
+from jpweb.web.sockets.claims import Hello, Seen, Sent
+from tests.machine.serving import ROOT
+from tests.store import making
+from tests.web.reading import read
+from tests.web.sockets import page, shows
+from tests.web.world import World
+
+TOO_MUCH, TOO_MANY, MALFORMED = 4429, 4430, 4400
+CARDS = list(range(10**9, 10**9 + claims.MAX_CARDS))
+SEEN = [[key, kind] for key in CARDS for kind in ("visible", "focused", "draft")]
+
+#: The largest message of each kind that is taken.
+LARGEST: dict[type[claims.Message], dict[str, Any]] = {
+    Hello: {"desk": True, "shown": CARDS[:250], "prompts": CARDS[250:]},
+    Seen: {"seen": SEEN},
+    Sent: {"number": 1, "question": 10**9, "answer": "x" * 100_000},
+}
+#: What is larger. The size of an answer is bounded with the frame that holds it.
+TOO_LARGE: dict[type[claims.Message], dict[str, Any]] = {
+    Hello: {"desk": True, "shown": CARDS, "prompts": CARDS[:1]},
+    Seen: {"seen": [*SEEN, SEEN[0]]},
+}
+KINDS = pytest.mark.parametrize("kind", LARGEST)
+
+
+@pytest.fixture(autouse=True)
+def no_such_question(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let answers be refused by the question, since these sockets have no session."""
+
+    def answering(*_asked: Any) -> None:
+        raise Http404
+
+    monkeypatch.setattr(access, "answering", answering)
+
+
+def test_every_kind_of_message_is_among_the_bounded_ones():
+    assert set(get_args(claims.Message)) == set(LARGEST)
+
+
+def test_a_hello_names_far_more_cards_than_the_fullest_page_shows():
+    script = (ROOT / "static" / "parts" / "socket.js").read_text()
+    assert re.findall(r"const MAX_CARDS = (\d+);", script) == [str(claims.MAX_CARDS)]
+    assert claims.MAX_CARDS >= 5 * DESK
+    assert re.findall(r"more than (\d+) pages", script) == [str(bounds.MAX_SOCKETS)]
+
+
+@KINDS
+async def test_the_largest_message_of_a_kind_is_taken(lasting: World, kind: type[claims.Message]):
+    async with page(lasting.people["responder"]) as socket:
+        await socket.hello(**LARGEST[kind])
+        await socket.everything()
+        assert socket.consumers[0].person is not None
+
+
+@pytest.mark.parametrize("kind", TOO_LARGE)
+async def test_a_larger_message_of_a_kind_closes(lasting: World, kind: type[claims.Message]):
+    async with page(lasting.people["responder"]) as socket:
+        await socket.hello(**TOO_LARGE[kind])
+        assert await socket.closes() == MALFORMED
+
+
+@KINDS
+async def test_messages_beyond_what_a_person_may_cost_close_theirs_alone(
+    lasting: World, monkeypatch: pytest.MonkeyPatch, kind: type[claims.Message]
+):
+    says = LARGEST[kind]
+    cost = bounds.cost(claims.read(1, json.dumps(says)))
+    monkeypatch.setattr(bounds, "COST_AT_ONCE", 2 * cost)
+    monkeypatch.setattr(bounds, "COST_PER_SECOND", 0)
+    ada, eve = lasting.people["responder"], lasting.people["owner"]
+    async with page(ada) as one, page(ada) as two, page(eve) as other:
+        await one.hello(**says)
+        await one.everything()
+        await two.hello(**says)
+        await two.everything()
+        await one.hello(**says)
+        assert await one.closes() == TOO_MUCH
+        await other.hello(shown=[])
+        assert read(await other.everything()).one(id="waiting")["data-count"] == "1"
+
+
+async def test_hellos_beyond_those_of_one_socket_close_it_alone(
+    lasting: World, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(bounds, "HELLOS_AT_ONCE", 2)
+    monkeypatch.setattr(bounds, "HELLOS_PER_SECOND", 0)
+    ada = lasting.people["responder"]
+    async with page(ada) as one, page(ada) as two:
+        for _ in range(2):
+            await one.hello(shown=[])
+            await one.everything()
+        await one.hello(shown=[])
+        assert await one.closes() == TOO_MUCH
+        await two.hello(shown=[])
+        assert await two.everything()
+
+
+async def test_a_socket_too_many_ends_the_one_silent_for_longest(
+    lasting: World, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(bounds, "MAX_SOCKETS", 3)
+    ada, eve = lasting.people["responder"], lasting.people["owner"]
+    async with AsyncExitStack() as stack:
+        others = await stack.enter_async_context(page(eve, shown=[]))
+        first, silent, third = [
+            await stack.enter_async_context(page(ada, shown=[])) for _ in range(3)
+        ]
+        for each in (others, first, silent, third):
+            await each.everything()
+        await first.hello(shown=[])
+        await first.everything()
+        last = await stack.enter_async_context(page(ada, shown=[]))
+        assert await silent.closes() == TOO_MANY
+        assert await last.everything()
+        await announce.questions(lasting.home.pk)
+        for each in (others, first, third, last):
+            assert await each.hears()
+    assert bounds._sockets == {}, "nobody is counted who has left"
+
+
+async def test_a_page_that_lacks_much_of_a_conversation_holds_up_nobody(
+    lasting: World, monkeypatch: pytest.MonkeyPatch
+):
+    says = await in_store(shows, lasting)
+    real, go_on, begun = changes.conversation, threading.Event(), asyncio.Event()
+    loop = asyncio.get_running_loop()
+
+    def slow(*asked: Any) -> Any:
+        if len(asked) == 2:  # no bound: a round of its own
+            loop.call_soon_threadsafe(begun.set)
+            assert go_on.wait(20)
+        return real(*asked)
+
+    monkeypatch.setattr(changes, "conversation", slow)
+    ada, eve = lasting.people["responder"], lasting.people["reader"]
+    async with page(eve, **says | {"shown": []}) as neighbour, page(ada) as costly:
+        await neighbour.everything()
+        await costly.hello(**says | {"length": 0})
+        await asyncio.wait_for(begun.wait(), 20)
+        event = making.event(ChatResponse("message", "A word"))
+        await in_store(journal.append, lasting.talk.pk, [event], lasting.run)
+        await announce.conversation(lasting.talk.pk)
+        assert "A word" in await neighbour.hears()
+        go_on.set()
+        heard = read(await costly.everything())
+        assert heard.text.count("A word") == 1
+        assert heard.one(id="counts")["data-length"] == str(says["length"] + 1)
+
+
+async def test_a_page_that_names_many_cards_holds_up_nobody(
+    lasting: World, monkeypatch: pytest.MonkeyPatch
+):
+    real, go_on, begun = cards.current, threading.Event(), asyncio.Event()
+    loop = asyncio.get_running_loop()
+
+    def slow(*asked: Any) -> Any:
+        if len(asked) == 1:  # no bound: a round of its own
+            loop.call_soon_threadsafe(begun.set)
+            assert go_on.wait(20)
+        return real(*asked)
+
+    monkeypatch.setattr(cards, "current", slow)
+    ada, eve = lasting.people["responder"], lasting.people["owner"]
+    async with page(eve, desk=True, shown=[]) as neighbour, page(ada) as costly:
+        await neighbour.everything()
+        await costly.hello(desk=True, shown=CARDS)
+        await asyncio.wait_for(begun.wait(), 20)
+        new = await in_store(making.question, lasting.run)
+        await announce.questions(lasting.home.pk)
+        assert read(await neighbour.hears()).one(id=f"question-{new.pk}")
+        go_on.set()
+        heard = await costly.everything()
+        assert heard.count("no longer here") == len(CARDS)
+        assert heard.count(f'id="question-{new.pk}"') == 1
