@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import gc
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any
 
@@ -24,6 +24,7 @@ from jpweb.store.people import downloads as leases
 from jpweb.store.people.downloads import DownloadLease
 from jpweb.store.running import duties
 from jpweb.store.terms import Role
+from jpweb.web.pages import payloads
 from jpweb.web.security import downloads
 from tests.architecture.tree import modules, text
 from tests.load.synthetic import imported
@@ -55,7 +56,7 @@ class Shelf:
 
 
 class Steps:
-    """Counts the pieces that were made."""
+    """Counts the batches that were read, or cut from what was read."""
 
     count = 0
 
@@ -77,13 +78,24 @@ def shelf(lasting: World, monkeypatch: pytest.MonkeyPatch) -> Shelf:
 
 @pytest.fixture
 def steps(monkeypatch: pytest.MonkeyPatch) -> Steps:
-    counter, read_next = Steps(), under_way._Pace.read_next
+    counter = Steps()
 
-    async def count(pace: Any, pieces: Iterator[Piece]) -> Piece | None:
-        counter.count += 1
-        return await read_next(pace, pieces)
+    def counted(function: Callable[..., Any]) -> Callable[..., Any]:
+        def count(*given: Any) -> Any:
+            counter.count += 1
+            return function(*given)
 
-    monkeypatch.setattr(under_way._Pace, "read_next", count)
+        return count
+
+    def cut(data: bytes) -> Iterator[Piece]:
+        for piece in downloads.cut_into_pieces(data):
+            counter.count += 1
+            yield piece
+
+    monkeypatch.setattr(audit, "_read_rows", counted(audit._read_rows))
+    monkeypatch.setattr(store_exports, "_read_texts", counted(store_exports._read_texts))
+    monkeypatch.setattr(sequence, "_read_entries", counted(sequence._read_entries))
+    monkeypatch.setattr(payloads, "cut_into_pieces", cut)
     return counter
 
 
