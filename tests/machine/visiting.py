@@ -8,12 +8,27 @@ from http.cookiejar import CookieJar
 from typing import NamedTuple
 from urllib.error import HTTPError
 from urllib.parse import urlencode, urljoin
-from urllib.request import HTTPCookieProcessor, OpenerDirector, ProxyHandler, build_opener
+from urllib.request import (
+    HTTPCookieProcessor,
+    HTTPRedirectHandler,
+    OpenerDirector,
+    ProxyHandler,
+    build_opener,
+)
 
 from websockets.sync.client import ClientConnection, connect
 from websockets.typing import Origin
 
+#: The path of a conversation.
+_BEGUN = re.compile(r"/conversations/\d+")
 _CSRF = re.compile(r'name="csrfmiddlewaretoken" value="([^"]+)"')
+
+
+class _NoRedirects(HTTPRedirectHandler):
+    """Leaves redirects to the caller."""
+
+    def redirect_request(self, *_: object) -> None:
+        """Follow nothing."""
 
 
 class Reply(NamedTuple):
@@ -39,9 +54,7 @@ class Visitor:
 
     def post(self, link: str, page: str = "/", **fields: str) -> Reply:
         """Send a form as it stands on ``page``, from which the CSRF token is taken."""
-        token = _CSRF.search(self.get(page).text)
-        assert token, f"{page} holds no form"
-        self._token = (self._csrf_cookie(), token[1])
+        self._take_token(page)
         return self._send(link, fields)
 
     def post_again(self, link: str, page: str = "/", **fields: str) -> Reply:
@@ -49,6 +62,19 @@ class Visitor:
         if not self._token[1] or self._token[0] != self._csrf_cookie():
             return self.post(link, page, **fields)
         return self._send(link, fields)
+
+    def begin(self, workspace: str, text: str) -> str:
+        """Begin a conversation; return its path, whose page is not fetched.
+
+        Raises AssertionError where none was begun.
+        """
+        form = "/conversations/new"
+        if not self._token[1] or self._token[0] != self._csrf_cookie():
+            self._take_token(form)
+        reply = self._send(form, {"workspace": workspace, "text": text}, _NoRedirects())
+        found = _BEGUN.search(reply.url)
+        assert found, reply.text
+        return found[0]
 
     def sign_in(self, link: str) -> Reply:
         """Use a sign-in link up, as its page does."""
@@ -65,16 +91,22 @@ class Visitor:
         values = (each.value for each in self.cookies if each.name == "jpweb_csrf")
         return next(values, "") or ""
 
-    def _send(self, link: str, fields: dict[str, str]) -> Reply:
-        form = {"csrfmiddlewaretoken": self._token[1]} | fields
-        return self._open(link, urlencode(form).encode())
+    def _take_token(self, page: str) -> None:
+        token = _CSRF.search(self.get(page).text)
+        assert token, f"{page} holds no form"
+        self._token = (self._csrf_cookie(), token[1])
 
-    def _open(self, link: str, body: bytes | None) -> Reply:
+    def _send(self, link: str, fields: dict[str, str], *more: HTTPRedirectHandler) -> Reply:
+        form = {"csrfmiddlewaretoken": self._token[1]} | fields
+        return self._open(link, urlencode(form).encode(), *more)
+
+    def _open(self, link: str, body: bytes | None, *more: HTTPRedirectHandler) -> Reply:
         direct, kept = ProxyHandler({}), HTTPCookieProcessor(self.cookies)
-        opener: OpenerDirector = build_opener(direct, kept)
+        opener: OpenerDirector = build_opener(direct, kept, *more)
         try:
             answer = opener.open(urljoin(self.url, link), body, timeout=20)
         except HTTPError as refusal:
             answer = refusal
         with answer:
-            return Reply(answer.status or 0, answer.read().decode(), answer.url)
+            url = urljoin(answer.url, answer.headers.get("Location", ""))
+            return Reply(answer.status or 0, answer.read().decode(), url)

@@ -11,7 +11,7 @@ import pytest
 from playwright.sync_api import Locator, Page, expect
 
 from tests.browser import evidence
-from tests.browser.looks import check
+from tests.browser.looks import check, check_under_proof
 from tests.browser.pages import (
     BOOLEAN,
     SELECT,
@@ -177,16 +177,16 @@ def test_everything_a_question_can_have(visit: Visit, words: str):
     expect(asked).to_contain_text("The wall is white now.")
     expect(asked.get_by_label("green")).to_be_checked()
     expect(asked.locator("[data-default]")).to_have_text("green")
-    check(page)
+    check_under_proof(page)
     before = asked.locator(".earlier")
     before.locator("summary").click()
     expect(before.locator("li")).to_have_count(1)
     expect(before).to_contain_text("blue by Owner")
-    check(page)
+    check(page, "#desk")
     before.get_by_role("link").click()
     expect(page.get_by_role("heading", name="What happened")).to_be_visible()
     expect(page.locator("#asked")).to_contain_text("redbluegreen")
-    check(page)
+    check_under_proof(page)
 
 
 def test_the_page_of_a_question_follows_what_happens_to_it(visit: Visit):
@@ -196,7 +196,7 @@ def test_the_page_of_a_question_follows_what_happens_to_it(visit: Visit):
     connected(alone)
     expect(card(alone, BOOLEAN)).to_be_focused()
     expect(alone.locator("#asked")).to_be_hidden()
-    check(alone)
+    check_under_proof(alone)
     with staying(alone):
         card(alone, BOOLEAN).get_by_label("Why not?").fill("not sent")
         answer(page, BOOLEAN, "Yes")

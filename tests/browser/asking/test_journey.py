@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import re
+from typing import Any
 
 import pytest
 from playwright.sync_api import Page, expect
@@ -62,7 +63,7 @@ def test_text_streams_before_it_is_on_record(slow_visit: Visit):
         expect(partial).to_be_hidden()
 
 
-def test_four_questions_are_answered_without_a_reload(visit: Visit):
+def test_four_questions_are_answered_without_a_reload_and_recorded(visit: Visit):
     page = visit.begin()
     with staying(page):
         by_mouse_and_keyboard(page)
@@ -71,6 +72,28 @@ def test_four_questions_are_answered_without_a_reload(visit: Visit):
         expect(last_words(page)).to_contain_text('one of three: "without a backup" (string)')
         expect(last_words(page)).to_contain_text(f'free text: "{REPORT}" (string)')
         expect(last_words(page)).to_contain_text("secret: received, not shown")
+    _check_journal(evidence.journal(visit.server, number_of(page)))
+
+
+def _check_journal(events: list[dict[str, Any]]) -> None:
+    """Find the events that the RFDs name."""
+    asked = evidence.asked(events)
+    assert [each.outcome for each in asked] == [
+        {"outcome": "answered", "answer": True},
+        {"outcome": "answered", "answer": "without a backup"},
+        {"outcome": "answered", "answer": REPORT},
+        {"outcome": "redacted"},
+    ]
+    assert [each.source for each in asked] == SOURCES
+    calls = [each["id"] for each in events if each["type"] == "tool_call_request"]
+    questions = ["answer"] * 3 + ["passphrase"]
+    assert [each.id for each in asked] == [
+        f"{call}.{question}.1" for call, question in zip(calls, questions, strict=True)
+    ]
+    assert evidence.results(events)[:2] == [
+        '{"answer_type":"boolean","answer":true}',
+        '{"answer_type":"select","answer":"without a backup"}',
+    ]
 
 
 @pytest.mark.proof  # the whole journey in make test
@@ -98,30 +121,6 @@ def test_each_question_stands_under_its_tool_call_with_its_outcome(visit: Visit)
             f'"{REPORT}"',
         ]
         page.reload()
-
-
-def test_the_database_holds_the_events_that_the_rfds_name(visit: Visit):
-    page = visit.begin()
-    by_mouse_and_keyboard(page)
-    expect(composer(page)).to_be_visible()
-    events = evidence.journal(visit.server, number_of(page))
-    asked = evidence.asked(events)
-    assert [each.outcome for each in asked] == [
-        {"outcome": "answered", "answer": True},
-        {"outcome": "answered", "answer": "without a backup"},
-        {"outcome": "answered", "answer": REPORT},
-        {"outcome": "redacted"},
-    ]
-    assert [each.source for each in asked] == SOURCES
-    calls = [each["id"] for each in events if each["type"] == "tool_call_request"]
-    questions = ["answer"] * 3 + ["passphrase"]
-    assert [each.id for each in asked] == [
-        f"{call}.{question}.1" for call, question in zip(calls, questions, strict=True)
-    ]
-    assert evidence.results(events)[:2] == [
-        '{"answer_type":"boolean","answer":true}',
-        '{"answer_type":"select","answer":"without a backup"}',
-    ]
 
 
 @pytest.mark.proof  # test_telling counts too

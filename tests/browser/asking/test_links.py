@@ -86,7 +86,7 @@ def heading(page: Page) -> Locator:
 def test_an_address_is_added_and_tried(visit: Visit, there: Receiver):
     visit.pages.forgive("status of 422")
     page = visit.open("/notifications")
-    check(page)
+    check_under_proof(page)
     add(page, "json://127.0.0.1/x")
     expect(page.get_by_role("alert")).to_contain_text("“json” cannot be used here.")
     expect(page.get_by_role("textbox", name="Address")).to_have_value("json://127.0.0.1/x")
@@ -94,7 +94,7 @@ def test_an_address_is_added_and_tried(visit: Visit, there: Receiver):
     add(page, there.url())
     page.get_by_role("button", name="Send a test").click()
     expect(page.get_by_text("A test is on its way")).to_be_visible()
-    check(page)
+    check_under_proof(page)
     there.manner = "fails"
     page.get_by_role("button", name="Send a test").click()
     expect(page.get_by_text("The last message failed.")).to_be_visible()

@@ -79,6 +79,7 @@ def test_the_desk_says_when_nothing_waits_any_more(visit: Visit):
     expect(nothing).to_be_visible()
 
 
+@pytest.mark.proof  # test_card keeps drafts too
 def test_a_draft_survives_a_reload_and_other_live_updates(visit: Visit):
     page = visit.begin()
     up_to_the_text(page)
@@ -147,6 +148,7 @@ def test_after_the_last_answer_the_focus_goes_to_what_became_of_it(visit: Visit)
     expect(page.locator(".card.settled[data-outcome=redacted]")).to_be_focused()
 
 
+@pytest.mark.proof  # test_swift, by socket
 def test_after_an_answer_the_focus_goes_to_the_next_question(visit: Visit):
     one = visit.begin("One")
     up_to_the_text(one)

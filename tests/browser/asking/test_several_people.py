@@ -107,6 +107,7 @@ def test_who_is_late_is_told_who_was_first_and_keeps_what_they_typed(visit: Visi
     assert page.locator("[data-answer]").all_text_contents() == ['"mine"']
 
 
+@pytest.mark.proof  # so it does where keys are pressed
 def test_who_is_still_typing_gets_their_text_back(visit: Visit, name: str):
     page = visit.begin()
     up_to_the_text(page)

@@ -62,7 +62,7 @@ def told(workshop: Stay) -> str:
 
 def test_stopping_while_tools_run_ends_their_cards_and_the_turn(workshop: Stay):
     page = running(workshop)
-    check(page)
+    check(page, "#desk")
     press(page, "Stop the turn")
     expect(page.get_by_text("The last turn was stopped.")).to_be_visible()
     expect(composer(page)).to_be_visible()

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Locator, Page, expect
 
-from tests.browser.looks import check
+from tests.browser.looks import check, check_under_proof
 from tests.browser.pages import choose
 from tests.browser.workshop.shop import NAME, Shop, Stay, stay
 from tests.machine.browsing import Pages
@@ -79,7 +79,7 @@ def test_what_a_workspace_would_run_is_shown_and_offered_once_an_owner_trusts_it
         expect(row(page, tool)).to_have_attribute("data-offered", "yes")
     expect(page.locator("[data-section=waiting]")).to_have_count(0)
     expect(page.locator("dd[data-model]")).to_have_text("anthropic/claude-sonnet-4-6")
-    check(page)
+    check_under_proof(page)
 
 
 @pytest.fixture

@@ -13,7 +13,7 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from tests.browser import evidence
-from tests.browser.looks import check
+from tests.browser.looks import check_under_proof
 from tests.browser.pages import composer, connected, last_words, number_of, path_of, staying
 from tests.browser.workshop.shop import KEY, MCP_TOOL, Stay, call, question
 from tests.machine.ports import wait_until
@@ -133,7 +133,7 @@ def test_cards_of_three_tools_are_answered_live_and_stand_in_the_transcript(work
     confirmed = flows.filter(has_text="Deploy the-blog-of-the-orchard?").locator(".outcome")
     expect(confirmed).to_contain_text("by Owner, remembered for the rest of the turn")
     expect(flows.filter(has_text="The passphrase?").locator(".outcome")).to_contain_text("by Owner")
-    check(page)
+    check_under_proof(page)
 
 
 def processes() -> list[str]:
