@@ -67,6 +67,8 @@ class Worker:
                 await self._executor.let_go()
         except TimeoutError:
             logger.warning("What holds runs did not end in time; their leases run out.")
+            # asyncio holds tasks weakly: one that nobody refers to is destroyed in mid-flight.
+            _cancel([*self._runs.values(), *beside])
         return left
 
     def _begun(self, works: Mapping[str, Work]) -> list[asyncio.Future[None]]:
@@ -117,7 +119,11 @@ class Worker:
 
 
 async def _ended(tasks: Sequence[asyncio.Future[None]]) -> None:
-    for task in tasks:
-        task.cancel()
+    _cancel(tasks)
     if tasks:
         await asyncio.wait(tasks)
+
+
+def _cancel(tasks: Sequence[asyncio.Future[None]]) -> None:
+    for task in tasks:
+        task.cancel()

@@ -327,6 +327,24 @@ async def test_what_goes_on_beside_ends_with_the_worker():
     assert seen == ["began", "ended"]
 
 
+async def test_worker_out_of_patience_cancels_what_goes_on_beside(
+    monkeypatch: pytest.MonkeyPatch,
+):
+    monkeypatch.setattr(worker, "PATIENCE", 0.0)
+    ended = asyncio.Event()
+
+    async def beat() -> None:
+        try:
+            await asyncio.Event().wait()
+        finally:
+            ended.set()
+
+    async with working(Hands(), beat=beat):
+        await eventually(listens)
+    async with asyncio.timeout(SOON):
+        await ended.wait()
+
+
 async def test_what_does_not_end_is_not_waited_for(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ):
