@@ -15,7 +15,12 @@ def bar(title: str) -> Iterator[Callable[..., None]]:
         return
     # Loading it takes a tenth of a second, which servers without a terminal do not need.
     from rich.console import Console  # noqa: PLC0415  as it says
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn  # noqa: PLC0415
+    from rich.progress import (  # noqa: PLC0415  as above
+        BarColumn,
+        MofNCompleteColumn,
+        Progress,
+        TextColumn,
+    )
 
     console = Console(stderr=True)
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
