@@ -6,8 +6,10 @@ the package.
 
 from __future__ import annotations
 
+import hashlib
 import os
 import sys
+from importlib import metadata
 from pathlib import Path
 
 PACKAGE_DIR = Path(__file__).resolve().parent
@@ -33,6 +35,16 @@ def find_user_data_dir(program: str) -> Path:
     if sys.platform == "darwin":
         return Path.home() / "Library" / "Application Support" / program
     return Path.home() / ".local" / "share" / program
+
+
+def compute_static_version() -> str:
+    """Return a name that changes with any static file: browsers keep what its address holds."""
+    digest = hashlib.blake2b(metadata.version("django-htmx").encode(), digest_size=6)
+    for path in sorted((RESOURCE_DIR / "static").rglob("*")):
+        if path.is_file():
+            digest.update(path.name.encode())
+            digest.update(path.read_bytes())
+    return digest.hexdigest()
 
 
 def build_command(*arguments: str) -> list[str]:

@@ -263,10 +263,11 @@ TIME_ZONE = "UTC"
 USE_TZ = True
 USE_I18N = False
 
-STATIC_URL = "static/"
+#: The address of a static file names what the files are, so that a browser asks for each once.
+STATIC_URL = f"static/{installation.compute_static_version()}/"
 STATICFILES_DIRS = [BASE_DIR / "static"]
 WHITENOISE_USE_FINDERS = True
-WHITENOISE_MAX_AGE = 0
+WHITENOISE_IMMUTABLE_FILE_TEST = r"^/static/"
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 
 # The model that plays turns where a workspace configures none: provider/name. The providers are

@@ -24,6 +24,7 @@ from jpweb.web.pages import (
 )
 from jpweb.web.pages.owners import copies, people, tools, waiting
 from jpweb.web.pages.views import compacted, raw, thread
+from jpweb.web.security import static_files
 
 register_converter(numbers.Key, "key")
 urlpatterns = [
@@ -110,6 +111,7 @@ urlpatterns = [
     path("memberships/<key:membership_id>/role", people.change_role, name="member-role"),
     path("memberships/<key:membership_id>/link", people.new_link, name="member-link"),
     path("memberships/<key:membership_id>/remove", people.remove, name="member-remove"),
+    path("static/<path:path>", static_files.redirect_to_current, name="static-file"),
     path("sign-in", signing.sign_in, name="sign-in"),
     path("sign-out", signing.sign_out, name="sign-out"),
     path("join", invitations.join, name="join"),

@@ -117,6 +117,7 @@ ROUTES = {
     "member-link": member("membership", Role.OWNER, **POST),
     "member-remove": member("membership", Role.OWNER, 302, **POST),
     "sign-in": Route(PUBLIC, 200),
+    "static-file": Route(PUBLIC, 302),
     "sign-out": Route(PUBLIC, 302, "post"),
     "join": Route(PUBLIC, 200),
     "download": Route(SIGNED_IN, 200),
@@ -141,6 +142,7 @@ def address(name: str, world: World, **instead: Any) -> str:
         "payload": "raw",
         "format_name": next(iter(exports.FORMATS)),
         "token": "unknown",
+        "path": "another/jpweb.css",
     } | instead
     taken = VIEWS[name].pattern.regex.groupindex
     return reverse(name, kwargs={key: value for key, value in keys.items() if key in taken})

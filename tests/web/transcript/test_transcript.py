@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from django.conf import settings
 from django.contrib.staticfiles.finders import find
 
 from jpweb.store import journal
@@ -176,8 +177,8 @@ def test_nothing_of_a_conversation_is_obeyed(reader: Person, jp_id: int):
         found = read(client.get(address))
         assert suspects(found) == []
         for source in own_files(found):
-            assert source.startswith("/static/")
-            path = find(source.removeprefix("/static/").partition("?")[0])
+            assert source.startswith(settings.STATIC_URL)
+            path = find(source.removeprefix(settings.STATIC_URL).partition("?")[0])
             assert path is not None
             assert Path(path).is_file()
         foreign = {"iframe", "object", "embed", "img", "style", "base", "form"}
