@@ -3,6 +3,7 @@ import { all, byId, on } from "./parts/page.js";
 import "./parts/socket.js";
 import "./parts/answering.js";
 import "./parts/copy.js";
+import "./parts/downloads.js";
 import "./parts/list.js";
 import "./parts/changing.js";
 import "./parts/search.js";

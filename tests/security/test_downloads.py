@@ -99,7 +99,7 @@ def test_reader_that_takes_nothing_holds_up_its_own_download_alone(library: Libr
     wait_until(stands_still, "the download stands still", 60)
     assert 0 < int(shares[-1]) < 90, "the server made what nobody takes"
     status, page = library.get(library.path)
-    assert (status, "is still being downloaded" in page) == (429, True)
+    assert (status, "You are downloading" in page) == (429, True)
     assert len(response.read()) > EVENTS * EVENT_CHARACTERS
     line.close()
     wait_until(library.is_free, "the next download is admitted", 30)

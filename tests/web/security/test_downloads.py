@@ -153,7 +153,7 @@ async def test_second_large_download_of_a_person_is_refused_with_the_name(shelf:
         async with receiving(shelf.path(route), shelf.cookie) as second:
             assert second.status == 429
             page = (await second.take_all()).decode()
-            assert f"jp-c{shelf.talk.jp_id}.events.json is still being downloaded" in page
+            assert f"You are downloading jp-c{shelf.talk.jp_id}.events.json." in page
             assert f'<a href="{shelf.path(route)}">try again</a>' in page
         async with receiving(shelf.path(route), shelf.others_cookie) as another:
             assert another.status == 200
@@ -189,7 +189,9 @@ async def test_mark_ends_with_the_download_and_says_how_far_it_is(shelf: Shelf):
             True,
         )
         async with receiving("/download", shelf.cookie) as status:
-            assert f"{lease.file_name}".encode() in await status.take_all()
+            page = (await status.take_all()).decode()
+            assert f"You are downloading {lease.file_name}." in page
+            assert 'hx-trigger="every 2s"' in page
         await receiver.take_all()
     await wait_for_no_mark(shelf)
 
@@ -258,7 +260,9 @@ async def test_download_in_another_process_refuses_one_here(shelf: Shelf):
     assert await in_background(leases.take, _other_lease(shelf)) is None
     async with receiving(shelf.path("export/jp"), shelf.cookie) as receiver:
         assert receiver.status == 429
-        assert b"b.csv is still being downloaded (42 %)" in await receiver.take_all()
+        page = (await receiver.take_all()).decode()
+        assert "You are downloading b.csv." in page
+        assert "42 %" in page
     assert shelf.person.pk not in under_way._marks
     await in_background(leases.release, _other_lease(shelf))
     async with receiving(shelf.path("export/jp"), shelf.cookie) as receiver:
