@@ -145,6 +145,10 @@ REST = {
         "tests/runtime/test_runs.py",
         "tests/runtime/test_secrets.py",
     ),
+    "downloads": (
+        "tests/runtime/test_exports.py",
+        "tests/web/security/test_downloads.py",
+    ),
 }
 
 

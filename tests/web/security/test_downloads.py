@@ -201,7 +201,7 @@ async def test_conversation_rewritten_meanwhile_cuts_the_connection(shelf: Shelf
     async with receiving(shelf.path(route), shelf.cookie) as receiver:
         await receiver.take()
         own = Conversation.objects.filter(pk=shelf.talk.pk)
-        await own.aupdate(revision=shelf.talk.revision + 1)
+        await in_background(own.update, revision=shelf.talk.revision + 1)
         await receiver.take_all()
         assert receiver.has_left
         await wait_for_no_mark(shelf)
@@ -233,9 +233,11 @@ async def test_download_ends_with_the_right_to_read(
     async with receiving(shelf.path("export/jp"), shelf.cookie) as receiver:
         await receiver.take()
         if change == "role":
-            await Membership.objects.filter(person=shelf.person).aupdate(role=Role.READER)
+            membership = Membership.objects.filter(person=shelf.person)
+            await in_background(membership.update, role=Role.READER)
         else:
-            await Person.objects.filter(pk=shelf.person.pk).aupdate(is_active=False)
+            person = Person.objects.filter(pk=shelf.person.pk)
+            await in_background(person.update, is_active=False)
         mark = under_way._marks[shelf.person.pk]
         await until(lambda: mark.is_revoked)
         await receiver.take_all()
