@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 from channels.layers import channel_layers
 
-from jpweb.runtime.signals import fanout
+from jpweb.runtime.signals import fanout, receiving
 from jpweb.web.security import limits
 from jpweb.web.sockets import bounds
 from tests.web.world import World
@@ -25,6 +25,7 @@ def fresh_layer() -> Iterator[None]:
 def fresh_limits() -> None:
     """Count what each test does alone: people of several tests have the same keys."""
     bounds.forget()
+    receiving._texts.clear()
     for limit in limits.LIMITS:
         limit.forget()
 

@@ -16,7 +16,7 @@ from django.http import Http404
 
 from jpweb.runtime import presence, showing
 from jpweb.runtime.crossing import in_store
-from jpweb.runtime.signals import announce, fanout
+from jpweb.runtime.signals import announce, fanout, receiving
 from jpweb.runtime.signals.allowance import TokenBucket
 from jpweb.runtime.signals.codes import FAULT, MALFORMED, SIGNED_OUT, TOO_MANY, TOO_MUCH
 from jpweb.runtime.signals.fanout import Signal
@@ -141,7 +141,9 @@ class PageConsumer(AsyncWebsocketConsumer):
         self.greets = self.changed = word.conversation is not None
         self.asked = not self.greets
         if word.conversation is not None:
-            self.join(announce.conversation_group(word.conversation))
+            topic = announce.conversation_group(word.conversation)
+            self.join(topic)
+            self.partial, self.late = receiving.find_text(topic), True
         self.come()
 
     async def answer(self, sent: Sent) -> None:

@@ -219,6 +219,23 @@ async def test_bytes_are_no_word(lasting: World):
         assert await socket.closes() == 4400
 
 
+async def test_page_that_opens_while_a_model_pauses_gets_what_came(lasting: World):
+    says = await in_store(shows, lasting)
+    await announce.partial(lasting.talk.pk, "message", "Some text")
+    async with page(lasting.people["reader"], **says) as socket:
+        assert "Some text" in read(await socket.everything()).one(id="partial").text
+    await announce.partial(lasting.talk.pk, "message", "")
+    async with page(lasting.people["reader"], **says) as socket:
+        assert "partial" not in ids(await socket.everything())
+
+
+async def test_page_of_an_outsider_gets_no_text_that_came(lasting: World):
+    await announce.partial(lasting.talk.pk, "message", "Some text")
+    async with page(lasting.people["outsider"], **await in_store(shows, lasting)) as socket:
+        assert await socket.closes() == 4404
+        assert await socket.hears_nothing()
+
+
 @pytest.mark.parametrize("who", ["outsider", "rival"])
 async def test_an_outsider_is_closed_and_told_nothing(lasting: World, who: str):
     async with page(lasting.people[who], **await in_store(shows, lasting)) as socket:
