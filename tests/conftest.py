@@ -53,6 +53,12 @@ def shortcuts(django_test_environment: None) -> Iterator[None]:
 
 
 @pytest.hookimpl(optionalhook=True)
+def pytest_xdist_auto_num_workers() -> int:
+    """Return a worker more than there are cores: a third of the time tests wait for others."""
+    return len(os.sched_getaffinity(0)) + 1
+
+
+@pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
     """Give whole groups of tests to workers."""
     return make_scheduler(config, log)

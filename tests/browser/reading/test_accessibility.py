@@ -76,7 +76,7 @@ ELSEWHERE = {
 #: What is read by GET and is no page.
 NO_PAGE = {
     "audit-csv", "conversation-export", "conversation-step", "event-part", "event-text",
-    "event-whole",
+    "event-whole", "static-file",
 }  # fmt: skip
 #: More addresses than any page has.
 MOST = 100
