@@ -94,12 +94,6 @@ FAULTS: dict[str, Fault] = {
     "starved": starve_workers,
     "cut replies": cut_replies,
 }
-#: Each takes half a minute or more.
-QUICK_FAULTS = ("cut replies",)
-CHOSEN_FAULTS = [
-    pytest.param(fault, id=name, marks=() if name in QUICK_FAULTS else pytest.mark.proof)
-    for name, fault in FAULTS.items()
-]
 
 
 @pytest.fixture(scope="module")
@@ -129,7 +123,8 @@ async def cast(staff: Crew, size: int, number: int) -> tuple[int, list[people.Pe
     return workspace, await people.all_signed_in(staff, links)
 
 
-@pytest.mark.parametrize("fault", CHOSEN_FAULTS)
+@pytest.mark.proof  # each takes half a minute
+@pytest.mark.parametrize("fault", FAULTS.values(), ids=FAULTS)
 async def test_fault_costs_no_question_no_call_and_no_turn(
     staff: Crew, shop: Path, numbers: count[int], fault: Fault
 ):

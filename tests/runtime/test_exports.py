@@ -175,7 +175,10 @@ def _layouts(root: Path) -> list[Conversation]:
     return list(home.conversations.order_by("jp_id"))
 
 
-@pytest.mark.parametrize("entries", [1, 2, 7, 300])
+@pytest.mark.parametrize(
+    "entries",
+    [pytest.param(1, marks=pytest.mark.proof), pytest.param(2, marks=pytest.mark.proof), 7, 300],
+)
 def test_pieces_of_any_size_make_the_file_of_the_whole_conversation(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, entries: int
 ):

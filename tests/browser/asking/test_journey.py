@@ -159,6 +159,7 @@ def test_declining_is_not_answering_no(visit: Visit):
     )
 
 
+@pytest.mark.proof  # tests/runtime/scenarios plays further turns
 def test_a_second_turn_goes_on_in_the_same_conversation(visit: Visit):
     page = visit.begin()
     answer_all(page, "open sesame")

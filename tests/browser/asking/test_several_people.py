@@ -239,6 +239,7 @@ def test_a_reader_sees_the_conversation_and_can_do_nothing_in_it(visit: Visit, n
     expect(main.get_by_role("link", name="Questions")).to_have_count(0)
 
 
+@pytest.mark.proof  # tests/web/transcript/test_consumers has it of sockets
 def test_who_is_removed_sees_nothing_more(visit: Visit, name: str):
     visit.pages.forgive(REFUSED)
     page = visit.begin()

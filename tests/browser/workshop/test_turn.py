@@ -106,6 +106,7 @@ def test_reasoning_text_and_a_call_stream_to_the_page(workshop: Stay):
     assert any('{"service": "the-blog' in text for text in shown["tool"])
 
 
+@pytest.mark.proof  # test_permission and test_card do each part
 def test_cards_of_three_tools_are_answered_live_and_stand_in_the_transcript(workshop: Stay):
     page = begun(workshop)
     with staying(page):

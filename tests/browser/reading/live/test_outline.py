@@ -14,6 +14,7 @@ from tests.browser.reading.live.growing import Growing, events
 pytestmark = pytest.mark.browser
 
 
+@pytest.mark.proof  # tests/web/transcript/test_insertions has it
 def test_the_outline_counts_turns_that_come_and_are_not_listed(
     make_growing: Callable[[int], Growing],
 ):
