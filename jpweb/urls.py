@@ -5,6 +5,7 @@ from __future__ import annotations
 from django.urls import path, register_converter
 
 from jpweb.web import numbers
+from jpweb.web.access import public
 from jpweb.web.pages import (
     account,
     audit,
@@ -111,7 +112,7 @@ urlpatterns = [
     path("memberships/<key:membership_id>/role", people.change_role, name="member-role"),
     path("memberships/<key:membership_id>/link", people.new_link, name="member-link"),
     path("memberships/<key:membership_id>/remove", people.remove, name="member-remove"),
-    path("static/<path:path>", static_files.redirect_to_current, name="static-file"),
+    path("static/<path:path>", public(static_files.redirect_to_current), name="static-file"),
     path("sign-in", signing.sign_in, name="sign-in"),
     path("sign-out", signing.sign_out, name="sign-out"),
     path("join", invitations.join, name="join"),

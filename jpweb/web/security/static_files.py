@@ -12,10 +12,7 @@ from django.templatetags.static import static
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 
-from jpweb.web.access import public
 
-
-@public
 @require_safe
 @never_cache
 def redirect_to_current(request: HttpRequest, path: str) -> HttpResponse:
