@@ -121,6 +121,15 @@ def test_the_loser_of_a_race_sees_who_was_first(world: World, how: str, htmx: bo
 
 
 @pytest.mark.parametrize("htmx", [True, False])
+def test_an_empty_secret_is_refused_and_stays_open(world: World, htmx: bool):
+    row = making.question(world.run, Secret(), "Passphrase?")
+    response = post(world, row, "answer", answer="", htmx=htmx)
+    assert response.status_code == 422
+    assert "Type the secret, or decline." in read(response).one(role="alert").text
+    assert inquiries.get(row.pk).state == "open"
+
+
+@pytest.mark.parametrize("htmx", [True, False])
 def test_a_secret_never_comes_back(
     world: World,
     htmx: bool,

@@ -308,7 +308,6 @@ def test_the_address_names_no_more_than_fifty_folds(shelf: Visit):
     wait_until(lambda: len(address(page).get("open", "").split(",")) == 50, "fifty are named")
 
 
-@pytest.mark.proof  # test_folds shows it of a shut one
 def test_a_fold_is_as_it_was_left_when_its_window_comes_back(shelf: Visit):
     page = shelf.open(long_one(shelf))
     call = page.locator(".fold.tool").first
