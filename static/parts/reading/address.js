@@ -35,7 +35,12 @@ export function enter(address) {
   shown = place();
 }
 
-// Back in the history, to what is not on the page any more.
+// Back in the history, to what is not on the page any more. Until it is loaded, the address is that
+// of another place than the page shows: nobody may note that somebody stands here.
+let leaving = false;
+export const isLeaving = () => leaving;
 window.addEventListener("popstate", () => {
-  if (document.getElementById("transcript") && place() !== shown) location.reload();
+  if (!document.getElementById("transcript") || place() === shown) return;
+  leaving = true;
+  location.reload();
 });

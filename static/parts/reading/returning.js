@@ -1,7 +1,7 @@
 // Where somebody stood comes back with the page: after a reload, and on the way back to it. The
 // entry of the history says which item stood where on the screen; where that is no part of what
 // the address shows, the address comes to say it.
-import { WHERE, changed, restate, says } from "./address.js";
+import { WHERE, changed, isLeaving, restate, says } from "./address.js";
 import { goesOn } from "./following.js";
 import { byId, on } from "../page.js";
 import { firstInView, top, windows } from "./place.js";
@@ -26,7 +26,7 @@ function place() {
   return item && { item: item.id, top: top(item) };
 }
 function note() {
-  const stands = settling ? null : place();
+  const stands = settling || isLeaving() ? null : place();
   if (!stands) return;
   const item = stands.item && byId(stands.item);
   if (item && !own.has(item.closest(".window"))) restate({ ...WHERE, at: item.id }, "");
@@ -35,7 +35,7 @@ function note() {
 
 function restore() {
   const stands = history.state && history.state.stands;
-  if (!stands) return;
+  if (!stands || isLeaving()) return;
   const item = byId(stands.item);
   if (stands.end) window.scrollTo({ top: document.documentElement.scrollHeight, behavior: "instant" });
   else if (item) settle(stands);

@@ -70,7 +70,7 @@ def test_a_page_without_scripts_refreshes_itself_until_a_question_comes(visit: V
     expect(page.locator("meta[http-equiv=refresh]")).to_have_count(0)
 
 
-@pytest.mark.proof  # refused by tests/web too
+@pytest.mark.proof  # tests/web/test_questions has it
 def test_an_empty_secret_is_refused_with_a_message(visit: Visit):
     visit.pages.forgive("status of 422")
     page = visit.begin(javascript=False)

@@ -248,7 +248,7 @@ def test_what_is_sent_twice_in_haste_takes_the_socket_once(talk: Talk):
     expect(card(talk.page, SECRET).get_by_role("button", name="Decline")).to_be_enabled()
 
 
-@pytest.mark.proof  # refused by tests/web too
+@pytest.mark.proof  # tests/web/test_answering has it
 def test_who_may_answer_no_longer_is_told_so_in_the_card(talk: Talk):
     name = f"Ada {secrets.token_hex(3)}"
     ada = talk.visit.open(who=talk.visit.home.invite(name, "responder"))

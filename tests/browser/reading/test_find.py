@@ -15,6 +15,14 @@ from tests.machine.ports import wait_until
 
 pytestmark = pytest.mark.browser
 
+#: Goes back, and has the page note where its reader stands before it is loaded again.
+BACK_WHILE_IT_SCROLLS = """() => {
+  addEventListener('popstate', () => {
+    window.setTimeout = (act) => act();
+    document.dispatchEvent(new Event('scroll'));
+  });
+  history.back();
+}"""
 LIT = """name => [...(CSS.highlights.get(name) || [])].map(range => range.toString())"""
 SEEN = """() => [...CSS.highlights.get('found-here')].some(range => {
   const {top, bottom} = range.getBoundingClientRect();
@@ -75,6 +83,14 @@ def test_a_hit_that_is_not_loaded_is_fetched_and_lit(shelf: Visit, indexed: str)
     assert address(page)["q"] == needle(FAR_TURN)
     assert address(page)["at"] == current(page)
     page.go_back()
+    expect(page.locator("#turn-0")).to_have_count(1)
+
+
+def test_back_while_the_page_still_scrolls_leads_to_where_one_was(shelf: Visit, indexed: str):
+    page = shelf.open(indexed)
+    find(page, needle(FAR_TURN))
+    expect(count(page)).to_have_text("1 of 1 event")
+    page.evaluate(BACK_WHILE_IT_SCROLLS)
     expect(page.locator("#turn-0")).to_have_count(1)
 
 
