@@ -2,6 +2,7 @@
 
 A text reaches only the sockets that listen when it is told, and a model may pause for long after
 it. Every process hears the texts of all conversations, so each can tell them to its own sockets.
+A conversation that has changed may have the text on record by now, and would show it twice.
 """
 
 from __future__ import annotations
@@ -28,6 +29,11 @@ def note_text(signal: Signal) -> None:
             del _texts[next(iter(_texts))]
 
 
+def forget_text(signal: Signal) -> None:
+    """Forget the text of the conversation that a ``conversation`` signal tells of."""
+    _texts.pop(signal["to"], None)
+
+
 def find_text(topic: str) -> Signal | None:
     """Return the newest ``partial`` signal of a conversation whose reply has not ended."""
     noted_at, signal = _texts.get(topic, (0.0, None))
@@ -35,3 +41,4 @@ def find_text(topic: str) -> Signal | None:
 
 
 fanout.subscribe("partial", note_text)
+fanout.subscribe("conversation", forget_text)

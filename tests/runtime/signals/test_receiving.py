@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from jpweb.runtime.signals import receiving
-from jpweb.runtime.signals.receiving import MAX_AGE_SECONDS, find_text, note_text
+from jpweb.runtime.signals.receiving import MAX_AGE_SECONDS, find_text, forget_text, note_text
 
 
 @pytest.fixture(autouse=True)
@@ -27,6 +27,13 @@ def test_find_text_returns_the_newest_until_it_is_cleared():
     assert find_text("conversation-2") is None
     note_text(partial(1, ""))
     assert find_text("conversation-1") is None
+
+
+def test_find_text_of_a_conversation_that_changed_is_none():
+    note_text(partial(1, "So"))
+    note_text(partial(2, "So"))
+    forget_text({"kind": "conversation", "to": "conversation-1"})
+    assert [find_text(f"conversation-{key}") is None for key in (1, 2)] == [True, False]
 
 
 def test_find_text_of_a_process_that_died_ends(clock: list[float]):

@@ -67,7 +67,7 @@ def test_every_kind_that_is_subscribed_to_has_its_shape():
     """What a process says to itself alone is no kind that Redis may carry."""
     sources = [path.read_text() for path in (ROOT / "jpweb").rglob("*.py")]
     heard = {kind for text in sources for kind in _SUBSCRIBED.findall(text)}
-    known = {"run", "settled", "decided", "secret", "secret_ack", "partial"}
+    known = {"run", "settled", "decided", "secret", "secret_ack", "partial", "conversation"}
     assert heard == known <= shapes.FIELDS.keys()
     assert set(relay.KINDS) == shapes.BROADCAST.keys()
     assert not {fanout.LOOK, "roles"} & shapes.FIELDS.keys()

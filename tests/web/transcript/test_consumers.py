@@ -229,6 +229,14 @@ async def test_page_that_opens_while_a_model_pauses_gets_what_came(lasting: Worl
         assert "partial" not in ids(await socket.everything())
 
 
+async def test_page_that_opens_once_a_text_is_on_record_shows_it_once(lasting: World):
+    await announce.partial(lasting.talk.pk, "message", "Some text")
+    await append(lasting, ChatResponse("message", "Some text"))
+    says = await in_store(shows, lasting)
+    async with page(lasting.people["reader"], **says) as socket:
+        assert "partial" not in ids(await socket.everything())
+
+
 async def test_page_of_an_outsider_gets_no_text_that_came(lasting: World):
     await announce.partial(lasting.talk.pk, "message", "Some text")
     async with page(lasting.people["outsider"], **await in_store(shows, lasting)) as socket:
