@@ -1,5 +1,6 @@
 // What a page does beyond links and forms. Everything here only adds immediacy and comfort.
 import { all, byId, on } from "./parts/page.js";
+import "./parts/pressing.js";
 import "./parts/socket.js";
 import "./parts/answering.js";
 import "./parts/copy.js";

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import json
 import secrets
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
@@ -154,6 +155,7 @@ def test_the_time_that_it_waits_counts_up_without_a_server(visit: Visit):
     page = visit.begin()
     card(page, BOOLEAN)
     page.clock.install()
+    page.clock.pause_at(datetime.now(UTC) + timedelta(hours=1))
     page.reload()
     waits = page.locator("time[data-since]")
     begun = int(waits.get_attribute("data-since") or "")

@@ -1,0 +1,47 @@
+"""What the socket tells while somebody presses a mouse button."""
+
+from __future__ import annotations
+
+import pytest
+from playwright.sync_api import Locator, Page, expect
+
+from tests.browser.pages import BOOLEAN, Visit, card, connected
+
+pytestmark = pytest.mark.browser
+
+#: What the server might say: it moves a card down by more than a choice is high.
+SHIFT = f'<div hx-swap-oob="beforebegin:#desk"><p id="shift">New{"<br>" * 12}</p></div>'
+#: Lets it come in at once.
+TELL = """(data) => document.body["htmx-internal-data"].webSocket.socket.dispatchEvent(
+  new MessageEvent("message", { data }))"""
+
+
+@pytest.fixture
+def page(visit: Visit) -> Page:
+    """Return the page of a conversation that asks for yes or no, all of it in view."""
+    page = visit.begin(size=(1280, 2000))
+    connected(page)
+    return page
+
+
+def press(page: Page) -> Locator:
+    """Press the mouse button down on a choice, and return it."""
+    choice = card(page, BOOLEAN).get_by_label("No", exact=True)
+    choice.hover()
+    page.mouse.down()
+    return choice
+
+
+def test_what_comes_between_press_and_release_takes_no_click_away(page: Page):
+    choice = press(page)
+    page.evaluate(TELL, SHIFT)
+    page.mouse.up()
+    expect(choice).to_be_checked()
+    expect(page.locator("#shift")).to_be_visible()
+
+
+def test_press_that_lasts_holds_nothing_up_for_good(page: Page):
+    press(page)
+    page.evaluate(TELL, SHIFT)
+    expect(page.locator("#shift")).to_be_visible()
+    page.mouse.up()
