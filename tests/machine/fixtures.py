@@ -78,7 +78,9 @@ def browser(chromium_path: Path) -> Iterator[Browser]:
 
 
 @pytest.fixture
-def open_page(browser: Browser) -> Iterator[Pages]:
+def open_page(browser: Browser, request: pytest.FixtureRequest) -> Iterator[Pages]:
+    if "live" in request.fixturenames:
+        request.getfixturevalue("live")  # its servers end after the pages, which would complain
     pages = Pages(browser)
     yield pages
     pages.close()

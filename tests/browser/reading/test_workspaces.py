@@ -212,6 +212,7 @@ def test_a_conversation_begun_here_is_in_the_workspace_and_jp_goes_on_with_it(
     garden = Garden(tmp_path)
     with serve_home(garden.make_server()) as home:
         _check_conversation_begun_here(garden, Visit(home, open_page))
+        open_page.close()
 
 
 def _check_conversation_begun_here(garden: Garden, visit: Visit) -> None:
