@@ -7,7 +7,7 @@ TEMPLATES = git ls-files -co --exclude-standard 'templates/*.html' | xargs -r
 SPREAD = --numprocesses auto
 FLOOR = $(BIN)/coverage report --include='jpweb/stream/*,jpweb/agent/*' --fail-under=100
 
-.PHONY: help run run-team test proof check bench clean
+.PHONY: help run run-team test chaos proof check bench clean
 
 help: ## list these commands
 	@sed -n 's/^\([a-z-]*\):.*## /  make \1|/p' Makefile | awk -F'|' '{ printf "%-16s%s\n", $$1, $$2 }'
@@ -21,7 +21,12 @@ run-team: .venv/runtime ## as a team has it: PostgreSQL, Redis, two web servers,
 test: export JPWEB_SYNC ?= normal
 test: .venv/dev ## run all tests at a quick size; ARGS=... runs pytest with these alone
 	@$(BIN)/python -m tests.machine
-	@$(BIN)/python -m pytest $(if $(ARGS),$(ARGS),$(SPREAD) -m "not proof")
+	@$(BIN)/python -m pytest $(if $(ARGS),$(ARGS),$(SPREAD) -m "not proof and not chaos")
+
+chaos: export JPWEB_SYNC ?= normal
+chaos: .venv/dev ## kill, cut and fill what a team runs on, for a minute or two
+	@$(BIN)/python -m tests.machine
+	@$(BIN)/python -m pytest $(SPREAD) -m "chaos and not proof"
 
 proof: export JPWEB_PROOF = 1
 proof: export JPWEB_FUZZ_SECONDS ?= 60
@@ -33,7 +38,7 @@ proof: .venv/dev ## run all tests at full size, and the coverage floors
 	@$(BIN)/coverage report
 	@$(FLOOR)
 
-test proof check: export JPWEB_SECRET_KEY = only-for-tests
+test chaos proof check: export JPWEB_SECRET_KEY = only-for-tests
 check: export DATABASE_URL = sqlite://:memory:
 check: .venv/dev ## format, lint, types, layers, templates, migrations, settings
 	$(BIN)/ruff format --check .

@@ -8,9 +8,13 @@ from collections import Counter
 from itertools import count
 from pathlib import Path
 
+import pytest
+
 from tests.chaos import people, record, stage
 from tests.chaos.turns import answer_all, begin_turns, settle
 from tests.machine.household import Team
+
+pytestmark = pytest.mark.chaos
 
 #: How often each is hit, against the others.
 TARGETS = {"worker1": 4, "worker2": 4, "web1": 3, "web2": 3, "postgres": 2, "redis": 2}

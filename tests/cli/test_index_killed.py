@@ -133,6 +133,7 @@ def passages(of: Installation) -> list[Any]:
     return of.rows("SELECT * FROM store_passage ORDER BY position, part")
 
 
+@pytest.mark.chaos
 @pytest.mark.parametrize(
     "options",
     [
