@@ -19,7 +19,7 @@ from typing import Any, TypeVar
 from django.conf import settings
 from django.db import Error as DatabaseError
 from django.db import close_old_connections, connection, connections
-from psycopg import Connection, Error, InternalError, OperationalError
+from psycopg import Connection, InternalError, OperationalError
 
 from jpweb.store.outage import find_outage
 
@@ -81,17 +81,17 @@ class PatientConnection(Connection[Any]):
             value: T = done.value
             return value
         except InternalError as problem:
-            raise _classify_as_outage(problem) from problem
+            if problem.sqlstate not in SESSION_ENDED_SQLSTATES:
+                raise
+            raise _make_outage(problem) from problem
 
 
-def _classify_as_outage(problem: InternalError) -> Error:
-    """Return an OperationalError where the server ended the session; psycopg says InternalError.
+def _make_outage(problem: InternalError) -> OperationalError:
+    """Return the OperationalError for a session that the server ended; psycopg's is InternalError.
 
-    Whoever waits for the database to come back catches OperationalError (PEP 249: "not necessarily
-    under the control of the programmer").
+    Callers that wait for the database to come back catch OperationalError (PEP 249: "not
+    necessarily under the control of the programmer").
     """
-    if problem.sqlstate not in SESSION_ENDED_SQLSTATES:
-        return problem
     outage = OperationalError(str(problem))
     outage.sqlstate = problem.sqlstate
     return outage

@@ -115,9 +115,10 @@ def test_error_of_a_statement_keeps_its_class(pool: ConnectionPool[Any]):
         line.autocommit = False
         with pytest.raises(psycopg.errors.UndefinedTable):
             line.execute("SELECT * FROM nothing")
-        with pytest.raises(psycopg.errors.InFailedSqlTransaction):
+        with pytest.raises(psycopg.errors.InFailedSqlTransaction) as raised:
             line.execute("SELECT 1")
         line.rollback()
+    assert raised.value.__cause__ is None
 
 
 def test_reply_limit_of_a_task_is_shorter_than_its_connections(
