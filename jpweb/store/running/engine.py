@@ -23,6 +23,7 @@ from procrastinate.tasks import configure_task
 from psycopg import OperationalError
 
 from jpweb.store.database import patience
+from jpweb.store.outage import find_outage
 
 logger = logging.getLogger(__name__)
 
@@ -139,7 +140,8 @@ async def _insist(act: Callable[[], Awaitable[None]]) -> None:
         except TimeoutError:
             logger.warning("the connection of the job engine does not reply")
         except ConnectorException as problem:
-            if not isinstance(problem.__cause__, OperationalError):
+            is_outage = isinstance(problem.__cause__, OperationalError)
+            if not is_outage and find_outage(problem) is None:
                 logger.info("a job is another worker's now: %s", problem.__cause__)
                 return None
         await asyncio.sleep(AGAIN)
