@@ -26,12 +26,10 @@ logger = logging.getLogger(__name__)
 HEAD_SECONDS, BODY_SECONDS = 10.0, 30.0
 #: Seconds for which a refused body is still read and dropped, so that the refusal is received.
 LINGER_SECONDS = 2.0
+#: Seconds for which a response waits for a reader that takes nothing; networks fail for minutes.
+STALL_SECONDS = 300.0
 #: Bytes of a body from a browser without a sign-in; others may send what Django takes.
 MAX_ANONYMOUS_BYTES = 64 * 1024
-
-
-#: Seconds for which a response waits for a reader that takes nothing.
-STALL_SECONDS = 300.0
 
 
 class BoundedChannel(http.HTTPChannel):  # type: ignore[misc]  # twisted is untyped here
