@@ -14,12 +14,10 @@ from jpweb.stream.layout.laying import lay, parts
 from jpweb.stream.turns import (
     Happening,
     Place,
-    Seen,
     Turn,
     incomplete,
     match,
     owners,
-    pair,
     placed,
     split,
 )
@@ -88,7 +86,7 @@ def _turn(
     elements: Sequence[Element], anchors: Sequence[str], turn: Turn, is_last: bool
 ) -> OutlineTurn:
     events = list(placed(elements, turn))
-    unfinished = _unfinished(elements, turn, is_last)
+    unfinished = is_last and incomplete(elements, turn)
     here: dict[Place, Placed] = {}
     for position in range(turn.start, turn.end):
         here |= parts(position, anchors[position], elements[position])
@@ -101,7 +99,7 @@ def _asked(
     glances: Sequence[Glance], anchors: Sequence[str], turn: Turn, is_last: bool
 ) -> OutlineTurn:
     """Return a turn as ``asked`` shows it."""
-    unfinished = _unfinished(glances, turn, is_last)
+    unfinished = is_last and incomplete(glances, turn)
     kinds = {type(glances[position].kind) for position in range(turn.start, turn.end)}
     if kinds.isdisjoint(_ASKING):
         return OutlineTurn(turn.index, anchors[turn.start], turn.start, (), unfinished)
@@ -127,7 +125,3 @@ def _paired(glances: Sequence[Glance], turn: Turn) -> list[tuple[Place, Happenin
         if (kind := glances[position].kind) is None or type(kind) in _PAIRED
         for part, event in enumerate(glances[position].events)
     ]
-
-
-def _unfinished(elements: Sequence[Seen], turn: Turn, is_last: bool) -> bool:
-    return is_last and incomplete(elements, turn, pair(elements, turn))

@@ -6,7 +6,7 @@ legacy elements.
 
 from __future__ import annotations
 
-from collections import defaultdict, deque
+from collections import Counter, defaultdict, deque
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
@@ -231,79 +231,53 @@ class _Running:
         return None
 
 
-def incomplete(elements: Sequence[Seen], turn: Turn, pairs: Pairs) -> bool:
-    """Tell whether the turn stopped half-way (RFD 023).
-
-    It lacks a reply, or a tool request has no response, or no reply follows the last response.
-    Without any event there is nothing to complete.
-    """
-    if not any(is_event(element) for element in elements[turn.start : turn.end]):
-        return False
-    last_reply = last_result = (-1, -1)
-    for place, event in _happenings(elements, turn):
-        if isinstance(event.kind, ToolCallRequest) and place[0] not in pairs.responses:
-            return True
-        if isinstance(event.kind, ChatResponse):
-            last_reply = place
-        elif isinstance(event.kind, ToolCallResponse):
-            last_result = place
-    return last_reply <= last_result
-
-
 class TurnCompleteness:
-    """Tells whether a turn stopped half-way, as ``incomplete`` does, element by element.
+    """Tells whether a turn stopped half-way (RFD 023), element by element.
 
-    It holds the requests that wait for a response and nothing else, so a turn may have any length.
+    A turn did where it lacks a reply, where a tool call has no response, or where no reply follows
+    the last response. A turn without any event has nothing to complete. The ids of calls that wait
+    for a response are all that is kept, so a turn may have any length.
     """
 
     def __init__(self) -> None:
-        self._position = 0
         self._has_event = False
-        self._calls: dict[str, deque[int]] = defaultdict(deque)
-        self._questions: dict[str, deque[int]] = defaultdict(deque)
-        self._calling_legacy: set[int] = set()
-        self._last_reply = self._last_result = (-1, -1)
+        self._ends_with_reply = False
+        self._open_calls: Counter[str] = Counter()
 
     def add(self, element: Seen) -> None:
         """Take the next element of the turn."""
         self._has_event = self._has_event or is_event(element)
-        events = element.events
-        for part, event in enumerate(events):
-            place = self._position, part
+        for event in element.events:
             match event.kind:
                 case ToolCallRequest(id=key):
-                    self._calls[key].append(self._position)
-                    if len(events) > 1:
-                        self._calling_legacy.add(self._position)
-                case InquiryRequest(id=key):
-                    self._questions[key].append(self._position)
+                    self._open_calls[key] += 1
                 case ToolCallResponse(id=key):
-                    self._settle(self._calls, key)
-                    self._last_result = place
-                case InquiryResponse(id=key):
-                    self._settle(self._questions, key)
+                    self._settle(key)
+                    self._ends_with_reply = False
                 case ChatResponse():
-                    self._last_reply = place
+                    self._ends_with_reply = True
                 case _:
                     pass
-        self._position += 1
 
     @property
     def is_incomplete(self) -> bool:
         """Whether the elements so far are those of an incomplete turn."""
-        if not self._has_event:
-            return False
-        unanswered = {position for waiting in self._questions.values() for position in waiting}
-        if self._calls or unanswered & self._calling_legacy:
-            return True
-        return self._last_reply <= self._last_result
+        return self._has_event and (bool(self._open_calls) or not self._ends_with_reply)
 
-    @staticmethod
-    def _settle(waiting: dict[str, deque[int]], key: str) -> None:
-        if key in waiting:
-            waiting[key].popleft()
-            if not waiting[key]:
-                del waiting[key]
+    def _settle(self, key: str) -> None:
+        """Count one call of this id less; a response without a call is an orphan."""
+        if self._open_calls[key] > 1:
+            self._open_calls[key] -= 1
+        else:
+            del self._open_calls[key]
+
+
+def incomplete(elements: Sequence[Seen], turn: Turn) -> bool:
+    """Tell whether the turn stopped half-way, as ``TurnCompleteness`` does."""
+    completeness = TurnCompleteness()
+    for element in elements[turn.start : turn.end]:
+        completeness.add(element)
+    return completeness.is_incomplete
 
 
 @dataclass(frozen=True, slots=True)
@@ -344,7 +318,7 @@ def unfinished(elements: Sequence[Element]) -> Unfinished | None:
     A question that no unanswered call owns holds up nothing and is not waited for.
     """
     turns = split(elements)
-    if not turns or not incomplete(elements, turns[-1], pair(elements, turns[-1])):
+    if not turns or not incomplete(elements, turns[-1]):
         return None
     events = list(placed(elements, turns[-1]))
     found = match(events)
