@@ -15,6 +15,7 @@ from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from time import perf_counter
+from typing import TypeVar
 from weakref import WeakKeyDictionary, finalize
 
 from jpweb.runtime import process
@@ -26,6 +27,8 @@ from jpweb.store.people import downloads
 from jpweb.store.people.downloads import DownloadLease
 
 logger = logging.getLogger(__name__)
+
+T = TypeVar("T")
 
 #: Seconds between two renewals of a lease.
 RENEWAL_SECONDS = downloads.LEASE_SECONDS / 3
@@ -104,7 +107,8 @@ async def begin(
     try:
         if (earlier := _ending.get(person_id)) is not None:
             await earlier.wait_for_release()
-        other = await in_store(_take, mark.lease)
+        # None also where the database takes no write: then no other process has a lease either.
+        other = await in_store(_attempt, downloads.take, mark.lease)
         if other is not None:
             raise DownloadUnderWay(other)
         mark.keep()
@@ -197,41 +201,28 @@ class _Mark:
             except TimeoutError:
                 await in_background(self._renew)
         try:
-            await in_background(_write, downloads.release, self.lease)
+            await in_background(_attempt, downloads.release, self.lease)
         finally:
             if _ending.get(self.lease.person_id) is self:
                 del _ending[self.lease.person_id]
 
     def _renew(self) -> None:
-        _write(downloads.renew, self.lease)
-        try:
-            self.is_revoked = self.is_revoked or not self._may_go_on()
-        except DATABASE_ERROR as problem:
-            if find_outage(problem) is None:
-                raise
+        _attempt(downloads.renew, self.lease)
+        self.is_revoked = self.is_revoked or bool(_attempt(lambda: not self._may_go_on()))
 
 
-def _take(lease: DownloadLease) -> DownloadLease | None:
-    """Take the lease; where the database takes no write, nobody else has it."""
+def _attempt(function: Callable[..., T], *arguments: object) -> T | None:
+    """Return the function's result, or None in an outage of the database, which is logged.
+
+    Raises every other error of the database.
+    """
     try:
-        return downloads.take(lease)
+        return function(*arguments)
     except DATABASE_ERROR as problem:
-        _pass_outage(problem)
+        if find_outage(problem) is None:
+            raise
+        logger.info("an outage of the database does not hold up a download: %s", problem)
         return None
-
-
-def _write(function: Callable[[DownloadLease], object], lease: DownloadLease) -> None:
-    try:
-        function(lease)
-    except DATABASE_ERROR as problem:
-        _pass_outage(problem)
-
-
-def _pass_outage(problem: Exception) -> None:
-    """Log an outage of the database. Raises the problem where it is a fault of the program."""
-    if find_outage(problem) is None:
-        raise problem
-    logger.info("a download's lease could not be written: %s", problem)
 
 
 def _get_pace() -> _Pace:
