@@ -40,9 +40,10 @@ def find_user_data_dir(program: str) -> Path:
 def compute_static_version() -> str:
     """Return a name that changes with any static file: browsers keep what its address holds."""
     digest = hashlib.blake2b(metadata.version("django-htmx").encode(), digest_size=6)
-    for path in sorted((RESOURCE_DIR / "static").rglob("*")):
+    folder = RESOURCE_DIR / "static"
+    for path in sorted(folder.rglob("*")):
         if path.is_file():
-            digest.update(path.name.encode())
+            digest.update(os.fsencode(path.relative_to(folder)))
             digest.update(path.read_bytes())
     return digest.hexdigest()
 

@@ -33,13 +33,36 @@ def test_static_file_that_is_none_is_refused(client: Client, version: str, name:
     assert client.get(f"/static/{version}/{name}").status_code == status
 
 
-def test_compute_static_version_changes_with_a_file(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        pytest.param({"a.js": "1"}, {"a.js": "2"}, id="other-content"),
+        pytest.param({"a.js": "1"}, {"b.js": "1"}, id="other-name"),
+        pytest.param({"a/x.js": "1"}, {"b/x.js": "1"}, id="other-folder"),
+        pytest.param(
+            {"a/x.js": "1", "b/x.js": "1x.js1"},
+            {"a/x.js": "1x.js1", "b/x.js": "1"},
+            id="swapped-folders",
+        ),
+    ],
+)
+def test_compute_static_version_changes_with_the_files(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, before: dict[str, str], after: dict[str, str]
 ):
-    monkeypatch.setattr(installation, "RESOURCE_DIR", tmp_path)
-    (tmp_path / "static").mkdir()
-    (tmp_path / "static" / "a.js").write_text("1")
-    before = installation.compute_static_version()
-    assert installation.compute_static_version() == before
-    (tmp_path / "static" / "a.js").write_text("2")
-    assert installation.compute_static_version() != before
+    versions = [
+        _compute_version(tmp_path / str(number), monkeypatch, files)
+        for number, files in enumerate((before, before, after))
+    ]
+    assert versions[0] == versions[1] != versions[2]
+
+
+def _compute_version(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, contents: dict[str, str]
+) -> str:
+    """Return the version of these files as the static files of an installation."""
+    for name, content in contents.items():
+        file = folder / "static" / name
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(content)
+    monkeypatch.setattr(installation, "RESOURCE_DIR", folder)
+    return installation.compute_static_version()
