@@ -27,10 +27,25 @@ def test_static_file_of_another_version_leads_to_the_present_one(client: Client)
 
 @pytest.mark.parametrize("version", ["0123456789ab", settings.STATIC_URL.split("/")[-2]])
 @pytest.mark.parametrize(
-    ("name", "status"), [("", 404), ("nothing.js", 404), ("../manage.py", 400)]
+    "name",
+    [
+        pytest.param("", id="no-name"),
+        pytest.param("nothing.js", id="no-file"),
+        pytest.param("../manage.py", id="parent"),
+        pytest.param("..%2fmanage.py", id="escaped-parent"),
+        pytest.param("//evil.example/x", id="network-path"),
+        pytest.param("http://evil.example/x", id="address"),
+        pytest.param("jpweb.js%00", id="NUL"),
+        pytest.param("..\\manage.py", id="backslash"),
+        pytest.param("..%5cmanage.py", id="escaped-backslash"),
+        pytest.param("\\\\evil.example\\x", id="network-path-in-backslashes"),
+    ],
 )
-def test_static_file_that_is_none_is_refused(client: Client, version: str, name: str, status: int):
-    assert client.get(f"/static/{version}/{name}").status_code == status
+def test_static_file_that_is_none_is_missing(
+    client: Client, caplog: pytest.LogCaptureFixture, version: str, name: str
+):
+    assert client.get(f"/static/{version}/{name}").status_code == 404
+    assert [each for each in caplog.records if each.exc_info] == [], "a traceback in the log"
 
 
 @pytest.mark.parametrize(
