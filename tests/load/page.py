@@ -10,7 +10,7 @@ from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from http.client import HTTPConnection
 from json import dumps
-from time import monotonic
+from time import monotonic, perf_counter
 from types import TracebackType
 from typing import Any, Self
 from urllib.parse import urlencode
@@ -58,6 +58,14 @@ class Browser:
         self.line.request("GET", path, headers={"Cookie": self.cookie})
         came = self.line.getresponse()
         return came.status, came.read()
+
+    def time_page(self, path: str) -> float:
+        """Return the seconds until a whole page is there. Raises AssertionError for a refusal."""
+        began = perf_counter()
+        status, _ = self.get(path)
+        seconds = perf_counter() - began
+        assert status == 200, f"{path} answers {status}"
+        return seconds
 
     def send(self, path: str, **fields: str) -> tuple[int, bytes]:
         """Send a form as htmx does."""

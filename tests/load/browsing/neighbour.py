@@ -11,7 +11,6 @@ from collections.abc import Iterator
 from contextlib import ExitStack, closing, contextmanager, suppress
 from dataclasses import dataclass
 from http.client import HTTPConnection, HTTPException
-from time import perf_counter
 
 from django.conf import settings
 from django.db import connection
@@ -51,12 +50,12 @@ def p95(bench: BenchRun, progress: Progress) -> tuple[float, float]:
     quiet: list[float] = []
     busy: list[float] = []
     with Browser.at(server.port, server.neighbour_cookie) as browser:
-        _time_page(browser, server.page)
+        browser.time_page(server.page)
         for block in range(blocks):
             progress(block, blocks)
-            quiet += [_time_page(browser, server.page) for _ in range(pages)]
+            quiet += [browser.time_page(server.page) for _ in range(pages)]
             with _busy_person(server):
-                busy += [_time_page(browser, server.page) for _ in range(pages)]
+                busy += [browser.time_page(server.page) for _ in range(pages)]
     progress(blocks, blocks)
     return slowest(busy, 0.95) * 1000, slowest(quiet, 0.95) * 1000
 
@@ -69,14 +68,6 @@ class _BusyServer:
     auditor_cookie: str
     #: What the auditor's pages say that they show.
     hello: dict[str, object]
-
-
-def _time_page(browser: Browser, path: str) -> float:
-    began = perf_counter()
-    status, _ = browser.get(path)
-    seconds = perf_counter() - began
-    assert status == 200, f"{path} answers {status}"
-    return seconds
 
 
 @contextmanager

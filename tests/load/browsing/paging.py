@@ -10,7 +10,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from time import perf_counter
 
 from django.db import connection
 
@@ -66,20 +65,12 @@ def _compare(
         assert browser.get(bare_path) == (200, body)
         value, floor = interleaved(
             bench,
-            lambda: _time_page(browser, path),
-            lambda: _time_page(browser, bare_path),
+            lambda: browser.time_page(path),
+            lambda: browser.time_page(bare_path),
             progress,
             ROUNDS,
         )
     return value * 1000, floor * 1000
-
-
-def _time_page(browser: Browser, path: str) -> float:
-    began = perf_counter()
-    status, _ = browser.get(path)
-    seconds = perf_counter() - began
-    assert status == 200, f"{path} answers {status}"
-    return seconds
 
 
 @contextmanager
