@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from html.parser import HTMLParser
 from pathlib import Path
 
@@ -14,6 +15,7 @@ from jpweb.store import journal
 from jpweb.store.browsing import sequence
 from jpweb.store.disk import mirror
 from jpweb.store.errors import ExportBroken
+from jpweb.store.exports import Piece
 from jpweb.store.models import Conversation
 from jpweb.stream.events import ChatResponse, EventKind
 from jpweb.stream.inquiry import (
@@ -29,6 +31,7 @@ from jpweb.stream.outline import outline
 from tests.builders import answered, asked, called, returned, stream
 from tests.exporting import join_pieces
 from tests.load.synthetic import imported
+from tests.machine.sizes import mark_proof
 from tests.store import making
 from tests.store.making import folder
 
@@ -177,7 +180,7 @@ def _layouts(root: Path) -> list[Conversation]:
 
 @pytest.mark.parametrize(
     "entries",
-    [pytest.param(1, marks=pytest.mark.proof), pytest.param(2, marks=pytest.mark.proof), 7, 300],
+    [*mark_proof(1, 2), 7, 300],
 )
 def test_pieces_of_any_size_make_the_file_of_the_whole_conversation(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, entries: int
@@ -219,30 +222,33 @@ def test_a_reference_of_one_text_reaches_into_no_other(tmp_path: Path):
     assert "elsewhere" not in join_pieces(FORMATS["html"].pieces(talk)).decode()
 
 
-@pytest.mark.parametrize("name", FORMATS)
-def test_conversation_rewritten_between_two_pieces_breaks_the_file(
-    name: str, monkeypatch: pytest.MonkeyPatch
-):
-    talk = imported(making.workspace(), 60)
+@pytest.fixture(params=FORMATS)
+def begun_export(
+    request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
+) -> tuple[Conversation, Iterator[Piece]]:
+    """Make the first of several pieces of an export; return its conversation and the others."""
+    conversation = imported(making.workspace(), 60)
     monkeypatch.setattr(store_exports, "MAX_PIECE_ENTRIES", 20)
     monkeypatch.setattr(sequence, "MAX_BATCH_ENTRIES", 20)
-    pieces = FORMATS[name].pieces(talk)
-    next(pieces)
-    Conversation.objects.filter(pk=talk.pk).update(revision=talk.revision + 1)
+    pieces = FORMATS[request.param].pieces(conversation)
+    assert not next(pieces).is_last
+    return conversation, pieces
+
+
+def test_conversation_rewritten_between_two_pieces_breaks_the_file(
+    begun_export: tuple[Conversation, Iterator[Piece]],
+):
+    conversation, pieces = begun_export
+    Conversation.objects.filter(pk=conversation.pk).update(revision=conversation.revision + 1)
     with pytest.raises(ExportBroken, match="rewritten"):
         next(pieces)
 
 
-@pytest.mark.parametrize("name", FORMATS)
 def test_conversation_removed_between_two_pieces_breaks_the_file(
-    name: str, monkeypatch: pytest.MonkeyPatch
+    begun_export: tuple[Conversation, Iterator[Piece]],
 ):
-    talk = imported(making.workspace(), 60)
-    monkeypatch.setattr(store_exports, "MAX_PIECE_ENTRIES", 20)
-    monkeypatch.setattr(sequence, "MAX_BATCH_ENTRIES", 20)
-    pieces = FORMATS[name].pieces(talk)
-    next(pieces)
-    Conversation.objects.get(pk=talk.pk).delete()
+    conversation, pieces = begun_export
+    Conversation.objects.filter(pk=conversation.pk).delete()
     with pytest.raises(ExportBroken):
         next(pieces)
 
