@@ -7,6 +7,7 @@ import json
 import re
 import threading
 from contextlib import AsyncExitStack
+from types import ModuleType
 from typing import Any, get_args
 
 import pytest
@@ -139,30 +140,43 @@ async def test_a_socket_too_many_ends_the_one_silent_for_longest(
     assert bounds._sockets == {}, "nobody is counted who has left"
 
 
+class _HeldRound:
+    """Holds a function's calls without a bound, which are the round of one costly page."""
+
+    def __init__(
+        self, patch: pytest.MonkeyPatch, module: ModuleType, name: str, arguments: int
+    ) -> None:
+        self.begun, self._may_end = asyncio.Event(), threading.Event()
+        self._arguments = arguments
+        self._function = getattr(module, name)
+        self._loop = asyncio.get_running_loop()
+        patch.setattr(module, name, self._call)
+
+    def let_go(self) -> None:
+        self._may_end.set()
+
+    def _call(self, *arguments: Any) -> Any:
+        if len(arguments) == self._arguments:
+            self._loop.call_soon_threadsafe(self.begun.set)
+            assert self._may_end.wait(20)
+        return self._function(*arguments)
+
+
 async def test_a_page_that_lacks_much_of_a_conversation_holds_up_nobody(
     lasting: World, monkeypatch: pytest.MonkeyPatch
 ):
     says = await in_store(shows, lasting)
-    real, go_on, begun = changes.conversation, threading.Event(), asyncio.Event()
-    loop = asyncio.get_running_loop()
-
-    def slow(*asked: Any) -> Any:
-        if len(asked) == 2:  # no bound: a round of its own
-            loop.call_soon_threadsafe(begun.set)
-            assert go_on.wait(20)
-        return real(*asked)
-
-    monkeypatch.setattr(changes, "conversation", slow)
+    held = _HeldRound(monkeypatch, changes, "conversation", arguments=2)
     ada, eve = lasting.people["responder"], lasting.people["reader"]
     async with page(eve, **says | {"shown": []}) as neighbour, page(ada) as costly:
         await neighbour.everything()
         await costly.hello(**says | {"length": 0})
-        await asyncio.wait_for(begun.wait(), 20)
+        await asyncio.wait_for(held.begun.wait(), 20)
         event = making.event(ChatResponse("message", "A word"))
         await in_store(journal.append, lasting.talk.pk, [event], lasting.run)
         await announce.conversation(lasting.talk.pk)
         assert "A word" in await neighbour.hears()
-        go_on.set()
+        held.let_go()
         heard = read(await costly.everything())
         assert heard.text.count("A word") == 1
         assert heard.one(id="counts")["data-length"] == str(says["length"] + 1)
@@ -171,25 +185,16 @@ async def test_a_page_that_lacks_much_of_a_conversation_holds_up_nobody(
 async def test_a_page_that_names_many_cards_holds_up_nobody(
     lasting: World, monkeypatch: pytest.MonkeyPatch
 ):
-    real, go_on, begun = cards.current, threading.Event(), asyncio.Event()
-    loop = asyncio.get_running_loop()
-
-    def slow(*asked: Any) -> Any:
-        if len(asked) == 1:  # no bound: a round of its own
-            loop.call_soon_threadsafe(begun.set)
-            assert go_on.wait(20)
-        return real(*asked)
-
-    monkeypatch.setattr(cards, "current", slow)
+    held = _HeldRound(monkeypatch, cards, "current", arguments=1)
     ada, eve = lasting.people["responder"], lasting.people["owner"]
     async with page(eve, desk=True, shown=[]) as neighbour, page(ada) as costly:
         await neighbour.everything()
         await costly.hello(desk=True, shown=CARDS)
-        await asyncio.wait_for(begun.wait(), 20)
+        await asyncio.wait_for(held.begun.wait(), 20)
         new = await in_store(making.question, lasting.run)
         await announce.questions(lasting.home.pk)
         assert read(await neighbour.hears()).one(id=f"question-{new.pk}")
-        go_on.set()
+        held.let_go()
         heard = await costly.everything()
         assert heard.count("no longer here") == len(CARDS)
         assert heard.count(f'id="question-{new.pk}"') == 1
