@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 from django.db import connections
 from hypothesis import settings
+from xdist import plugin as xdist_plugin
 
 from tests.machine.sizes import IS_PROOF
 from tests.machine.suite.grouping import arrange_items, make_scheduler
@@ -54,9 +55,9 @@ def shortcuts(django_test_environment: None) -> Iterator[None]:
 
 
 @pytest.hookimpl(optionalhook=True)
-def pytest_xdist_auto_num_workers() -> int:
+def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
     """Return a worker more than there are cores: a third of the time tests wait for others."""
-    return len(os.sched_getaffinity(0)) + 1
+    return int(xdist_plugin.pytest_xdist_auto_num_workers(config)) + 1
 
 
 @pytest.hookimpl(optionalhook=True)

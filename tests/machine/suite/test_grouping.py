@@ -1,10 +1,12 @@
 from __future__ import annotations
 
+import os
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
+from tests import conftest
 from tests.machine.suite.grouping import arrange_items, find_group
 
 
@@ -34,3 +36,12 @@ def test_arrange_items_puts_a_file_with_one_browser_test_last():
         "tests/b.py::test_page",
         "tests/b.py::test_loop",
     ]
+
+
+def test_number_of_workers_without_affinity_is_one_more_than_cores(
+    monkeypatch: pytest.MonkeyPatch, pytestconfig: pytest.Config
+):
+    monkeypatch.delenv("PYTEST_XDIST_AUTO_NUM_WORKERS", raising=False)
+    monkeypatch.delattr(os, "sched_getaffinity", raising=False)  # macOS has none
+    monkeypatch.setattr(os, "cpu_count", lambda: 7)
+    assert conftest.pytest_xdist_auto_num_workers(pytestconfig) == 8
