@@ -12,6 +12,10 @@ pytestmark = pytest.mark.browser
 TOUR = "A tour of questions and answers"
 CALL = "details[data-kind=tool_call_request]"
 INQUIRY = "details[data-kind=inquiry_request]"
+#: The static files of the page, each with the bytes that the server sent of it: 0 from the cache.
+STATIC_FILES = """() => performance.getEntriesByType("resource")
+  .filter(entry => entry.name.includes("/static/"))
+  .map(entry => [entry.name, entry.transferSize])"""
 
 
 def titles(page: Page) -> list[str]:
@@ -20,6 +24,17 @@ def titles(page: Page) -> list[str]:
 
 def tour(visit: Visit) -> Page:
     return visit.open(visit.find(TOUR))
+
+
+def test_second_page_of_a_visit_asks_for_no_static_file_again(visit: Visit):
+    page = tour(visit)
+    sent = {name for name, size in page.evaluate(STATIC_FILES) if size}
+    assert {name.rpartition("/")[2] for name in sent} >= {"jpweb.css", "jpweb.js", "page.js"}
+    page.get_by_role("link", name="Search", exact=True).click()
+    page.wait_for_url("**/search")
+    sizes = dict(page.evaluate(STATIC_FILES))
+    assert sent & sizes.keys()
+    assert [name for name in sizes if name in sent and sizes[name]] == []
 
 
 def test_the_filter_box_filters_while_typing(visit: Visit):
