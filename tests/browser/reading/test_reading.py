@@ -6,6 +6,7 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from tests.browser.pages import Visit, path_of
+from tests.machine.browsing import PHONE
 
 pytestmark = pytest.mark.browser
 
@@ -35,6 +36,17 @@ def test_second_page_of_a_visit_asks_for_no_static_file_again(visit: Visit):
     sizes = dict(page.evaluate(STATIC_FILES))
     assert sent & sizes.keys()
     assert [name for name in sizes if name in sent and sizes[name]] == []
+
+
+def test_export_menu_on_a_phone_stays_on_the_screen(visit: Visit):
+    page = visit.open(visit.find(TOUR), size=PHONE)
+    page.locator(".tools summary", has_text="Export").click()
+    menu = page.locator(".tools .menu-body").filter(has=page.locator(".download-link"))
+    expect(menu.locator(".download-link .quiet").first).to_be_visible()
+    box = menu.bounding_box()
+    assert box
+    assert box["x"] >= 0
+    assert box["x"] + box["width"] <= PHONE[0]
 
 
 def test_the_filter_box_filters_while_typing(visit: Visit):
