@@ -264,7 +264,7 @@ async def test_download_in_another_process_refuses_one_here(shelf: Shelf):
         assert receiver.status == 429
         page = (await receiver.take_all()).decode()
         assert "You are downloading b.csv." in page
-        assert "42 %" in page
+        assert "42%" in page
     assert shelf.person.pk not in under_way._marks
     await in_background(leases.release, _other_lease(shelf))
     async with receiving(shelf.path("export/jp"), shelf.cookie) as receiver:
