@@ -6,7 +6,7 @@ import pytest
 from asgiref.sync import ThreadSensitiveContext
 from django.db import connection
 
-from jpweb.runtime.crossing import in_store
+from jpweb.runtime.crossing import in_background, in_store
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -23,6 +23,11 @@ def _open() -> Any:
 async def test_the_connection_that_all_share_is_kept():
     line = await in_store(_line)
     assert await in_store(_open) is line
+
+
+async def test_in_background_keeps_the_connection_of_its_thread():
+    line = await in_background(_line)
+    assert await in_background(_open) is line
 
 
 async def test_one_that_failed_is_looked_at_again():

@@ -71,6 +71,7 @@ async def take(run_id: int, attachment: Attachment | None) -> Active | None:
 def enter(active: Active) -> asyncio.Task[None]:
     """Let this process execute a run that it has taken."""
     _active[active.run.pk] = active
+    pace.wake()
     # A context of its own: what belongs to a request ends with the request.
     task = asyncio.get_running_loop().create_task(_execute(active), context=contextvars.Context())
     active.task = task
@@ -81,7 +82,7 @@ async def tend() -> None:
     """Keep what this process holds and look for what nobody does, as long as it lives."""
     renewal = Renewal(lambda: list(_active), _renewed, give_up_all)
     renewal.start()
-    works = (pace.measure(), _look_again_and_again(), renewal.watch())
+    works = (pace.measure(lambda: not _active), _look_again_and_again(), renewal.watch())
     tasks = [asyncio.create_task(work) for work in works]
     try:
         await asyncio.gather(*tasks)  # the first that fails ends all: they are begun again

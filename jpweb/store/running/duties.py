@@ -5,6 +5,7 @@ The time is the database's, so that processes whose clocks differ agree on who h
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from datetime import timedelta
 
 from django.db import IntegrityError, transaction
@@ -32,6 +33,11 @@ def hold(name: str, process: str, lease_seconds: float) -> bool:
     except IntegrityError:
         return False
     return True
+
+
+def hold_all(names: Iterable[str], process: str, lease_seconds: float) -> set[str]:
+    """Take or renew duties as ``hold`` does; return the names of those that the process holds."""
+    return {name for name in sorted(names) if hold(name, process, lease_seconds)}
 
 
 def leave(process: str) -> None:

@@ -372,3 +372,19 @@ async def test_the_duties_of_a_process_are_done_and_left(monkeypatch: pytest.Mon
         await asyncio.sleep(0)
     await cut_off(task)
     assert told == []
+
+
+async def test_duties_of_a_process_are_held_in_one_trip(monkeypatch: pytest.MonkeyPatch):
+    asked: list[set[str]] = []
+
+    def noted(names: set[str], *_args: Any) -> set[str]:
+        asked.append(set(names))
+        return set(names)
+
+    async def rounds() -> bool:
+        return len(asked) > 2
+
+    monkeypatch.setattr(duties, "hold_all", noted)
+    async with kept("one", *(Duty(name, asyncio.Event().wait, every=0) for name in "abc")):
+        await eventually(rounds)
+    assert asked[:3] == [{"a", "b", "c"}] * 3

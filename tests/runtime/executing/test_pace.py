@@ -25,7 +25,7 @@ def quick(monkeypatch: pytest.MonkeyPatch) -> None:
 @asynccontextmanager
 async def measured() -> AsyncIterator[Pace]:
     made = Pace()
-    measuring = asyncio.create_task(made.measure())
+    measuring = asyncio.create_task(made.measure(lambda: False))
     yield made
     measuring.cancel()
     await asyncio.gather(measuring, return_exceptions=True)
@@ -76,3 +76,26 @@ async def test_admit_lets_in_some_between_two_samples():
     assert not more.done()
     made._note(0.0)
     await more
+
+
+async def test_measure_of_an_idle_process_begins_once_it_wakes(monkeypatch: pytest.MonkeyPatch):
+    trips, executed = 0, False
+
+    async def count_trip(_function: object) -> None:
+        nonlocal trips
+        trips += 1
+
+    async def have_begun() -> bool:
+        return trips > 1
+
+    monkeypatch.setattr(pace, "in_store", count_trip)
+    made = Pace()
+    measuring = asyncio.create_task(made.measure(lambda: not executed))
+    for _ in range(10):
+        await asyncio.sleep(0)
+    assert trips == 0
+    executed = True
+    made.wake()
+    await eventually(have_begun)
+    measuring.cancel()
+    await asyncio.gather(measuring, return_exceptions=True)

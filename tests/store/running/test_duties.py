@@ -84,3 +84,8 @@ def test_whoever_only_finds_it_held_writes_nothing(
     duties.hold("expiry", "one", 60)
     with django_assert_num_queries(1):
         assert not duties.hold("expiry", "two", 60)
+
+
+def test_hold_all_returns_those_that_are_held():
+    duties.hold("expiry", "two", 60)
+    assert duties.hold_all(["notify", "expiry", "tidy"], "one", 60) == {"notify", "tidy"}
