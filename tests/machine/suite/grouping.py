@@ -2,6 +2,9 @@
 
 Tests of one file share its fixtures, so a file is a group; so is a package whose server is
 expensive to start. Long groups start first, so that no worker is alone with one at the end.
+Once Playwright runs in a worker's thread no other event loop can, so a worker that has begun with
+groups that drive a browser stays with them. The first worker begins with them at once: they need
+the processor, and most others wait for something.
 """
 
 from __future__ import annotations
@@ -18,15 +21,33 @@ SHARED_PACKAGES = (
     "tests/browser/workshop",
     "tests/chaos",
 )
+#: Files outside ``tests/browser`` that drive one.
+BROWSER_FILES = frozenset(
+    {
+        "tests/cli/test_line.py",
+        "tests/cli/test_outages.py",
+        "tests/cli/test_serve.py",
+        "tests/cli/test_team.py",
+        "tests/machine/test_browsing.py",
+        "tests/security/test_connections.py",
+        "tests/security/test_forms.py",
+        "tests/security/test_hostile_workspace.py",
+        "tests/security/test_sockets.py",
+    }
+)
 #: Groups that take longest, the longest first; they start before the others of their kind.
 LONG_GROUPS = (
     "tests/chaos",
+    "tests/load/test_benchmarks.py",
+    "tests/cli/test_backup.py",
+    "tests/store/postgresql/test_core.py",
     "tests/browser/workshop",
-    "tests/browser/reading/test_windows.py",
     "tests/browser/reading/test_accessibility.py",
-    "tests/browser/asking/test_canary.py",
     "tests/browser/browsing",
+    "tests/browser/reading/test_keys.py",
     "tests/browser/asking/test_reconnecting.py",
+    "tests/browser/asking/test_canary.py",
+    "tests/browser/reading/test_windows.py",
 )
 
 
@@ -36,21 +57,44 @@ class GroupScheduling(LoadScopeScheduling):  # type: ignore[misc]  # xdist is un
     xdist's own ``loadgroup`` writes the group into ``item._nodeid``, which pytest 9.2 ignores.
     """
 
+    def __init__(self, config: pytest.Config, log: Any) -> None:
+        super().__init__(config, log)
+        self._browser_workers: set[Any] = set()
+
     def _split_scope(self, nodeid: str) -> str:
         return find_group(nodeid)
 
+    def _assign_work_unit(self, node: Any) -> None:
+        is_first = len(self.nodes) > 1 and node is self.nodes[0]
+        group = choose_group(list(self.workqueue), is_first or node in self._browser_workers)
+        if group is None:
+            node.shutdown()
+            return
+        if drives_browser(group):
+            self._browser_workers.add(node)
+        self.workqueue.move_to_end(group, last=False)
+        super()._assign_work_unit(node)
+
+
+def choose_group(groups: list[str], is_browser_worker: bool) -> str | None:
+    """Return the next group for a worker, or None where those that are left suit others alone."""
+    suited = [group for group in groups if drives_browser(group) == is_browser_worker]
+    return next(iter(suited or ([] if is_browser_worker else groups)), None)
+
 
 def arrange_items(items: list[pytest.Item]) -> None:
-    """Sort groups: long ones first, those that use a browser last.
+    """Sort groups: long ones first, those that drive a browser last.
 
-    Once Playwright runs in a thread, no other event loop can.
+    Raises UsageError where a group drives one that is not known to.
     """
-    browser_groups = {find_group(item.nodeid) for item in items if uses_browser(item)}
+    for group in {find_group(item.nodeid) for item in items if uses_browser(item)}:
+        if not drives_browser(group):
+            raise pytest.UsageError(f"{group} drives a browser: name it in BROWSER_FILES")
 
     def rank(item: pytest.Item) -> tuple[bool, int]:
         group = find_group(item.nodeid)
         place = LONG_GROUPS.index(group) if group in LONG_GROUPS else len(LONG_GROUPS)
-        return group in browser_groups, place
+        return drives_browser(group), place
 
     items.sort(key=rank)
 
@@ -59,6 +103,11 @@ def find_group(node_id: str) -> str:
     """Return the group of a test: its package where that shares a server, else its file."""
     path = node_id.partition("::")[0]
     return next((package for package in SHARED_PACKAGES if path.startswith(f"{package}/")), path)
+
+
+def drives_browser(group: str) -> bool:
+    """Tell whether a group drives a browser, so that its worker runs no other groups later."""
+    return group.startswith("tests/browser/") or group in BROWSER_FILES
 
 
 def uses_browser(item: pytest.Item) -> bool:

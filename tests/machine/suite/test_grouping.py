@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from tests import conftest
-from tests.machine.suite.grouping import arrange_items, find_group
+from tests.machine.suite.grouping import arrange_items, choose_group, find_group
 
 
 @pytest.mark.parametrize(
@@ -22,20 +22,45 @@ def test_find_group_returns_what_shares_expensive_fixtures(node_id: str, group: 
     assert find_group(node_id) == group
 
 
+def make_item(node_id: str, *fixtures: str) -> Any:
+    return SimpleNamespace(nodeid=node_id, fixturenames=list(fixtures))
+
+
 def test_arrange_items_puts_a_file_with_one_browser_test_last():
-    items: Any = [
-        SimpleNamespace(nodeid="tests/b.py::test_page", fixturenames=["browser"]),
-        SimpleNamespace(nodeid="tests/b.py::test_loop", fixturenames=[]),
-        SimpleNamespace(nodeid="tests/a.py::test_loop", fixturenames=[]),
-        SimpleNamespace(nodeid="tests/chaos/test_c.py::test_kill", fixturenames=[]),
+    items = [
+        make_item("tests/browser/b.py::test_page", "browser"),
+        make_item("tests/browser/b.py::test_loop"),
+        make_item("tests/a.py::test_loop"),
+        make_item("tests/chaos/test_c.py::test_kill"),
     ]
     arrange_items(items)
     assert [item.nodeid for item in items] == [
         "tests/chaos/test_c.py::test_kill",
         "tests/a.py::test_loop",
-        "tests/b.py::test_page",
-        "tests/b.py::test_loop",
+        "tests/browser/b.py::test_page",
+        "tests/browser/b.py::test_loop",
     ]
+
+
+def test_arrange_items_refuses_a_browser_in_an_unnamed_file():
+    with pytest.raises(pytest.UsageError, match=r"tests/a\.py drives a browser"):
+        arrange_items([make_item("tests/a.py::test_page", "browser")])
+
+
+@pytest.mark.parametrize(
+    ("groups", "is_browser_worker", "chosen"),
+    [
+        (["tests/a.py", "tests/browser/b.py"], True, "tests/browser/b.py"),
+        (["tests/browser/b.py", "tests/a.py"], False, "tests/a.py"),
+        (["tests/browser/b.py"], False, "tests/browser/b.py"),
+        (["tests/a.py"], True, None),
+    ],
+    ids=["browser worker", "other worker", "only browsers left", "no browser left"],
+)
+def test_choose_group_keeps_browsers_in_their_workers(
+    groups: list[str], is_browser_worker: bool, chosen: str | None
+):
+    assert choose_group(groups, is_browser_worker) == chosen
 
 
 def test_number_of_workers_without_affinity_is_one_more_than_cores(
