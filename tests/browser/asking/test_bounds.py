@@ -44,7 +44,7 @@ def test_a_page_that_asked_too_often_says_so_and_comes_back_later(visit: Visit):
         expect(note(page)).to_be_hidden()
     made, cut = page.evaluate("[made, cut]")
     assert len(made) == len(cut) == 2, "it comes once each time"
-    waited = [(came - left) / 1000 for came, left in zip(made, cut, strict=True)]
+    waited = [round((came - left) / 1000) for came, left in zip(made, cut, strict=True)]
     assert waited[0] >= 10, "it waits"
     assert waited[1] >= 20, "and longer the second time"
 

@@ -239,6 +239,7 @@ async def test_no_second_test_is_sent_while_one_is_on_its_way(
     there.manner = "hangs"
     await notify.test(stage.address)
     assert await notify.test(stage.address) == "The message before it is still on its way."
+    assert await asyncio.to_thread(there.arrived.wait, 20)
     assert len(there.bodies) == 1
 
 
