@@ -7,6 +7,8 @@ import logging
 from collections.abc import Callable, Coroutine
 from typing import Any
 
+from jpweb.runtime.executing.tasks import cancel_and_wait
+
 logger = logging.getLogger(__name__)
 
 Work = Callable[[], Coroutine[Any, Any, None]]
@@ -57,7 +59,5 @@ async def _outcome(work: Work) -> BaseException | None:
     try:
         await asyncio.wait({task})
     finally:
-        if not task.done():
-            task.cancel()
-            await asyncio.wait({task})
+        await cancel_and_wait(task)
     return asyncio.CancelledError() if task.cancelled() else task.exception()

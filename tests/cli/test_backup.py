@@ -99,6 +99,7 @@ def make_busy(server: Server, canary: str) -> tuple[Owner, str]:
     return owner, parked
 
 
+@pytest.mark.chaos
 @pytest.mark.parametrize(
     ("source", "target"),
     [

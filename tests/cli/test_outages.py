@@ -58,6 +58,7 @@ def answer(owner: Visitor, question: str) -> tuple[int, str]:
     return reply.status, reply.text
 
 
+@pytest.mark.chaos
 def test_pages_open_and_forms_are_answered_while_sqlite_is_locked(live: Live):
     server = live()
     owner, page, question = begin(server)
@@ -71,6 +72,7 @@ def test_pages_open_and_forms_are_answered_while_sqlite_is_locked(live: Live):
     assert answer(owner, question)[0] == 200
 
 
+@pytest.mark.chaos
 def test_full_disk_is_named_and_pages_still_open(tmp_path: Path):
     server = Server(tmp_path / "data", copies_template=False)
     server.data.mkdir()

@@ -60,6 +60,7 @@ def test_each_process_has_its_name_before_what_it_says(together: Team):
     assert {line.partition("|")[0].strip() for line in said} == {"team", *NAMES}
 
 
+@pytest.mark.chaos
 @pytest.mark.parametrize("name", ["worker1", "web2", "redis", "postgres"])
 def test_a_process_that_dies_is_told_of_and_started_again(together: Team, name: str):
     before = together.process(name)

@@ -178,6 +178,7 @@ def test_workers_that_start_at_once_on_an_empty_database_all_come_up(
     assert [process.poll() for process in started] == [None] * STARTING_WORKERS
 
 
+@pytest.mark.chaos
 @pytest.mark.parametrize(
     "by",
     [

@@ -7,15 +7,14 @@ import subprocess
 import time
 from collections.abc import Callable
 
+from jpweb.cli.team.ports import find_free_port
+
 LOOPBACK = "127.0.0.1"
 
 
 def free_port() -> int:
     """Return a port that nobody listens on now."""
-    with socket.socket() as probe:
-        probe.bind((LOOPBACK, 0))
-        port: int = probe.getsockname()[1]
-        return port
+    return find_free_port(LOOPBACK)
 
 
 def accepts(port: int) -> bool:

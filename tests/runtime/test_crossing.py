@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import asyncio
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
@@ -26,6 +28,7 @@ async def test_the_connection_that_all_share_is_kept():
 
 
 async def test_in_background_keeps_the_connection_of_its_thread():
+    asyncio.get_running_loop().set_default_executor(ThreadPoolExecutor(1))
     line = await in_background(_line)
     assert await in_background(_open) is line
 

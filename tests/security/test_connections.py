@@ -50,6 +50,7 @@ def is_over(line: socket.socket) -> bool:
         return True
 
 
+@pytest.mark.chaos
 def test_half_open_requests_do_not_stay_and_keep_nobody_out(server: Server, owner: Visitor):
     with ExitStack() as stack:
         lines = [stack.enter_context(connect(server)) for _ in range(HALF_OPEN)]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import os
-import socket
 import tempfile
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager, contextmanager, suppress
@@ -18,6 +17,7 @@ from jpweb.cli.server import HOST
 from jpweb.cli.team import servers
 from jpweb.cli.team.balancer import Balancer
 from jpweb.cli.team.children import Child, kept, until
+from jpweb.cli.team.ports import find_free_port
 from jpweb.cli.team.programs import POSTGRES, REDIS, found
 from jpweb.installation import build_command, build_import_path
 
@@ -61,7 +61,7 @@ class Household:
             sockets = stack.enter_context(_sockets(self._wanted.data / "team" / "sockets"))
             await stack.enter_async_context(self._postgres(sockets))
             await stack.enter_async_context(self._signals(sockets))
-            ports = [_free_port() for _ in range(WEBS)]
+            ports = [find_free_port(HOST) for _ in range(WEBS)]
             await stack.enter_async_context(self._jpweb(sockets, ports))
             balancer = Balancer(HOST, ports)
             await stack.enter_async_context(balancer.listening(self._wanted.port))
@@ -194,10 +194,3 @@ async def _accepts(port: int) -> bool:
         writer.close()
         return True
     return False
-
-
-def _free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind((HOST, 0))
-        port: int = probe.getsockname()[1]
-        return port

@@ -20,6 +20,7 @@ from django.conf import settings
 from jpweb.runtime import process
 from jpweb.runtime.crossing import in_background
 from jpweb.runtime.duties import expiry, indexing, notify, recall, watching
+from jpweb.runtime.executing.tasks import cancel_and_wait
 from jpweb.store.disk import mirror
 from jpweb.store.outage import DATABASE_GONE
 from jpweb.store.running import duties, tidying
@@ -51,14 +52,14 @@ async def follow_all() -> None:
         while True:
             roots = await in_background(mirror.roots)
             for gone in following.keys() - set(roots):
-                await _ended(following.pop(gone))
+                await cancel_and_wait(following.pop(gone))
             for root in roots:
                 if root not in following or following[root].done():
                     work = _contained(f"following {root}", partial(watching.follow, root))
                     following[root] = asyncio.create_task(work)
             await asyncio.sleep(LOOK)
     finally:
-        await _ended(*following.values())
+        await cancel_and_wait(*following.values())
 
 
 DUTIES = (
@@ -91,11 +92,11 @@ class Keeper:
         try:
             await asyncio.wait(self._keeping)
         finally:
-            await _ended(*self._keeping, *self._trips)
+            await cancel_and_wait(*self._keeping, *self._trips)
 
     async def leave(self) -> None:
         """End the work, and let others have it at once where the database can be told."""
-        await _ended(*self._keeping, *self._trips)
+        await cancel_and_wait(*self._keeping, *self._trips)
         with suppress(*DATABASE_GONE):
             await in_background(duties.leave, self._name)
 
@@ -124,7 +125,7 @@ class Keeper:
         except TimeoutError:
             logger.warning("%s lets go of %s: its lease is over", self._name, duty.name)
         finally:
-            await _ended(work)
+            await cancel_and_wait(work)
 
     async def _hold(self, duty: Duty) -> bool | None:
         """Tell whether the duty is held from now on; None where the database is gone."""
@@ -188,16 +189,9 @@ async def _contained(name: str, work: Work) -> None:
     try:
         await asyncio.wait([task])
     finally:
-        await _ended(task)
+        await cancel_and_wait(task)
     error = None if task.cancelled() else task.exception()
     if isinstance(error, DATABASE_GONE):
         logger.info("%s ended, the database is gone: %s", name, error)
     elif error is not None:
         logger.error("%s failed", name, exc_info=error)
-
-
-async def _ended(*tasks: asyncio.Task[Any]) -> None:
-    """Cancel tasks; returns once they have ended."""
-    for task in tasks:
-        task.cancel()
-    await asyncio.gather(*tasks, return_exceptions=True)

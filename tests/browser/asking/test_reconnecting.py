@@ -68,6 +68,7 @@ def notice(page: Page):
     return page.locator("#connection")
 
 
+@pytest.mark.chaos
 def test_after_a_kill_the_pages_come_back_by_themselves_and_the_question_still_waits(alone: Visit):
     page = alone.begin("Killed")
     desk = alone.open("/questions")
@@ -104,6 +105,7 @@ def test_that_there_is_no_connection_is_said_however_soon_the_page_tries_again(
     expect(notice(page)).to_be_visible()
 
 
+@pytest.mark.chaos
 @pytest.mark.parametrize("how", [pytest.param("kill", marks=pytest.mark.proof), "stop"])
 def test_a_text_that_is_being_typed_outlives_the_server(alone: Visit, how: str):
     page = alone.begin("Killed")
