@@ -22,19 +22,7 @@ SHARED_PACKAGES = (
     "tests/chaos",
 )
 #: Files outside ``tests/browser`` that drive one.
-BROWSER_FILES = frozenset(
-    {
-        "tests/cli/test_line.py",
-        "tests/cli/test_outages.py",
-        "tests/cli/test_serve.py",
-        "tests/cli/test_team.py",
-        "tests/machine/test_browsing.py",
-        "tests/security/test_connections.py",
-        "tests/security/test_forms.py",
-        "tests/security/test_hostile_workspace.py",
-        "tests/security/test_sockets.py",
-    }
-)
+BROWSER_FILES = frozenset({"tests/machine/test_browsing.py"})
 #: Groups that take longest, the longest first; they start before the others of their kind.
 LONG_GROUPS = (
     "tests/chaos",
