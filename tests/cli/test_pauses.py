@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import asyncio
 import gc
+import sys
 from collections.abc import Iterator
 
 import pytest
@@ -69,3 +70,14 @@ async def test_rubbish_that_was_set_aside_goes_once_much_is(monkeypatch: pytest.
     assert kept
     keeping.cancel()
     await asyncio.wait([keeping])
+
+
+async def test_keep_short_lets_threads_switch_sooner_while_it_runs():
+    usual = sys.getswitchinterval()
+    keeping = asyncio.create_task(pauses.keep_short())
+    await asyncio.sleep(0)
+    assert sys.getswitchinterval() == pytest.approx(pauses.SWITCH_INTERVAL_SECONDS)
+    assert usual > pauses.SWITCH_INTERVAL_SECONDS
+    keeping.cancel()
+    await asyncio.wait([keeping])
+    assert sys.getswitchinterval() == pytest.approx(usual)
