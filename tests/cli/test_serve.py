@@ -56,6 +56,7 @@ def end_beside_a_socket(server: Server, owner: Visitor, by: signal.Signals) -> i
     return code
 
 
+@pytest.mark.chaos
 def test_server_that_ends_keeps_everything_for_the_next_start(live: Live):
     server = live()
     owner = Visitor(server.url)

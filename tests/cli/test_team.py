@@ -79,6 +79,7 @@ def test_a_second_one_on_the_same_data_is_refused(together: Team):
     assert str(together.data) in line
 
 
+@pytest.mark.chaos
 def test_it_ends_in_order_and_a_second_start_has_everything(together: Team, visitor: Visitor):
     home = visitor.get("/").text
     pids = [together.process(name) for name in NAMES]

@@ -220,6 +220,7 @@ def test_a_killed_worker_is_outlived_by_its_runs_and_leaves_no_job(works: Callab
     wait_until(lambda: set(here.rows(jobs)) == {(True,)}, "every job is the other's", 60)
 
 
+@pytest.mark.chaos
 @pytest.mark.parametrize(
     "which",
     [

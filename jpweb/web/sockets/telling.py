@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 #: Seconds that those who look on wait for what a turn puts on record in one go; who is asked does
 #: not wait, nor what they answer.
-GATHER = 0.01
+GATHER = 0.05
 #: Cards of a desk that may change at once and still be told together with all other desks.
 FEW_CARDS = 20
 

@@ -213,6 +213,7 @@ def test_ones_own_answer_is_in_the_course_of_the_page_of_one_question(visit: Vis
     expect(alone.locator("#course tbody td").last).not_to_have_text("never")
 
 
+@pytest.mark.chaos
 def test_an_answer_whose_reply_was_lost_on_the_socket_counts_once(talk: Talk):
     talk.wire.way = "lose"
     talk.press()

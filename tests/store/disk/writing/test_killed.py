@@ -61,6 +61,7 @@ def prepared(root: Path, case: str) -> dict[str, Any]:
     return call
 
 
+@pytest.mark.chaos
 @pytest.mark.parametrize("case", ["new", "grown", "twins", *mark_proof("not here", "only there")])
 def test_a_kill_at_any_step_leaves_the_old_or_the_new_and_a_second_call_completes(tmp_path, case):
     before, after = tmp_path / "before", tmp_path / "after"
