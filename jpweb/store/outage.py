@@ -34,44 +34,44 @@ class Outage(Enum):
         self.is_kept_known = is_kept_known
 
     LOST = (
-        "The database cannot be reached",
-        "Its server is away, or the connection to it broke.",
+        "Database unavailable",
+        "The database server is down, or the connection to it broke.",
         False,
     )
     SILENT = (
-        "The database does not reply",
-        "Its server, or the network before it, is very slow or stands still.",
+        "Database not responding",
+        "The database server, or the network to it, is very slow or stuck.",
         False,
     )
     LOCKED = (
-        "The database is locked",
-        "Another program or request holds it. That is usually over in seconds.",
+        "Database locked",
+        "Another program or request is using it. This usually takes only seconds.",
         True,
     )
     FULL = (
-        "The disk of the database is full",
-        "Nothing can be saved until whoever runs this installation makes room. Reading goes on.",
+        "Database disk full",
+        "Nothing can be saved until the operator frees some space. You can still read.",
         True,
     )
     DISK = (
-        "The disk of the database fails",
-        "Whoever runs this installation has to look at the disk and the server's log.",
+        "Database disk failure",
+        "The operator has to check the disk and the server's log.",
         False,
     )
     READ_ONLY = (
-        "The database cannot be written",
-        "Whoever runs this installation has to make its file, folder or server writable.",
+        "Database is read-only",
+        "The operator has to make its file, folder or server writable.",
         True,
     )
     SCHEMA = (
-        "The database does not fit this version of jpweb",
-        "A table or column is missing or unknown. Restart jpweb, which brings the tables up to "
-        "date or says in one line why it cannot.",
+        "Database does not match this version of jpweb",
+        "A table or column is missing or unknown. Restart jpweb: it updates the tables, or says in "
+        "one line why it cannot.",
         True,
     )
     DAMAGED = (
-        "The database's file is damaged",
-        "Whoever runs this installation has to restore it from a backup.",
+        "Database file damaged",
+        "The operator has to restore it from a backup.",
         True,
     )
 

@@ -116,7 +116,7 @@ def _name() -> str:
 def _no_database(error: Error) -> NoDatabase:
     reason = str(error).strip().partition("\n")[0]
     outage = find_outage(error)
-    why = f"{outage.title.removeprefix('The ')} ({reason})" if outage else reason
+    why = f"{outage.title.lower()} ({reason})" if outage else reason
     return NoDatabase(f"{_name()} cannot be used: {why}. Check DATABASE_URL or JPWEB_DATA.")
 
 

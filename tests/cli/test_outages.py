@@ -67,8 +67,8 @@ def test_pages_open_and_forms_are_answered_while_sqlite_is_locked(live: Live):
             assert owner.get(path).status == 200, path
         status, text = answer(owner, question)
         assert status == 503
-        assert "The database is locked" in text
-        assert "was not kept" in text
+        assert "Database locked" in text
+        assert "was not saved" in text
     assert answer(owner, question)[0] == 200
 
 
@@ -84,7 +84,7 @@ def test_full_disk_is_named_and_pages_still_open(tmp_path: Path):
             assert owner.get(path).status == 200, path
         status, text = answer(owner, question)
         assert status == 503
-        assert "The disk of the database is full" in text
+        assert "Database disk full" in text
         filler.unlink()
         assert answer(owner, question)[0] == 200
     finally:
@@ -93,7 +93,7 @@ def test_full_disk_is_named_and_pages_still_open(tmp_path: Path):
 
 @pytest.mark.parametrize(
     ("option", "words"),
-    [("size=256k", "disk of the database (is full|fails)"), ("ro", "Read-only file system")],
+    [("size=256k", "database disk (full|failure)"), ("ro", "Read-only file system")],
     ids=["full", "read-only"],
 )
 def test_start_on_a_disk_that_cannot_be_written_is_one_line(

@@ -267,7 +267,7 @@ def test_a_form_of_our_own_page_is_taken(world: World):
 def test_a_missing_page_is_told_in_our_own_words(db: None):
     response = Client().get("/no/such/page")
     assert response.status_code == 404
-    assert "or it is not yours to see" in response.content.decode()
+    assert "or you don't have access" in response.content.decode()
 
 
 async def test_pages_stay_private_on_the_way_that_servers_take(lasting: World):

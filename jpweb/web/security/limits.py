@@ -83,5 +83,5 @@ def limit_searches(view: Callable[..., HttpResponse]) -> Callable[..., HttpRespo
 def refuse_link(address: str) -> HttpResponse | None:
     """Count a link that was refused; return the page for an address that tried too many."""
     if seconds := REFUSED_LINKS.admit(address):
-        return refuse("Too many links from here were refused.", seconds)
+        return refuse("Too many invalid links from your address.", seconds)
     return None

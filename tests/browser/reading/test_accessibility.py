@@ -140,7 +140,7 @@ def test_the_menu_bars_nobody(visit: Visit):
 def test_a_page_that_refuses_bars_nobody(visit: Visit):
     visit.pages.forgive("status of 40[034]")
     page = visit.open("/no-such-page")
-    refused(page, "Not found")
+    refused(page, "Page not found")
     page.goto(visit.server.url + "/conversations/new")
     page.context.clear_cookies(name="jpweb_csrf")
     page.get_by_label("What is it about?").fill("Nothing")
@@ -148,19 +148,19 @@ def test_a_page_that_refuses_bars_nobody(visit: Visit):
     expect(page.get_by_role("heading", level=1)).to_be_visible()
     check(page)
     reader = visit.open("/audit", who=visit.home.invite("Reader of pages", "reader"))
-    refused(reader, "Not allowed")
+    refused(reader, "You don't have permission")
     page.context.clear_cookies()
     page.goto(visit.server.url + "/")
     refused(page, "Sign in")
     page.goto(visit.server.url + "/sign-in#used-up")
-    expect(page.get_by_role("alert")).to_contain_text("not valid")
+    expect(page.get_by_role("alert")).to_contain_text("is invalid")
     refused(page, "Sign in")
 
 
 @pytest.mark.proof  # starts a server of its own
 def test_a_page_for_a_request_that_is_not_understood_bars_nobody(live: Live, open_page: Pages):
     open_page.forgive("status of 400")
-    refused(open_page(live().url.replace("127.0.0.1", "other.localhost")), "not understood")
+    refused(open_page(live().url.replace("127.0.0.1", "other.localhost")), "Bad request")
 
 
 def refused(page: Page, heading: str) -> None:

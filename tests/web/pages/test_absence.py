@@ -22,7 +22,7 @@ def test_while_the_database_is_away_people_are_told_so(
     response = client.get(reverse("questions"))
     assert response.status_code == 503
     assert response["Retry-After"] == "5"
-    assert "Nothing that was on record is lost" in response.text
+    assert "Saved data is not affected" in response.text
     assert "closed the connection" not in response.text
 
 
