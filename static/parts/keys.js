@@ -47,8 +47,8 @@ const made = (tag, text = "", props = {}) => Object.assign(document.createElemen
 function list() {
   const dialog = made("dialog", "", { className: "keys-list" });
   dialog.setAttribute("aria-labelledby", "keys-title");
-  dialog.append(made("h2", "Keys", { id: "keys-title" }));
-  for (const [title, table] of [...groups, ["Everywhere", [{ names: ["?"], label: "List the keys" }, { names: ["Escape"], label: "Close this list" }]]]) {
+  dialog.append(made("h2", "Keyboard shortcuts", { id: "keys-title" }));
+  for (const [title, table] of [...groups, ["General", [{ names: ["?"], label: "Show shortcuts" }, { names: ["Escape"], label: "Close" }]]]) {
     const rows = made("dl");
     for (const { names, label } of table) {
       const row = made("div");

@@ -24,7 +24,7 @@ if (form) {
     ["/", "Search", look],
     ["j ArrowDown", "Next result", () => move(1)],
     ["k ArrowUp", "Previous result", () => move(-1)],
-    ["Enter", "Open it", () => false],
+    ["Enter", "Open", () => false],
   ]);
   // What is empty does not stand in the address.
   form.addEventListener("submit", () => {

@@ -115,7 +115,7 @@ class _Reading:
 
     def tokens(self, typed: str) -> Iterable[tuple[str, ...]]:
         if len(typed) > LONGEST:
-            self._problems.append(f"Only the first {LONGEST:,} characters are looked for.")
+            self._problems.append(f"Only the first {LONGEST:,} characters are searched.")
         return _TOKEN.findall(typed[:LONGEST])
 
     def take(self, sign: str, name: str, phrase: str, star: str, bare: str) -> None:
@@ -127,8 +127,8 @@ class _Reading:
         if name:
             if value.strip() and not phrase:
                 self._problems.append(
-                    f"There is no filter “{name}”, so “{name}:{bare}” was looked for as it stands. "
-                    f"The filters are {', '.join(FILTERS)}."
+                    f"Unknown filter “{name}”: searched for “{name}:{bare}” as text. "
+                    f"Filters: {', '.join(FILTERS)}."
                 )
             value = f"{name}:{value}"
         begun = bool(star) or (not phrase and value.endswith("*"))
@@ -142,34 +142,34 @@ class _Reading:
         spelled = value.lower() if name in _KNOWN else value
         if name in _KNOWN and spelled not in _KNOWN[name]:
             there = ", ".join(_KNOWN[name])
-            self._problems.append(f"There is no {name} “{value[:80]}”; there are {there}.")
+            self._problems.append(f"Unknown {name} “{value[:80]}”. Use one of: {there}.")
         elif len(self._filters) < MOST:
             self._filters.append(Filter(name, spelled, negated))
         else:
-            self._problems.append(f"Only the first {MOST} filters count.")
+            self._problems.append(f"Only the first {MOST} filters are used.")
 
     def query(self) -> Query:
         after, before = self._dates.get("after"), self._dates.get("before")
         if after and before and after >= before:
-            self._problems.append("Nothing lies between these two dates.")
+            self._problems.append("The start date must be before the end date.")
         problems = tuple(dict.fromkeys(self._problems))
         return Query(tuple(self._terms), tuple(self._filters), after, before, problems)
 
     def _add(self, term: Term) -> None:
         if not words(term.text):
             if term.text.strip("-"):
-                self._problems.append(f"“{term.text[:80]}” has no letter or digit to look for.")
+                self._problems.append(f"“{term.text[:80]}” has no letter or digit to search for.")
         elif len(self._terms) < MOST:
             self._terms.append(term)
         else:
-            self._problems.append(f"Only the first {MOST} words count.")
+            self._problems.append(f"Only the first {MOST} words are used.")
 
     def _date(self, name: str, value: str, *, negated: bool) -> None:
         moment = _moment(value)
         if negated or moment is None:
             self._problems.append(
-                f"“{name}” takes a year, month or day, such as {name}:2026, {name}:2026-05 or "
-                f"{name}:2026-05-31, and not “{'-' * negated}{value[:80]}”."
+                f"“{name}” needs a year, month or day, such as {name}:2026, {name}:2026-05 or "
+                f"{name}:2026-05-31, not “{'-' * negated}{value[:80]}”."
             )
             return
         tighter = max if name == "after" else min

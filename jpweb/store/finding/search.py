@@ -171,7 +171,7 @@ def _groups(query: Query, person_id: int, problems: list[str]) -> list[Group]:
     for each in query.filters:
         found = _tags(each, person_id)
         if not found:
-            problems.append(f"You are in no workspace called “{each.value[:80]}”.")
+            problems.append(f"You are not in a workspace called “{each.value[:80]}”.")
         elif each.negated:
             barred += found
         else:

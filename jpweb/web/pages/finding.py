@@ -65,7 +65,7 @@ def step(request: Request, conversation: Conversation) -> HttpResponse:
     choice = Choice.read(request.GET.dict())
     if what not in steps.SORTS:
         sorts = ", ".join(steps.SORTS)
-        return HttpResponseBadRequest(f"Say what to go to: what=<one of {sorts}>")
+        return HttpResponseBadRequest(f"Unknown step. Use what=<one of {sorts}>.")
     shown = choice.facets if what == "item" and choice.facets is not None else steps.SORTS[what]
     look = steps.preceding if back else steps.following
     head = _number(request.GET.get("from"), _LAST if back else _FIRST)
@@ -77,7 +77,7 @@ def step(request: Request, conversation: Conversation) -> HttpResponse:
     here = reverse("conversation", args=[conversation.pk])
     if found is None:
         side = "earlier" if back else "later"
-        messages.info(request, f"There is no {side} {_WORDS[what]}.")
+        messages.info(request, f"No {side} {_WORDS[what]}.")
         return redirect(f"{here}?{choice.kept(at='0' if back else 'end')}")
     return redirect(f"{here}?{choice.kept(at=found.anchor)}#{found.anchor}")
 

@@ -28,12 +28,12 @@ if TYPE_CHECKING:
 #: Searches that show what can be typed.
 EXAMPLES = (
     ("watering plan", "both words, anywhere in one event"),
-    ('"one o\'clock"', "the words as they stand"),
-    ("config*", "words that begin so"),
-    ("patch -reasoning", "without a word"),
+    ('"one o\'clock"', "the exact phrase"),
+    ("config*", "words that start with config"),
+    ("patch -reasoning", "with patch, without reasoning"),
     ("kind:question outcome:cancelled reason:user", "questions that a person declined"),
-    ("tool:fs kind:failure", "failed calls of tools whose names begin with fs"),
-    ("in:demo who:ada after:2026-01 before:2026-05", "in a workspace, by a person, in a time"),
+    ("tool:fs kind:failure", "failed calls of tools whose names start with fs"),
+    ("in:demo who:ada after:2026-01 before:2026-05", "by workspace, person and date"),
 )
 SORTS = {"newest": "Newest first", "best": "Best match first"}
 
@@ -80,12 +80,12 @@ def save(request: Request) -> HttpResponse:
     """Keep a search by a name; its query is what stands in the address of the page."""
     name, query = request.POST.get("name", "").strip(), _query(request)
     if not name:
-        messages.error(request, "Give the search a name to save it by.")
+        messages.error(request, "Enter a name for this search.")
     elif not query or len(query) > saved.QUERY:
-        messages.error(request, "There is no search to save, or it is too long.")
+        messages.error(request, "There is no search to save, or it is too long to save.")
     elif not saved.save(request.user.pk, name, query):
         messages.error(
-            request, f"You have {saved.MOST} saved searches; delete one to save another."
+            request, f"You have {saved.MOST} saved searches. Delete one to save another."
         )
     else:
         messages.success(request, f"Saved as “{name[: saved.NAME]}”.")
@@ -97,9 +97,9 @@ def save(request: Request) -> HttpResponse:
 def forget(request: Request) -> HttpResponse:
     """Delete a saved search of one's own."""
     if saved.forget(request.user.pk, _key(request.POST.get("search", ""))):
-        messages.success(request, "The saved search is deleted.")
+        messages.success(request, "Deleted the saved search.")
     else:
-        messages.info(request, "That search was deleted already.")
+        messages.info(request, "This search was already deleted.")
     return _back(_query(request))
 
 

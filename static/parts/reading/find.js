@@ -47,10 +47,10 @@ function kept(words) {
 
 const number = (count) => count.toLocaleString("en");
 function count({ total, more, behind }) {
-  const late = behind ? ` (${number(behind)} events are yet to be indexed)` : "";
-  if (!hit) return `Nothing found${late}`;
+  const late = behind ? ` (${number(behind)} events not indexed yet)` : "";
+  if (!hit) return `No matches${late}`;
   const nth = hit.number ? `${number(hit.number)} of ` : "";
-  return `${nth}${number(total)}${more ? "+" : ""} event${total === 1 ? "" : "s"}${late}`;
+  return `${nth}${number(total)}${more ? "+" : ""} match${total === 1 ? "" : "es"}${late}`;
 }
 
 export async function find(to) {
@@ -59,11 +59,11 @@ export async function find(to) {
   form.classList.add("on");
   const from = hit && looked === words ? { from: hit.position } : { at: (current() || firstInView() || {}).id || "" };
   looked = words;
-  status.textContent = "Looking…";
+  status.textContent = "Searching…";
   const reply = await ask("find", { q: words, to, ...from });
   if (looked !== words) return;
   if (!reply) {
-    status.textContent = "It could not be looked for. Try again.";
+    status.textContent = "Couldn't search. Try again.";
     return;
   }
   hit = reply.anchor ? reply : null;

@@ -32,7 +32,7 @@ def archive(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Home]:
     server = Server(folder / "data", free_port(), root, {"JPWEB_SCRIPT_PACE": "0"})
     with serve_home(server, PATIENCE) as home:
         wait_until(
-            lambda: "yet to be indexed" not in home.owner.get("/search").text,
+            lambda: "Still indexing" not in home.owner.get("/search").text,
             "everything is indexed",
             PATIENCE,
         )

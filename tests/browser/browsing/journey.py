@@ -12,7 +12,7 @@ from playwright.sync_api import Locator, Page, Request, Response, expect
 from tests.browser.browsing.shelf import Book
 from tests.machine.ports import wait_until
 
-HIT = re.compile(r"^1 of \d+\+? events?$")
+HIT = re.compile(r"^1 of \d+\+? match(es)?$")
 ABORTED = "net::ERR_ABORTED"
 #: Whether words that were looked for are on the screen, lit, and nothing lies over them.
 _LIT = """words => [...(CSS.highlights.get('found-here') || [])].some(range => {

@@ -35,7 +35,7 @@ def searched(page: Page, book: Book) -> None:
 
 def found_far(page: Page, book: Book) -> str:
     """Look in the conversation for the words far away; return the anchor of their event."""
-    page.get_by_label("Find in this conversation").fill(f'"{book.far}"')
+    page.get_by_label("Find in conversation").fill(f'"{book.far}"')
     page.get_by_role("button", name="Find", exact=True).click()
     expect(journey.counted(page)).to_have_text(journey.HIT)
     return journey.landed(page, book.far)
@@ -69,7 +69,7 @@ def test_find_reaches_what_is_far_from_what_is_loaded(visit: Visit, long_book: B
     before = stretches(page)
     found_far(page, long_book)
     assert stretches(page)[-1][1] < before[0][0] - LENGTH // 10
-    expect(journey.counted(page)).to_have_text("1 of 1 event")
+    expect(journey.counted(page)).to_have_text("1 of 1 match")
 
 
 @pytest.mark.parametrize(

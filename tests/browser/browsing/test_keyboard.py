@@ -51,7 +51,7 @@ def searched(page: Page, book: Book) -> None:
     found = journey.hit(page, book)
     expect(found.locator("mark").first).to_be_visible()
     page.wait_for_load_state("load")  # the keys are ours by then
-    tab_to(page, page.get_by_role("link", name="Skip to the content"))
+    tab_to(page, page.get_by_role("link", name="Skip to content"))
     page.keyboard.press("Enter")
     link = found.locator(".hit-link")
     for _ in range(MOST):
@@ -65,7 +65,7 @@ def searched(page: Page, book: Book) -> None:
 def found_far(page: Page, book: Book) -> str:
     """Look in the conversation for the words far away; return the anchor of their event."""
     page.keyboard.press("f")
-    expect(page.get_by_label("Find in this conversation")).to_be_focused()
+    expect(page.get_by_label("Find in conversation")).to_be_focused()
     page.keyboard.type(f'"{book.far}"')
     page.keyboard.press("Enter")
     expect(journey.counted(page)).to_have_text(journey.HIT)

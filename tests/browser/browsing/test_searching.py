@@ -19,7 +19,7 @@ WORDS = '"nightly run"'
 
 def searched(visit: Visit, query: str = "", *, javascript: bool = True) -> Page:
     """Return the page of a search, once all is indexed."""
-    behind = "yet to be indexed"
+    behind = "Still indexing"
     wait_until(lambda: behind not in visit.home.owner.get("/search").text, "all is indexed")
     page = visit.open("/search", javascript=javascript)
     if query:
@@ -66,7 +66,7 @@ def test_the_same_without_scripts(visit: Visit):
     page = searched(visit, WORDS, javascript=False)
     expect(page.locator(".hit")).not_to_have_count(0)
     page.get_by_text("Saved searches").click()
-    page.get_by_label("Name of this search").fill("Nights")
+    page.get_by_label("Search name").fill("Nights")
     page.get_by_role("button", name="Save").click()
     expect(page.locator(".notice")).to_have_text("Saved as “Nights”.")
     page.goto(visit.server.url + "/search")
@@ -75,7 +75,7 @@ def test_the_same_without_scripts(visit: Visit):
     expect(page.locator(".hit")).not_to_have_count(0)
     page.get_by_text("Saved searches (1)").click()
     page.get_by_role("button", name="Delete the saved search Nights").click()
-    expect(page.locator(".notice")).to_have_text("The saved search is deleted.")
+    expect(page.locator(".notice")).to_have_text("Deleted the saved search.")
 
 
 @pytest.mark.proof  # test_accessibility looks at the results of another search

@@ -35,7 +35,7 @@ def indexed(shelf: Visit) -> str:
     """Return the path of the long conversation, once all of it can be found."""
     path = long_one(shelf)
     wait_until(
-        lambda: "yet to be indexed" not in shelf.home.owner.get(f"{path}/find?q=bed").text,
+        lambda: "still being indexed" not in shelf.home.owner.get(f"{path}/find?q=bed").text,
         "the conversation is indexed",
         120,
     )
@@ -48,7 +48,7 @@ def count(page: Page) -> Locator:
 
 def find(page: Page, words: str) -> None:
     page.keyboard.press("f")
-    page.get_by_label("Find in this conversation").fill(words)
+    page.get_by_label("Find in conversation").fill(words)
     page.keyboard.press("Enter")
 
 
@@ -59,24 +59,24 @@ def lit(page: Page, name: str = "found") -> list[str]:
 def test_it_counts_and_goes_from_hit_to_hit_and_round(shelf: Visit, indexed: str):
     page = shelf.open(indexed)
     find(page, f'"{needle(1)}"')
-    expect(count(page)).to_have_text("1 of 1 event")
-    page.get_by_label("Find in this conversation").fill("look after bed 79")
+    expect(count(page)).to_have_text("1 of 1 match")
+    page.get_by_label("Find in conversation").fill("look after bed 79")
     page.keyboard.press("Enter")
-    expect(count(page)).to_have_text(re.compile(r"^1 of \d+ events$"))
+    expect(count(page)).to_have_text(re.compile(r"^1 of \d+ matches$"))
     first = current(page)
-    page.get_by_role("button", name="Next hit").click()
-    expect(count(page)).to_have_text(re.compile(r"^2 of \d+ events$"))
-    page.get_by_role("button", name="Previous hit").click()
-    expect(count(page)).to_have_text(re.compile(r"^1 of \d+ events$"))
+    page.get_by_role("button", name="Next match").click()
+    expect(count(page)).to_have_text(re.compile(r"^2 of \d+ matches$"))
+    page.get_by_role("button", name="Previous match").click()
+    expect(count(page)).to_have_text(re.compile(r"^1 of \d+ matches$"))
     assert current(page) == first
-    page.get_by_role("button", name="Previous hit").click()
-    expect(count(page)).to_have_text(re.compile(r"^([\d,]+) of \1 events$"))
+    page.get_by_role("button", name="Previous match").click()
+    expect(count(page)).to_have_text(re.compile(r"^([\d,]+) of \1 matches$"))
 
 
 def test_a_hit_that_is_not_loaded_is_fetched_and_lit(shelf: Visit, indexed: str):
     page = shelf.open(indexed)
     find(page, needle(FAR_TURN))
-    expect(count(page)).to_have_text("1 of 1 event")
+    expect(count(page)).to_have_text("1 of 1 match")
     assert stretches(page)[0][0] > 1000
     assert lit(page, "found-here") == [needle(FAR_TURN)]
     assert page.evaluate(SEEN)
@@ -89,7 +89,7 @@ def test_a_hit_that_is_not_loaded_is_fetched_and_lit(shelf: Visit, indexed: str)
 def test_back_while_the_page_still_scrolls_leads_to_where_one_was(shelf: Visit, indexed: str):
     page = shelf.open(indexed)
     find(page, needle(FAR_TURN))
-    expect(count(page)).to_have_text("1 of 1 event")
+    expect(count(page)).to_have_text("1 of 1 match")
     page.evaluate(BACK_WHILE_IT_SCROLLS)
     expect(page.locator("#turn-0")).to_have_count(1)
 
@@ -102,7 +102,7 @@ def test_n_goes_on_once_the_field_is_left(shelf: Visit, indexed: str):
     here = lit(page, "found-here")
     assert set(here) == {"planner"}
     assert len(lit(page)) > len(here)
-    page.get_by_label("Find in this conversation").blur()
+    page.get_by_label("Find in conversation").blur()
     page.keyboard.press("n")
     expect(count(page)).to_have_text(re.compile("^2 of"))
     assert current(page) != first
@@ -115,7 +115,7 @@ def test_a_fold_that_hides_a_hit_is_unfolded(visit: Visit):
     page = visit.open(visit.find("A night with nobody at the desk"))
     path = path_of(page)
     wait_until(
-        lambda: "yet to be indexed" not in visit.home.owner.get(f"{path}/find?q=a").text,
+        lambda: "still being indexed" not in visit.home.owner.get(f"{path}/find?q=a").text,
         "it is indexed",
     )
     hidden = page.locator("#transcript .fold.tool [data-payload=content]").first
@@ -129,7 +129,7 @@ def test_what_lies_beyond_the_shown_part_of_a_result_is_fetched(shelf: Visit):
     page = shelf.open(shelf.find(LONG_RESULT))
     assert LAST_WORD not in (page.locator("#transcript .result").text_content() or "")
     wait_until(
-        lambda: "1 event holds" in shelf.home.owner.get(f"{path_of(page)}/find?q={LAST_WORD}").text,
+        lambda: "1 match<" in shelf.home.owner.get(f"{path_of(page)}/find?q={LAST_WORD}").text,
         "it is indexed",
     )
     find(page, LAST_WORD)
@@ -140,7 +140,7 @@ def test_what_lies_beyond_the_shown_part_of_a_result_is_fetched(shelf: Visit):
 def test_escape_closes_find_and_nothing_else(shelf: Visit, indexed: str):
     page = shelf.open(indexed)
     find(page, needle(1))
-    expect(count(page)).to_have_text("1 of 1 event")
+    expect(count(page)).to_have_text("1 of 1 match")
     here = current(page)
     page.keyboard.press("Escape")
     expect(count(page)).to_have_text("")
@@ -155,7 +155,7 @@ def test_escape_closes_find_and_nothing_else(shelf: Visit, indexed: str):
 def test_nothing_found_is_said(shelf: Visit, indexed: str):
     page = shelf.open(indexed)
     find(page, "no such word anywhere")
-    expect(count(page)).to_have_text("Nothing found")
+    expect(count(page)).to_have_text("No matches")
     expect(page.locator("#transcript [aria-current]")).to_have_count(0)
 
 
@@ -164,8 +164,8 @@ def test_opening_find_leaves_the_reader_where_they_are(shelf: Visit, indexed: st
     page.locator(ITEMS).nth(20).evaluate("each => each.scrollIntoView({behavior: 'instant'})")
     before = page.evaluate("scrollY")
     page.keyboard.press("/")
-    expect(page.get_by_label("Find in this conversation")).to_be_focused()
-    expect(page.get_by_label("Find in this conversation")).to_be_in_viewport()
+    expect(page.get_by_label("Find in conversation")).to_be_focused()
+    expect(page.get_by_label("Find in conversation")).to_be_in_viewport()
     assert abs(page.evaluate("scrollY") - before) < 2
 
 
@@ -174,6 +174,6 @@ def test_whoever_comes_from_a_search_finds_its_words_lit(shelf: Visit, indexed: 
     link = re.search(r'class="row-link hit-link" href="([^"]+)"', reply)
     assert link
     page = shelf.open(link[1].replace("&amp;", "&"))
-    expect(count(page)).to_have_text("1 of 1 event")
+    expect(count(page)).to_have_text("1 of 1 match")
     assert lit(page, "found-here") == [needle(40)]
-    expect(page.get_by_label("Find in this conversation")).to_have_value(needle(40))
+    expect(page.get_by_label("Find in conversation")).to_have_value(needle(40))

@@ -245,10 +245,10 @@ def test_the_ends_have_keys(shelf: Visit):
 
 def test_keys_are_off_while_somebody_types_and_with_ctrl(visit: Visit):
     page = tour(visit)
-    page.get_by_label("Find in this conversation").press_sequentially("jkGe")
-    expect(page.get_by_label("Find in this conversation")).to_have_value("jkGe")
+    page.get_by_label("Find in conversation").press_sequentially("jkGe")
+    expect(page.get_by_label("Find in conversation")).to_have_value("jkGe")
     expect(page.locator("#transcript [aria-current]")).to_have_count(0)
-    page.get_by_label("Find in this conversation").blur()
+    page.get_by_label("Find in conversation").blur()
     page.keyboard.press("Control+j")
     expect(page.locator("#transcript [aria-current]")).to_have_count(0)
     page.keyboard.press("j")
@@ -271,7 +271,7 @@ def test_the_dialog_lists_the_keys_and_escape_closes_that_alone(visit: Visit):
     page.keyboard.press("J")
     anchor = current(page)
     page.keyboard.press("?")
-    dialog = page.get_by_role("dialog", name="Keys")
+    dialog = page.get_by_role("dialog", name="Keyboard shortcuts")
     expect(dialog).to_contain_text("Next prompt")
     page.keyboard.press("j")
     at_once = page.locator(f"#{anchor}")

@@ -108,14 +108,14 @@ def test_times_are_years_months_or_days(
 @pytest.mark.parametrize(
     ("typed", "says"),
     [
-        ("kind:novel", "There is no kind “novel”; there are title, person"),
-        ("outcome:lost", "There is no outcome “lost”; there are open, answered"),
-        ("before:soon", "“before” takes a year, month or day"),
-        ("after:2026-13", "after:2026-05-31, and not “2026-13”"),
-        ("after:2026-02-30", "and not “2026-02-30”"),
-        ("after:0000", "and not “0000”"),
-        ("-after:2026", "and not “-2026”"),
-        ("after:2026-05 before:2026-05", "Nothing lies between these two dates."),
+        ("kind:novel", "Unknown kind “novel”. Use one of: title, person"),
+        ("outcome:lost", "Unknown outcome “lost”. Use one of: open, answered"),
+        ("before:soon", "“before” needs a year, month or day"),
+        ("after:2026-13", "after:2026-05-31, not “2026-13”"),
+        ("after:2026-02-30", "not “2026-02-30”"),
+        ("after:0000", "not “0000”"),
+        ("-after:2026", "not “-2026”"),
+        ("after:2026-05 before:2026-05", "The start date must be before the end date."),
     ],
 )
 def test_what_cannot_be_read_is_told_and_the_rest_counts(typed: str, says: str):
@@ -127,33 +127,33 @@ def test_what_cannot_be_read_is_told_and_the_rest_counts(typed: str, says: str):
 
 def test_an_unknown_filter_is_told_and_looked_for_as_it_stands():
     query = read("word colour:green")
-    assert told(query).startswith("There is no filter “colour”")
+    assert told(query).startswith("Unknown filter “colour”")
     assert "in, who, tool" in told(query)
     assert query.terms == (Term("word"), Term("colour:green"))
 
 
 def test_what_has_no_letter_is_told():
     query = read("word ()")
-    assert told(query) == "“()” has no letter or digit to look for."
+    assert told(query) == "“()” has no letter or digit to search for."
     assert query.terms == (Term("word"),)
 
 
 def test_much_is_cut_and_told():
     many = read(" ".join(f"w{n}" for n in range(60)))
     assert len(many.terms) == language.MOST
-    assert told(many) == f"Only the first {language.MOST} words count."
+    assert told(many) == f"Only the first {language.MOST} words are used."
     filters = read(" ".join(f"tool:t{n}" for n in range(60)))
     assert len(filters.filters) == language.MOST
-    assert told(filters) == f"Only the first {language.MOST} filters count."
+    assert told(filters) == f"Only the first {language.MOST} filters are used."
     long = read("x" * 5000)
     assert len(long.terms[0].text) == language.LONGEST
-    assert told(long) == "Only the first 1,000 characters are looked for."
+    assert told(long) == "Only the first 1,000 characters are searched."
 
 
 def test_what_is_chosen_counts_like_what_is_typed():
     chosen = {"kind": "question", "before": "2026-05", "tool": " ", "colour": "green"}
     assert read("word", chosen) == read("word kind:question before:2026-05")
-    assert told(read("", {"kind": "novel"})).startswith("There is no kind")
+    assert told(read("", {"kind": "novel"})).startswith("Unknown kind")
 
 
 @pytest.mark.parametrize(

@@ -100,13 +100,13 @@ def test_nothing_found_is_no_hit(world: World, indexed: Any, words: str):
 def test_what_is_not_indexed_is_said(world: World, talk: Any):
     assert said(world, f"/conversations/{talk.pk}/find", q="roses")["behind"] == len(KINDS)
     page = read(world.client("reader").get(f"/conversations/{talk.pk}/find?q=roses"))
-    assert f"{len(KINDS)} events of this conversation have yet to be indexed" in page.text
+    assert f"{len(KINDS)} events are still being indexed" in page.text
 
 
 def test_without_scripts_the_hits_are_a_list_of_links(world: World, indexed: Any):
     here = f"/conversations/{indexed.pk}"
     page = read(world.client("reader").get(f"{here}/find?q=roses&show=person"))
-    assert "3 events hold this" in page.text
+    assert "3 matches" in page.text
     links = [tag["href"] for tag in page.all(**{"class": "row-link hit-link"})]
     places = [anchor(indexed, position) for position in (1, 2, 3)]
     assert links == [f"{here}?at={at}&show=person&q=roses#{at}" for at in places]
@@ -211,7 +211,7 @@ def test_without_scripts_a_step_past_the_last_says_so(
     path = f"/conversations/{talk.pk}/step?what=inquiry&to={to}&from=3"
     reply = client.get(path)
     assert reply["Location"] == f"/conversations/{talk.pk}?at={at}"
-    assert f"There is no {side} question." in read(client.get(reply["Location"])).text
+    assert f"No {side} question." in read(client.get(reply["Location"])).text
 
 
 def test_a_step_to_what_nobody_knows_is_refused(world: World, talk: Any):

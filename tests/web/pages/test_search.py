@@ -120,8 +120,8 @@ def test_what_cannot_be_read_is_told_and_the_rest_is_found(world: World):
     told = notices(found)
     assert len(told) == 3
     assert any("before:2026-05" in text for text in told)
-    assert any("no kind “novel”" in text for text in told)
-    assert any("no workspace called “Nowhere”" in text for text in told)
+    assert any("Unknown kind “novel”" in text for text in told)
+    assert any("not in a workspace called “Nowhere”" in text for text in told)
     assert all(tag["role"] == "alert" for tag in found.tags if "warning" in tag.get("class", ""))
 
 
@@ -147,12 +147,12 @@ def test_others_find_nothing_and_learn_nothing(world: World, who: str):
     Conversation.objects.update(unindexed=True)
     found = look(world, who, q="pear", **{"in": "Garden"})
     assert (links(found), heading(found)) == ([], "No results")
-    assert notices(found) == ["You are in no workspace called “Garden”."]
+    assert notices(found) == ["You are not in a workspace called “Garden”."]
     assert "Garden" not in [tag.text for tag in found.tags if tag.tag == "option"]
 
 
 def test_what_is_yet_to_be_indexed_is_told(world: World):
-    assert any("1 conversation has yet" in text for text in notices(look(world)))
+    assert any("Still indexing 1 conversation;" in text for text in notices(look(world)))
     up_to_date()
     assert notices(look(world)) == []
 
@@ -206,7 +206,7 @@ def test_a_search_is_saved_listed_and_deleted(world: World):
     client.post("/search/forget", {"search": kept.pk})
     assert SavedSearch.objects.count() == 0
     assert (
-        "deleted already"
+        "already deleted"
         in client.post("/search/forget", {"search": "x"}, follow=True).content.decode()
     )
 
@@ -214,7 +214,7 @@ def test_a_search_is_saved_listed_and_deleted(world: World):
 @pytest.mark.parametrize(
     ("data", "says"),
     [
-        ({"name": "", "query": "q=x"}, "Give the search a name"),
+        ({"name": "", "query": "q=x"}, "Enter a name for this search"),
         ({"name": "x", "query": ""}, "no search to save"),
         ({"name": "x", "query": "q=" + "x" * 2000}, "too long"),
         ({"name": "x", "query": "q=x\r\nSet-Cookie: a=b"}, "Saved as"),
