@@ -20,7 +20,7 @@ function move(by) {
 function press(what) {
   const row = here();
   const button = row && row.querySelector(`[data-do=${what}]`);
-  if (row && !button) byId("announcer").textContent = "This conversation cannot be changed here.";
+  if (row && !button) byId("announcer").textContent = "This conversation is read-only.";
   if (!button) return false;
   sessionStorage.setItem("list:row", String(all("#list .row").indexOf(row)));
   button.click();
@@ -40,10 +40,10 @@ if (listed || document.querySelector("main .row-link[data-keys]")) {
   keys("Conversations", [
     ["j ArrowDown", "Next conversation", () => move(1)],
     ["k ArrowUp", "Previous conversation", () => move(-1)],
-    ["Enter", "Open it", () => false],
+    ["Enter", "Open", () => false],
     ...(listed ? [
-      ["p", "Pin it, or unpin it", () => press("pin")],
-      ["e", "Archive it, or take it out of the archive", () => press("archive")],
+      ["p", "Pin/unpin", () => press("pin")],
+      ["e", "Archive/unarchive", () => press("archive")],
       ["/", "Filter", find],
     ] : []),
   ]);

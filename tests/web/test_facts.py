@@ -25,19 +25,23 @@ def change(world: World, who: str = "responder", **data: str) -> Any:
     ("data", "said", "becomes"),
     [
         ({"do": "pin"}, "Pinned “A talk”.", {"archived": False}),
-        ({"do": "unpin"}, "“A talk” is no longer pinned.", {"pinned_at": None}),
+        ({"do": "unpin"}, "Unpinned “A talk”.", {"pinned_at": None}),
         ({"do": "archive"}, "Archived “A talk”", {"archived": True}),
-        ({"do": "unarchive"}, "out of the archive", {"archived": False}),
+        ({"do": "unarchive"}, "Unarchived “A talk”.", {"archived": False}),
         (
             {"do": "rename", "title": "<New> talk"},
-            "called “<New> talk” now",
+            "Renamed to “<New> talk”.",
             {"title": "<New> talk"},
         ),
-        ({"do": "rename"}, "called “Untitled” now", {"title": ""}),
-        ({"do": "label", "label": "area=x"}, "has the label", {"labels": {"k": "", "area": "x"}}),
-        ({"do": "unlabel", "label": "k"}, "no label “k” any more", {"labels": {}}),
+        ({"do": "rename"}, "Renamed to “Untitled”.", {"title": ""}),
+        (
+            {"do": "label", "label": "area=x"},
+            "Added the label “area=x”",
+            {"labels": {"k": "", "area": "x"}},
+        ),
+        ({"do": "unlabel", "label": "k"}, "Removed the label “k”", {"labels": {}}),
         ({"do": "label", "label": "a b"}, "cannot be a label's name", {"labels": {"k": ""}}),
-        ({"do": "paint"}, "Choose what is to change", {"title": "A talk"}),
+        ({"do": "paint"}, "Choose what to change", {"title": "A talk"}),
     ],
 )
 def test_a_responder_changes_a_conversation_and_is_told(

@@ -33,10 +33,10 @@ if TYPE_CHECKING:
 #: Each order by its word, and the words for going on and back in it.
 SORTS = {
     Sort.ACTIVITY: ("Last activity", "Older", "Newer"),
-    Sort.WAITING: ("Waiting longest", "Waiting less long", "Waiting longer"),
-    Sort.LENGTH: ("Length", "Shorter", "Longer"),
+    Sort.WAITING: ("Longest waiting", "Shorter-waiting", "Longer-waiting"),
+    Sort.LENGTH: ("Most events", "Shorter", "Longer"),
 }
-ORIGINS = {Origin.NATIVE: "Run here", Origin.MIRRORED: "Mirrored from jp"}
+ORIGINS = {Origin.NATIVE: "Web", Origin.MIRRORED: "From jp (read-only)"}
 #: What a filter is at the most; no title, label or key is longer.
 _LONGEST = 600
 #: The parameters of an address, and what those may be that have few values.
@@ -50,9 +50,9 @@ _KNOWN: dict[str, Callable[[str], object]] = {
 #: What a button changes, and what is said then.
 _SWITCHES = {
     "pin": (Change(pinned=True), "Pinned {}."),
-    "unpin": (Change(pinned=False), "{} is no longer pinned."),
-    "archive": (Change(archived=True), "Archived {}: it is among the archived ones now."),
-    "unarchive": (Change(archived=False), "{} is out of the archive."),
+    "unpin": (Change(pinned=False), "Unpinned {}."),
+    "archive": (Change(archived=True), "Archived {}."),
+    "unarchive": (Change(archived=False), "Unarchived {}."),
 }
 
 
@@ -131,12 +131,12 @@ def _wanted(sent: QueryDict, conversation: Conversation) -> tuple[Change, str]:
         return wanted, said.format(f"“{title}”")
     if do == "rename":
         wanted = facts.titled(sent.get("title", ""))
-        return wanted, f"It is called “{wanted.title or 'Untitled'}” now."
+        return wanted, f"Renamed to “{wanted.title or 'Untitled'}”."
     if do == "label":
-        return facts.labelled(label), f"“{title}” has the label “{label.strip()}” now."
+        return facts.labelled(label), f"Added the label “{label.strip()}” to “{title}”."
     if do == "unlabel":
-        return Change(drop=frozenset([label])), f"“{title}” has no label “{label}” any more."
-    raise StoreError("Choose what is to change.")
+        return Change(drop=frozenset([label])), f"Removed the label “{label}” from “{title}”."
+    raise StoreError("Choose what to change.")
 
 
 def _there(request: Request, conversation: Conversation) -> str:

@@ -58,7 +58,7 @@ def test_the_keys_are_listed_and_the_focus_comes_back(visit: Visit):
     page.keyboard.press("j")
     here = focused(page)
     page.keyboard.press("?")
-    listed = page.get_by_role("dialog", name="Keys")
+    listed = page.get_by_role("dialog", name="Keyboard shortcuts")
     expect(listed).to_contain_text("Next conversation")
     check(page, "dialog")
     page.keyboard.press("j")
@@ -78,7 +78,7 @@ def test_a_conversation_is_pinned_and_archived_by_keyboard_and_the_focus_stays(v
     page = begun(visit, "Keyboard roses")
     (own,) = rows(page)
     page.keyboard.press("j")
-    for key, said in (("p", "Pinned “Keyboard roses”"), ("p", "no longer pinned")):
+    for key, said in (("p", "Pinned “Keyboard roses”"), ("p", "Unpinned “Keyboard roses”")):
         page.keyboard.press(key)
         expect(page.locator(".notice.success")).to_contain_text(said)
         expect(page.locator(".row:focus-within")).to_have_attribute("data-conversation", own)
@@ -93,7 +93,7 @@ def test_a_conversation_is_pinned_and_archived_by_keyboard_and_the_focus_stays(v
     page.evaluate("document.activeElement.blur()")
     page.keyboard.press("j")
     page.keyboard.press("e")
-    expect(page.locator(".notice.success")).to_contain_text("out of the archive")
+    expect(page.locator(".notice.success")).to_contain_text("Unarchived “Keyboard roses”")
 
 
 def test_a_menu_closes_by_escape_and_gives_the_focus_back(visit: Visit):
@@ -115,11 +115,11 @@ def test_a_list_that_cannot_be_fetched_says_so_and_is_tried_again(visit: Visit):
     page.route("**/conversations?*", lambda route: route.abort())
     page.get_by_label("Filter by title").fill("nobody")
     told = page.locator("#list-error")
-    expect(told).to_contain_text("could not be fetched")
+    expect(told).to_contain_text("Couldn't refresh the list")
     assert len(rows(page)) > 1, "what was there still is"
     expect(page.locator("#list")).to_have_attribute("aria-busy", "false")
     page.unroute("**/conversations?*")
-    told.get_by_role("button", name="Try again").click()
+    told.get_by_role("button", name="Retry").click()
     expect(page.locator("#list .row")).to_have_count(1)
     expect(told).to_be_hidden()
     assert "sort=" not in page.url, "what is empty is not in the address"
@@ -132,7 +132,7 @@ def test_a_title_and_labels_are_changed_with_scripts_off(visit: Visit):
     page.get_by_role("link", name="Rename, label…").click()
     page.get_by_label("Title").fill("Plain tulips")
     page.get_by_role("button", name="Rename").click()
-    expect(page.locator(".notice.success")).to_contain_text("It is called “Plain tulips” now")
+    expect(page.locator(".notice.success")).to_contain_text("Renamed to “Plain tulips”")
     page.get_by_label("Label, as name").fill("colour=red")
     page.get_by_role("button", name="Add label").click()
     expect(page.get_by_role("button", name="Remove the label colour=red")).to_be_visible()
@@ -141,7 +141,7 @@ def test_a_title_and_labels_are_changed_with_scripts_off(visit: Visit):
     expect(page.locator("#list .row")).to_have_count(1)
     page.locator(".acts summary").click()
     page.get_by_role("button", name="Archive").click()
-    expect(page.locator("#list .empty")).to_contain_text("No conversation is like that")
+    expect(page.locator("#list .empty")).to_contain_text("No matching conversations")
     assert path_of(page) == "/conversations"
 
 

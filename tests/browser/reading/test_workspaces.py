@@ -180,11 +180,11 @@ def test_a_conversation_that_jp_removed_stays_and_is_marked(
     before = said.all_inner_texts()
     with staying(release):
         garden.jp("remove")
-        expect(release.locator("#facts")).to_contain_text("removed by jp, kept", timeout=SOON)
+        expect(release.locator("#facts")).to_contain_text("Deleted in jp", timeout=SOON)
     assert said.count() == len(before) > 0
     release.get_by_role("link", name="← Conversations").click()
     row = release.locator(".row", has_text=title)
-    expect(row).to_contain_text("removed by jp, kept here")
+    expect(row).to_contain_text("Deleted in jp; kept here")
 
 
 @pytest.mark.proof  # the demo's is followed in make test
@@ -218,10 +218,10 @@ def test_a_conversation_begun_here_is_in_the_workspace_and_jp_goes_on_with_it(
 def _check_conversation_begun_here(garden: Garden, visit: Visit) -> None:
     page = visit.open()
     page.locator(".menu summary").click()
-    page.get_by_role("link", name="People of garden").click()
-    page.get_by_label("Write conversations run here").select_option("current")
+    page.get_by_role("link", name="garden: People").click()
+    page.get_by_label("Save web conversations to the workspace").select_option("current")
     page.get_by_role("button", name="Save").click()
-    expect(page.get_by_role("status").filter(has_text="Writing into")).to_be_visible()
+    expect(page.get_by_role("status").filter(has_text="Save web conversations to")).to_be_visible()
     assert garden.copies == [], "nothing is written before a conversation is run"
     page.goto(f"{visit.server.url}/conversations/new")
     visit.begin_on(page, "Dig a pond", "garden")
