@@ -110,7 +110,7 @@ def server(desk: Desk) -> Iterator[Server]:
 
 def test_installed_command_serves_the_first_screen(server: Server, open_page: Pages):
     page = open_page(server.link)
-    expect(page.get_by_role("heading", name="What needs you")).to_be_visible()
+    expect(page.get_by_role("heading", name="Home")).to_be_visible()
     page.get_by_role("link", name=TOUR).first.click()
     expect(page.get_by_role("heading", name=TOUR)).to_be_visible()
     page.goto(f"{server.url}/conversations/new")

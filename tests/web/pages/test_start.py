@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -42,20 +43,20 @@ def test_what_waits_for_the_person_comes_oldest_first_with_the_way_to_all(world:
         kind.objects.filter(pk=row.pk).update(asked_at=START + timedelta(days=n))
     page = start(world)
     shown = part(page, "waiting")
-    assert [text.partition(" waiting")[0] for text in shown] == [
-        "Go on?", "vault: may this call run?", "Question 0?", "Question 1?", "Question 2?"
+    assert [re.split(" waiting| asked", text)[0] for text in shown] == [
+        "Go on?", "Approve running vault?", "Question 0?", "Question 1?", "Question 2?"
     ]  # fmt: skip
     links = [t["href"] for t in page if t.get("class") == "row-link" and t.inside(
         **{"aria-labelledby": "waiting-title"})]  # fmt: skip
     assert links[:2] == [f"/questions/{world.question.pk}", f"/prompts/{world.prompt.pk}"]
-    assert "All 7 that wait" in page.text
+    assert "View all 7" in page.text
 
 
 def test_nothing_waits_for_who_may_not_answer_or_is_elsewhere(world: World):
     assert "Go on?" not in start(world, "reader").text
     assert part(start(world, "rival"), "waiting") == []
     Inquiry.objects.all().delete()
-    assert "Nothing waits for your answer" in start(world).text
+    assert "You're all caught up" in start(world).text
 
 
 def test_runs_that_go_on_or_failed_are_shown_until_something_follows(world: World):
@@ -96,7 +97,7 @@ def test_what_grew_since_the_person_read_it_is_shown_with_how_much(world: World)
     assert all("1 new" in text for text in shown)
     assert part(start(world, "responder"), "changed") == []
     Membership.objects.filter(person=world.people["reader"]).delete()
-    assert "No conversations yet" in start(world, "reader").text
+    assert "not in any workspace" in start(world, "reader").text
 
 
 def test_only_what_was_read_last_is_looked_at(world: World, monkeypatch: pytest.MonkeyPatch):
@@ -132,8 +133,8 @@ def test_pinned_ones_and_the_newest_are_at_hand(world: World):
     ("role", "said"),
     [
         (Role.RESPONDER, "Start one"),
-        (Role.READER, "once somebody begins one"),
-        (None, "an owner of one can invite you"),
+        (Role.READER, "once someone starts one"),
+        (None, "Ask an owner of one to invite you"),
     ],
 )
 def test_who_has_nothing_sees_what_to_do_next(world: World, role: Role | None, said: str):
