@@ -100,7 +100,7 @@ def use_link(token: str) -> UsedLink:
     )
     link = fresh.select_related("person").first()
     if link is None or not _still_counts(link) or not _use_up(link):
-        raise BadLink("This sign-in link is not valid: it was used, is too old, or is mistyped.")
+        raise BadLink("This sign-in link is invalid: it is used, expired or incomplete.")
     return UsedLink(link.person, link.maker_id)
 
 
@@ -188,7 +188,7 @@ def _keep_an_owner(member: Membership, role: Role | None) -> None:
         workspace_id=member.workspace_id, role=Role.OWNER
     )
     if role != Role.OWNER and {m.pk for m in owners} == {member.pk}:
-        raise LastOwner("A workspace keeps at least one owner; make somebody else owner first.")
+        raise LastOwner("A workspace needs at least one owner. Make someone else an owner first.")
 
 
 def _hash(token: str) -> str:

@@ -65,7 +65,7 @@ def check_link_rate(person_id: int) -> None:
     made += SignInLink.objects.filter(maker_id=person_id, **recent).count()
     if made >= MAX_LINKS_PER_HOUR:
         raise TooManyLinks(
-            f"You made {MAX_LINKS_PER_HOUR} links within an hour. Make the next one later."
+            f"You created {MAX_LINKS_PER_HOUR} links within an hour. Try again later."
         )
 
 
@@ -78,9 +78,7 @@ def find(token: str) -> Invitation:
     """Return an invitation, which this does not use up. Raises BadLink."""
     row = _usable().select_related("workspace").filter(token_hash=_hash(token)).first()
     if row is None:
-        raise BadLink(
-            "This invitation is not valid: it was used or withdrawn, is too old, or is mistyped."
-        )
+        raise BadLink("This invitation is invalid: it is used, withdrawn, expired or incomplete.")
     return row
 
 
@@ -102,7 +100,7 @@ def take(token: str, person: Person | None, session_key: str | None) -> Joined:
     row = find(token)
     Workspace.objects.select_for_update().get(pk=row.workspace_id)
     if not Invitation.objects.filter(pk=row.pk).delete()[0]:
-        raise BadLink("This invitation was used in this moment.")
+        raise BadLink("Someone has just used this invitation.")
     if person is None:
         person, ended = _make_account(row.name), []
         _check_free(row.workspace_id, row.name)
@@ -121,11 +119,11 @@ def _check_free(
     members = Membership.objects.filter(workspace_id=workspace_id).select_related("person")
     there = [each.person for each in members]
     if any(each.pk == person_id for each in there):
-        raise NameTaken("You are in this workspace already.")
+        raise NameTaken("You are already in this workspace.")
     taken = [each.display_name for each in there]
     if (other := names.find_lookalike(name, [*taken, *(pending or [])])) is not None:
         alike = "is" if other == name else f"looks like “{other}”, who is"
-        raise NameTaken(f"“{name}” {alike} in this workspace or invited already.")
+        raise NameTaken(f"“{name}” {alike} already in this workspace or invited.")
 
 
 def _make_account(name: str) -> Person:

@@ -25,20 +25,20 @@ def check_name(name: str) -> str:
     """Return the name without the space around it. Raises BadName with the reason."""
     name = name.strip(" ")
     if not name:
-        raise BadName("Give a name.")
+        raise BadName("Enter a name.")
     if len(name) > MAX_NAME_CHARACTERS:
-        raise BadName(f"A name has at most {MAX_NAME_CHARACTERS} characters.")
+        raise BadName(f"A name can have at most {MAX_NAME_CHARACTERS} characters.")
     for character in name:
         if _is_hidden(character):
             raise BadName(
-                f"The name holds U+{ord(character):04X}, which is not seen. Type it again by hand."
+                f"The name has an invisible character, U+{ord(character):04X}. Type it by hand."
             )
     if unicodedata.normalize("NFKC", name) != unicodedata.normalize("NFC", name):
-        raise BadName("The name holds letters of another width or style. Type it in plain letters.")
+        raise BadName("The name has letters of another width or style. Use plain letters.")
     if "  " in name or _has_stacked_marks(name):
-        raise BadName("The name holds two spaces or several marks in a row.")
+        raise BadName("The name has two spaces or several marks in a row. Use one.")
     if _is_mixed(name):
-        raise BadName("The name mixes letters of two scripts that look alike. Use one of them.")
+        raise BadName("The name mixes look-alike letters of two scripts. Use one script.")
     return name
 
 

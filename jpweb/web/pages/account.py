@@ -66,7 +66,7 @@ def _sign_out_everywhere(request: Request, response: HttpResponse) -> list[str]:
     trail.record("sign-out everywhere", request)
     ended = accounts.end_sign_ins(request.user.pk)
     sign_ins.end(request, response)
-    messages.success(request, "You are signed out everywhere.")
+    messages.success(request, "Signed out on all devices.")
     return ended
 
 

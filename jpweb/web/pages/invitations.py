@@ -64,8 +64,10 @@ def _join(request: HttpRequest, code: str) -> tuple[HttpResponse, list[str]]:
     else:
         # From here on this sign-in is the person's own, by whose link it may have begun.
         request.session[MAKER_KEY] = None
-        messages.success(request, "Your sign-ins elsewhere have ended.")
+        messages.success(request, "Your other sign-ins have ended.")
     facts = {"workspace": joined.workspace.pk, "role": joined.role.label}
     trail.record("joined", request, **facts)
-    messages.success(request, f"You are now {joined.role.label} in {joined.workspace.name}.")
+    messages.success(
+        request, f"You joined {joined.workspace.name} as {joined.role.label.capitalize()}."
+    )
     return redirect("start"), ended

@@ -64,7 +64,7 @@ async def sign_out(request: HttpRequest) -> HttpResponse:
 def _sign_out(request: HttpRequest) -> tuple[HttpResponse, list[str]]:
     response, key = redirect("sign-in"), request.session.session_key
     sign_ins.end(request, response)
-    messages.success(request, "You are signed out.")
+    messages.success(request, "Signed out.")
     return response, [hash_key(key)] if key else []
 
 

@@ -23,10 +23,8 @@ def test_signing_out_ends_the_session_on_every_page(visit: Visit):
     connected(other)
     page.locator(".menu summary").click()
     page.get_by_role("button", name="Sign out").click()
-    expect(page.get_by_role("status").filter(has_text="You are signed out.")).to_be_visible()
-    expect(other.locator("#connection")).to_have_text(
-        "You are signed out; reload the page to sign in."
-    )
+    expect(page.get_by_role("status").filter(has_text="Signed out.")).to_be_visible()
+    expect(other.locator("#connection")).to_have_text("You are signed out. Reload to sign in.")
     page.goto(f"{visit.server.url}/questions")
     assert path_of(page) == "/sign-in"
 
@@ -35,7 +33,7 @@ def test_sign_in_without_scripts_takes_the_pasted_link(visit: Visit):
     made = visit.home.owner.post("/account/link", "/account").text
     link = re.findall("data-link>([^<]+)<", made)[0]
     page = visit.pages(link, javascript=False)
-    page.get_by_label("Your link").fill(link)
+    page.get_by_label("Link, or the part after its #").fill(link)
     page.get_by_role("button", name="Sign in").click()
     expect(page.locator(".menu summary")).to_contain_text("Owner")
 
@@ -48,6 +46,6 @@ def test_signing_out_removes_the_drafts_of_every_tab(visit: Visit):
         assert list_drafts(each)
     page.locator(".menu summary").click()
     page.get_by_role("button", name="Sign out").click()
-    expect(page.get_by_role("status").filter(has_text="You are signed out.")).to_be_visible()
+    expect(page.get_by_role("status").filter(has_text="Signed out.")).to_be_visible()
     for each in (page, other):
         wait_until(lambda: not list_drafts(each), "drafts are gone")  # noqa: B023  called at once

@@ -16,10 +16,10 @@ def test_check_name_of_one_script_a_word_returns_it(name: str):
 @pytest.mark.parametrize(
     ("name", "told"),
     [
-        ("", "Give a name"),
-        ("   ", "Give a name"),
+        ("", "Enter a name"),
+        ("   ", "Enter a name"),
         ("a" * 151, "at most 150"),
-        ("a\u202eb", "U\\+202E, which is not seen"),
+        ("a\u202eb", "invisible character, U\\+202E"),
         ("a\u200bb", "U\\+200B"),
         ("a\x00b", "U\\+0000"),
         ("a\u2800", "U\\+2800"),
@@ -31,8 +31,8 @@ def test_check_name_of_one_script_a_word_returns_it(name: str):
         ("\uff25ve", "another width"),
         ("a  b", "two spaces"),
         ("a\u0301\u0302\u0303\u0304", "several marks"),
-        ("b\u043eb", "mixes letters of two scripts"),
-        ("\u03b1lpha", "mixes letters of two scripts"),
+        ("b\u043eb", "mixes look-alike letters"),
+        ("\u03b1lpha", "mixes look-alike letters"),
     ],
 )
 def test_check_name_that_hides_or_imitates_is_refused(name: str, told: str):
