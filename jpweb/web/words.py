@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from jpweb.store.terms import Writing
 from jpweb.stream.inquiry import CancellationReason
 
 STATES = {
@@ -67,12 +68,19 @@ PROMPTS = {
     "deliver": "It has a result that waits for you",
 }
 
+#: Whether conversations of jpweb are also saved to the workspace.
+WRITING = {
+    Writing.OFF: "No",
+    Writing.CURRENT: "Yes, for a jp with RFD 082",
+    Writing.COMPATIBLE: "Yes, readable by an older jp",
+}
+
 #: What an owner can trust.
 TRUSTED = {
-    "tool": "Command of a tool",
-    "formatter": "Command that shows a tool's arguments",
+    "tool": "Tool command",
+    "formatter": "Argument formatter command",
     "server": "MCP server",
-    "provider": "Where a provider's requests and key go",
+    "provider": "Provider address and key",
 }
 
 STANDINGS = {
@@ -83,14 +91,14 @@ STANDINGS = {
 
 #: Why a tool is not offered, in a table's few words.
 UNOFFERED = {
-    "OFF": "switched off",
+    "OFF": "disabled",
     "NEW": "not trusted yet",
     "CHANGED": "changed since it was trusted",
     "SERVER_NEW": "its server is not trusted yet",
     "SERVER_CHANGED": "its server changed since it was trusted",
     "NO_SERVER": "its server is not configured",
-    "NO_BUILTIN": "there is no such built-in",
-    "BROKEN": "the configuration cannot be used",
+    "NO_BUILTIN": "unknown built-in tool",
+    "BROKEN": "invalid configuration",
 }
 
 #: What is on record of the showing of a question, in the order in which it happens.
@@ -132,7 +140,7 @@ FACETS = {
     "title": "Conversation",
     "person": "Prompt",
     "message": "Assistant",
-    "structure": "Assistant, data",
+    "structure": "Assistant (data)",
     "reasoning": "Reasoning",
     "call": "Tool call",
     "result": "Result",

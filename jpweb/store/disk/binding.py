@@ -47,9 +47,8 @@ def describe(found: FoundWorkspace) -> str:
     if found.claimed is None:
         return ""
     return (
-        f"The user-local copies in {found.claimed} are not read: this folder is not the one "
-        f"that was first seen with the id {found.jp_id}. An owner can confirm them on the "
-        "page People."
+        f"The user-local copies in {found.claimed} are not read: the id {found.jp_id} is not "
+        "confirmed for this folder. An owner can confirm it on the page “People”."
     )
 
 
@@ -70,12 +69,12 @@ def confirm(home: Workspace, person_id: int, jp_id: str) -> None:
     """
     found = find(home)
     if found.claimed is None or found.jp_id != jp_id:
-        raise StoreError("Nothing waits to be confirmed under this id; look again.")
+        raise StoreError("There is nothing to confirm under this id. Reload the page.")
     bound = Workspace.objects.filter(copies_id=jp_id).exclude(pk=home.pk)
     owned = Membership.objects.filter(person_id=person_id, role=Role.OWNER, workspace__in=bound)
     if owned.count() < bound.count():
         raise StoreError(
-            "These copies belong to another workspace too. Somebody who owns both has to confirm "
-            "them; or delete .jp/.id here, and jp makes a new id."
+            "These copies also belong to another workspace. Ask someone who owns both to confirm "
+            "them, or delete .jp/.id here: jp then makes a new id."
         )
     Workspace.objects.filter(pk=home.pk).update(copies_id=jp_id)

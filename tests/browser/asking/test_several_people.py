@@ -59,7 +59,7 @@ def test_an_invited_person_signs_in_by_a_link_that_is_shown_once(visit: Visit, n
     visit.pages.forgive("status of 403")
     page = visit.open()
     page.locator(".menu summary").click()
-    page.get_by_role("link", name="People of Demo").click()
+    page.get_by_role("link", name="Demo: People").click()
     page.get_by_label("Name", exact=True).fill(name)
     page.locator("form[action$=invite] select").select_option("responder")
     page.get_by_role("button", name="Invite").click()
@@ -72,7 +72,7 @@ def test_an_invited_person_signs_in_by_a_link_that_is_shown_once(visit: Visit, n
     expect(ada.locator(".menu summary")).to_contain_text(name)
     expect(ada.get_by_role("link", name="A tour of questions and answers")).to_be_visible()
     expect(ada.get_by_role("link", name="Audit", exact=True)).to_have_count(0)
-    expect(visit.pages(link).get_by_role("alert")).to_contain_text("not valid: it was used")
+    expect(visit.pages(link).get_by_role("alert")).to_contain_text("is invalid: it is used")
 
 
 def test_both_have_the_card_and_the_first_answer_settles_it_for_both(visit: Visit, name: str):
@@ -252,18 +252,18 @@ def test_who_is_removed_sees_nothing_more(visit: Visit, name: str):
     expect(owner.get_by_role("row", name=name)).to_have_count(0)
     answer(page, BOOLEAN, "Yes")
     expect(ada.locator("#connection")).to_have_text(
-        "This is no longer yours to read; what you see is old."
+        "You no longer have access. This page is out of date."
     )
     expect(cards(ada, SELECT)).to_have_count(0)
     ada.reload()
-    expect(ada.get_by_role("heading", name="Not found")).to_be_visible()
+    expect(ada.get_by_role("heading", name="Page not found")).to_be_visible()
 
 
 def test_the_people_page_fits_a_phone(visit: Visit, name: str):
     visit.home.invite(f"{name} of the very long name", "reader")
     page = visit.open(f"/workspaces/{visit.home.workspaces()['Demo']}/people", size=PHONE)
     row = page.get_by_role("row", name=name)
-    for control in ("Change", "New sign-in link", "Remove"):
+    for control in ("Change role", "New sign-in link", "Remove"):
         expect(row.get_by_role("button", name=control)).to_be_visible()
     wide = "(box) => box.scrollWidth - box.clientWidth"
     assert page.locator(".members").evaluate(wide) == 0

@@ -47,8 +47,8 @@ def test_copied_id_gets_no_copies_and_says_so(places: tuple[Path, Path, Path]):
     home, report = mirror.mirror(thief)
     assert sources(home) == ["17000000101-own"]
     assert report.problems == [
-        f"The user-local copies in {silo} are not read: this folder is not the one that was first "
-        f"seen with the id {ID}. An owner can confirm them on the page People."
+        f"The user-local copies in {silo} are not read: the id {ID} is not confirmed for this "
+        "folder. An owner can confirm it on the page “People”."
     ]
     assert silo / "conversations" not in mirror.watchable(thief)
     assert silo / "conversations" / SECRET in mirror.watchable(garden)
@@ -88,12 +88,12 @@ def test_confirmed_copies_are_read(places: tuple[Path, Path, Path]):
     with pytest.raises(StoreError, match="owns both"):
         binding.confirm(home, owner.pk, ID)
     victim.memberships.create(person=owner, role=Role.OWNER)
-    with pytest.raises(StoreError, match="look again"):
+    with pytest.raises(StoreError, match="nothing to confirm"):
         binding.confirm(home, owner.pk, "zzzzz")
     binding.confirm(home, owner.pk, ID)
     assert sources(mirror.mirror(thief)[0]) == [SECRET, "17000000101-own"]
     home.refresh_from_db()
-    with pytest.raises(StoreError, match="look again"):
+    with pytest.raises(StoreError, match="nothing to confirm"):
         binding.confirm(home, owner.pk, ID)
 
 

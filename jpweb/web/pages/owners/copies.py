@@ -25,7 +25,7 @@ def confirm(request: Request, workspace: Workspace) -> HttpResponse:
     """Bind the user-local copies of the id that the form showed."""
     try:
         binding.confirm(workspace, request.user.pk, request.POST.get("jp_id", ""))
-        messages.success(request, "The user-local copies are read from now on.")
+        messages.success(request, "jpweb now reads the user-local copies.")
     except StoreError as problem:
         messages.error(request, str(problem))
     return redirect("people", workspace_id=workspace.pk)

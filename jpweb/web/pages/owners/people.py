@@ -15,7 +15,7 @@ from jpweb.store.disk import attached, binding
 from jpweb.store.errors import BadName, LastOwner, NameTaken, StoreError, TooManyLinks
 from jpweb.store.people import invitations
 from jpweb.store.terms import Role, Writing
-from jpweb.web import access, numbers
+from jpweb.web import access, numbers, words
 from jpweb.web.security import sign_ins, trail
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 class Given(NamedTuple):
-    """A link that is shown once: for whom, and what it does."""
+    """A link that is shown once: for whom, and what it is."""
 
     name: str
     link: str
@@ -43,9 +43,12 @@ def choose_writing(request: Request, workspace: Workspace) -> HttpResponse:
     chosen = request.POST.get("writing", "")
     try:
         attached.choose(workspace, Writing(chosen))
-        messages.success(request, f"Writing into {workspace.root}: {Writing(chosen).label}.")
+        messages.success(
+            request,
+            f"Save web conversations to {workspace.root}: {words.WRITING[Writing(chosen)]}.",
+        )
     except ValueError:
-        messages.error(request, "Choose one of the three.")
+        messages.error(request, "Choose one of the options.")
     except StoreError as problem:
         messages.error(request, str(problem))
     return redirect("people", workspace_id=workspace.pk)
@@ -58,13 +61,13 @@ def invite(request: Request, workspace: Workspace) -> HttpResponse:
     """Invite a person and show the link, this once. It is the same whoever has an account."""
     name, role = request.POST.get("name", "").strip(), _role(request)
     if not name or role is None:
-        return _page(request, workspace, problem="Give a name and a role.")
+        return _page(request, workspace, problem="Enter a name and choose a role.")
     try:
         token = invitations.invite(workspace, name, role, request.user)
     except (BadName, NameTaken, TooManyLinks) as problem:
         return _page(request, workspace, problem=str(problem))
     trail.record("invited", request, workspace=workspace.pk, name=name, role=role.label)
-    given = Given(name, sign_ins.make_link(request, "join", token), "It lets one person join")
+    given = Given(name, sign_ins.make_link(request, "join", token), "invitation link")
     return _page(request, workspace, given=given)
 
 
@@ -75,10 +78,10 @@ def withdraw(request: Request, workspace: Workspace) -> HttpResponse:
     key = numbers.read(request.POST.get("invitation"), numbers.KEY) or 0
     name = invitations.withdraw(workspace.pk, key)
     if name is None:
-        messages.error(request, "There is no such invitation any more.")
+        messages.error(request, "This invitation no longer exists.")
     else:
         trail.record("invitation withdrawn", request, workspace=workspace.pk, name=name)
-        messages.success(request, f"The invitation of {name} is withdrawn.")
+        messages.success(request, f"Withdrew the invitation for {name}.")
     return redirect("people", workspace_id=workspace.pk)
 
 
@@ -90,8 +93,8 @@ def new_link(request: Request, member: Membership) -> HttpResponse:
     name = member.person.display_name
     if not accounts.may_link(request.user.pk, member.person):
         problem = (
-            f"You cannot make a sign-in link for {name}: they make one themselves, under Sign-ins, "
-            "or the operator does."
+            f"You can't create a sign-in link for {name}. They can create one under Sign-ins, "
+            "or the operator can."
         )
         return _page(request, member.workspace, problem=problem)
     try:
@@ -100,7 +103,7 @@ def new_link(request: Request, member: Membership) -> HttpResponse:
         return _page(request, member.workspace, problem=str(problem))
     token = accounts.issue_link(member.person, maker=request.user)
     trail.record("sign-in link made", request, of=member.person_id)
-    given = Given(name, sign_ins.make_link(request, "sign-in", token), "It signs in once")
+    given = Given(name, sign_ins.make_link(request, "sign-in", token), "sign-in link")
     return _page(request, member.workspace, given=given)
 
 
@@ -113,7 +116,9 @@ def change_role(request: Request, member: Membership) -> HttpResponse:
             accounts.change_role(member, role)
             facts = {"workspace": member.workspace_id, "of": member.person_id}
             trail.record("role changed", request, to=role.label, **facts)
-            messages.success(request, f"{member.person.display_name} is now {role.label}.")
+            messages.success(
+                request, f"{member.person.display_name} is now {role.label.capitalize()}."
+            )
     except LastOwner as problem:
         messages.error(request, str(problem))
     return redirect("people", workspace_id=member.workspace_id)
@@ -126,7 +131,7 @@ def remove(request: Request, member: Membership) -> HttpResponse:
         accounts.remove(member)
         facts = {"workspace": member.workspace_id, "of": member.person_id}
         trail.record("member removed", request, **facts)
-        messages.success(request, f"{member.person.display_name} is no longer in this workspace.")
+        messages.success(request, f"Removed {member.person.display_name} from this workspace.")
     except LastOwner as problem:
         messages.error(request, str(problem))
     return redirect("people", workspace_id=member.workspace_id)
@@ -143,7 +148,7 @@ def _page(
         "problem": problem,
         "given": given,
         "attachable": attached.attachable(workspace),
-        "writings": list(Writing),
+        "writings": words.WRITING,
         "claim": binding.find_claimed(workspace),
     }
     return render(request, "people/index.html", context, status=422 if problem else 200)
