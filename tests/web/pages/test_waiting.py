@@ -45,14 +45,14 @@ def test_questions_keep_waiting_unless_an_owner_says_otherwise(world: World):
     found = page(world)
     assert chosen(found) == "never"
     assert kept(world) is None
-    assert "Expiring never counts as an answer or as consent" in found.text
-    assert "those that wait already are not touched" in found.text
+    assert "An expired question never counts as an answer or as consent" in found.text
+    assert "Applies to new questions" in found.text
 
 
 @pytest.mark.parametrize(
     ("after", "seconds", "said"),
     [
-        ("never", None, "keep waiting"),
+        ("never", None, "never expire"),
         ("900", 900, "expire after 15 minutes"),
         ("3600", 3_600, "expire after 1 hour"),
         ("28800", 28_800, "expire after 8 hours"),
@@ -66,7 +66,7 @@ def test_an_owner_chooses_one_of_the_usual_times(
     expiring.choose(world.home, 7)
     answer = read(choose(world, after=after))
     assert kept(world) == seconds
-    assert f"questions of Garden that nobody answers {said}." in answer.text
+    assert f"New unanswered questions in Garden {said}." in answer.text
     assert chosen(answer) == after
     assert Workspace.objects.get(pk=world.elsewhere.pk).expires_after is None
 

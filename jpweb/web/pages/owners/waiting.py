@@ -43,10 +43,8 @@ def choose(request: Request, workspace: Workspace) -> HttpResponse:
         context = _context(workspace, typed) | {"problem": str(problem)}
         return render(request, "waiting/index.html", context, status=422)
     expiring.choose(workspace, seconds)
-    outcome = "keep waiting" if seconds is None else f"expire after {_span(seconds)}"
-    messages.success(
-        request, f"From now on, questions of {workspace.name} that nobody answers {outcome}."
-    )
+    outcome = "never expire" if seconds is None else f"expire after {_span(seconds)}"
+    messages.success(request, f"New unanswered questions in {workspace.name} {outcome}.")
     return redirect("waiting", workspace_id=workspace.pk)
 
 
@@ -80,13 +78,13 @@ def _seconds(form: QueryDict) -> int | None:
     if after in map(str, PRESETS):
         return int(after)
     if after != OTHER:
-        raise Refused("Choose one of the times.")
+        raise Refused("Choose when questions expire.")
     unit = {str(seconds): seconds for seconds in UNITS}.get(form.get("unit", ""))
     number = numbers.read(form.get("number", "").strip())
     if unit is None or number is None:
-        raise Refused("Give the other time as a whole number of minutes, hours or days.")
+        raise Refused("Enter a whole number of minutes, hours or days.")
     if not 1 <= number * unit <= expiring.LONGEST:
-        raise Refused("The other time can be from 1 minute to 366 days.")
+        raise Refused("The custom time can be from 1 minute to 366 days.")
     return number * unit
 
 
