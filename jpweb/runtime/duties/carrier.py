@@ -33,9 +33,7 @@ DECIDED = frozenset(
 )
 
 #: What is told of every message that was not taken, for whatever reason.
-UNDELIVERED = (
-    "The service cannot be reached, or refused the message. Private networks are not reached."
-)
+UNDELIVERED = "The service is unreachable or rejected the message. Private networks are blocked."
 #: The messages on their way, by the key of their address.
 _sending: set[int] = set()
 
@@ -99,7 +97,7 @@ async def send(key: int, url: str, title: str, body: str) -> str:
     try:
         return await asyncio.wait_for(over, PATIENCE)
     except TimeoutError:
-        return f"Nobody took the message within {PATIENCE:g} seconds."
+        return f"No response within {PATIENCE:g} seconds."
 
 
 def _deliver(url: str, title: str, body: str) -> str:
@@ -107,7 +105,7 @@ def _deliver(url: str, title: str, body: str) -> str:
     try:
         plugin = _read(url)
     except BadAddress:
-        return "The address can no longer be used; remove it and add it anew."
+        return "This channel can no longer be used. Remove it and add it again."
     sender = library.Apprise(asset=plugin.asset)
     sender.add(plugin)
     with destinations.guarded():
@@ -124,13 +122,13 @@ def _read(typed: str) -> Any:
     schema = str(found.get("schema") or url.partition("://")[0]).lower()
     if schema not in settings.NOTIFY_SCHEMAS:
         allowed = ", ".join(settings.NOTIFY_SCHEMAS)
-        raise BadAddress(f"“{schema[:40]}” cannot be used here. These can: {allowed}.")
+        raise BadAddress(f"“{schema[:40]}” is not supported here. Use one of: {allowed}.")
     arguments = {str(name).lower() for name in found.get("qsd") or ()}
     if arguments & REFUSED:
         names = ", ".join(f"“{name}”" for name in sorted(arguments & REFUSED))
-        raise BadAddress(f"An address here cannot set {names}.")
+        raise BadAddress(f"The URL can't set {names}.")
     if (found.get("port") or 0) > PORTS:
-        raise BadAddress(f"{found['port']} is no port.")
+        raise BadAddress(f"Invalid port: {found['port']}.")
     for name in DECIDED:
         found.pop(name, None)
     try:
@@ -138,7 +136,7 @@ def _read(typed: str) -> Any:
     except (TypeError, ValueError) as problem:
         raise BadAddress(f"{str(problem).rstrip('. ')}. {_shape(schema)}") from None
     if not plugin:
-        raise BadAddress(f"This is not complete. {_shape(schema)}")
+        raise BadAddress(f"The URL is incomplete. {_shape(schema)}")
     _check_destination(plugin)
     plugin.socket_connect_timeout = plugin.socket_read_timeout = SOCKET
     plugin.logger = _own_log()
@@ -149,9 +147,9 @@ def _check_destination(plugin: Any) -> None:
     """Refuse too many recipients, and hosts of private networks. Raises BadAddress."""
     for host in {getattr(plugin, name, None) or "" for name in ("host", "smtp_host")}:
         if destinations.is_refused_literal(host):
-            raise BadAddress(f"{host[:100]} is in a private network, which is not reached.")
+            raise BadAddress(f"{host[:100]} is in a private network, which is blocked.")
     if len(plugin) > RECIPIENTS:
-        raise BadAddress(f"It names {len(plugin)} recipients; {RECIPIENTS} are the most.")
+        raise BadAddress(f"Too many recipients: {len(plugin)}. The limit is {RECIPIENTS}.")
 
 
 def _own_log() -> logging.Logger:
@@ -164,16 +162,16 @@ def _own_log() -> logging.Logger:
 def _plain(typed: str) -> str:
     url = typed.strip()
     if not url:
-        raise BadAddress("Type an address.")
+        raise BadAddress("Enter a URL.")
     if len(url) > LENGTH:
-        raise BadAddress(f"An address has at most {LENGTH} characters.")
+        raise BadAddress(f"A URL can have at most {LENGTH} characters.")
     if not url.isprintable() or re.search(r"\s", url):
-        raise BadAddress("An address holds no spaces. Add several addresses one by one.")
+        raise BadAddress("A URL can't contain spaces. Add channels one by one.")
     schema, mark, rest = url.partition("://")
     if not schema or not mark:
-        raise BadAddress("An address begins with a service, such as ntfy:// or slack://.")
+        raise BadAddress("The URL must start with a service, such as ntfy:// or slack://.")
     if not rest.strip("/"):
-        raise BadAddress(f"Nothing stands behind {schema[:40]}://.")
+        raise BadAddress(f"The URL ends after {schema[:40]}://.")
     return url
 
 
@@ -201,7 +199,7 @@ def _shape(schema: str) -> str:
     plugin = _library().plugins.N_MGR[schema]
     templates: Iterable[str] = plugin.templates[:2]
     written = " or ".join(each.replace("{schema}", schema) for each in templates)
-    return f"{plugin.service_name} is written as {written}."
+    return f"Format of {plugin.service_name}: {written}."
 
 
 def _library() -> Any:

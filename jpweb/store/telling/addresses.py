@@ -33,7 +33,7 @@ def own(person_id: int, address_id: int) -> Address:
     """Return an address of a person. Raises UnknownAddress where it is none of theirs."""
     found = _of(person_id).filter(pk=address_id).first()
     if found is None:
-        raise UnknownAddress("There is no such address.")
+        raise UnknownAddress("No such channel.")
     return found
 
 
@@ -44,13 +44,13 @@ def add(person_id: int, workspace_id: int, url: str, delay: int) -> Address:
     The delay is in seconds, from 0 to LONGEST; the address is one that the library takes.
     """
     if not may_answer(person_id, workspace_id):
-        raise NotTaken("Choose a workspace in which you may answer.")
+        raise NotTaken("Choose a workspace in which you can answer.")
     Person.objects.select_for_update().get(pk=person_id)  # two at once are counted one by one
     there = list(Address.objects.filter(person_id=person_id))
     if any(each.workspace_id == workspace_id and each.url == url for each in there):
-        raise NotTaken("You have this address for this workspace already.")
+        raise NotTaken("You already have this channel for this workspace.")
     if len(there) >= MOST:
-        raise NotTaken(f"You have {MOST} addresses; remove one to add another.")
+        raise NotTaken(f"You have {MOST} channels. Remove one to add another.")
     made = Address(person_id=person_id, workspace_id=workspace_id, url=plain.text(url), delay=delay)
     made.save(force_insert=True)
     return made

@@ -31,7 +31,7 @@ USUAL = 60
 EXAMPLES = (
     ("Mail", "mailtos://ada:password@example.org?to=ada@example.org"),
     ("Slack", "https://hooks.slack.com/services/T0000000/B0000000/XXXXXXXXXXXX"),
-    ("ntfy", "ntfy://a-topic-that-nobody-guesses"),
+    ("ntfy", "ntfy://a-hard-to-guess-topic"),
 )
 
 
@@ -60,7 +60,7 @@ def add(request: Request) -> HttpResponse:
         addresses.add(request.user.pk, workspace_id, url, delay)
     except (Refused, carrier.BadAddress, NotTaken) as problem:
         return _page(request, typed, str(problem))
-    messages.success(request, f"Added: {carrier.shown(url)}. Send a test to see that it arrives.")
+    messages.success(request, f"Added {carrier.shown(url)}. Send a test to check it.")
     return redirect("notifications")
 
 
@@ -76,7 +76,7 @@ async def test(request: Request) -> HttpResponse:
     name = await in_store(carrier.shown, address.url)
     if problem_text:
         return await in_store(_said, request, f"The test to {name} failed. {problem_text}")
-    messages.success(request, f"A test is on its way to {name}.")
+    messages.success(request, f"Sent a test to {name}.")
     return redirect("notifications")
 
 
@@ -87,7 +87,7 @@ def remove(request: Request) -> HttpResponse:
         addresses.remove(request.user.pk, _key(request.POST))
     except UnknownAddress as problem:
         return _said(request, str(problem))
-    messages.success(request, "Removed. Nothing more is sent there.")
+    messages.success(request, "Removed the channel.")
     return redirect("notifications")
 
 
@@ -126,7 +126,7 @@ def _delay(form: QueryDict) -> int:
     seconds = numbers.read(form.get("delay", "").strip(), addresses.LONGEST)
     if seconds is None:
         most = addresses.LONGEST
-        raise Refused(f"The delay is a whole number of seconds from 0 to {most}, a day.")
+        raise Refused(f"Enter a whole number of seconds from 0 to {most} (one day).")
     return seconds
 
 
@@ -146,7 +146,7 @@ def _number(form: QueryDict, name: str) -> int:
 def _span(seconds: int) -> str:
     """Say a delay in the largest unit that says it whole."""
     if not seconds:
-        return "at once"
+        return "immediately"
     units = ((86_400, "day"), (3_600, "hour"), (60, "minute"), (1, "second"))
     number, unit = next((seconds // size, unit) for size, unit in units if seconds % size == 0)
     return f"after {number} {unit}{'' if number == 1 else 's'}"

@@ -52,12 +52,12 @@ def address(visit: Visit, there: Receiver) -> Iterator[None]:
     yield
     page.reload()
     page.get_by_role("button", name="Remove").click()
-    expect(page.get_by_text("Removed.")).to_be_visible()
+    expect(page.get_by_text("Removed the channel.")).to_be_visible()
 
 
 def add(page: Page, url: str) -> None:
-    page.get_by_role("textbox", name="Address").fill(url)
-    page.get_by_label("Seconds to wait").fill("0")
+    page.get_by_role("textbox", name="URL").fill(url)
+    page.get_by_label("Notify after (seconds)").fill("0")
     page.get_by_label("Workspace").select_option(label="Demo")
     page.get_by_role("button", name="Add").click()
 
@@ -88,19 +88,19 @@ def test_an_address_is_added_and_tried(visit: Visit, there: Receiver):
     page = visit.open("/notifications")
     check_under_proof(page)
     add(page, "json://127.0.0.1/x")
-    expect(page.get_by_role("alert")).to_contain_text("“json” cannot be used here.")
-    expect(page.get_by_role("textbox", name="Address")).to_have_value("json://127.0.0.1/x")
+    expect(page.get_by_role("alert")).to_contain_text("“json” is not supported here.")
+    expect(page.get_by_role("textbox", name="URL")).to_have_value("json://127.0.0.1/x")
     check(page)
     add(page, there.url())
     page.get_by_role("button", name="Send a test").click()
-    expect(page.get_by_text("A test is on its way")).to_be_visible()
+    expect(page.get_by_text("Sent a test to")).to_be_visible()
     check_under_proof(page)
     there.manner = "fails"
     page.get_by_role("button", name="Send a test").click()
     expect(page.get_by_text("The last message failed.")).to_be_visible()
     check(page)
     page.get_by_role("button", name="Remove").click()
-    expect(page.get_by_text("Removed.")).to_be_visible()
+    expect(page.get_by_text("Removed the channel.")).to_be_visible()
 
 
 @pytest.mark.usefixtures("address")

@@ -42,7 +42,7 @@ def test_no_address_is_kept_where_its_person_may_not_answer(ada: Person, home: W
     elsewhere = making.workspace()
     Membership.objects.create(person=ada, workspace=elsewhere, role=Role.READER)
     for key in (elsewhere.pk, making.workspace().pk, 10**6):
-        with pytest.raises(NotTaken, match="in which you may answer"):
+        with pytest.raises(NotTaken, match="in which you can answer"):
             addresses.add(ada.pk, key, "ntfy://topic", 60)
 
 
@@ -58,7 +58,7 @@ def test_an_address_is_kept_once_for_a_workspace(ada: Person, home: Workspace):
 def test_a_person_has_a_bounded_number_of_addresses(ada: Person, home: Workspace):
     for number in range(addresses.MOST):
         addresses.add(ada.pk, home.pk, f"ntfy://topic{number}", 60)
-    with pytest.raises(NotTaken, match="remove one"):
+    with pytest.raises(NotTaken, match="Remove one"):
         addresses.add(ada.pk, home.pk, "ntfy://more", 60)
 
 

@@ -38,7 +38,7 @@ def add(world: World, who: str = "responder", **data: Any) -> Any:
 
 def test_a_page_says_what_is_sent_and_what_never_is(world: World):
     text = " ".join(page(world).text.split())
-    assert "the first 300 characters of the question, and a link that answers it once" in text
+    assert "the first 300 characters of the question, and a single-use link to answer it" in text
     assert "the text of a secret question, any answer, the arguments or results" in text
     for example in ("mailtos://", "hooks.slack.com", "ntfy://"):
         assert example in text
@@ -53,7 +53,7 @@ def test_an_address_is_added_and_from_then_on_shown_without_its_key(world: World
     client = world.client("responder")
     form = {"url": f" {URL} ", "delay": "90", "workspace": str(world.home.pk)}
     response = client.post("/notifications/add", form, follow=True)
-    assert "Added: ntfys://t...y@ntfy.example.org/garden." in response.content.decode()
+    assert "Added ntfys://t...y@ntfy.example.org/garden." in response.content.decode()
     kept = Address.objects.get()
     assert (kept.url, kept.delay, kept.person) == (URL, 90, world.people["responder"])
     html = client.get("/notifications").content.decode()
@@ -65,15 +65,18 @@ def test_an_address_is_added_and_from_then_on_shown_without_its_key(world: World
 @pytest.mark.parametrize(
     ("wrong", "told"),
     [
-        ({"url": ""}, "Type an address."),
-        ({"url": "json://127.0.0.1/x"}, "“json” cannot be used here. These can: mailto, mailtos"),
+        ({"url": ""}, "Enter a URL."),
+        (
+            {"url": "json://127.0.0.1/x"},
+            "“json” is not supported here. Use one of: mailto, mailtos",
+        ),
         ({"url": f"slack://{KEY}"}, "An invalid Slack"),
-        ({"delay": "-1"}, "a whole number of seconds from 0 to 86400, a day"),
+        ({"delay": "-1"}, "a whole number of seconds from 0 to 86400 (one day)"),
         ({"delay": "86401"}, "a whole number of seconds"),
         ({"delay": "soon"}, "a whole number of seconds"),
         ({"delay": ""}, "a whole number of seconds"),
-        ({"workspace": "x"}, "Choose a workspace in which you may answer."),
-        ({"workspace": "99999999999"}, "Choose a workspace in which you may answer."),
+        ({"workspace": "x"}, "Choose a workspace in which you can answer."),
+        ({"workspace": "99999999999"}, "Choose a workspace in which you can answer."),
     ],
     ids=str,
 )
@@ -93,13 +96,13 @@ def test_what_cannot_be_kept_is_told_and_stays_in_the_form(
 def test_a_day_and_no_delay_at_all_are_taken(world: World):
     add(world, delay="0")
     add(world, delay="86400", url="ntfy://other")
-    assert "at once" in page(world).text
+    assert "immediately" in page(world).text
     assert "after 1 day" in page(world).text
 
 
 @pytest.mark.parametrize(
     ("seconds", "words"),
-    [(0, "at once"), (1, "after 1 second"), (60, "after 1 minute"), (7_200, "after 2 hours")],
+    [(0, "immediately"), (1, "after 1 second"), (60, "after 1 minute"), (7_200, "after 2 hours")],
 )
 def test_a_delay_is_said_in_words(seconds: int, words: str):
     assert notifications._span(seconds) == words
@@ -114,7 +117,7 @@ def test_nobody_adds_an_address_where_they_may_not_answer(world: World, who: str
 def test_who_may_answer_nowhere_gets_no_form(world: World):
     found = page(world, "reader")
     assert not found.all(name="url")
-    assert "may not answer in any workspace" in found.text
+    assert "you need the Responder role" in found.text
 
 
 def test_addresses_of_others_are_neither_shown_nor_removed_nor_tested(world: World):
@@ -124,7 +127,7 @@ def test_addresses_of_others_are_neither_shown_nor_removed_nor_tested(world: Wor
     for what in ("remove", "test"):
         client = world.client("owner")
         response = client.post(f"/notifications/{what}", {"address": key}, follow=True)
-        assert "There is no such address." in response.content.decode()
+        assert "No such channel." in response.content.decode()
     assert Address.objects.exists()
 
 
@@ -133,18 +136,18 @@ def test_an_address_that_is_none_is_told(world: World, key: str):
     client = world.client("responder")
     for what in ("remove", "test"):
         response = client.post(f"/notifications/{what}", {"address": key}, follow=True)
-        assert "There is no such address." in response.content.decode()
+        assert "No such channel." in response.content.decode()
 
 
 def test_an_address_is_removed_even_by_who_may_no_longer_answer(world: World):
     add(world)
     Membership.objects.update(role=Role.READER)
     found = page(world)
-    assert "You may no longer answer in Garden, so nothing is sent." in found.text
+    assert "Nothing is sent: you can no longer answer in Garden." in found.text
     key = found.one(form="remove")["value"]
     client = world.client("responder")
     response = client.post("/notifications/remove", {"address": key}, follow=True)
-    assert "Removed." in response.content.decode()
+    assert "Removed the channel." in response.content.decode()
     assert not Address.objects.exists()
 
 
@@ -152,7 +155,7 @@ def test_a_test_is_sent(world: World, there: Receiver):
     made = addresses.add(world.people["responder"].pk, world.home.pk, there.url(), 60)
     client = world.client("responder")
     response = client.post("/notifications/test", {"address": made.pk}, follow=True)
-    assert "A test is on its way to ntfy://127.0.0.1" in response.content.decode()
+    assert "Sent a test to ntfy://127.0.0.1" in response.content.decode()
     assert "a test for Garden" in there.bodies[0]
 
 
@@ -171,7 +174,7 @@ def test_an_address_whose_service_is_no_longer_allowed_is_told(world: World, set
     add(world)
     settings.NOTIFY_SCHEMAS = ("slack",)
     found = page(world)
-    assert "This service can no longer be used here. Remove the address." in found.text
+    assert "This service is no longer supported here. Remove the channel." in found.text
     assert "ntfys://…" in found.text
     assert KEY not in found.text
 
