@@ -210,8 +210,8 @@ def give(workspace: Workspace, things: Sequence[tuple[str, str, str]], person: P
         wanted = now.get((kind, name))
         if wanted is None or wanted.fingerprint != fingerprint:
             raise Outdated(
-                f"What “{spelling.visible(name)}” would run is no longer what you saw. "
-                "Nothing was trusted; look again."
+                f"“{spelling.visible(name)}” has changed since you opened the page. "
+                "Nothing was trusted. Review it again."
             )
         seen.append(Seen(kind, name, fingerprint, plain.text(wanted.shown)))
     trust.give(workspace, seen, person)

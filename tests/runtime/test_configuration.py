@@ -170,7 +170,7 @@ def test_overrides_may_put_right_a_gate_that_a_file_says_wrong(home: Workspace):
     save(home, 'conversation.tools.t.run = "unattended"')
     now = configuration.current(home)
     assert (now.problem, why(now, "t")) == ("", Why.NEW)
-    assert "before it runs: asks nobody" in now.things[0].wanted.shown
+    assert "approval: none" in now.things[0].wanted.shown
 
 
 def test_a_built_in_whose_gates_a_file_opens_waits_for_trust(home: Workspace, ada: Person):
@@ -181,7 +181,7 @@ def test_a_built_in_whose_gates_a_file_opens_waits_for_trust(home: Workspace, ad
     write(home, "conversation.tools.ask_user.questions.answer.answer = false")
     now = configuration.current(home)
     assert why(now, "ask_user") is Why.CHANGED
-    assert now.things[0].difference[-1].text == "(something that is not shown has changed)"
+    assert now.things[0].difference[-1].text == "(a value that is not shown has changed)"
 
 
 def test_an_owner_opens_the_gates_of_a_built_in_without_more_ado(home: Workspace):
@@ -218,7 +218,7 @@ def test_what_changes_between_look_and_click_is_not_trusted(home: Workspace, ada
     write(home, LOCAL)
     (thing,) = configuration.current(home).things
     write(home, LOCAL.replace("run", "rm"))
-    with pytest.raises(Outdated, match="“t” would run is no longer what you saw"):
+    with pytest.raises(Outdated, match="“t” has changed since you opened the page"):
         configuration.give(home, [("tool", "t", thing.wanted.fingerprint)], ada)
     assert trust.given(home.pk) == {}
 
@@ -317,7 +317,7 @@ def test_a_tool_is_switched_by_its_name(home: Workspace):
 
 
 @pytest.mark.parametrize(
-    ("tool", "said"), [("locked", "“locked” is locked on"), ("none", "There is no tool “none”.")]
+    ("tool", "said"), [("locked", "“locked” is locked"), ("none", "Unknown tool “none”.")]
 )
 def test_what_may_not_be_switched_is_not(home: Workspace, tool: str, said: str):
     write(home, '[conversation.tools.locked]\nsource = "builtin"\nenable = "always"')

@@ -90,16 +90,16 @@ def toggled(
                 whole[name] = _switched(tool, every)
     for name, on in named.items():
         if name not in whole:
-            raise BadConfiguration(f"There is no tool “{name}”.")
+            raise BadConfiguration(f"Unknown tool “{name}”.")
         whole[name] = _switched_by_name(whole[name], on)
     return whole
 
 
 def _switched_by_name(tool: ToolConfig, on: bool) -> ToolConfig:
     if tool.enable.state is not on and tool.enable.allow_toggle not in BY_NAME:
-        locked = "on" if tool.enable.state else "off"
+        locked = "enabled" if tool.enable.state else "disabled"
         raise BadConfiguration(
-            f"The tool “{tool.name}” is locked {locked}: its allow_toggle is “never”."
+            f"The tool “{tool.name}” is locked ({locked}): its allow_toggle is “never”."
         )
     return _switched(tool, on)
 

@@ -30,37 +30,37 @@ _KEYS = ("run", "result", "detached")
 _OF_QUESTIONS = ("answer", "target", "exclusive")
 _OF_ASSISTANT = ("model", "system_prompt", "system_prompt_sections", "instructions")
 _RUN: Mapping[Mode, str] = {
-    Mode.ASK: "asks a person",
-    Mode.UNATTENDED: "asks nobody",
+    Mode.ASK: "required",
+    Mode.UNATTENDED: "none",
     Mode.EDIT: "a person edits the arguments",
-    Mode.SKIP: "is skipped",
+    Mode.SKIP: "always skipped",
 }
 _RESULT: Mapping[Mode, str] = {
-    Mode.ASK: "goes to the model when a person lets it",
-    Mode.UNATTENDED: "goes to the model",
+    Mode.ASK: "sent to the model after approval",
+    Mode.UNATTENDED: "sent to the model",
     Mode.EDIT: "a person edits it",
-    Mode.SKIP: "is withheld from the model",
+    Mode.SKIP: "not sent to the model",
 }
-_NOBODY = "where nobody can answer"
+_NOBODY = "if no one can answer"
 _DETACHED: Mapping[str, tuple[str, Mapping[Detached, str]]] = {
     "run": (
-        f"before it runs, {_NOBODY}",
-        {Detached.AUTO: "asks nobody", Detached.DENY: "refuses", Detached.DEFAULTS: "refuses"},
+        f"approval, {_NOBODY}",
+        {Detached.AUTO: "none", Detached.DENY: "denied", Detached.DEFAULTS: "denied"},
     ),
     "deliver": (
-        f"its result, {_NOBODY}",
+        f"result, {_NOBODY}",
         {
-            Detached.AUTO: "goes to the model",
-            Detached.DENY: "is withheld from the model",
-            Detached.DEFAULTS: "is withheld from the model",
+            Detached.AUTO: "sent to the model",
+            Detached.DENY: "not sent to the model",
+            Detached.DEFAULTS: "not sent to the model",
         },
     ),
     "tool": (
-        f"its questions, {_NOBODY}",
+        f"questions, {_NOBODY}",
         {
-            Detached.AUTO: "a second model answers",
-            Detached.DENY: "are refused",
-            Detached.DEFAULTS: "their own defaults answer",
+            Detached.AUTO: "answered by a second model",
+            Detached.DENY: "declined",
+            Detached.DEFAULTS: "answered with their defaults",
         },
     ),
 }
@@ -98,8 +98,8 @@ class SecondModel:
         settings = self.settings(question)
         model = settings["model"]
         name = f", {visible('{provider}/{name}'.format(**model))}" if model["provider"] else ""
-        told = ", told what is not shown" if settings["system"] else ""
-        return f"a second model answers{name}{told}"
+        told = ", with instructions not shown" if settings["system"] else ""
+        return f"answered by a second model{name}{told}"
 
 
 def ungated(layer: Layer) -> Layer:
@@ -121,7 +121,7 @@ def ungated(layer: Layer) -> Layer:
 
 def lines(tool: ToolConfig, second: SecondModel) -> Lines:
     """Return the gates of a tool as people read them; never an answer."""
-    said = [("before it runs", _RUN[tool.run]), ("its result", _RESULT[tool.result])]
+    said = [("approval", _RUN[tool.run]), ("result", _RESULT[tool.result])]
     for kind, policy in _detached(tool).items():
         label, words = _DETACHED[kind]
         by_model = kind == "tool" and policy is Detached.AUTO
@@ -193,11 +193,11 @@ def _second(tool: ToolConfig, second: SecondModel) -> dict[str, Any]:
 def _question(question: QuestionConfig, second: SecondModel) -> list[str]:
     said = []
     if question.answer is not None:
-        said.append("the configuration answers (not shown)")
+        said.append("configured answer (not shown)")
     if question.target is QuestionTarget.ASSISTANT:
         said.append(second.words(question))
     if question.exclusive is not None:
-        said.append("a person only" if question.exclusive else "not for a person only")
+        said.append("human answer required" if question.exclusive else "human answer not required")
     return said
 
 

@@ -152,7 +152,7 @@ def difference(before: str, now: str, hidden: bool = False) -> list[Line]:
     if gates_of(before) != gates_of(now):
         lines += _difference(gates_of(before), gates_of(now))
     if hidden:
-        lines.append(Line("added", "(something that is not shown has changed)"))
+        lines.append(Line("added", "(a value that is not shown has changed)"))
     return lines
 
 
@@ -177,7 +177,7 @@ class _Gated:
 
     def lines(self) -> tuple[str, ...]:
         there = _own_name(self.tool)
-        named = () if there in (None, self.tool.name) else (("its name there", there or ""),)
+        named = () if there in (None, self.tool.name) else (("name on the server", there or ""),)
         shape = () if there is None else _parameters(self.tool.parameters)
         said = (*named, *gates.lines(self.tool, self.second), *shape)
         return tuple(_spelled([line]) for line in said)
@@ -201,7 +201,9 @@ def _of_tool(tool: ToolConfig, gated: _Gated, own: ToolConfig | None) -> Iterato
     )
     handed["parameters"] = tool.parameters
     if isinstance(tool.source, Local):
-        told = () if tool.source.tool == tool.name else (("told its name is", tool.source.tool),)
+        told = (
+            () if tool.source.tool == tool.name else (("called with the name", tool.source.tool),)
+        )
         content = {"command": asdict(tool.source.command), "tool": tool.source.tool, **handed}
         shown = (*_command(tool.source.command), *told, *lines)
         yield _wanted(WantedKind.TOOL, tool.name, shown, content, [gated])
@@ -210,7 +212,7 @@ def _of_tool(tool: ToolConfig, gated: _Gated, own: ToolConfig | None) -> Iterato
     if tool.formatter is not None:
         first = gated.tool.formats_first
         content = {"command": asdict(tool.formatter), **handed, "first": first}
-        unasked = (("runs", "before anybody permits the call"),) if first else ()
+        unasked = (("runs", "before the call is approved"),) if first else ()
         shown = (*_command(tool.formatter), *unasked, *lines)
         yield _wanted(WantedKind.FORMATTER, tool.name, shown, content)
 
@@ -259,7 +261,7 @@ def _usual(name: str, provider: ProviderConfig) -> bool:
 def _provider(name: str, provider: ProviderConfig) -> Wanted:
     usual = KNOWN.get(name, ("", ""))
     lines = (
-        ("requests and key go to", masked(provider.base_url or usual[0]) or "its usual address"),
+        ("requests and key go to", masked(provider.base_url or usual[0]) or "the default address"),
         ("key from environment variable", provider.api_key_env or usual[1] or "none"),
     )
     content = {"base_url": provider.base_url, "api_key_env": provider.api_key_env}

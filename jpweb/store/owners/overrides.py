@@ -19,7 +19,7 @@ from jpweb.store.models import Workspace
 NAME = "overrides"
 SIZE = 256 * 1024
 _CHANGED = (
-    "Somebody else has saved these overrides since you opened the page. Look at theirs first."
+    "Someone else saved these overrides since you opened the page. Review their version first."
 )
 
 
@@ -110,4 +110,4 @@ def _by_hand(tools: Mapping[str, bool]) -> str:
     lines = [
         f"conversation.tools.{tool}.enable.state = {str(on).lower()}" for tool, on in tools.items()
     ]
-    return f"The {NAME} are too tangled to be edited here. Write: {', '.join(lines)}"
+    return f"The {NAME} are too complex to edit automatically. Add: {', '.join(lines)}"

@@ -19,21 +19,19 @@ SERVER = '[providers.mcp.s]\ncommand = "serve"\n'
 QUESTION = "[conversation.tools.t.questions.confirm]\n"
 #: What a file may say of a tool, and what is then shown of it.
 LOOSER = {
-    'run = "unattended"': "before it runs: asks nobody",
-    'run = "skip"': "before it runs: is skipped",
-    'run = "edit"': "before it runs: a person edits the arguments",
-    'result = "ask"': "its result: goes to the model when a person lets it",
-    'detached = "auto"': "before it runs, where nobody can answer: asks nobody",
-    'detached.run = "deny"': "before it runs, where nobody can answer: refuses",
-    'detached.deliver = "auto"': "its result, where nobody can answer: goes to the model",
-    'detached.tool = "defaults"': (
-        "its questions, where nobody can answer: their own defaults answer"
-    ),
-    f"{QUESTION}answer = true": "question confirm: the configuration answers (not shown)",
-    f'{QUESTION}target = "assistant"': "question confirm: a second model answers",
-    f'{QUESTION}target = {{model.id = "a/b"}}': "question confirm: a second model answers, a/b",
-    f"{QUESTION}exclusive = false": "question confirm: not for a person only",
-    f"{QUESTION}exclusive = true": "question confirm: a person only",
+    'run = "unattended"': "approval: none",
+    'run = "skip"': "approval: always skipped",
+    'run = "edit"': "approval: a person edits the arguments",
+    'result = "ask"': "result: sent to the model after approval",
+    'detached = "auto"': "approval, if no one can answer: none",
+    'detached.run = "deny"': "approval, if no one can answer: denied",
+    'detached.deliver = "auto"': "result, if no one can answer: sent to the model",
+    'detached.tool = "defaults"': ("questions, if no one can answer: answered with their defaults"),
+    f"{QUESTION}answer = true": "question confirm: configured answer (not shown)",
+    f'{QUESTION}target = "assistant"': "question confirm: answered by a second model",
+    f'{QUESTION}target = {{model.id = "a/b"}}': "question confirm: answered by a second model, a/b",
+    f"{QUESTION}exclusive = false": "question confirm: human answer not required",
+    f"{QUESTION}exclusive = true": "question confirm: human answer required",
 }
 
 
@@ -93,13 +91,13 @@ def test_a_change_of_what_is_not_shown_is_told_to_be_one(before: str, after: str
 
 def test_a_name_that_would_mislead_the_eye_is_spelled_out():
     shown = only(entry('questions."\\n\\u202ex".answer = 1')).shown
-    assert shown.splitlines()[-1] == (r"question \n\u202ex: the configuration answers (not shown)")
+    assert shown.splitlines()[-1] == (r"question \n\u202ex: configured answer (not shown)")
 
 
 def test_a_server_is_asked_about_again_when_a_name_leads_to_another_of_its_tools():
     before = only(entry("", SERVED) + SERVER)
     after = only(entry("", 'source = "mcp.s.delete"\n') + SERVER)
-    assert after.gates["t"][0] == "its name there: delete"
+    assert after.gates["t"][0] == "name on the server: delete"
     assert before.fingerprint != after.fingerprint
 
 
@@ -121,7 +119,7 @@ def test_a_built_in_whose_gates_are_opened_is_asked_about(said: str):
     text = f"[conversation.tools.ask_user]\n{said}"
     assert built_ins(text) == ["ask_user"]
     assert only(text).runs == ""
-    assert gates_of(only(text).shown).startswith("before it runs: asks nobody\n")
+    assert gates_of(only(text).shown).startswith("approval: none\n")
 
 
 @pytest.mark.parametrize(

@@ -72,7 +72,7 @@ def test_whatever_changes_of_a_command_is_seen(changed: str):
 
 def test_what_a_command_is_told_its_name_is_counts():
     found = only(f'[conversation.tools.t]\nsource = "local.other"\n{PLAIN}')
-    assert "told its name is: other" in found.shown
+    assert "called with the name: other" in found.shown
     assert found.fingerprint != local(PLAIN).fingerprint
 
 
@@ -172,7 +172,7 @@ def test_a_provider_as_it_is_by_itself_needs_no_trust(usual: str):
         ),
         ('anthropic]\napi_key_env = "AWS_SECRET"', ("https://api.anthropic.com", "AWS_SECRET")),
         ('own]\nbase_url = "https://x"', ("https://x", "none")),
-        ('own]\napi_key_env = "K"', ("its usual address", "K")),
+        ('own]\napi_key_env = "K"', ("the default address", "K")),
         ('own]\nbase_url = "https://u:p@x/y?k=1#f"', ("https://…@x/y?…", "none")),
     ],
 )
@@ -204,7 +204,7 @@ def test_a_difference_names_the_lines_that_went_and_came():
         Line("added", "c"),
     ]
     assert difference("a", "a", hidden=True)[1:] == [
-        Line("added", "(something that is not shown has changed)")
+        Line("added", "(a value that is not shown has changed)")
     ]
 
 

@@ -42,14 +42,14 @@ def tools(visit: Stay) -> Page:
     """Open the page as a person gets to it."""
     page = visit.open()
     page.locator(".menu summary").click()
-    page.get_by_role("link", name=f"Tools of {NAME}").click()
+    page.get_by_role("link", name=f"{NAME}: Tools").click()
     return page
 
 
 def save(page: Page, overrides: str) -> None:
-    page.get_by_label("Overrides in TOML").fill(overrides)
+    page.get_by_label("Overrides (TOML)").fill(overrides)
     page.get_by_role("button", name="Save overrides").click()
-    expect(page.get_by_text("The overrides are saved.")).to_be_visible()
+    expect(page.get_by_text("Saved the overrides.")).to_be_visible()
 
 
 def trust(page: Page, name: str) -> None:
@@ -110,7 +110,9 @@ def test_a_command_that_changes_while_the_server_runs_waits_for_trust_with_its_d
     check(page)
     config.write_text(config.read_text().replace("--all", "--none"))
     page.get_by_role("button", name="Trust greet").click()
-    expect(page.get_by_text("is no longer what you saw. Nothing was trusted")).to_be_visible()
+    expect(
+        page.get_by_text("has changed since you opened the page. Nothing was trusted")
+    ).to_be_visible()
     expect(waiting(page, "greet").locator("ins").nth(1)).to_contain_text("--none")
     trust(page, "greet")
     expect(row(page, "greet")).to_have_attribute("data-offered", "yes")
@@ -124,7 +126,7 @@ def test_a_configuration_that_cannot_be_read_is_said_on_the_page_and_stops_turns
     before = config.read_text()
     config.write_text(before + "\n[broken\n")
     page.reload()
-    expect(page.get_by_role("alert")).to_contain_text("The configuration cannot be used.")
+    expect(page.get_by_role("alert")).to_contain_text("Invalid configuration.")
     expect(page.locator("[data-problem]")).to_contain_text("config.toml")
     check(page)
     page.goto(f"{shop.server.url}/conversations/new")
@@ -144,7 +146,7 @@ def test_a_reader_sees_the_tools_and_can_change_nothing(workshop: Stay):
     page = workshop.open(workshop.shop.page, who=reader)
     expect(row(page, "greet")).to_have_attribute("data-offered", "yes")
     expect(page.locator("main form")).to_have_count(0)
-    expect(page.locator("main")).not_to_contain_text("Overrides in TOML")
+    expect(page.locator("main")).not_to_contain_text("Overrides (TOML)")
     check(page)
     for act in ("trust", "withdraw", "switch", "overrides"):
         reply = reader.post(f"{workshop.shop.page}/{act}", thing="x", tool="greet", to="off")

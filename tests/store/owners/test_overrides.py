@@ -29,7 +29,7 @@ def test_what_somebody_else_saved_meanwhile_is_not_written_over(db: None):
     stale = Workspace.objects.get(pk=home.pk)
     overrides.keep(home, "a = 1", overrides.digest(""))
     for seen in (stale, home):
-        with pytest.raises(Outdated, match="Somebody else has saved"):
+        with pytest.raises(Outdated, match="Someone else saved"):
             overrides.keep(seen, "a = 2", overrides.digest(""))
     assert Workspace.objects.get(pk=home.pk).overrides == "a = 1"
 
@@ -104,10 +104,10 @@ def test_what_is_no_table_cannot_be_switched(text: str):
 
 def test_where_the_edit_goes_wrong_the_owner_is_told_what_to_write(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr("tomlkit.dumps", lambda document: "a = 1")
-    with pytest.raises(BadFile, match=r"Write: conversation\.tools\.t\.enable\.state = true$"):
+    with pytest.raises(BadFile, match=r"Add: conversation\.tools\.t\.enable\.state = true$"):
         overrides.switched("", {"t": True})
     monkeypatch.setattr("tomlkit.dumps", lambda document: document["missing"])
-    with pytest.raises(BadFile, match=r"Write: conversation\.tools\.t\.enable\.state = false$"):
+    with pytest.raises(BadFile, match=r"Add: conversation\.tools\.t\.enable\.state = false$"):
         overrides.switched("", {"t": False})
 
 

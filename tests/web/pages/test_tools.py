@@ -93,7 +93,7 @@ def test_everybody_here_reads_what_tools_there_are(configured: World, who: str):
     for part in ("<b>bold</b>", "not trusted yet", "ask", "overwrite", "assistant", "local"):
         assert part in shown
     assert "second line" not in shown
-    assert "a person only" in shown
+    assert "human answer required" in shown
     assert "shown as “<i>Me</i>”" in shown
     assert found.one(**{"data-tool": "ask_user"})["data-offered"] == "yes"
     assert ".jp/config.toml: nonsense is not known" in found.one(**{"data-note": ""}).text
@@ -103,7 +103,7 @@ def test_everybody_here_reads_what_tools_there_are(configured: World, who: str):
 def test_a_configured_answer_and_a_token_are_on_no_page(configured: World, who: str):
     html = configured.client(who).get(address(configured)).content.decode()
     assert "s3cret" not in html
-    assert "answer configured" in html
+    assert "configured answer" in html
 
 
 def test_a_key_is_told_to_be_there_and_never_shown(
@@ -111,10 +111,10 @@ def test_a_key_is_told_to_be_there_and_never_shown(
 ):
     monkeypatch.setenv("ANTHROPIC_API_KEY", "sk-s3cret")
     found = page(configured, "reader")
-    assert "is set" in found.one(**{"data-provider": "anthropic"}).text
+    assert "ANTHROPIC_API_KEY set" in found.one(**{"data-provider": "anthropic"}).text
     assert "s3cret" not in found.text
     monkeypatch.delenv("ANTHROPIC_API_KEY")
-    assert "is not set" in page(configured).one(**{"data-provider": "anthropic"}).text
+    assert "not set" in page(configured).one(**{"data-provider": "anthropic"}).text
 
 
 @pytest.mark.parametrize("who", [who for who in MEMBERS if who != "owner"])
@@ -153,10 +153,10 @@ def test_tools_of_one_command_have_their_gates_beside_each_other_on_one_card(con
         tag["data-gates"]: tag.text for tag in found if card in tag.parents and "data-gates" in tag
     }
     assert set(gates) == {"t", "same"}
-    assert "question overwrite: the configuration answers (not shown); a second model" in gates["t"]
-    assert "question who: a person only" in gates["t"]
+    assert "question overwrite: configured answer (not shown); answered by" in gates["t"]
+    assert "question who: human answer required" in gates["t"]
     assert "question" not in gates["same"]
-    assert "before it runs: asks a person" in gates["same"]
+    assert "approval: required" in gates["same"]
 
 
 def test_a_gate_that_a_file_drops_is_shown_and_asked_about(configured: World):
@@ -167,7 +167,7 @@ def test_a_gate_that_a_file_drops_is_shown_and_asked_about(configured: World):
     assert found.one(**{"data-tool": "same"})["data-offered"] == "yes"
     changed = found.one(**{"data-thing": "t"})
     assert [tag.text for tag in found if tag.tag == "ins" and changed in tag.parents] == [
-        "now: + before it runs: asks nobody"
+        "now: + approval: none"
     ]
 
 
@@ -178,7 +178,7 @@ def test_a_key_that_changes_is_told_to_have_changed_and_no_more(configured: Worl
     card = found.one(**{"data-thing": "s"})
     assert card["data-standing"] == "changed"
     assert [tag.text for tag in found if tag.tag == "ins" and card in tag.parents] == [
-        "now: + (something that is not shown has changed)"
+        "now: + (a value that is not shown has changed)"
     ]
     assert "token" not in found.text
 
@@ -203,7 +203,7 @@ def test_all_that_is_shown_is_trusted_with_one_click(configured: World):
 
 def test_it_is_said_as_whom_a_command_runs_and_who_may_let_it(configured: World):
     said = page(configured).one(**{"data-section": "waiting"}).text
-    assert "runs as the user that this server runs as" in said
+    assert "runs as the server's user" in said
     assert "An owner of any workspace on this server can trust" in said
 
 
@@ -211,24 +211,24 @@ def test_a_built_in_whose_gates_are_opened_has_a_card_of_its_own(configured: Wor
     edit(configured, "nonsense = 1", "conversation.tools.ask_user.detached = 'auto'")
     found = page(configured)
     card = found.one(**{"data-thing": "ask_user"})
-    assert "What a built-in tool may do" in card.text
-    assert "its questions, where nobody can answer: a second model answers" in card.text
+    assert "Approval settings of a built-in tool" in card.text
+    assert "questions, if no one can answer: answered by a second model" in card.text
     assert found.one(**{"data-tool": "ask_user"})["data-offered"] == "no"
 
 
 def test_all_tools_are_switched_but_those_that_are_not_switched_with_all(configured: World):
     found = post(configured, "switch", to="off")
     assert (
-        "All tools are now switched off. Left as they are, by name only or locked: ask_user, "
+        "All tools are now disabled. Not changed, locked or by name only: ask_user, "
         "describe_tools, locked."
     ) in found.text
     offered = {tag["data-tool"] for tag in found.all(**{"data-offered": "yes"})}
     assert offered == {"ask_user", "describe_tools"}
-    assert "switched off" in row(found, "t")
-    assert "stay as they are" in page(configured).one(**{"data-switch-all": ""}).text
+    assert "disabled" in row(found, "t")
+    assert "not included" in page(configured).one(**{"data-switch-all": ""}).text
     found = post(configured, "switch", to="on")
-    assert "All tools are now switched on." in found.text
-    assert "Left as they are" not in found.text
+    assert "All tools are now enabled." in found.text
+    assert "Not changed" not in found.text
 
 
 @pytest.mark.parametrize("who", MEMBERS)
@@ -271,7 +271,7 @@ def test_what_changes_between_look_and_click_is_not_trusted(configured: World):
     seen = things(page(configured))
     edit(configured, "alert(1)", "alert(2)")
     found = post(configured, "trust", thing=seen)
-    assert "is no longer what you saw" in found.text
+    assert "has changed since you opened the page" in found.text
     assert not Trust.objects.exists()
 
 
@@ -294,20 +294,20 @@ def test_trust_is_withdrawn(configured: World):
 
 def test_a_tool_is_switched_where_that_is_allowed(configured: World):
     found = post(configured, "switch", tool="ask_user", to="off")
-    assert "ask_user is now switched off." in found.text
-    assert "switched off" in row(found, "ask_user")
+    assert "ask_user is now disabled." in found.text
+    assert "disabled" in row(found, "ask_user")
     found = post(configured, "switch", tool="ask_user", to="on")
     assert found.one(**{"data-tool": "ask_user"})["data-offered"] == "yes"
-    assert "locked on" in row(found, "locked")
-    assert "is locked on" in post(configured, "switch", tool="locked", to="off").text
-    assert "There is no tool" in post(configured, "switch", tool="<b>", to="off").text
+    assert "locked (enabled)" in row(found, "locked")
+    assert "is locked (enabled)" in post(configured, "switch", tool="locked", to="off").text
+    assert "Unknown tool" in post(configured, "switch", tool="<b>", to="off").text
 
 
 def test_overrides_are_saved_and_shown_as_typed(configured: World):
     text = "# why <b>\n\n[assistant]\nname = 'X'\n"
     data = {"overrides": text.replace("\n", "\r\n"), "seen": overrides.digest("")}
     found = post(configured, "overrides", **data)
-    assert "The overrides are saved." in found.text
+    assert "Saved the overrides." in found.text
     assert found.one(id="overrides").text.removeprefix("\n") == text
     configured.home.refresh_from_db()
     assert configured.home.overrides == text
@@ -332,7 +332,7 @@ def test_two_owners_do_not_write_over_each_other(configured: World):
     seen = page(configured).one(name="seen")["value"]
     post(configured, "overrides", overrides="# one", seen=seen)
     found = post(configured, "overrides", overrides="# two", seen=seen)
-    assert "Somebody else has saved" in found.one(role="alert").text
+    assert "Someone else saved" in found.one(role="alert").text
     assert found.one(id="overrides").text.strip() == "# two"
     assert "# one" in found.text
     post(configured, "overrides", overrides="# two", seen=found.one(name="seen")["value"])
@@ -358,7 +358,7 @@ def test_the_page_is_found_in_the_menu_by_everybody_and_beside_people(world: Wor
         assert f'href="{address(world)}"' in world.client(who).get("/").content.decode()
     people = world.client("owner").get(f"/workspaces/{world.home.pk}/people").content.decode()
     assert people.count(f'href="{address(world)}"') == 2
-    assert "Tools of" not in world.client("outsider").get("/").content.decode()
+    assert ": Tools" not in world.client("outsider").get("/").content.decode()
 
 
 def test_every_reason_has_its_words():

@@ -62,15 +62,15 @@ def withdraw(request: Request, workspace: Workspace) -> HttpResponse:
 def switch(request: Request, workspace: Workspace) -> HttpResponse:
     """Switch a tool, or every tool that may be switched with all others."""
     name, on = request.POST.get("tool"), request.POST.get("to") == "on"
-    state = "on" if on else "off"
+    state = "enabled" if on else "disabled"
     try:
         if name is None:
             left = configuration.switch_all(workspace, on)
-            stay = f" Left as they are, by name only or locked: {_names(left)}." if left else ""
-            messages.success(request, f"All tools are now switched {state}.{stay}")
+            stay = f" Not changed, locked or by name only: {_names(left)}." if left else ""
+            messages.success(request, f"All tools are now {state}.{stay}")
         else:
             configuration.switch_tool(workspace, name, on)
-            messages.success(request, f"{visible(name)} is now switched {state}.")
+            messages.success(request, f"{visible(name)} is now {state}.")
     except StoreError as problem:
         messages.error(request, str(problem))
     return redirect("tools", workspace_id=workspace.pk)
@@ -86,7 +86,7 @@ def override(request: Request, workspace: Workspace) -> HttpResponse:
     except StoreError as problem:
         workspace.refresh_from_db()
         return _page(request, workspace, typed=typed, refusal=str(problem))
-    messages.success(request, "The overrides are saved.")
+    messages.success(request, "Saved the overrides.")
     return redirect("tools", workspace_id=workspace.pk)
 
 
@@ -103,7 +103,7 @@ class _Group:
     @property
     def title(self) -> str:
         if not self.first.wanted.runs:
-            return "What a built-in tool may do"
+            return "Approval settings of a built-in tool"
         return words.TRUSTED[self.first.wanted.kind.value]
 
     @property
