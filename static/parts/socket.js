@@ -37,10 +37,10 @@ function hello() {
 // It comes back by itself, soon and not with everybody else at once, unless it was sent away.
 htmx.config.wsReconnectDelay = (tries) => Math.random() * Math.min(1000 * 2 ** tries, 5000);
 const OVER = {
-  3009: "This page lacks too much: reload it.",
-  4400: "The server does not understand this page: reload it.",
-  4401: "You are signed out; reload the page to sign in.",
-  4404: "This is no longer yours to read; what you see is old.",
+  3009: "This page is out of date. Reload.",
+  4400: "The server could not read this page's message. Reload.",
+  4401: "You are signed out. Reload to sign in.",
+  4404: "You no longer have access. This page is out of date.",
 };
 
 // Asked too often: it waits, each time for longer, and begins anew after a quiet minute.
@@ -53,7 +53,7 @@ function pause(socket) {
   const seconds = Math.round(Math.min(10 * 2 ** waits, 120) * (1 + Math.random() / 2));
   waits += 1;
   setTimeout(socket.reconnect, seconds * 1000);
-  return `You asked for too much at once, here or on other pages. This page connects again in ${seconds} s; what you see may be old.`;
+  return `Too many requests from your open pages. Reconnecting in ${seconds} s; this page may be out of date.`;
 }
 
 // Too many pages: the one that was silent for longest rests until somebody comes back to it.
@@ -66,12 +66,12 @@ function rest(socket) {
     socket.reconnect();
   };
   for (const name of COMES) on(name, come, true);
-  return "You have more than 100 pages open. This one rests: what you see may be old. It goes on as soon as you come back to it.";
+  return "You have more than 100 pages open. This one is paused and may be out of date. It resumes when you return to it.";
 }
 
 const tried = byId("connection").textContent;
 const full = () => openCards().length > MAX_CARDS
-  && `This page shows more than ${MAX_CARDS} questions that wait. The first ${MAX_CARDS} are kept up to date; reload the page for the others.`;
+  && `This page has more than ${MAX_CARDS} open questions. Only the first ${MAX_CARDS} update by themselves; reload to refresh the others.`;
 let late = 0;
 let line = null;
 on("htmx:wsOpen", (event) => {

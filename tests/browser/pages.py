@@ -27,7 +27,7 @@ DOWN = (
 #: The path of the form for a conversation, and words on a page while a turn is under way.
 NEW, RUNNING = "/conversations/new", "The turn is running"
 _LINK = re.compile(r"data-link>([^<]+)<")
-_WORKSPACE = re.compile(r'href="/workspaces/(\d+)/people">People of ([^<]+)<')
+_WORKSPACE = re.compile(r'href="/workspaces/(\d+)/people">([^<]+): People<')
 
 
 class Home:
@@ -48,7 +48,9 @@ class Home:
     def invite(self, name: str, role: str, workspace: str = "Demo") -> Visitor:
         """Make somebody a member, and sign them in."""
         people = f"/workspaces/{self.workspaces()[workspace]}/people"
-        number = re.search(rf'<option value="(\d+)">{role}<', self.owner.get(people).text)
+        number = re.search(
+            rf'<option value="(\d+)">{role.capitalize()}<', self.owner.get(people).text
+        )
         assert number, f"no role {role}"
         reply = self.owner.post_again(f"{people}/invite", people, name=name, role=number[1])
         link = _LINK.search(reply.text)

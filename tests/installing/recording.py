@@ -98,9 +98,9 @@ def make_conversations(server: Server) -> None:
 
 def invite(owner: Owner, name: str, role: str) -> None:
     """Make somebody a member of the workspace."""
-    found = re.search(rf'"(/workspaces/\d+/people)">People of {owner.workspace}', owner.read("/"))
+    found = re.search(rf'"(/workspaces/\d+/people)">[^<]*{owner.workspace}', owner.read("/"))
     assert found
-    number = re.search(rf'<option value="(\d+)">{role}<', owner.read(found[1]))
+    number = re.search(rf'<option value="(\d+)">{role}<', owner.read(found[1]), re.IGNORECASE)
     assert number
     owner.visitor.post(f"{found[1]}/invite", found[1], name=name, role=number[1])
 

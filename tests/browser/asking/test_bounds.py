@@ -38,8 +38,8 @@ def test_a_page_that_asked_too_often_says_so_and_comes_back_later(visit: Visit):
     for least in (10, 20):
         page.evaluate(FLOOD)
         expect(note(page)).to_be_visible()
-        expect(note(page)).to_contain_text("You asked for too much at once")
-        expect(note(page)).to_contain_text("connects again in")
+        expect(note(page)).to_contain_text("Too many requests from your open pages")
+        expect(note(page)).to_contain_text("Reconnecting in")
         page.clock.run_for(least * 1500 + 1000)
         expect(note(page)).to_be_hidden()
     made, cut = page.evaluate("[made, cut]")

@@ -78,7 +78,7 @@ def test_after_a_kill_the_pages_come_back_by_themselves_and_the_question_still_w
     with staying(page), staying(desk):
         alone.server.kill()
         expect(notice(page)).to_be_visible()
-        expect(notice(page)).to_contain_text("Not connected: what you see may be old.")
+        expect(notice(page)).to_contain_text("Connection lost. Reconnecting")
         alone.server.start()
         for each in (page, desk):
             expect(notice(each)).to_be_hidden(timeout=20_000)
