@@ -20,7 +20,8 @@ class CliConfig(AppConfig):
         """Tell what in the data folder was open to other users of the machine."""
         if mended := settings.DATA_MENDED:
             logger.warning(
-                "%s was open to other users of this machine in %d places, and is closed now: %s",
+                "In %s, %d files and folders were open to other users of this machine. They are "
+                "closed now: %s",
                 settings.DATA_DIR,
                 len(mended),
                 ", ".join(mended[:5]) + (", …" if len(mended) > 5 else ""),  # noqa: PLR2004  some

@@ -115,7 +115,7 @@ class BoundedRequest(WebRequest):  # type: ignore[misc]  # daphne is untyped
             async with asyncio.timeout(STALL_SECONDS):
                 await freed.wait()
         except TimeoutError:
-            logger.info("%s was cut off: its reader took nothing for a while", self.path.decode())
+            logger.info("%s: connection closed, the browser stopped reading", self.path.decode())
             self.cut()
 
     def cut(self) -> None:
@@ -139,7 +139,7 @@ class BoundedRequest(WebRequest):  # type: ignore[misc]  # daphne is untyped
         """Answer 413 at once; what still comes is dropped for a while."""
         self._is_refused = True
         self.content = io.BytesIO()
-        line = f"What you sent is too large: the most is {self._limit // 1024} KiB.\n".encode()
+        line = f"Request too large: the limit is {self._limit // 1024} KiB.\n".encode()
         self.channel.transport.write(
             b"HTTP/1.1 413 Content Too Large\r\nContent-Type: text/plain; charset=utf-8\r\n"
             b"Cache-Control: no-store\r\nConnection: close\r\n"

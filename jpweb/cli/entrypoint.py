@@ -17,14 +17,14 @@ from django.core.management import execute_from_command_line, find_commands, get
 COMMANDS = {
     "serve": "start jpweb and print a sign-in link; --workspace PATH adds a JP workspace",
     "sign_in_link": "print a new one-time sign-in link",
-    "mirror": "copy a JP workspace's conversations; --watch follows them",
+    "mirror": "copy a JP workspace's conversations; --watch keeps them up to date",
     "export": "write a conversation to a file",
-    "check_stream": "say what the file of a conversation holds",
-    "index": "index for search what has yet to be",
-    "backup": "write everything into one file, also while jpweb serves",
-    "restore": "read such a file into an empty database",
-    "team": "run PostgreSQL, Redis, two web servers and two workers, for trying",
-    "work": "execute turns, where JPWEB_RUNS=workers",
+    "check_stream": "check a conversation's file and count its events",
+    "index": "bring the search index up to date",
+    "backup": "write a backup file, also while jpweb is running",
+    "restore": "restore a backup file into an empty database",
+    "team": "try a team's setup: PostgreSQL, Redis, two web servers, two workers",
+    "work": "run a worker that executes turns (needs JPWEB_RUNS=workers)",
 }
 
 
@@ -55,8 +55,8 @@ def _check_command(program: str, name: str) -> None:
     django.setup()
     if name not in get_commands():
         alike = difflib.get_close_matches(name, COMMANDS, n=1)
-        hint = f"did you mean “{alike[0]}”? " if alike else ""
-        sys.exit(f"{program}: there is no command “{name}”; {hint}“{program} help” lists them.")
+        hint = f"Did you mean “{alike[0]}”? " if alike else ""
+        sys.exit(f"{program}: unknown command “{name}”. {hint}“{program} help” lists all commands.")
 
 
 _DJANGO_COMMANDS = str(Path(django.__file__).parent / "core" / "management")
@@ -71,7 +71,7 @@ def _build_help(program: str) -> str:
             "",
             *lines,
             "",
-            f"“{program} COMMAND --help” says more. Django's commands (migrate, …) work too.",
+            f"“{program} COMMAND --help” lists options. Django's commands (migrate, …) work too.",
         ]
     )
 

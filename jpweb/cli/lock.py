@@ -35,7 +35,7 @@ def _sign(lock: IO[str]) -> IO[str]:
     except BlockingIOError as error:
         lock.close()
         raise CommandError(
-            f"jpweb is running on {settings.DATA_DIR} already. Stop it first, or use another "
+            f"jpweb is already running on {settings.DATA_DIR}. Stop it first, or use another "
             "folder: JPWEB_DATA=/some/folder"
         ) from error
     return lock

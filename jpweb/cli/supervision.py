@@ -45,10 +45,10 @@ async def kept_going(
         if isinstance(problem, gone):
             pause = min(pause, LATEST_WHILE_AWAY)
         if problem is None or isinstance(problem, gone):
-            why = str(problem.__cause__ or problem if problem else "it ended")
-            tell(f"{name}: {why.strip().partition(_LINE)[0]}. It is begun again in {pause:g} s.")
+            why = str(problem.__cause__ or problem if problem else "stopped")
+            tell(f"{name}: {why.strip().partition(_LINE)[0]}. Restarting in {pause:g} s.")
         else:
-            logger.error("%s failed and is begun again in %g s", name, pause, exc_info=problem)
+            logger.error("%s failed. Restarting in %g s.", name, pause, exc_info=problem)
         await asyncio.sleep(pause)
         pause = min(pause * 2, LATEST)
 

@@ -55,7 +55,7 @@ class Worker:
 
     async def work(self, stop: asyncio.Event) -> int:
         """Work until ``stop``, then let go; returns how many runs were let go of."""
-        queue = self._begun({"the queue": self._fetch, "jobs of the dead": self._care})
+        queue = self._begun({"queue": self._fetch, "jobs of dead workers": self._care})
         beside = self._begun(self._executor.beside)
         await stop.wait()
         left = len(self._runs)
@@ -66,7 +66,9 @@ class Worker:
                 await _ended(beside)
                 await self._executor.let_go()
         except TimeoutError:
-            logger.warning("What holds runs did not end in time; their leases run out.")
+            logger.warning(
+                "Some runs did not stop in time; other workers resume them once leases expire."
+            )
             # asyncio holds tasks weakly: one that nobody refers to is destroyed in mid-flight.
             _cancel([*self._runs.values(), *beside])
         return left
@@ -98,7 +100,9 @@ class Worker:
 
     async def _revive(self, queue: App) -> None:
         if revived := await engine.revive(queue, SILENCE):
-            logger.info("%d jobs of workers that are silent are offered again", revived)
+            logger.info(
+                "%d jobs of workers that stopped responding were put back into the queue", revived
+            )
 
     async def _advance(self, run_id: int) -> None:
         """See a run through; a job that ends before its run leaves the run alone."""
@@ -115,7 +119,11 @@ class Worker:
     def _over(self, run_id: int, done: asyncio.Future[None]) -> None:
         del self._runs[run_id]
         if not done.cancelled() and (problem := done.exception()) is not None:
-            logger.error("run %d is left to others", run_id, exc_info=problem)
+            logger.error(
+                "Run %d failed in this worker and is left to other workers",
+                run_id,
+                exc_info=problem,
+            )
 
 
 async def _ended(tasks: Sequence[asyncio.Future[None]]) -> None:

@@ -191,13 +191,13 @@ def test_commands_refuse_what_would_destroy_something(settings: Any, tmp_path: P
     settings.DATA_DIR = tmp_path / "data"
     accounts.first_owner()
     backup = str(tmp_path / "file")
-    assert call("backup", backup).startswith(f"{backup}: ")
-    with pytest.raises(CommandError, match=f"^{backup} exists. Choose another name"):
+    assert call("backup", backup).startswith(f"Backup written to {backup}: ")
+    with pytest.raises(CommandError, match=f"^{backup} already exists. Choose another name"):
         call("backup", backup)
-    assert call("backup", backup, "--force").startswith(f"{backup}: ")
+    assert call("backup", backup, "--force").startswith("Backup written")
     with (
         closing(lock_data_dir()),
-        pytest.raises(CommandError, match=f"^jpweb is running on {settings.DATA_DIR} already"),
+        pytest.raises(CommandError, match=f"^jpweb is already running on {settings.DATA_DIR}"),
     ):
         call("restore", backup, "--force")
     with pytest.raises(CommandError, match=r"rows already\. Use an empty one, or --force"):

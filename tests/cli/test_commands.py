@@ -113,8 +113,8 @@ def test_check_stream_finds_nothing_to_do(root: Path):
     assert lines[0].startswith("elements: 6 (1 chat_request, 1 inquiry_request")
     assert lines[1:3] == ["turns: 1", "inquiries: 1 answered"]
     assert "byte for byte: yes" in lines
-    assert "repair would do: nothing" in lines
-    assert "jp before RFD 082: nothing" in lines
+    assert "repairs: none" in lines
+    assert "unreadable for jp before RFD 082: none" in lines
     assert not Workspace.objects.exists(), "nothing is imported"
 
 
@@ -128,7 +128,7 @@ def test_check_stream_lists_what_repair_would_do_and_what_an_older_jp_cannot_ope
     assert found["repair"], "the call has no result"
     assert [each["position"] for each in found["obstacles"]] == [None, 4]
     out, _ = printed("check_stream", path)
-    assert f"repair would do: {len(found['repair'])}" in out
+    assert f"repairs: {len(found['repair'])}" in out
     assert "  #4 inquiry_response cannot be opened: " in out
     assert "  file cannot be opened: the file begins with a byte order mark" in out
     assert path.read_bytes() == before
@@ -150,7 +150,7 @@ def test_check_stream_agrees_with_mirror_on_the_demo(path: Path):
 def test_check_stream_of_no_stream_is_one_line(tmp_path: Path, data: bytes):
     path = tmp_path / "none.json"
     path.write_bytes(data)
-    assert refused("check_stream", path).startswith(f"{path} is no stream: ")
+    assert refused("check_stream", path).startswith(f"{path} is not an event stream: ")
 
 
 def test_check_stream_of_no_file_is_one_line(tmp_path: Path):
@@ -218,7 +218,7 @@ def test_sign_in_link_knows_others_by_name():
     ada = making.person("ada")
     token = printed("sign_in_link", "ada")[0].strip().rpartition("#")[2]
     assert accounts.use_link(token).person == ada
-    assert refused("sign_in_link", "nobody") == "There is nobody called “nobody”."
+    assert refused("sign_in_link", "nobody") == "No person named “nobody”."
 
 
 def test_sign_in_link_of_an_ambiguous_name_asks_for_the_account():

@@ -99,7 +99,7 @@ def test_a_body_above_its_limit_is_refused_by_its_length(
     head = FORM + (COOKIE if signed_in else b"") + b"Content-Length: %d\r\n\r\n"
     answer = line.send(head % (limit + 1))
     assert answer.startswith(b"HTTP/1.1 413 Content Too Large\r\n")
-    assert answer.endswith(b"the most is %d KiB.\n" % (limit // 1024))
+    assert answer.endswith(b"the limit is %d KiB.\n" % (limit // 1024))
     line.send(b"x" * limit)
     assert line.transport.value() == answer, "it is answered once"
     if whole:

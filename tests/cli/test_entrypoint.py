@@ -61,13 +61,13 @@ def test_version_is_that_of_the_package(capsys: pytest.CaptureFixture[str]):
 
 
 @pytest.mark.parametrize(
-    ("name", "hint"), [("serv", "; did you mean “serve”? "), ("dance", "; “jpweb help”")]
+    ("name", "hint"), [("serv", " Did you mean “serve”? "), ("dance", " “jpweb help”")]
 )
 def test_unknown_command_is_one_line(tmp_path: Path, name: str, hint: str):
     done = run_jpweb(tmp_path, name)
     assert done.returncode == 1
     (line,) = done.stderr.splitlines()
-    assert line.startswith(f"jpweb: there is no command “{name}”{hint}")
+    assert line.startswith(f"jpweb: unknown command “{name}”.{hint}")
 
 
 def test_bad_setting_is_one_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):

@@ -51,10 +51,10 @@ async def test_what_is_away_is_one_line_and_the_work_begins_again():
     wrapped = Away()
     wrapped.__cause__ = OSError("refused")
     await kept(*attempts(gone, wrapped, None), (Away,), told.append)
-    assert [line.partition(". It is begun again in ")[0] for line in told] == [
+    assert [line.partition(". Restarting in ")[0] for line in told] == [
         "the work: no answer",
         "the work: refused",
-        "the work: it ended",
+        "the work: stopped",
     ]
 
 

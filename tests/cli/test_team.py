@@ -66,9 +66,7 @@ def test_a_process_that_dies_is_told_of_and_started_again(together: Team, name: 
     before = together.process(name)
     assert together.strike(name)
     wait_until(lambda: together.process(name) != before, "it runs again", 30)
-    assert re.search(
-        rf"team +\| {name}: it was killed \(9\)\. It is begun again", together.log_text()
-    )
+    assert re.search(rf"team +\| {name}: killed by signal 9\. Restarting", together.log_text())
 
 
 def test_a_second_one_on_the_same_data_is_refused(together: Team):

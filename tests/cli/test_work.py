@@ -152,7 +152,11 @@ def test_bad_settings_are_one_line(tmp_path: Path, settings: dict[str, str], lin
 @pytest.mark.parametrize(
     ("mode", "runs", "problem"),
     [
-        ("embedded", 50, "in its server here; workers need JPWEB_RUNS=workers"),
+        (
+            "embedded",
+            50,
+            "Workers need JPWEB_RUNS=workers; without it, the server executes turns itself",
+        ),
         ("workers", 0, "^--runs must be at least 1, not 0.$"),
     ],
     ids=["embedded", "no runs"],
@@ -200,8 +204,8 @@ def test_what_a_worker_lets_go_of_another_goes_on_with_at_once(
     wait_until(lambda: here.waits(key) and here.run(key)[1] != before, "another has it", 30)
     printed = here.log(0).read_text().splitlines()
     assert printed == [
-        "Executing up to 50 runs at once. Ctrl-C ends it.",
-        "Stopped; 1 runs are left to others.",
+        "Executing up to 50 turns at once. Press Ctrl-C to stop.",
+        "Stopped. Unfinished turns left to other workers: 1.",
     ]
 
 

@@ -60,7 +60,7 @@ class Child:
             await self._end(process)
             await asyncio.wait({hearing}, timeout=_LAST_WORDS)  # what it left behind may hold on
             hearing.cancel()
-        raise Ended(f"it was killed ({-code})" if code < 0 else f"it ended with code {code}")
+        raise Ended(f"killed by signal {-code}" if code < 0 else f"ended with code {code}")
 
     async def _end(self, process: asyncio.subprocess.Process) -> None:
         if process.returncode is not None:
@@ -108,7 +108,9 @@ async def until(ready: Callable[[], Awaitable[bool]], name: str, seconds: float)
             while not await ready():  # noqa: ASYNC110  another process cannot set an event here
                 await asyncio.sleep(_LOOK)
     except TimeoutError:
-        raise NotReady(f"{name} was not ready within {seconds:g} s; see above.") from None
+        raise NotReady(
+            f"{name} was not ready within {seconds:g} s; see its messages above."
+        ) from None
 
 
 def _bound(argv: Sequence[str]) -> list[str]:

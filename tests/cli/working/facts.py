@@ -308,7 +308,7 @@ async def test_a_run_that_breaks_is_logged_and_its_job_does_not_come_back(
         await eventually(lambda: hands.begun and not states())
     assert hands.begun == [7]
     assert [r.getMessage() for r in caplog.records if r.name == worker.__name__] == [
-        "run 7 is left to others"
+        "Run 7 failed in this worker and is left to other workers"
     ]
 
 
@@ -356,4 +356,4 @@ async def test_what_does_not_end_is_not_waited_for(
 
     async with working(Stubborn()):
         pass  # so that the queue, which has not begun, ends at once
-    assert "did not end in time" in caplog.text
+    assert "did not stop in time" in caplog.text

@@ -17,8 +17,8 @@ class Command(BaseCommand):
     """``jpweb backup FILE [--force]``."""
 
     help = (
-        "Write a backup: conversations, questions, people, turns under way. It holds no key, no "
-        "sign-in and no link, but the addresses of notifications; only you can read the file."
+        "Write a backup: conversations, questions, people, unfinished turns. It contains "
+        "notification addresses, but no keys, sign-ins or links; only you can read the file."
     )
 
     def add_arguments(self, parser: CommandParser) -> None:
@@ -28,11 +28,13 @@ class Command(BaseCommand):
     def handle(self, *args: Any, **options: Any) -> None:
         path: Path = options["file"]
         if path.exists() and not options["force"]:
-            raise CommandError(f"{path} exists. Choose another name, or overwrite it: --force")
+            raise CommandError(
+                f"{path} already exists. Choose another name, or overwrite it: --force"
+            )
         try:
             with bar(f"Writing {path}") as progress:
                 manifest = snapshot.write_backup(path, progress)
         except StoreError as problem:
             raise CommandError(str(problem)) from problem
         size = filesizeformat(path.stat().st_size)
-        self.stdout.write(f"{path}: {manifest.rows} rows, {size}.")
+        self.stdout.write(f"Backup written to {path}: {manifest.rows} rows, {size}.")

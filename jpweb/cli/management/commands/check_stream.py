@@ -17,9 +17,7 @@ from jpweb.stream.repair import repair
 class Command(BaseCommand):
     """``jpweb check_stream FILE [--json]``."""
 
-    help = (
-        "Count what FILE holds, check that it comes back byte for byte, show what repair would do."
-    )
+    help = "Count the events in FILE, check that it round-trips byte for byte, list needed repairs."
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("file", type=Path, help="an events.json or a messages.json")
@@ -32,7 +30,7 @@ class Command(BaseCommand):
         except OSError as error:
             raise CommandError(f"{path} cannot be read: {error.strerror}.") from error
         except NotAStream as problem:
-            raise CommandError(f"{path} is no stream: {problem}.") from problem
+            raise CommandError(f"{path} is not an event stream: {problem}.") from problem
         if options["json"]:
             self.stdout.write(json.dumps({"file": str(path)} | found, indent=2, ensure_ascii=False))
         else:
@@ -46,8 +44,11 @@ class Command(BaseCommand):
         self.stdout.write(f"inquiries: {states}")
         self.stdout.write(f"unknown: {found['unknown']}; broken: {found['broken']}")
         self.stdout.write(f"byte for byte: {'yes' if found['faithful'] else 'no'}")
-        for title, key in (("repair would do", "repair"), ("jp before RFD 082", "obstacles")):
-            self.stdout.write(f"{title}: {len(found[key]) or 'nothing'}")
+        for title, key in (
+            ("repairs", "repair"),
+            ("unreadable for jp before RFD 082", "obstacles"),
+        ):
+            self.stdout.write(f"{title}: {len(found[key]) or 'none'}")
             for line in found[key]:
                 where = "file" if line["position"] is None else f"#{line['position']}"
                 self.stdout.write(f"  {where} {line['what']}")

@@ -48,4 +48,4 @@ def _write(file: BinaryIO, pieces: Iterable[Piece]) -> int:
     try:
         return sum(file.write(piece.data) for piece in pieces)
     except ExportBroken as problem:
-        raise CommandError(f"{problem} Only a part is written: export it again.") from problem
+        raise CommandError(f"{problem} The file is incomplete: export it again.") from problem

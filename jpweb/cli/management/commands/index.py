@@ -15,10 +15,10 @@ from jpweb.store.finding import index
 class Command(BaseCommand):
     """``jpweb index [--all]``."""
 
-    help = "Index what search has yet to look at. A server does the same by itself, as it goes."
+    help = "Bring the search index up to date. A running server does this in the background."
 
     def add_arguments(self, parser: CommandParser) -> None:
-        parser.add_argument("--all", action="store_true", help="forget the index, make it anew")
+        parser.add_argument("--all", action="store_true", help="rebuild the index from scratch")
 
     def handle(self, *args: Any, **options: Any) -> None:
         try:
@@ -37,7 +37,7 @@ class Command(BaseCommand):
 
     def _forget(self) -> None:
         keys = list(index.every())
-        with bar("Forgetting") as progress:
+        with bar("Clearing the index") as progress:
             for done, key in enumerate(keys):
                 index.forget(key)
                 progress(done + 1, len(keys), "")

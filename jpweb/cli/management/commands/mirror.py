@@ -26,17 +26,19 @@ if TYPE_CHECKING:
 class Command(BaseCommand):
     """``jpweb mirror PATH [--name NAME] [--watch] [--json]``."""
 
-    help = "Mirror the JP workspace at or above PATH; unchanged conversations cost a look each."
+    help = "Mirror the JP workspace at or above PATH; unchanged conversations are skipped."
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("path", type=Path)
-        parser.add_argument("--name", default="", help="default: the folder's")
-        parser.add_argument("--watch", action="store_true", help="go on until Ctrl-C")
-        parser.add_argument("--json", action="store_true", help="print what was found as JSON")
+        parser.add_argument("--name", default="", help="default: the folder's name")
+        parser.add_argument(
+            "--watch", action="store_true", help="keep following changes until Ctrl-C"
+        )
+        parser.add_argument("--json", action="store_true", help="print JSON")
 
     def handle(self, *args: Any, **options: Any) -> None:
         try:
-            with bar("Bringing conversations up to date") as progress:
+            with bar("Updating conversations") as progress:
                 schema.prepare(progress)
             with bar(f"Reading {options['path']}") as progress:
                 home, report = mirror.mirror(options["path"], options["name"], progress)
@@ -74,7 +76,7 @@ class Command(BaseCommand):
             self.stderr.write(f"  {line}")
 
     def _watch(self, root: Path) -> None:
-        self.stderr.write("Watching; Ctrl-C ends it.")
+        self.stderr.write("Watching for changes. Press Ctrl-C to stop.")
         try:
             asyncio.run(watching.follow(root, self._tell))
         except KeyboardInterrupt:

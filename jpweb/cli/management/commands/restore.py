@@ -35,7 +35,7 @@ class Command(BaseCommand):
             except StoreError as problem:
                 raise CommandError(str(problem)) from problem
         self.stdout.write(
-            f"{manifest.rows} rows of {manifest.made_at}. Start it with “"
-            f"{installation.SERVE_COMMAND}”; turns that were under way go on, and search is "
-            "indexed meanwhile."
+            f"Restored {manifest.rows} rows of the backup of {manifest.made_at}. Start jpweb with “"
+            f"{installation.SERVE_COMMAND}”: unfinished turns resume, and search is indexed in "
+            "the background."
         )

@@ -38,7 +38,7 @@ class Command(BaseCommand):
     help = "Prepare the database, mirror workspaces, print a one-time sign-in link and serve."
 
     def add_arguments(self, parser: CommandParser) -> None:
-        parser.add_argument("--workspace", type=Path, help="a repository in which jp was used")
+        parser.add_argument("--workspace", type=Path, help="a repository that uses jp")
 
     def handle(self, *args: Any, **options: Any) -> None:
         # Servers beside workers execute nothing, so any number may share a data folder.
@@ -51,14 +51,14 @@ class Command(BaseCommand):
             raise CommandError(str(problem)) from problem
         works: dict[str, Work] = {
             "presence": presence.beat,
-            "what was shown": showing.keep,
+            "read receipts": showing.keep,
             "sign-ins": sign_ins.keep,
         }
         if settings.REDIS_URL:
             works["signals"] = relay.run
         if settings.RUNS == "embedded":
             wiring.tidy()
-            works |= {"leases": holding.tend, "duties": keeping.keep}
+            works |= {"leases": holding.tend, "periodic tasks": keeping.keep}
         beside = [kept_going(name, work, DATABASE_GONE) for name, work in works.items()]
         server.serve(get_default_application(), settings.PORT, self._greet, beside, _leave)
         self.stdout.write("Stopped.")
@@ -70,7 +70,7 @@ class Command(BaseCommand):
         """Migrate and mirror; raises NoWorkspace before anything is written for a bad path."""
         if path is not None:
             workspace.find(path)
-        with bar("Bringing conversations up to date") as progress:
+        with bar("Updating conversations") as progress:
             schema.prepare(progress)
         owner = accounts.first_owner()
         for source, name in ((mirror.DEMO, "Demo"), (path, "")):
@@ -85,13 +85,15 @@ class Command(BaseCommand):
 
     def _greet(self) -> None:
         if settings.RUNS == "workers":  # one of several: a link is made by a command
-            self.stdout.write(f"Serving on http://{server.HOST}:{settings.PORT}. Ctrl-C ends it.")
+            self.stdout.write(
+                f"Serving on http://{server.HOST}:{settings.PORT}. Press Ctrl-C to stop."
+            )
             self.stdout.flush()
             return
         token = accounts.issue_link(accounts.first_owner())
         self.stdout.write(
             "jpweb is ready. Open this link to sign in; it works once:\n\n"
             f"    {settings.PUBLIC_URL}/sign-in#{token}\n\n"
-            "Ctrl-C ends it. Starting it again prints a new link and loses nothing."
+            "Press Ctrl-C to stop. The next start prints a new link; nothing is lost."
         )
         self.stdout.flush()

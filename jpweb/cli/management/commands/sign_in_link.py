@@ -21,9 +21,11 @@ class Command(BaseCommand):
     def handle(self, *args: Any, **options: Any) -> None:
         people = accounts.find_by_name(options["name"])
         if not people:
-            raise CommandError(f"There is nobody called “{options['name']}”.")
+            raise CommandError(f"No person named “{options['name']}”.")
         if len(people) > 1:
             named = ", ".join(each.username for each in people)
-            raise CommandError(f"Several people are called so; name the account: {named}.")
+            raise CommandError(
+                f"Several people have this name. Give the account's name instead: {named}."
+            )
         token = accounts.issue_link(people[0])
         self.stdout.write(f"{settings.PUBLIC_URL}/sign-in#{token}")

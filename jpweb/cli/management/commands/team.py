@@ -24,7 +24,7 @@ class Command(BaseCommand):
     help = "Run PostgreSQL, Redis, two web servers, two workers and a balancer, until Ctrl-C."
 
     def add_arguments(self, parser: CommandParser) -> None:
-        parser.add_argument("--workspace", type=Path, help="a repository in which jp was used")
+        parser.add_argument("--workspace", type=Path, help="a repository that uses jp")
 
     def handle(self, *args: Any, **options: Any) -> None:
         wanted = Wanted(settings.DATA_DIR, settings.PORT, options["workspace"], self._hear)
@@ -57,7 +57,7 @@ class Command(BaseCommand):
             self._hear(
                 "team",
                 f"jpweb is ready. Open this link to sign in; it works once:\n\n    {link}\n\n"
-                "Ctrl-C ends everything. Starting it again loses nothing.",
+                "Press Ctrl-C to stop everything. Your data is kept for the next start.",
             )
             await asyncio.Event().wait()
 
@@ -76,7 +76,7 @@ class Command(BaseCommand):
         except OSError as error:
             lock.close()
             raise CommandError(
-                f"A team's jpweb is running on {settings.DATA_DIR} already. Stop it first, or use "
+                f"A team's jpweb is already running on {settings.DATA_DIR}. Stop it first, or use "
                 "another folder: JPWEB_DATA=/some/folder"
             ) from error
         return lock

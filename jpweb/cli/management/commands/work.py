@@ -38,10 +38,10 @@ def executor() -> Executor:
         leave,
         {
             "leases": holding.tend,
-            "duties": keeping.keep,
+            "periodic tasks": keeping.keep,
             "signals": relay.run,
             "presence": presence.beat,
-            "what was shown": showing.keep,
+            "read receipts": showing.keep,
         },
         holding.wait_for_room,
     )
@@ -50,27 +50,29 @@ def executor() -> Executor:
 class Command(BaseCommand):
     """``jpweb work [--runs N]``."""
 
-    help = "Execute runs, until it is ended; as many of these as you like may work at once."
+    help = "Run a worker that executes turns, until stopped. Start as many as you like."
 
     def add_arguments(self, parser: CommandParser) -> None:
-        parser.add_argument("--runs", type=int, default=RUNS, help="at once; %(default)s")
+        parser.add_argument(
+            "--runs", type=int, default=RUNS, help="turns executed at once; default: %(default)s"
+        )
 
     def handle(self, *args: Any, **options: Any) -> None:
         if settings.RUNS != "workers":
             raise CommandError(
-                "jpweb executes runs in its server here; workers need JPWEB_RUNS=workers. "
+                "Workers need JPWEB_RUNS=workers; without it, the server executes turns itself. "
                 f"To try them on one machine: {installation.TEAM_COMMAND}"
             )
         limit = options["runs"]
         if limit < 1:
             raise CommandError(f"--runs must be at least 1, not {limit}.")
         try:
-            with bar("Bringing conversations up to date") as progress:
+            with bar("Updating conversations") as progress:
                 schema.prepare(progress)
         except NoDatabase as problem:
             raise CommandError(str(problem)) from problem
         wiring.tidy()
-        self._say(f"Executing up to {limit} runs at once. Ctrl-C ends it.")
+        self._say(f"Executing up to {limit} turns at once. Press Ctrl-C to stop.")
         asyncio.run(self._work(Worker(executor(), limit)))
 
     async def _work(self, worker: Worker) -> None:
@@ -79,7 +81,9 @@ class Command(BaseCommand):
         for each in (signal.SIGTERM, signal.SIGINT):
             asyncio.get_running_loop().add_signal_handler(each, stop.set)
         left = await worker.work(stop)
-        self._say(f"Stopped; {left} runs are left to others." if left else "Stopped.")
+        self._say(
+            f"Stopped. Unfinished turns left to other workers: {left}." if left else "Stopped."
+        )
         server.leave()
 
     def _say(self, line: str) -> None:
