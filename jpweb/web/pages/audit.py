@@ -138,9 +138,7 @@ def _filters(given: QueryDict) -> tuple[audit.Filters, list[str]]:
     problems: list[str] = []
     outcome = given.get("outcome", "")
     if outcome and outcome not in inquiries.STATES:
-        problems.append(
-            f"There is no outcome “{outcome}”; there are {', '.join(inquiries.STATES)}."
-        )
+        problems.append(f"Unknown outcome “{outcome}”. Use one of: {', '.join(inquiries.STATES)}.")
     since = _day(given.get("since", ""), "since", problems)
     until = _day(given.get("until", ""), "until", problems)
     filters = audit.Filters(
@@ -160,7 +158,7 @@ def _day(text: str, name: str, problems: list[str]) -> datetime | None:
     try:
         return datetime.strptime(text, "%Y-%m-%d").replace(tzinfo=UTC)
     except ValueError:
-        problems.append(f"“{name}” must be a day such as 2026-05-31, not “{text}”.")
+        problems.append(f"“{name}” must be a date such as 2026-05-31, not “{text}”.")
         return None
 
 

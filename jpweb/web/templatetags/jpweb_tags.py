@@ -103,7 +103,7 @@ def told(newest: Row | Prompt) -> SafeString:
     else:
         row: Any = newest
         who, secret = row.label or row.asker, row.answer_type == Secret.TAG
-        ask = "A secret is asked for" if secret else first_line(row.question["text"])
+        ask = "Secret requested" if secret else first_line(row.question["text"])
         key, there = f"question-{newest.pk}", reverse("question", args=[newest.pk])
     return format_html(
         ' data-newest="{}" data-asked="{}" data-who="{}" data-ask="{}" data-href="{}"',
@@ -237,6 +237,12 @@ def facts_key(conversation: Conversation) -> str:
 def waits(call: ToolCall) -> bool:
     """Tell whether a question of a tool call waits for its answer."""
     return any(inquiry.state == "open" for inquiry in call.inquiries)
+
+
+@register.filter
+def state_words(tag: str) -> str:
+    """Return the word for the tag of a state."""
+    return words.STATES[tag][0]
 
 
 @register.filter
