@@ -16,15 +16,13 @@ STATES = {
 }
 
 REASONS = {
-    CancellationReason.USER: "a person declined or stopped it",
-    CancellationReason.BACKEND_ERROR: "the inquiry backend failed",
-    CancellationReason.NO_PROMPT_BACKEND: "it needs a person and none could be asked",
-    CancellationReason.ASSISTANT_ROUTING_DENIED: (
-        "it needs a person and was configured for the assistant"
-    ),
-    CancellationReason.INVALID_STATIC_ANSWER: "the configured answer does not fit the question",
-    CancellationReason.EXPIRED: "nobody answered in time",
-    CancellationReason.LOST: "the run that asked ended before an answer came",
+    CancellationReason.USER: "declined or stopped",
+    CancellationReason.BACKEND_ERROR: "error while asking",
+    CancellationReason.NO_PROMPT_BACKEND: "no one available to ask",
+    CancellationReason.ASSISTANT_ROUTING_DENIED: "misconfigured: routed to a model",
+    CancellationReason.INVALID_STATIC_ANSWER: "misconfigured: invalid answer",
+    CancellationReason.EXPIRED: "expired before an answer",
+    CancellationReason.LOST: "the run ended before an answer",
 }
 
 SOURCES = {
@@ -36,9 +34,9 @@ SOURCES = {
 
 DECIDERS = {
     "person": "a person",
-    "configuration": "the configuration",
-    "memory": "an answer remembered in this turn",
-    "assistant": "an assistant",
+    "configuration": "configured value",
+    "memory": "remembered answer",
+    "assistant": "second model",
     "system": "jpweb",
 }
 
@@ -56,16 +54,16 @@ FAILURES = {
 
 #: By the kind of a prompt and what was decided.
 DECISIONS = {
-    ("run", True): ("Allowed to run", "✓"),
-    ("run", False): ("Skipped", "⊘"),
-    ("deliver", True): ("Delivered", "✓"),
-    ("deliver", False): ("Withheld", "⊘"),
+    ("run", True): ("Allowed", "✓"),
+    ("run", False): ("Denied", "⊘"),
+    ("deliver", True): ("Sent to the model", "✓"),
+    ("deliver", False): ("Not sent to the model", "⊘"),
 }
 
 #: What a prompt asks, by its kind.
 PROMPTS = {
-    "run": "It waits to run",
-    "deliver": "It has a result that waits for you",
+    "run": "Tool call needs approval",
+    "deliver": "Result needs review",
 }
 
 #: Whether conversations of jpweb are also saved to the workspace.
@@ -103,10 +101,10 @@ UNOFFERED = {
 
 #: What is on record of the showing of a question, in the order in which it happens.
 SHOWN = {
-    "delivered_at": "First delivered to",
-    "visible_at": "First on the screen of",
-    "focused_at": "First gone into by",
-    "draft_at": "An answer first begun by",
+    "delivered_at": "Delivered to",
+    "visible_at": "Seen by",
+    "focused_at": "Focused by",
+    "draft_at": "Draft started by",
 }
 
 #: What a reader chooses to see, by the group's name.
@@ -173,13 +171,13 @@ def reason(tag: str) -> str:
 def decision(kind: str, state: str, made: Mapping[str, object]) -> tuple[str, str, str]:
     """Return what became of a prompt: how it looks, in words, and its mark."""
     if state != "decided":
-        return "unanswered", "Withdrawn, nobody decided", "○"
+        return "unanswered", "Withdrawn", "○"
     allowed = made.get("allow") is True
     word, mark = DECISIONS[kind, allowed]
     if "arguments" in made or "content" in made:
         word += ", edited"
     if made.get("remember") is True:
-        word += ", for the rest of the turn"
+        word += ", for this turn"
     return ("answered" if allowed else "skipped"), word, mark
 
 
@@ -188,7 +186,7 @@ def decided_by(kind: str, name: str) -> str:
     if kind == "person" and name:
         return name
     words = DECIDERS.get(kind, kind)
-    return f"{words} ({name})" if name and words else words or "not recorded"
+    return f"{words} ({name})" if name and words else words or "unknown"
 
 
 def duration(seconds: float | None) -> str:
@@ -210,7 +208,7 @@ def duration(seconds: float | None) -> str:
 def span(seconds: int) -> str:
     """Return a span that goes on, as calm as it can be; the page's script says the same."""
     if seconds < 60:  # noqa: PLR2004  seconds in a minute
-        return f"{seconds // 10 * 10} s" if seconds >= 10 else "a moment"  # noqa: PLR2004  as it says
+        return f"{seconds // 10 * 10} s" if seconds >= 10 else "< 10 s"  # noqa: PLR2004  as it says
     hours, minutes = divmod(seconds // 60, 60)
     days, hours = divmod(hours, 24)
     if days:

@@ -4,7 +4,7 @@ import { all } from "./page.js";
 
 // As jpweb.web.words.span says it.
 function span(seconds) {
-  if (seconds < 60) return seconds >= 10 ? `${Math.floor(seconds / 10) * 10} s` : "a moment";
+  if (seconds < 60) return seconds >= 10 ? `${Math.floor(seconds / 10) * 10} s` : "< 10 s";
   const minutes = Math.floor(seconds / 60);
   const hours = Math.floor(minutes / 60);
   const days = Math.floor(hours / 24);

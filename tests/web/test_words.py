@@ -40,9 +40,9 @@ def test_a_span_has_two_units(seconds: float | None, said: str):
     [
         ("person", "Ada", "Ada"),
         ("person", "", "a person"),
-        ("", "", "not recorded"),
+        ("", "", "unknown"),
         ("system", "", "jpweb"),
-        ("assistant", "gpt", "an assistant (gpt)"),
+        ("assistant", "gpt", "second model (gpt)"),
         ("x", "", "x"),
     ],
 )

@@ -150,11 +150,12 @@ def test_what_expired_is_shown_as_decided_by_nobody(world: World):
         found = read(world.client(who).get(path))
         states = [tag for tag in found.all(**{"data-reason": "expired"}) if "title" in tag]
         assert {(tag["title"], tag["data-outcome"]) for tag in states} == {
-            ("nobody answered in time", "cancelled")
+            ("expired", "cancelled")
         }, path
+        assert all("expired before an answer" in tag.text for tag in states), path
     questions = read(world.client("responder").get("/questions"))
-    assert "Nothing was decided: the tool call ended" in questions.text
+    assert "the model was told that nothing was decided" in questions.text
     read_on = read(world.client("reader").get(f"/conversations/{world.talk.pk}"))
-    assert "No answer was given: nobody answered in time." in read_on.text
+    assert "Closed without an answer." in read_on.text
     other = read(world.client("auditor").get("/audit?reason=lost"))
     assert not other.all(**{"data-reason": "expired"})
