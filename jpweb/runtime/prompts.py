@@ -83,7 +83,7 @@ def edited_arguments(row: Prompt, text: str | None) -> Mapping[str, Any] | None:
         read = json.loads(text, parse_constant=_no_constant)
         same = _written(read) == _written(own)
     except (ValueError, RecursionError) as problem:
-        raise Unfit(f"This is not valid JSON: {_where(problem)}.") from problem
+        raise Unfit(f"Invalid JSON: {_where(problem)}.") from problem
     if not isinstance(read, dict):
         raise Unfit("The arguments must be a JSON object, such as {}.")
     return None if same else read
@@ -97,7 +97,7 @@ def edited_result(row: Prompt, text: str | None) -> str | None:
     if not row.shown.get("is_error") and sent == _plain_ends(str(row.shown.get("content"))):
         return None
     if "\x00" in sent:
-        raise Unfit("The text holds a NUL character, which not every database can keep.")
+        raise Unfit("The text contains a NUL character, which can't be stored.")
     return sent
 
 
@@ -134,8 +134,8 @@ def _run(row: Prompt, verdict: Verdict) -> dict[str, Any]:
         return decision
     if verdict.remember:
         raise Unfit(
-            "Edited arguments run once. To let the tool run for the rest of this turn, put its "
-            "own arguments back."
+            "Edited arguments can only be allowed once. To allow the tool for this turn, "
+            "restore the original arguments."
         )
     return decision | {"arguments": edited}
 
@@ -150,14 +150,14 @@ def _delivery(row: Prompt, verdict: Verdict) -> dict[str, Any]:
 def _written(value: Any) -> str:
     """Write a value so that equal ones are equal. Raises ValueError for what no database takes."""
     if plain.deep(value) != value:
-        raise ValueError("it holds a character that no database takes")
+        raise ValueError("it contains a character that can't be stored")
     return json.dumps(value, sort_keys=True)
 
 
 def _where(problem: Exception) -> str:
     match problem:
         case json.JSONDecodeError(msg=message, lineno=line, colno=column):
-            return f"{message[:1].lower()}{message[1:]}, in line {line}, column {column}"
+            return f"{message[:1].lower()}{message[1:]}, line {line}, column {column}"
         case RecursionError():
             return "it is nested too deeply"
         case _:
@@ -165,7 +165,7 @@ def _where(problem: Exception) -> str:
 
 
 def _no_constant(name: str) -> None:
-    raise ValueError(f"{name} is no JSON")
+    raise ValueError(f"{name} is not allowed")
 
 
 def _plain_ends(text: str) -> str:

@@ -63,7 +63,7 @@ class AlreadySettled(StoreError):
     """The question was settled before; ``inquiry`` says how and by whom."""
 
     def __init__(self, inquiry: Inquiry) -> None:
-        super().__init__("This question is settled already.")
+        super().__init__("This question is already settled.")
         self.inquiry = inquiry
 
 
@@ -75,7 +75,7 @@ class AlreadyDecided(StoreError):
     """The prompt was decided or withdrawn before; ``prompt`` says how and by whom."""
 
     def __init__(self, prompt: Prompt) -> None:
-        super().__init__("This was decided already.")
+        super().__init__("This is already decided.")
         self.prompt = prompt
 
 

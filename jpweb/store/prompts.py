@@ -48,7 +48,7 @@ def ask(
     running = Run.objects.filter(conversation_id=conversation_id, state=RunState.RUNNING)
     run = running.select_related("conversation").first()
     if run is None:
-        raise UnknownPrompt("The run that asks is over.")
+        raise UnknownPrompt("The run has ended.")
     if held is not None:
         leases.guard(held)
     shown = plain.deep(dict(shown))
@@ -106,7 +106,7 @@ def get(prompt_id: int) -> Prompt:
     """Return a row with its conversation. Raises UnknownPrompt."""
     row = _whole(Prompt.objects.filter(pk=prompt_id)).first()
     if row is None:
-        raise UnknownPrompt("There is no such prompt.")
+        raise UnknownPrompt("Approval not found.")
     return row
 
 

@@ -34,7 +34,7 @@ from tests.store import making
 from tests.store.making import decider
 
 ARGUMENTS = {"path": "a.md", "lines": [1, 2.5, True, None], "deep": {"ü": "ß"}}
-RUN = RunPrompt("call_1", "vault", "local vault tool", ARGUMENTS)
+RUN = RunPrompt("call_1", "vault", "vault (local)", ARGUMENTS)
 RESULT = DeliverPrompt("call_1", "vault", "one\r\ntwo", is_error=False)
 FAILED = DeliverPrompt("call_1", "vault", "It broke.", is_error=True)
 ALLOW, REFUSE = Verdict(True), Verdict(False)
@@ -122,7 +122,7 @@ async def test_arguments_that_come_back_as_they_were_are_not_edited(scene: Scene
 
 
 async def test_arguments_that_no_database_takes_reach_the_tool_as_they_are(scene: Scene):
-    prompt = RunPrompt("call_1", "vault", "local vault tool", {"text": "a\0b"})
+    prompt = RunPrompt("call_1", "vault", "vault (local)", {"text": "a\0b"})
     call, row = await asked(scene, prompt)
     text = as_sent(prompts.editable_text(row))
     await prompts.decide(row.pk, Verdict(True, text=text), decider(scene.ada))
@@ -132,13 +132,13 @@ async def test_arguments_that_no_database_takes_reach_the_tool_as_they_are(scene
 @pytest.mark.parametrize(
     ("text", "why"),
     [
-        ("", "not valid JSON: expecting value, in line 1, column 1"),
-        ('{\r\n"a": }', "in line 2"),
+        ("", "Invalid JSON: expecting value, line 1, column 1"),
+        ('{\r\n"a": }', "line 2, "),
         ("[1]", "must be a JSON object"),
         ("null", "must be a JSON object"),
-        ('{"a": NaN}', "NaN is no JSON"),
-        ('{"a": "\\u0000"}', "no database takes"),
-        ('{"a": "\\ud800"}', "no database takes"),
+        ('{"a": NaN}', "NaN is not allowed"),
+        ('{"a": "\\u0000"}', "can't be stored"),
+        ('{"a": "\\ud800"}', "can't be stored"),
         ("[" * 100_000, "nested too deeply"),
     ],
 )
@@ -160,7 +160,7 @@ async def test_a_backslash_is_no_nul(scene: Scene):
 
 async def test_edited_arguments_are_never_remembered(scene: Scene):
     call, row = await asked(scene, RUN)
-    with pytest.raises(Unfit, match="Edited arguments run once"):
+    with pytest.raises(Unfit, match="Edited arguments can only be allowed once"):
         await prompts.decide(row.pk, Verdict(True, remember=True, text="{}"), decider(scene.ada))
     await prompts.decide(row.pk, REFUSE, decider(scene.ada))
     await done(call)

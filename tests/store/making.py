@@ -104,7 +104,7 @@ def question(run: Run, kind: AnswerType | None = None, text: str = "Go on?") -> 
 def prompt(run: Run, kind: PromptKind = PromptKind.RUN, **shown: Any) -> Prompt:
     """Return the row of a new prompt of the run."""
     usual: dict[PromptKind, dict[str, Any]] = {
-        PromptKind.RUN: {"described": "local vault tool", "arguments": {"path": "a.md"}},
+        PromptKind.RUN: {"described": "vault (local)", "arguments": {"path": "a.md"}},
         PromptKind.DELIVER: {"content": "All done.", "is_error": False},
     }
     given = {"edit": False} | usual[kind] | shown

@@ -150,11 +150,11 @@ class Prompting:
 
 
 def described(tool: ToolConfig) -> str:
-    """Return what is about to run, in words for people."""
+    """Return the name of a tool and where it comes from, for people."""
     match tool.source:
         case Builtin():
-            return f"built-in {tool.name} tool"
+            return f"{tool.name} (built-in)"
         case Local():
-            return f"local {tool.name} tool"
+            return f"{tool.name} (local)"
         case Mcp(server):
-            return f"MCP {tool.name} tool from {server} server"
+            return f"{tool.name} (MCP server {server})"

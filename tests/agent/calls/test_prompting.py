@@ -50,7 +50,7 @@ def bench(*decisions, detached=Detached.AUTO, tools=None, state=None, **changes)
 async def test_a_call_that_is_asked_about_runs_once_it_may():
     asking = bench(Permitted({"path": "a"}), run=Mode.ASK)
     await asking.run([CALL])
-    assert asking.prompter.prompts == [RunPrompt("c1", "tool", "built-in tool tool", {"path": "a"})]
+    assert asking.prompter.prompts == [RunPrompt("c1", "tool", "tool (built-in)", {"path": "a"})]
     assert asking.recorder.results == [("c1", "{'path': 'a'}", False)]
     assert asking.recorder.notes(ToolCallResponse) == [None]
 
@@ -343,9 +343,9 @@ async def test_what_the_model_reads_in_place_of_a_result_needs_no_permission(rep
 @pytest.mark.parametrize(
     ("source", "words"),
     [
-        (Builtin(), "built-in fs tool"),
-        (Local("fs", Command("fs")), "local fs tool"),
-        (Mcp("disk", "fs"), "MCP fs tool from disk server"),
+        (Builtin(), "fs (built-in)"),
+        (Local("fs", Command("fs")), "fs (local)"),
+        (Mcp("disk", "fs"), "fs (MCP server disk)"),
     ],
 )
 def test_what_is_about_to_run_is_described_by_its_source(source, words):

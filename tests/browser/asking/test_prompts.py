@@ -23,7 +23,7 @@ from tests.machine.templates import inherit_environment
 
 pytestmark = pytest.mark.browser
 
-RUN = ("run", {"described": "local vault tool", "arguments": {"path": "a.md"}})
+RUN = ("run", {"described": "vault (local)", "arguments": {"path": "a.md"}})
 RESULT = ("deliver", {"content": "All done.", "is_error": False})
 ERROR = ("deliver", {"content": "It broke.", "is_error": True})
 
@@ -93,12 +93,12 @@ def test_a_decision_reaches_every_page_without_a_reload(visit: Visit, seeds: See
     desk, phone = visit.open("/questions"), visit.open("/questions", size=PHONE)
     for each in (page, desk, phone):
         connected(each)
-        expect(prompt(each, "run")).to_contain_text("Run the local vault tool?")
+        expect(prompt(each, "run")).to_contain_text("vault (local)")
         expect(waiting(each)).to_have_attribute("data-count", "1")
     with staying(page), staying(desk), staying(phone):
-        prompt(phone, "run").get_by_role("button", name="Run once").click()
+        prompt(phone, "run").get_by_role("button", name="Allow once").click()
         for each in (page, desk, phone):
-            expect(settled(each)).to_contain_text("Allowed to run")
+            expect(settled(each)).to_contain_text("Allowed")
             expect(settled(each)).to_contain_text("by Owner")
             expect(waiting(each)).to_have_attribute("data-count", "0")
     page.reload()
@@ -107,26 +107,27 @@ def test_a_decision_reaches_every_page_without_a_reload(visit: Visit, seeds: See
 
 def test_each_button_does_what_it_says_by_mouse(visit: Visit, seeds: Seeds):
     runs = (
-        ("Skip for the rest of this turn", "Skipped, for the rest of the turn"),
-        ("Run for the rest of this turn", "Allowed to run, for the rest of the turn"),
-        ("Skip", "Skipped"),
+        ("Deny for this turn", "Denied, for this turn"),
+        ("Allow for this turn", "Allowed, for this turn"),
+        ("Deny", "Denied"),
     )
     for name, said in runs[: choose_size(2, 3)]:
         page = visit.open(seeds(RUN))
         prompt(page, "run").get_by_role("button", name=name, exact=True).click()
         expect(settled(page)).to_contain_text(said)
-    for name, said in (("Withhold", "Withheld"), ("Deliver", "Delivered"))[: choose_size(1, 2)]:
+    results = (("Don't send", "Not sent to the model"), ("Send", "Sent to the model"))
+    for name, said in results[: choose_size(1, 2)]:
         page = visit.open(seeds(RESULT))
-        prompt(page, "deliver").get_by_role("button", name=name).click()
+        prompt(page, "deliver").get_by_role("button", name=name, exact=True).click()
         expect(settled(page)).to_contain_text(said)
 
 
 @pytest.mark.proof  # a variant
 def test_enter_in_the_reason_skips_and_runs_nothing(visit: Visit, seeds: Seeds):
     page = visit.open(seeds(RUN))
-    prompt(page, "run").get_by_label("Why not?").fill("Not this file")
+    prompt(page, "run").get_by_label("Reason (optional").fill("Not this file")
     page.keyboard.press("Enter")
-    expect(settled(page)).to_contain_text("Skipped")
+    expect(settled(page)).to_contain_text("Denied")
     expect(settled(page)).to_contain_text("Not this file")
 
 
@@ -134,16 +135,16 @@ def test_arguments_are_edited_and_what_is_wrong_with_them_is_said(visit: Visit, 
     visit.pages.forgive("status of 422")
     page = visit.open(seeds(RUN))
     card = prompt(page, "run")
-    card.get_by_text("Edit the arguments").click()
-    field = card.get_by_label("What stands here is what runs")
+    card.get_by_text("Edit arguments…").click()
+    field = card.get_by_label("The tool runs with these arguments")
     field.fill('{"path": ')
     field.press("Control+Enter")
-    expect(card.get_by_role("alert")).to_contain_text("not valid JSON")
+    expect(card.get_by_role("alert")).to_contain_text("Invalid JSON")
     expect(field).to_have_value('{"path": ')
     check(page, "#desk")
     field.fill('{"path": "b.md"}')
-    card.get_by_role("button", name="Run once").click()
-    expect(settled(page)).to_contain_text("Allowed to run, edited")
+    card.get_by_role("button", name="Allow once").click()
+    expect(settled(page)).to_contain_text("Allowed, edited")
 
 
 def test_what_somebody_edits_is_given_back_when_another_decides(visit: Visit, seeds: Seeds):
@@ -151,17 +152,17 @@ def test_what_somebody_edits_is_given_back_when_another_decides(visit: Visit, se
     page, other = visit.open(path), visit.open(path)
     connected(page)
     card = prompt(page, "deliver")
-    card.get_by_text("Edit the result").click()
-    card.get_by_label("What stands here goes to the model").fill("Half a thought")
-    prompt(other, "deliver").get_by_role("button", name="Deliver").click()
-    expect(settled(page).get_by_label("What you typed, to copy")).to_have_value("Half a thought")
+    card.get_by_text("Edit result…").click()
+    card.get_by_label("Sent to the model").fill("Half a thought")
+    prompt(other, "deliver").get_by_role("button", name="Send", exact=True).click()
+    expect(settled(page).get_by_label("Your draft (not sent)")).to_have_value("Half a thought")
 
 
 def test_a_key_pressed_twice_runs_nothing(visit: Visit, seeds: Seeds):
     """After a decision the focus goes to the next card as a whole, and to no button of it."""
     page = visit.open(seeds(RESULT, RUN))
     connected(page)
-    prompt(page, "deliver").get_by_role("button", name="Deliver").focus()
+    prompt(page, "deliver").get_by_role("button", name="Send", exact=True).focus()
     page.keyboard.press("Enter")
     expect(prompt(page, "run")).to_be_focused()
     page.keyboard.press("Enter")
@@ -175,7 +176,7 @@ def test_the_places_in_the_queue_follow(visit: Visit, seeds: Seeds):
     page = visit.open(seeds(RUN, RESULT))
     connected(page)
     expect(prompt(page, "deliver").locator(".position")).to_have_text("2 of 2")
-    prompt(page, "run").get_by_role("button", name="Skip", exact=True).click()
+    prompt(page, "run").get_by_role("button", name="Deny", exact=True).click()
     expect(prompt(page, "deliver").locator(".position")).to_have_text("")
 
 
@@ -185,7 +186,7 @@ def test_the_cards_bar_nobody(visit: Visit, seeds: Seeds):
     check(page, "#desk")
     page.goto(f"{visit.server.url}/questions")
     check_under_proof(page)
-    page.locator(".card").first.get_by_role("button", name="Run once").click()
+    page.locator(".card").first.get_by_role("button", name="Allow once").click()
     expect(settled(page)).to_have_count(1)
     check(page, ".card.settled")
 
@@ -194,12 +195,12 @@ def test_without_scripts_the_forms_decide(visit: Visit, seeds: Seeds):
     visit.pages.forgive("status of 422")
     page = visit.open(seeds(RUN), javascript=False)
     card = prompt(page, "run")
-    card.get_by_text("Edit the arguments").click()
-    card.get_by_label("What stands here is what runs").fill("{")
-    card.get_by_role("button", name="Run once").click()
+    card.get_by_text("Edit arguments…").click()
+    card.get_by_label("The tool runs with these arguments").fill("{")
+    card.get_by_role("button", name="Allow once").click()
     alone = prompt(page, "run")
-    expect(alone.get_by_role("alert")).to_contain_text("not valid JSON")
-    alone.get_by_label("What stands here is what runs").fill("{}")
-    alone.get_by_role("button", name="Run once").click()
+    expect(alone.get_by_role("alert")).to_contain_text("Invalid JSON")
+    alone.get_by_label("The tool runs with these arguments").fill("{}")
+    alone.get_by_role("button", name="Allow once").click()
     page.wait_for_url("**/conversations/*")
     expect(page.locator(".card")).to_have_count(0)

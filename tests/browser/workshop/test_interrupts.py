@@ -41,7 +41,7 @@ def running(workshop: Stay, *more: Reply) -> Page:
     page = workshop.ask("Work", TOOLS, *more)
     connected(page)
     question(page, "Whom shall I greet?")
-    prompt(page, "run").get_by_role("button", name="Run for the rest").click()
+    prompt(page, "run").get_by_role("button", name="Allow for this turn").click()
     expect(page.locator(".card[data-prompt-kind=run][data-outcome=open]")).to_have_count(0)
     return page
 

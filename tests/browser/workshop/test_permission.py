@@ -24,7 +24,7 @@ from tests.machine.vendors import Call, Reply, Say
 
 pytestmark = pytest.mark.browser
 
-RUN_ONCE, FOR_THE_TURN = "Run once", "Run for the rest of this turn"
+RUN_ONCE, FOR_THE_TURN = "Allow once", "Allow for this turn"
 #: What the sample's tool says when it fails.
 BROKEN = "something is wrong"
 
@@ -59,15 +59,15 @@ def test_a_call_waits_for_permission_and_its_error_for_delivery(workshop: Stay):
     page = workshop.ask("Misbehave", wild(), done())
     with staying(page):
         card = prompt(page, "run")
-        expect(card).to_contain_text("Run the local wild tool?")
+        expect(card).to_contain_text("wild (local)")
         check(page, "#desk")
         press(card, RUN_ONCE)
         result = prompt(page, "deliver")
-        expect(result).to_contain_text("May the model see this error?")
+        expect(result).to_contain_text("Send this error to the model?")
         expect(result).to_contain_text(BROKEN)
         check(page, "#desk")
         assert len(workshop.model.requests) == 1
-        press(result, "Deliver")
+        press(result, "Send")
         ended(page)
     assert BROKEN in told(workshop)
     expect(call(page, "wild")).to_have_class(re.compile("failed"))
@@ -91,8 +91,8 @@ def test_once_is_for_one_call_and_the_rest_of_the_turn_for_all_that_follow(works
 def test_a_call_is_skipped_and_the_model_reads_why(workshop: Stay):
     page = workshop.ask("Skip", wild(), done())
     card = prompt(page, "run")
-    card.get_by_label("Why not?").fill("The night shift is asleep")
-    press(card, "Skip")
+    card.get_by_label("Reason (optional").fill("The night shift is asleep")
+    press(card, "Deny")
     ended(page)
     assert "Tool skipped by user: The night shift is asleep" in told(workshop)
     expect(call(page, "wild")).to_contain_text("The night shift is asleep")
@@ -101,16 +101,16 @@ def test_a_call_is_skipped_and_the_model_reads_why(workshop: Stay):
 def test_what_a_person_edits_is_what_runs_and_what_the_model_sees(workshop: Stay):
     page = workshop.ask("Edit", echo("as the model wrote it"), wild(2), done())
     card = prompt(page, "run")
-    card.get_by_text("Edit the arguments").click()
-    card.get_by_label("What stands here is what runs").fill('{"words": "as Ada wrote it"}')
+    card.get_by_text("Edit arguments…").click()
+    card.get_by_label("The tool runs with these arguments").fill('{"words": "as Ada wrote it"}')
     press(card, RUN_ONCE)
-    expect(prompt(page, "run")).to_contain_text("Without arguments.")
+    expect(prompt(page, "run")).to_contain_text("No arguments")
     assert '"as Ada wrote it"' in told(workshop)
     press(prompt(page, "run"), RUN_ONCE)
     result = prompt(page, "deliver")
-    result.get_by_text("Write a result instead").click()
-    result.get_by_label("What stands here goes to the model").fill("It went well.")
-    press(result, "Deliver")
+    result.get_by_text("Send a result instead…").click()
+    result.get_by_label("Sent to the model").fill("It went well.")
+    press(result, "Send")
     ended(page)
     assert "It went well." in told(workshop)
     assert BROKEN not in told(workshop)
@@ -125,14 +125,14 @@ def test_of_two_people_at_once_one_decides_and_the_other_is_told(workshop: Stay)
     other = workshop.open(who=workshop.home.invite(name, "responder", workspace=NAME))
     other.route_web_socket(re.compile("/ws$"), lambda _: None)
     other.goto(page.url)
-    other.get_by_label("Why not?").fill("I would rather not")
+    other.get_by_label("Reason (optional").fill("I would rather not")
     press(prompt(page, "run"), RUN_ONCE)
     ended(page)
-    press(prompt(other, "run"), "Skip")
+    press(prompt(other, "run"), "Deny")
     late = other.locator(".card.settled")
-    expect(late.get_by_role("alert")).to_contain_text("Somebody was first: Owner decided this")
-    expect(late.get_by_role("alert")).to_contain_text("What you chose was not used.")
-    expect(late.get_by_label("What you typed, to copy")).to_have_value("I would rather not")
+    expect(late.get_by_role("alert")).to_contain_text("Already decided by Owner")
+    expect(late.get_by_role("alert")).to_contain_text("Your choice wasn't used.")
+    expect(late.get_by_label("Your draft (not sent)")).to_have_value("I would rather not")
     expect(call(page, "echo").locator("[data-kind=tool_call_response]")).to_contain_text("hello")
 
 
@@ -145,7 +145,7 @@ def test_a_refresh_between_the_cards_loses_nothing(workshop: Stay):
     press(prompt(page, "run"), RUN_ONCE)
     prompt(page, "deliver")
     page.reload()
-    press(prompt(page, "deliver"), "Withhold")
+    press(prompt(page, "deliver"), "Don't send")
     ended(page)
     assert "Result delivery skipped by user." in told(workshop)
     assert BROKEN not in told(workshop)
@@ -168,7 +168,7 @@ def test_both_cards_are_decided_by_the_keyboard_alone(workshop: Stay):
     tab_to(page, RUN_ONCE)
     page.keyboard.press("Enter")
     expect(prompt(page, "deliver")).to_be_visible()
-    tab_to(page, "Deliver")
+    tab_to(page, "Send")
     page.keyboard.press("Enter")
     ended(page)
 
@@ -180,7 +180,7 @@ def test_both_cards_are_decided_without_scripts(workshop: Stay):
     reload_until(page, ".card[data-prompt-kind=run]")
     press(prompt(page, "run"), RUN_ONCE)
     reload_until(page, ".card[data-prompt-kind=deliver]")
-    press(prompt(page, "deliver"), "Withhold")
+    press(prompt(page, "deliver"), "Don't send")
     workshop.asked(2)
     page.goto(workshop.server.url + path_of(page))
     expect(call(page, "wild")).to_contain_text("Result delivery skipped by user.")

@@ -53,7 +53,7 @@ def test_a_run_whose_server_was_killed_goes_on_with_its_card(
     expect(waiting(page)).to_have_attribute("data-count", "1")
     assert before == open_rows(shop) == [1, 0, 1]
     check(page)
-    prompt(page, "run").get_by_role("button", name="Run once").click()
+    prompt(page, "run").get_by_role("button", name="Allow once").click()
     expect(last_words(page)).to_contain_text("Back again.")
     expect(composer(page)).to_be_visible()
     expect(page.locator(".turn-head")).to_have_count(1)

@@ -23,7 +23,7 @@ from tests.web.reading import read
 from tests.web.sockets import SOON, Socket, page, shows
 from tests.web.world import World
 
-ASKS = RunPrompt("call_1", "vault", "local vault tool", {"path": "a.md"})
+ASKS = RunPrompt("call_1", "vault", "vault (local)", {"path": "a.md"})
 
 
 async def card(socket: Socket, key: int) -> dict[str, str]:
@@ -114,7 +114,7 @@ async def test_naming_a_prompt_shows_nothing_to_those_who_may_not_decide(lasting
     await in_store(rows.decide, row.pk, refused, making.decider(lasting.people["owner"]))
     async with page(lasting.people[who], desk=True, prompts=[row.pk, 10**9]) as socket:
         heard = await socket.everything()
-    assert heard.count("no longer here") == 2
+    assert heard.count("no longer available") == 2
     assert "private" not in heard
     assert "Owner" not in heard
 
@@ -125,7 +125,7 @@ async def test_a_card_that_is_open_but_no_longer_ones_own_goes(lasting: World):
     await in_store(Membership.objects.filter(person=lasting.people["responder"]).update, role=10)
     async with page(lasting.people["responder"], **says) as socket:
         heard = read(await socket.everything())
-    assert "no longer here" in heard.one(id=f"prompt-{row.pk}").text
+    assert "no longer available" in heard.one(id=f"prompt-{row.pk}").text
 
 
 @pytest.mark.parametrize("text", ['{"prompts": 1}', '{"prompts": ["x"]}', '{"prompts": [-1]}'])

@@ -43,15 +43,13 @@ def talk(world: World, who: str = "responder") -> Page:
 
 
 def test_a_card_says_what_is_to_run_and_with_what(world: World):
-    row = making.prompt(world.run, described="MCP search tool from Web server")
+    row = making.prompt(world.run, described="search (MCP server Web)")
     for page in (questions(world), talk(world)):
         assert (card(page, row)["data-outcome"], card(page, row)["data-prompt-kind"]) == (
             "open",
             "run",
         )
-        assert inside(page, row, "p", **{"class": "ask"})[0].text == (
-            "Run the MCP search tool from Web server?"
-        )
+        assert inside(page, row, "p", **{"class": "ask"})[0].text == ("search (MCP server Web)")
         (shown,) = inside(page, row, "pre")
         assert json.loads(shown.text) == {"path": "a.md"}
 
@@ -65,7 +63,7 @@ def test_the_words_of_a_formatter_stand_in_place_of_the_arguments(world: World):
 
 def test_a_call_without_arguments_says_so(world: World):
     row = making.prompt(world.run, arguments={})
-    assert "Without arguments." in card(questions(world), row).text
+    assert "No arguments" in card(questions(world), row).text
 
 
 def test_a_result_is_shown_and_an_error_is_called_one(world: World):
@@ -74,10 +72,10 @@ def test_a_result_is_shown_and_an_error_is_called_one(world: World):
     empty = making.prompt(world.run, DELIVER, content="")
     page = questions(world)
     assert inside(page, fine, "pre")[0].text.strip() == "All <b>done</b>."
-    assert "May the model see this result?" in card(page, fine).text
-    assert "May the model see this error?" in card(page, failed).text
+    assert "Send this result to the model?" in card(page, fine).text
+    assert "Send this error to the model?" in card(page, failed).text
     assert inside(page, failed, "textarea")[0].text.strip() == ""
-    assert "It is empty." in card(page, empty).text
+    assert "No content" in card(page, empty).text
 
 
 def test_a_field_holds_the_text_whole_its_first_line_ends_included(world: World):
@@ -100,7 +98,7 @@ def test_a_long_text_is_cut_says_its_size_and_leads_to_the_whole(world: World):
     row = making.prompt(world.run, DELIVER, content="x" * 50_000)
     page = questions(world)
     assert len(inside(page, row, "pre")[0].text) < 13_000
-    assert "of 50000 characters" in card(page, row).text
+    assert "total: 50000 characters" in card(page, row).text
     (link,) = inside(page, row, "a", href=f"/prompts/{row.pk}")
     whole = read(world.client("responder").get(link["href"]))
     assert len(inside(whole, row, "pre")[0].text.strip()) == 50_000
@@ -110,7 +108,7 @@ def test_what_is_too_long_to_edit_can_still_be_delivered(world: World):
     row = making.prompt(world.run, DELIVER, content="x" * 200_000)
     page = questions(world)
     assert inside(page, row, "textarea") == []
-    assert "too long to be edited" in card(page, row).text
+    assert "Too long to edit here." in card(page, row).text
     assert post(world, row, "allow").status_code == 302
     assert prompts.get(row.pk).decision == {"allow": True}
 
@@ -129,38 +127,38 @@ class Press:
 RUN, TURN = PromptKind.RUN, {"remember": "turn"}
 ONCE, ALWAYS = {"allow": True, "remember": False}, {"allow": True, "remember": True}
 PRESSES = [
-    Press(RUN, "allow", ONCE, "Allowed to run"),
-    Press(RUN, "allow", ALWAYS, "Allowed to run, for the rest of the turn", TURN),
+    Press(RUN, "allow", ONCE, "Allowed"),
+    Press(RUN, "allow", ALWAYS, "Allowed, for this turn", TURN),
     Press(
         RUN,
         "allow",
         ONCE | {"arguments": {"path": "b"}},
-        "Allowed to run, edited",
+        "Allowed, edited",
         {"text": '{"path": "b"}'},
     ),
     Press(
         RUN,
         "refuse",
         {"allow": False, "remember": False, "reason": "Too <b>"},
-        "Skipped",
+        "Denied",
         {"reason": "Too <b>"},
     ),
     Press(
         RUN,
         "refuse",
         {"allow": False, "remember": True, "reason": ""},
-        "Skipped, for the rest of the turn",
+        "Denied, for this turn",
         TURN,
     ),
-    Press(DELIVER, "allow", {"allow": True}, "Delivered", {"text": "All done."}),
+    Press(DELIVER, "allow", {"allow": True}, "Sent to the model", {"text": "All done."}),
     Press(
         DELIVER,
         "allow",
         {"allow": True, "content": "Nearly."},
-        "Delivered, edited",
+        "Sent to the model, edited",
         {"text": "Nearly."},
     ),
-    Press(DELIVER, "refuse", {"allow": False}, "Withheld"),
+    Press(DELIVER, "refuse", {"allow": False}, "Not sent to the model"),
 ]
 
 
@@ -202,7 +200,7 @@ def test_edited_arguments_are_not_for_the_rest_of_the_turn(world: World):
     row = making.prompt(world.run)
     response = post(world, row, "allow", text="{}", remember="turn", htmx=True)
     assert response.status_code == 422
-    assert "run once" in inside(read(response), row, "p", role="alert")[0].text
+    assert "only be allowed once" in inside(read(response), row, "p", role="alert")[0].text
 
 
 @pytest.mark.parametrize("htmx", [True, False])
@@ -213,7 +211,7 @@ def test_the_loser_of_a_race_sees_who_was_first(world: World, how: str, htmx: bo
     response = post(world, row, how, text='{"a": "<b>"}', reason="<i>", htmx=htmx)
     page = read(response)
     assert response.status_code == 409
-    assert "Owner decided this" in page.one(role="alert").text
+    assert "Already decided by Owner" in page.one(role="alert").text
     assert inside(page, row, "textarea")[0].text.strip() == (
         '{"a": "<b>"}' if how == "allow" else "<i>"
     )
@@ -223,8 +221,8 @@ def test_who_comes_after_the_end_of_the_call_is_told(world: World):
     row = making.prompt(world.run)
     prompts.withdraw(row.pk)
     page = read(post(world, row, "allow", htmx=True))
-    assert "its call ended" in page.one(role="alert").text
-    assert "Withdrawn, nobody decided" in page.text
+    assert "The tool call ended" in page.one(role="alert").text
+    assert "Withdrawn" in page.text
 
 
 @pytest.mark.parametrize("settle", [None, "decide", "withdraw"])
@@ -305,5 +303,5 @@ def test_an_answer_for_the_rest_of_the_turn_says_so_in_the_transcript(world: Wor
     other = making.question(world.run)
     client.post(f"/questions/{other.pk}/answer", {"answer": "true"})
     found = [t for t in talk(world) if "data-remembered" in t]
-    assert [t.text for t in found] == ["remembered for the rest of the turn"]
+    assert [t.text for t in found] == ["remembered for this turn"]
     assert found[0].inside(id=world.anchor)
