@@ -70,7 +70,7 @@ async function notify(what) {
   if (document.hidden) await new Promise((done) => { setTimeout(done, SOON); });
   const hidden = document.hidden;
   if (!(await claim(what.once)) || !hidden || byId("waiting").dataset.newest !== what.key) return;
-  const more = what.number > 1 ? ` (${what.number} wait)` : "";
+  const more = what.number > 1 ? ` (${what.number} waiting)` : "";
   close();
   const made = show(what.who, { body: what.ask + more, tag: "jpweb", renotify: true, icon: plainIcon });
   if (!made) return;
@@ -99,10 +99,10 @@ on("visibilitychange", () => { if (!document.hidden) close(); });
 
 // On the Questions page somebody can ask for it, and take it back.
 const STANDS = {
-  unable: ["", "This browser shows no notifications of this page. The count in the tab's title and icon tells when something waits."],
-  denied: ["", "This browser blocks notifications of this page; its settings for the site can allow them. The count in the tab's title and icon tells when something waits."],
-  off: ["Tell me on this device when something waits", ""],
-  on: ["Do not tell me any more", "This device tells you when something waits and no page here is looked at."],
+  unable: ["", "Notifications aren't available in this browser. The tab's title and icon show how many questions are waiting."],
+  denied: ["", "Notifications are blocked in this browser's settings for this site. The tab's title and icon show how many questions are waiting."],
+  off: ["Turn on notifications on this device", ""],
+  on: ["Turn off notifications on this device", "You'll be notified while this tab is in the background."],
 };
 function standing() {
   if (!able() || recall("tell") === "unable") return "unable";

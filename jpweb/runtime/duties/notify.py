@@ -31,9 +31,15 @@ ROUND, AT_ONCE = 100, 8
 #: Characters of a question, and of a name or title, that are sent.
 QUESTION, NAME = 300, 80
 
+#: What a title says before the name of the tool, by the kind of the prompt; None is a question.
+_SUBJECTS = {
+    None: "question from",
+    PromptKind.RUN: "approval needed for",
+    PromptKind.DELIVER: "review the result of",
+}
 _ASKED = {
-    PromptKind.RUN: "A tool call waits to be permitted.",
-    PromptKind.DELIVER: "A tool's result waits to be let through to the model.",
+    PromptKind.RUN: "A tool call needs your approval.",
+    PromptKind.DELIVER: "A tool's result needs your approval before the model sees it.",
 }
 #: What chat programs make mentions, links and pictures of; parted, it stays what it is.
 _MARKUP = re.compile(r"(?<=[@<])(?=\S)|(?<=\])(?=\()")
@@ -59,10 +65,10 @@ async def tell_due() -> int:
 async def test(address: Address) -> str:
     """Send a test to an address; returns why it failed, or nothing. What it says is kept."""
     if carrier.busy(address.pk):
-        return "The message before it is still on its way."
-    title = f"jpweb: a test for {_line(address.workspace.name)}"
+        return "The previous message is still being sent."
+    title = f"jpweb: test notification for {_line(address.workspace.name)}"
     body = (
-        f"You will be told here when a question in {_line(address.workspace.name)} waits for you."
+        f"Questions in {_line(address.workspace.name)} that wait for you will be sent here."
         f"\n\n{settings.PUBLIC_URL}{reverse('questions')}"
     )
     problem = await carrier.send(address.pk, address.url, title, body)
@@ -94,15 +100,17 @@ async def _tell(queue: Sequence[Due], gate: asyncio.Semaphore) -> int:
 def message(what: Due, token: str) -> tuple[str, str]:
     """Return title and text of what is sent; nobody's words in it are more than words."""
     asker, workspace = _line(what.asker) or "jpweb", _line(what.workspace)
-    title = f"{asker} asks in {workspace}"
+    title = f"{workspace}: {_SUBJECTS[what.prompt]} {asker}"
     where = f"In “{_line(what.conversation) or 'Untitled'}”, {workspace}."
     if what.prompt is not None:
         link = reverse("prompt", kwargs={"prompt_id": what.prompt_id})
-        decide = "Look and decide, signed in"
+        decide = "Review and decide (sign-in required)"
         return title, f"{_ASKED[what.prompt]}\n\n{where}\n{decide}: {settings.PUBLIC_URL}{link}"
-    asked = "A secret is asked for." if what.secret else _words(what.text) or "A question waits."
+    asked = (
+        "A secret is requested." if what.secret else _words(what.text) or "A question is waiting."
+    )
     link = reverse("answer-link", kwargs={"token": token})
-    answer = "Answer with this link, once and within seven days"
+    answer = "Answer (single-use link, valid for seven days)"
     return title, f"{asked}\n\n{where}\n{answer}: {settings.PUBLIC_URL}{link}"
 
 

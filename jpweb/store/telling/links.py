@@ -68,7 +68,7 @@ def find(token: str) -> Link:
     related = ("person", "inquiry__conversation__workspace", "inquiry__run", "inquiry__decider")
     row = found.select_related(*related).first()
     if row is None:
-        raise BadLink("This link is not valid: it is mistyped, or older than seven days.")
+        raise BadLink("This link has expired or is incomplete. Links are valid for seven days.")
     inquiry = row.inquiry
     role = accounts.role_in(row.person_id, inquiry.conversation.workspace_id)
     return Link(row.pk, inquiry, row.person, _standing(row, role), role is not None)

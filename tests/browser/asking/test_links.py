@@ -18,7 +18,7 @@ pytestmark = pytest.mark.browser
 
 CANARY = "canary-3b6e"
 #: What a message says of a secret, whose question it keeps to itself.
-SECRET_ASKED = "A secret is asked for."
+SECRET_ASKED = "A secret is requested."
 #: Types of the questions that are answered by links, which the server sends every 5 s; the others
 #: are declined on the page.
 BY_LINK = TYPES if IS_PROOF else (BOOLEAN, SECRET)
@@ -65,15 +65,16 @@ def add(page: Page, url: str) -> None:
 def answer(page: Page, link: str, kind: str) -> None:
     """Answer the one question on the page behind a link."""
     page.goto(link)
-    expect(heading(page)).to_contain_text("A question for")
+    expect(heading(page)).to_contain_text("Question for")
     expect(page.locator(".card")).to_have_attribute("data-answer-type", kind)
     look = check if kind == TYPES[0] else check_under_proof
     look(page)
     if kind in (BOOLEAN, SELECT):
         page.get_by_role("radio").first.check()
     else:
-        field = "The secret" if kind == SECRET else "Your answer"
-        page.get_by_label(field).fill(CANARY if kind == SECRET else "Seven “roses”")
+        name = "Secret" if kind == SECRET else "Answer"
+        field = page.locator(".card").get_by_label(name, exact=kind == SECRET)
+        field.fill(CANARY if kind == SECRET else "Seven “roses”")
     page.get_by_role("button", name="Answer").click()
     expect(heading(page)).to_have_text("Thank you")
     look(page)
@@ -115,7 +116,7 @@ def test_a_person_answers_questions_by_links_alone(visit: Visit, there: Receiver
             decline(page, kind)
     expect(page.get_by_text("secret: received, not shown")).to_be_visible()
     stranger.goto(_LINK.findall(there.all)[0])
-    expect(heading(stranger)).to_have_text("This question is settled")
+    expect(heading(stranger)).to_have_text("This question is closed")
     check(stranger)
     assert SECRET_ASKED in there.bodies[-1]
     assert asked
@@ -129,5 +130,5 @@ def test_a_link_that_is_none_says_so_and_no_more(visit: Visit):
     visit.pages.forgive("status of 404")
     page = visit.pages()
     page.goto(f"{visit.server.url}/answer/none")
-    expect(page.get_by_role("heading", level=1)).to_have_text("No such link")
+    expect(page.get_by_role("heading", level=1)).to_have_text("Link not valid")
     check(page)

@@ -50,7 +50,7 @@ NOTED = """
     document.dispatchEvent(new Event("visibilitychange"));
   };
 """
-BUTTON = "Tell me on this device when something waits"
+BUTTON = "Turn on notifications on this device"
 
 
 def told(page: Page) -> list[dict[str, Any]]:
@@ -85,7 +85,7 @@ def asked_for(visit: Visit) -> Page:
     """Open it where somebody asked to be told."""
     page = offered(visit)
     page.get_by_role("button", name=BUTTON).click()
-    expect(page.locator("#tell")).to_contain_text("This device tells you")
+    expect(page.locator("#tell")).to_contain_text("You'll be notified")
     return page
 
 
@@ -101,7 +101,7 @@ def beside(visit: Visit, page: Page, path: str, *, away: bool) -> Page:
 def test_who_asks_for_it_is_told_and_can_take_it_back(visit: Visit):
     page = asked_for(visit)
     page.reload()
-    page.get_by_role("button", name="Do not tell me any more").click()
+    page.get_by_role("button", name="Turn off notifications on this device").click()
     expect(page.get_by_role("button", name=BUTTON)).to_be_visible()
     page.evaluate("window.look(true)")
     visit.begin()
@@ -111,7 +111,7 @@ def test_who_asks_for_it_is_told_and_can_take_it_back(visit: Visit):
 
 @pytest.mark.parametrize(
     ("permits", "says"),
-    [("denied", "This browser blocks"), pytest.param("default", "", marks=pytest.mark.proof)],
+    [("denied", "Notifications are blocked"), pytest.param("default", "", marks=pytest.mark.proof)],
 )
 def test_a_browser_that_does_not_permit_it_is_explained(visit: Visit, permits: str, says: str):
     page = offered(visit, permits)
@@ -125,7 +125,7 @@ def test_a_browser_that_cannot_is_explained(visit: Visit):
     page = visit.open("/questions")
     page.context.add_init_script("delete window.Notification")
     page.reload()
-    expect(page.locator("#tell")).to_contain_text("This browser shows no notifications")
+    expect(page.locator("#tell")).to_contain_text("Notifications aren't available")
     expect(page.get_by_role("button", name=BUTTON)).to_have_count(0)
 
 
@@ -136,7 +136,7 @@ def test_a_browser_that_refuses_at_last_is_explained(visit: Visit):
     connected(page)
     page.evaluate("window.look(true)")
     visit.begin()
-    expect(page.locator("#tell")).to_contain_text("This browser shows no notifications")
+    expect(page.locator("#tell")).to_contain_text("Notifications aren't available")
 
 
 def test_hidden_pages_tell_once_and_lead_to_the_card(visit: Visit):
@@ -213,7 +213,7 @@ def test_of_a_secret_only_that_it_is_asked_for(visit: Visit):
     decline(begun, TEXT)
     card(begun, SECRET)
     wait_until(lambda: len(told(page)) == 1, "the page tells")
-    assert [each["body"] for each in told(page)] == ["A secret is asked for"]
+    assert [each["body"] for each in told(page)] == ["Secret requested"]
 
 
 def test_the_count_is_in_the_title_and_in_the_icon(visit: Visit):

@@ -65,7 +65,7 @@ async def test_who_asks_where_and_what_is_told_with_a_link_that_answers(
     question = await in_store(making.question, stage.run, None, "Delete the “roses”?")
     assert await notify.tell_due() == 1
     sent = json.loads(there.bodies[0])
-    assert sent["title"] == "fs_modify_file asks in Garden"
+    assert sent["title"] == "Garden: question from fs_modify_file"
     assert sent["message"].splitlines()[:3] == ["Delete the “roses”?", "", "In “A talk”, Garden."]
     assert f"https://jp.example.org/answer/{token(there)}" in sent["message"]
     link = await in_store(links.find, token(there))
@@ -102,7 +102,7 @@ async def test_the_delay_is_waited(stage: Stage, there: Receiver):
 async def test_the_text_of_a_secret_question_is_in_no_message(stage: Stage, there: Receiver):
     await in_store(making.question, stage.run, Secret(), f"Password of {CANARY}?")
     assert await notify.tell_due() == 1
-    assert "A secret is asked for." in there.bodies[0]
+    assert "A secret is requested." in there.bodies[0]
     assert CANARY not in there.all
 
 
@@ -111,8 +111,8 @@ async def test_no_argument_and_no_result_is_in_a_message(stage: Stage, there: Re
         shown = {"content": CANARY, "arguments": {"path": CANARY}, "described": CANARY}
         await prompt(stage, kind, **shown)
     assert await notify.tell_due() == 2
-    assert "A tool call waits to be permitted." in there.all
-    assert "A tool's result waits to be let through" in there.all
+    assert "A tool call needs your approval." in there.all
+    assert "A tool's result needs your approval" in there.all
     assert re.search(r"http://127.0.0.1:\d+/prompts/\d+", there.all)
     assert CANARY not in there.all
     assert await rows(AnswerLink) == []
@@ -238,7 +238,7 @@ async def test_no_second_test_is_sent_while_one_is_on_its_way(
     monkeypatch.setattr(carrier, "PATIENCE", 0.2)
     there.manner = "hangs"
     await notify.test(stage.address)
-    assert await notify.test(stage.address) == "The message before it is still on its way."
+    assert await notify.test(stage.address) == "The previous message is still being sent."
     assert await asyncio.to_thread(there.arrived.wait, 20)
     assert len(there.bodies) == 1
 
@@ -260,7 +260,7 @@ def sent(**what: Any) -> str:
         ("[Answer here](https://evil.example)", "[Answer here]\u200b(https://evil.example)"),
         ("a\u202eb\x00c\u200bd", "a b c d"),
         ("one\r\ntwo\n\n\nthree", "one\ntwo\n\n\nthree"),
-        ("  \n", "A question waits."),
+        ("  \n", "A question is waiting."),
         ("\N{MAN}\u200d\N{WOMAN} 1 < 2", "\N{MAN}\u200d\N{WOMAN} 1 < 2"),
         ("x" * 301, "x" * 300 + "…"),
         ("x" * 5_000, "x" * 300 + "…"),
@@ -280,5 +280,5 @@ def test_a_name_stays_on_its_line_and_is_cut(field: str):
 
 
 def test_what_has_no_name_is_told_all_the_same():
-    assert "jpweb asks in W" in sent(asker="")
+    assert "W: question from jpweb" in sent(asker="")
     assert "“Untitled”" in sent(conversation=" ")
