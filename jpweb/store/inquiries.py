@@ -97,7 +97,7 @@ def get(inquiry_id: int) -> Inquiry:
     """Return a row with its conversation. Raises UnknownInquiry."""
     rows: list[Inquiry] = _rows([inquiry_id])
     if not rows:
-        raise UnknownInquiry("There is no such question.")
+        raise UnknownInquiry("Question not found.")
     return rows[0]
 
 
@@ -123,7 +123,7 @@ def by_stream_id(conversation_id: int, inquiry_id: str) -> Inquiry:
     # Of those with one id the newest is settled last, and an index knows what is open.
     rows: list[Inquiry] = _open_named(*own) or _named(*own)
     if not rows:
-        raise UnknownInquiry("There is no such question.")
+        raise UnknownInquiry("Question not found.")
     return rows[0]
 
 

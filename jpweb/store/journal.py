@@ -211,7 +211,7 @@ def _phase(events: Sequence[ConversationEvent]) -> RunPhase | None:
 def _writable(conversation_id: int) -> Conversation:
     found = held(conversation_id)
     if found.origin != Origin.NATIVE:
-        raise ReadOnly("This conversation belongs to jp; what it asks is answered there.")
+        raise ReadOnly("This conversation is managed by jp. Answer its questions there.")
     return found
 
 

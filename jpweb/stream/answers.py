@@ -131,7 +131,7 @@ class Text(_Type):
     def read(self, typed: str) -> str:
         """Return the text with the browser's line ends made plain. Raises Unfit."""
         if "\x00" in typed:
-            raise Unfit("The text holds a NUL character, which not every database can keep.")
+            raise Unfit("The text contains a NUL character, which can't be stored.")
         return typed.replace("\r\n", "\n")
 
     def schema(self) -> dict[str, Any]:
@@ -150,7 +150,7 @@ class Secret(Text):
     def read(self, typed: str) -> str:
         """Return the secret as typed. Raises Unfit for an empty one."""
         if not typed:
-            raise Unfit("Type the secret, or decline.")
+            raise Unfit("Enter the secret, or decline.")
         return typed
 
 

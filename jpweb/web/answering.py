@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 #: As in HTTP: it is settled; somebody was first; it is open still, and why.
 SETTLED, LATE, OPEN = 200, 409, 422
 NOBODY = (
-    "The call that asked is not waiting now. What you typed was dropped and "
-    "kept nowhere; if the question is still needed it will be asked again."
+    "The tool call isn't waiting for this secret right now. Your input was discarded, not "
+    "stored. If it is still needed, you will be asked again."
 )
 
 

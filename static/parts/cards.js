@@ -5,7 +5,7 @@ import { named } from "./reading/address.js";
 import { again } from "./socket.js";
 
 // Who was typing when somebody else answered gets their texts back, to copy.
-const LABELS = { answer: "What you typed, to copy", note: "The note you typed, to copy" };
+const LABELS = { answer: "Your draft (not sent)", note: "Your reason (not sent)" };
 const texts = (card) =>
   all("textarea, input[type=text]", card)
     .filter((field) => !field.readOnly && field.value !== field.defaultValue)
@@ -97,24 +97,24 @@ on("htmx:afterSwap", (event) => {
 
 // What could not be sent stays in the card, which says so and can be sent again.
 const REFUSED = {
-  403: "the server refused it; reload the page and sign in again if it asks",
-  404: "this is no longer yours to answer",
-  413: "it is too long",
+  403: "access denied; reload the page and sign in again if asked",
+  404: "it no longer exists, or you don't have access",
+  413: "it's too long",
 };
 function why(event) {
-  if (event.type === "htmx:timeout") return "no reply came";
+  if (event.type === "htmx:timeout") return "the server didn't reply";
   if (event.type === "htmx:sendError") {
-    return navigator.onLine ? "the server cannot be reached" : "this device has no network";
+    return navigator.onLine ? "the server can't be reached" : "this device is offline";
   }
   const status = event.detail.xhr.status;
-  return REFUSED[status] || `the server could not take it (${status})`;
+  return REFUSED[status] || `the server returned an error (${status})`;
 }
 
 // A refusal, or a device without a network, keeps nothing. Whether a server that broke off, or did
 // not reply, has kept what was sent, only that server knows: a question is settled once all the same.
 function whether(event) {
   const refused = event.type === "htmx:responseError" && event.detail.xhr.status < 500;
-  return refused || (event.type === "htmx:sendError" && !navigator.onLine) ? "Not sent" : "Not known yet";
+  return refused || (event.type === "htmx:sendError" && !navigator.onLine) ? "Not sent" : "Not confirmed";
 }
 
 function problem(card) {
@@ -142,7 +142,7 @@ for (const name of ["htmx:sendError", "htmx:timeout", "htmx:responseError"]) {
     if (!card) return;
     const told = problem(card);
     askAgain(card);
-    told.textContent = `${whether(event)}: ${why(event)}. What you entered is still here. Try again.`;
+    told.textContent = `${whether(event)}: ${why(event)}. Your input is still here. Try again.`;
     told.hidden = false;
     // The button that was pressed could not keep the focus while it was disabled.
     setTimeout(() => {
@@ -168,8 +168,8 @@ export function announce() {
   for (const card of openCards()) {
     if (announced.has(card.id)) continue;
     announced.add(card.id);
-    const what = "prompt" in card.dataset ? "A decision" : "A question";
-    byId("announcer").textContent = `${what} waits: ${card.querySelector(".ask").textContent.trim()}`;
+    const what = "prompt" in card.dataset ? "Approval needed" : "New question";
+    byId("announcer").textContent = `${what}: ${card.querySelector(".ask").textContent.trim()}`;
   }
 }
 

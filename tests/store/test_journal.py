@@ -147,7 +147,7 @@ def test_the_second_response_is_refused_and_leaves_nothing(
     with pytest.raises(AlreadySettled) as told:
         making.settle(row, Cancelled(CancellationReason.USER))
     assert told.value.inquiry.decider_name == "Ada"
-    assert "settled already" in str(told.value)
+    assert "already settled" in str(told.value)
     assert (making.length(talk.pk), list(Inquiry.objects.values())) == (length, kept)
 
 

@@ -89,7 +89,7 @@ def test_what_is_typed_becomes_the_answer(kind, typed, answer):
         (Boolean(), "", "yes or no"),
         (Boolean(), "True", "yes or no"),
         (MIXED, "no", "one of the options"),
-        (Secret(), "", "Type the secret"),
+        (Secret(), "", "Enter the secret"),
         (Text(), "a\x00", "NUL"),
     ],
 )

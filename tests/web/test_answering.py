@@ -198,9 +198,9 @@ async def test_the_second_is_told_who_was_first_and_keeps_the_text(lasting: Worl
         await first.sends(row, "Rose")
         again = await first.is_told()
     assert told["status"] == again["status"] == 409
-    assert "Somebody was first" in read(told["html"]).text
+    assert "Already answered by Owner" in read(told["html"]).text
     assert "Aster" in told["html"]
-    assert "You had settled this" in read(again["html"]).text
+    assert "You already responded" in read(again["html"]).text
     assert (await fresh(row)).answer == "Rose"
 
 

@@ -47,7 +47,7 @@ def ask(visit: Visit, question: str, **more: Any) -> Page:
 
 
 def note_of(page: Page) -> Locator:
-    return page.locator(".card[data-outcome=open]").get_by_label("Why not?")
+    return page.locator(".card[data-outcome=open]").get_by_label("Reason (optional")
 
 
 def tab_to(field: Locator) -> None:
@@ -71,7 +71,7 @@ def test_a_decline_says_why_to_everybody(visit: Visit):
     (noted,) = [e["metadata"]["jpweb"]["note"] for e in responses(visit, page)]
     assert base64.b64decode(noted) == b"Not before the backup"
     beside.reload()
-    mine = beside.get_by_role("region", name="What you decided")
+    mine = beside.get_by_role("region", name="Your recent answers")
     expect(mine.locator(".row").first).to_contain_text("Not before the backup")
 
 
@@ -84,7 +84,7 @@ def test_a_note_is_never_sent_as_an_answer(visit: Visit):
     page = visit.begin()
     decline(page, BOOLEAN)
     decline(page, SELECT)
-    expect(card(page, TEXT).get_by_label("Your answer")).to_have_value("report.md")
+    expect(card(page, TEXT).get_by_label("Answer")).to_have_value("report.md")
     note_of(page).press_sequentially("no file")
     page.keyboard.press("Enter")
     expect(page.locator(".card.settled").last).to_contain_text("no file")
@@ -118,9 +118,7 @@ def test_a_draft_goes_when_somebody_else_answers_and_its_text_stays_to_copy(visi
     card(ada, SELECT).get_by_label("with a backup", exact=True).check()
     note_of(ada).fill("a long and careful reason")
     answer(page, SELECT, "not at all")
-    expect(ada.get_by_label("The note you typed, to copy")).to_have_value(
-        "a long and careful reason"
-    )
+    expect(ada.get_by_label("Your reason (not sent)")).to_have_value("a long and careful reason")
     kept = ada.evaluate("JSON.stringify({...sessionStorage})")
     assert "reason" not in kept
     assert "backup" not in kept
@@ -186,7 +184,7 @@ def test_everything_a_question_can_have(visit: Visit, words: str):
     expect(before).to_contain_text("blue by Owner")
     check(page, "#desk")
     before.get_by_role("link").click()
-    expect(page.get_by_role("heading", name="What happened")).to_be_visible()
+    expect(page.get_by_role("heading", name="Timeline")).to_be_visible()
     expect(page.locator("#asked")).to_contain_text("redbluegreen")
     check_under_proof(page)
 
@@ -200,10 +198,10 @@ def test_the_page_of_a_question_follows_what_happens_to_it(visit: Visit):
     expect(alone.locator("#asked")).to_be_hidden()
     check_under_proof(alone)
     with staying(alone):
-        card(alone, BOOLEAN).get_by_label("Why not?").fill("not sent")
+        card(alone, BOOLEAN).get_by_label("Reason (optional").fill("not sent")
         answer(page, BOOLEAN, "Yes")
         expect(alone.locator(".card.settled")).to_contain_text("by Owner")
-        expect(alone.get_by_label("The note you typed, to copy")).to_have_value("not sent")
+        expect(alone.get_by_label("Your reason (not sent)")).to_have_value("not sent")
         expect(alone.locator("#asked")).to_be_visible()
         expect(alone.locator("[data-step=settled]")).to_contain_text("true by Owner")
     expect(alone.locator(".card")).to_have_count(1)
@@ -215,6 +213,6 @@ def test_a_question_can_be_answered_on_its_own_page_without_scripts(visit: Visit
     page = visit.begin("Plain")
     number = card(page, BOOLEAN).get_attribute("data-question")
     plain = visit.open(f"/questions/{number}", javascript=False)
-    plain.get_by_label("Why not?").fill("no scripts")
+    plain.get_by_label("Reason (optional").fill("no scripts")
     plain.get_by_role("button", name="Decline").click()
     expect(plain.locator(":target [data-note]")).to_have_text("no scripts")

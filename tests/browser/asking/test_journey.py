@@ -40,11 +40,11 @@ def by_mouse_and_keyboard(page: Page) -> None:
     page.keyboard.press("2")
     expect(page.get_by_label("without a backup")).to_be_checked()
     page.keyboard.press("Enter")
-    field = card(page, TEXT).get_by_label("Your answer")
+    field = card(page, TEXT).get_by_label("Answer")
     expect(field).to_have_value("report.md")
     field.fill(REPORT)
     field.press("Control+Enter")
-    card(page, SECRET).get_by_label("The secret").press_sequentially("open sesame")
+    card(page, SECRET).get_by_label("Secret", exact=True).press_sequentially("open sesame")
     page.keyboard.press("Enter")
 
 

@@ -80,7 +80,7 @@ def test_an_empty_secret_is_refused_with_a_message(visit: Visit):
     asked(page, SECRET)
     page.locator("[name=answer]").evaluate("field => field.required = false")
     page.get_by_role("button", name="Answer").click()
-    expect(page.get_by_role("alert")).to_have_text("Type the secret, or decline.")
+    expect(page.get_by_role("alert")).to_have_text("Enter the secret, or decline.")
     reply(page, SECRET, "open sesame")
     reload_until(page, "#text")
     expect(inquiries(page).last).to_have_attribute("data-outcome", "redacted")

@@ -64,7 +64,7 @@ def test_what_is_seen_is_told_step_by_step(visit: Visit, name: str):
     ada = visit.open("/questions", who=visit.home.invite(name, "responder"))
     auditor = visit.open(f"/questions/{key}", javascript=False)
     soon(auditor, key, **{name: [True, True, False, False]})
-    card(ada, TEXT).get_by_label("Your answer").focus()
+    card(ada, TEXT).get_by_label("Answer").focus()
     soon(auditor, key, **{name: [True, True, True, False]})
     ada.keyboard.type("x")
     soon(auditor, key, **{name: [True] * 4})
@@ -110,7 +110,7 @@ def test_that_a_secret_is_being_typed_is_told_and_not_the_secret(visit: Visit, n
     sent: list[str] = []
     ada.on("websocket", lambda line: line.on("framesent", lambda data: sent.append(str(data))))
     ada.reload()
-    card(ada, SECRET).get_by_label("The secret").press_sequentially("sesame")
+    card(ada, SECRET).get_by_label("Secret", exact=True).press_sequentially("sesame")
     auditor = visit.open("/questions", javascript=False)
     soon(auditor, key, **{name: [True] * 4})
     assert any("draft" in each for each in sent)

@@ -68,7 +68,7 @@ def test_a_question_comes_and_goes_everywhere_without_a_reload(visit: Visit):
 
 def test_the_desk_says_when_nothing_waits_any_more(visit: Visit):
     desk = visit.open("/questions")
-    nothing = desk.get_by_text("Nothing waits for an answer.")
+    nothing = desk.get_by_text("You're all caught up.")
     expect(nothing).to_be_visible()
     page = visit.begin()
     card(desk, BOOLEAN)
@@ -85,7 +85,7 @@ def test_a_draft_survives_a_reload_and_other_live_updates(visit: Visit):
     up_to_the_text(page)
     visit.begin("Another")
     page.goto(f"{visit.server.url}/questions")
-    field = card(page, TEXT).get_by_label("Your answer")
+    field = card(page, TEXT).get_by_label("Answer")
     field.fill("half a thought")
     other = visit.open("/questions")
     decline(other, BOOLEAN)
@@ -127,7 +127,7 @@ def test_the_focus_stays_where_somebody_types(visit: Visit):
     page = visit.begin()
     up_to_the_text(page)
     page.goto(f"{visit.server.url}/questions")
-    field = card(page, TEXT).get_by_label("Your answer")
+    field = card(page, TEXT).get_by_label("Answer")
     field.fill("")
     field.press_sequentially("typed ")
     visit.begin("Another")
@@ -142,7 +142,7 @@ def test_after_the_last_answer_the_focus_goes_to_what_became_of_it(visit: Visit)
     page = visit.begin()
     up_to_the_text(page)
     decline(page, TEXT)
-    card(page, SECRET).get_by_label("The secret").fill("open sesame")
+    card(page, SECRET).get_by_label("Secret", exact=True).fill("open sesame")
     page.keyboard.press("Enter")
     expect(composer(page)).to_be_visible()
     expect(page.locator(".card.settled[data-outcome=redacted]")).to_be_focused()
@@ -154,7 +154,7 @@ def test_after_an_answer_the_focus_goes_to_the_next_question(visit: Visit):
     up_to_the_text(one)
     visit.begin("Other")
     page = visit.open("/questions")
-    card(page, TEXT).get_by_label("Your answer").press("Control+Enter")
+    card(page, TEXT).get_by_label("Answer").press("Control+Enter")
     expect(card(page, BOOLEAN).get_by_role("radio").first).to_be_focused()
 
 
@@ -173,7 +173,7 @@ def test_a_new_question_is_announced_to_those_who_listen(visit: Visit):
     connected(desk)
     visit.begin()
     expect(desk.locator("#announcer")).to_have_text(
-        "A question waits: Shall I show you how questions work?"
+        "New question: Shall I show you how questions work?"
     )
 
 
@@ -183,7 +183,7 @@ def test_what_one_decided_is_listed_with_its_outcome(visit: Visit):
     decline(page, SELECT)
     place = path_of(page)
     page.goto(f"{visit.server.url}/questions")
-    mine = page.get_by_role("region", name="What you decided").locator(".row")
+    mine = page.get_by_role("region", name="Your recent answers").locator(".row")
     expect(mine.first).to_have_attribute("data-outcome", "cancelled")
     expect(mine.nth(1)).to_have_attribute("data-outcome", "answered")
     mine.nth(1).get_by_role("link").first.click()
@@ -195,12 +195,12 @@ def test_a_secret_field_is_a_password_field_that_keeps_no_draft(visit: Visit):
     page = visit.begin()
     up_to_the_text(page)
     decline(page, TEXT)
-    field = card(page, SECRET).get_by_label("The secret")
+    field = card(page, SECRET).get_by_label("Secret", exact=True)
     expect(field).to_have_attribute("type", "password")
     expect(field).to_have_attribute("autocomplete", "off")
     field.fill("open sesame")
     page.reload()
-    expect(card(page, SECRET).get_by_label("The secret")).to_have_value("")
+    expect(card(page, SECRET).get_by_label("Secret", exact=True)).to_have_value("")
     decline(page, SECRET)
     expect(composer(page)).to_be_visible()
 

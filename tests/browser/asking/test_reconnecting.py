@@ -111,7 +111,7 @@ def test_a_text_that_is_being_typed_outlives_the_server(alone: Visit, how: str):
     page = alone.begin("Killed")
     answer(page, BOOLEAN, "Yes")
     answer(page, SELECT, "not at all")
-    field = card(page, TEXT).get_by_label("Your answer")
+    field = card(page, TEXT).get_by_label("Answer")
     field.fill("half a na")
     page.evaluate(RECONNECT_SOON)
     with staying(page):

@@ -37,7 +37,7 @@ def page(visit: Visit) -> Page:
     page = visit.begin("Network")
     decline(page, BOOLEAN)
     decline(page, SELECT)
-    card(page, TEXT).get_by_label("Your answer").fill("typed with care")
+    card(page, TEXT).get_by_label("Answer").fill("typed with care")
     bypass_socket(page)
     return page
 
@@ -66,14 +66,14 @@ def answers(visit: Visit, page: Page) -> list[dict[str, object]]:
 def test_without_a_network_nothing_is_lost_and_it_can_be_sent_again(visit: Visit, page: Page):
     page.context.set_offline(True)
     press(page)
-    expect(problem(page)).to_contain_text("Not sent: this device has no network.")
+    expect(problem(page)).to_contain_text("Not sent: this device is offline.")
     expect(problem(page)).to_contain_text("Try again.")
-    expect(card(page, TEXT).get_by_label("Your answer")).to_have_value("typed with care")
+    expect(card(page, TEXT).get_by_label("Answer")).to_have_value("typed with care")
     expect(card(page, TEXT).get_by_role("button", name="Answer")).to_be_enabled()
     expect(card(page, TEXT).get_by_role("button", name="Answer")).to_be_focused()
     page.context.set_offline(False)
     page.reload()
-    expect(card(page, TEXT).get_by_label("Your answer")).to_have_value("typed with care")
+    expect(card(page, TEXT).get_by_label("Answer")).to_have_value("typed with care")
     press(page)
     card(page, SECRET)
     assert answers(visit, page)[2] == {"outcome": "answered", "answer": "typed with care"}
@@ -82,7 +82,7 @@ def test_without_a_network_nothing_is_lost_and_it_can_be_sent_again(visit: Visit
 def test_a_server_that_cannot_take_it_is_tried_again(visit: Visit, page: Page):
     page.route(SENT, lambda route: route.fulfill(status=503, body="busy"))
     press(page)
-    expect(problem(page)).to_contain_text("Not known yet: the server could not take it (503).")
+    expect(problem(page)).to_contain_text("Not confirmed: the server returned an error (503).")
     page.unroute(SENT)
     held: list[Route] = []
 
@@ -92,7 +92,7 @@ def test_a_server_that_cannot_take_it_is_tried_again(visit: Visit, page: Page):
     page.route(SENT, hold)
     press(page)
     expect(page.get_by_text("Sending…")).to_be_visible()
-    expect(page.get_by_text("Not known yet")).to_be_hidden()
+    expect(page.get_by_text("Not confirmed")).to_be_hidden()
     wait_until(lambda: page.title() and held, "the form is sent")
     held[0].continue_()
     card(page, SECRET)
@@ -101,10 +101,10 @@ def test_a_server_that_cannot_take_it_is_tried_again(visit: Visit, page: Page):
 @pytest.mark.proof  # an answer that could not be sent stays
 def test_a_note_that_could_not_be_sent_stays(visit: Visit, page: Page):
     page.route(SENT, lambda route: route.abort())
-    page.get_by_label("Why not?").fill("because")
+    page.get_by_label("Reason (optional").fill("because")
     press(page, "Decline")
-    expect(problem(page)).to_contain_text("Not known yet: the server cannot be reached.")
-    expect(page.get_by_label("Why not?")).to_have_value("because")
+    expect(problem(page)).to_contain_text("Not confirmed: the server can't be reached.")
+    expect(page.get_by_label("Reason (optional")).to_have_value("because")
     page.unroute(SENT)
     press(page, "Decline")
     card(page, SECRET)
@@ -121,11 +121,11 @@ def test_an_answer_whose_reply_was_lost_counts_once(visit: Visit, page: Page):
 
     page.route(SENT, lose)
     press(page)
-    expect(problem(page)).to_contain_text("Not known yet")
+    expect(problem(page)).to_contain_text("Not confirmed")
     page.unroute(SENT)
     press(page)
     late = page.locator(".card.settled").last
-    expect(late.get_by_role("alert")).to_contain_text("You had settled this")
+    expect(late.get_by_role("alert")).to_contain_text("You already responded")
     given = [each for each in answers(visit, page) if each.get("outcome") == "answered"]
     assert given == [{"outcome": "answered", "answer": "typed with care"}]
 
@@ -140,10 +140,10 @@ def test_what_is_sent_twice_in_haste_is_sent_once(visit: Visit, page: Page):
     requests: list[Request] = []
     page.on("request", lambda made: requests.append(made) if SENT.search(made.url) else None)
     page.route(SENT, hold)
-    field = card(page, TEXT).get_by_label("Your answer")
+    field = card(page, TEXT).get_by_label("Answer")
     for _ in range(3):
         field.press("Control+Enter")
-    card(page, TEXT).get_by_label("Why not?").press("Enter")
+    card(page, TEXT).get_by_label("Reason (optional").press("Enter")
     expect(page.get_by_text("Sending…")).to_be_visible()
     for name in ("Answer", "Decline"):
         expect(card(page, TEXT).get_by_role("button", name=name)).to_be_disabled()
@@ -157,7 +157,7 @@ def test_a_secret_that_could_not_be_sent_stays_in_its_field_and_nowhere_else(
     visit: Visit, page: Page
 ):
     decline(page, TEXT)
-    field = card(page, SECRET).get_by_label("The secret")
+    field = card(page, SECRET).get_by_label("Secret", exact=True)
     field.fill("open sesame")
     page.context.set_offline(True)
     press(page)

@@ -95,14 +95,12 @@ def test_who_is_late_is_told_who_was_first_and_keeps_what_they_typed(visit: Visi
     up_to_the_text(page)
     ada = visit.open(path_of(page), who=visit.home.invite(name, "responder"))
     without_a_socket(ada)
-    card(ada, TEXT).get_by_label("Your answer").fill("a long and careful answer")
+    card(ada, TEXT).get_by_label("Answer").fill("a long and careful answer")
     answer(page, TEXT, "mine")
     card(ada, TEXT).get_by_role("button", name="Answer").click()
     late = ada.locator(".card.settled")
-    expect(late.get_by_role("alert")).to_contain_text(
-        re.compile("Somebody was first: this question was settled by Owner")
-    )
-    expect(late.get_by_label("What you typed, to copy")).to_have_value("a long and careful answer")
+    expect(late.get_by_role("alert")).to_contain_text("Already answered by Owner")
+    expect(late.get_by_label("Your draft (not sent)")).to_have_value("a long and careful answer")
     expect(inquiries(page).nth(2)).to_have_attribute("data-outcome", "answered")
     assert page.locator("[data-answer]").all_text_contents() == ['"mine"']
 
@@ -113,9 +111,9 @@ def test_who_is_still_typing_gets_their_text_back(visit: Visit, name: str):
     up_to_the_text(page)
     ada = visit.open(path_of(page), who=visit.home.invite(name, "responder"))
     connected(ada)
-    card(ada, TEXT).get_by_label("Your answer").fill("not sent yet")
+    card(ada, TEXT).get_by_label("Answer").fill("not sent yet")
     answer(page, TEXT, "first.md")
-    expect(ada.get_by_label("What you typed, to copy")).to_have_value("not sent yet")
+    expect(ada.get_by_label("Your draft (not sent)")).to_have_value("not sent yet")
     expect(ada.locator(".card.settled").filter(has_text="first.md")).to_be_visible()
 
 
@@ -148,9 +146,9 @@ def test_who_types_into_a_card_that_is_settled_presses_no_keys_of_the_page(visit
     up_to_the_text(page)
     ada = visit.open(path_of(page), who=visit.home.invite(name, "responder"))
     connected(ada)
-    card(ada, TEXT).get_by_label("Your answer").fill("not sent")
+    card(ada, TEXT).get_by_label("Answer").fill("not sent")
     answer(page, TEXT, "first.md")
-    expect(ada.get_by_label("What you typed, to copy")).to_have_value("not sent")
+    expect(ada.get_by_label("Your draft (not sent)")).to_have_value("not sent")
     ada.keyboard.press("?")
     expect(ada.get_by_role("dialog")).to_have_count(0)
     ada.locator("#heading").click()
@@ -207,7 +205,7 @@ def test_an_answer_that_loses_while_it_is_sent_keeps_its_text(visit: Visit, name
     ada.route(re.compile("/answer$"), hold)
     ada.goto(visit.server.url + path_of(page))
     connected(ada)
-    card(ada, TEXT).get_by_label("Your answer").fill("overtaken")
+    card(ada, TEXT).get_by_label("Answer").fill("overtaken")
     card(ada, TEXT).get_by_role("button", name="Answer").click()
     expect(ada.get_by_text("Sending…")).to_be_visible()
     decline(page, TEXT)
@@ -217,8 +215,8 @@ def test_an_answer_that_loses_while_it_is_sent_keeps_its_text(visit: Visit, name
     else:
         wait_until(lambda: ada.title() and held, "the form is sent")
         held[0].continue_()
-    expect(ada.get_by_role("alert")).to_contain_text("settled by Owner")
-    expect(ada.get_by_label("What you typed, to copy")).to_have_value("overtaken")
+    expect(ada.get_by_role("alert")).to_contain_text("Already closed by Owner")
+    expect(ada.get_by_label("Your draft (not sent)")).to_have_value("overtaken")
     assert bool(held) == (by == "form")
 
 

@@ -44,7 +44,7 @@ class Talk:
         decline(self.page, SELECT)
         self.forms: list[str] = []
         self.page.on("request", self._note)
-        card(self.page, TEXT).get_by_label("Your answer").fill("typed with care")
+        card(self.page, TEXT).get_by_label("Answer").fill("typed with care")
 
     def _note(self, made: Request) -> None:
         if ANSWER.search(made.url):
@@ -71,7 +71,7 @@ def late(page: Page):
 def test_an_answer_takes_the_socket_and_the_next_question_has_the_focus(talk: Talk):
     talk.press()
     expect(late(talk.page)).to_contain_text("typed with care")
-    expect(card(talk.page, SECRET).get_by_label("The secret")).to_be_focused()
+    expect(card(talk.page, SECRET).get_by_label("Secret", exact=True)).to_be_focused()
     assert [each["answer"] for each in talk.wire.sent] == ["typed with care"]
     assert talk.forms == []
     assert talk.answers() == ["typed with care"]
@@ -154,7 +154,7 @@ def test_a_secret_goes_by_its_form(talk: Talk):
 
 @pytest.mark.proof  # a secret goes by its form in make test
 def test_a_long_text_goes_by_its_form(talk: Talk):
-    card(talk.page, TEXT).get_by_label("Your answer").fill("long " * 25_000)
+    card(talk.page, TEXT).get_by_label("Answer").fill("long " * 25_000)
     talk.press()
     card(talk.page, SECRET)
     assert (talk.wire.sent, len(talk.forms)) == ([], 1)
@@ -172,7 +172,7 @@ def test_what_the_socket_does_not_carry_is_sent_by_the_form(talk: Talk, way: str
 @pytest.mark.proof  # a variant that waits 3 s
 def test_the_form_sends_what_was_sent_and_not_what_was_typed_since(talk: Talk):
     talk.wire.way = "drop"
-    field = card(talk.page, TEXT).get_by_label("Your answer")
+    field = card(talk.page, TEXT).get_by_label("Answer")
     talk.press()
     expect(talk.page.get_by_text("Sending…")).to_be_visible()
     field.fill("typed too late")
@@ -217,7 +217,7 @@ def test_ones_own_answer_is_in_the_course_of_the_page_of_one_question(visit: Vis
 def test_an_answer_whose_reply_was_lost_on_the_socket_counts_once(talk: Talk):
     talk.wire.way = "lose"
     talk.press()
-    expect(late(talk.page).get_by_role("alert")).to_contain_text("You had settled this")
+    expect(late(talk.page).get_by_role("alert")).to_contain_text("You already responded")
     assert talk.answers() == ["typed with care"]
 
 
@@ -237,10 +237,10 @@ def test_what_does_not_fit_is_said_in_the_card_which_keeps_what_was_chosen(visit
 
 def test_what_is_sent_twice_in_haste_takes_the_socket_once(talk: Talk):
     talk.wire.way = "hold"
-    field = card(talk.page, TEXT).get_by_label("Your answer")
+    field = card(talk.page, TEXT).get_by_label("Answer")
     for _ in range(3):
         field.press("Control+Enter")
-    card(talk.page, TEXT).get_by_label("Why not?").press("Enter")
+    card(talk.page, TEXT).get_by_label("Reason (optional").press("Enter")
     for name in ("Answer", "Decline"):
         expect(card(talk.page, TEXT).get_by_role("button", name=name)).to_be_disabled()
     talk.wire.let_go()
@@ -256,7 +256,7 @@ def test_who_may_answer_no_longer_is_told_so_in_the_card(talk: Talk):
     wire = Wire(ada, "hold")
     ada.goto(talk.page.url)
     connected(ada)
-    card(ada, TEXT).get_by_label("Your answer").fill("mine")
+    card(ada, TEXT).get_by_label("Answer").fill("mine")
     card(ada, TEXT).get_by_role("button", name="Answer").click()
     expect(ada.get_by_text("Sending…")).to_be_visible()
     home = talk.visit.home.workspaces()["Demo"]

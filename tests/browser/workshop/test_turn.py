@@ -78,18 +78,18 @@ def begun(workshop: Stay, calls: Sequence[Call] = CALLS, pace: float = 0) -> Pag
 
 def answer_all(page: Page, secret: str, *, remember: bool = False) -> None:
     greet = question(page, "Whom shall I greet?")
-    greet.get_by_label("Your answer").fill("Ada")
+    greet.get_by_label("Answer").fill("Ada")
     greet.get_by_role("button", name="Answer").click()
     deploy = question(page, "Deploy the-blog-of-the-orchard?")
     deploy.get_by_label("Yes").check()
-    deploy.get_by_label("Use this answer for the rest of this turn").set_checked(remember)
+    deploy.get_by_label("Remember for this turn").set_checked(remember)
     deploy.get_by_role("button", name="Answer").click()
     book = question(page, "A table at the window?")
     expect(book).to_contain_text("There is one table left for 3.")
     book.get_by_label("No", exact=True).check()
     book.get_by_role("button", name="Answer").click()
     vault = question(page, "The passphrase?")
-    vault.get_by_label("The secret").fill(secret)
+    vault.get_by_label("Secret", exact=True).fill(secret)
     vault.get_by_role("button", name="Answer").click()
 
 
@@ -130,9 +130,9 @@ def test_cards_of_three_tools_are_answered_live_and_stand_in_the_transcript(work
         ("text", "answered"),
     ]
     loud = flows.filter(has_text="Shall it be loud?")
-    expect(loud.locator(".outcome")).to_contain_text("by an assistant")
+    expect(loud.locator(".outcome")).to_contain_text("by second model")
     confirmed = flows.filter(has_text="Deploy the-blog-of-the-orchard?").locator(".outcome")
-    expect(confirmed).to_contain_text("by Owner, remembered for the rest of the turn")
+    expect(confirmed).to_contain_text("by Owner, remembered for this turn")
     expect(flows.filter(has_text="The passphrase?").locator(".outcome")).to_contain_text("by Owner")
     check_under_proof(page)
 

@@ -74,7 +74,7 @@ def test_the_page_says_how_many_more_wait(world: World, path: str):
     assert [tag.text for tag in found if "data-position" in tag][2] == "3 of 1,204"
     assert found.one(id="waiting").text == "999+ waiting"
     assert found.one(id="more")["data-more"] == "1104"
-    assert found.one(id="more").text.startswith("and 1,104 more wait;")
+    assert found.one(id="more").text.startswith("1,104 more waiting,")
     Inquiry.objects.exclude(pk=world.question.pk).delete()
     found = read(world.client("responder").get("/questions"))
     assert "hidden" in found.one(id="more")
@@ -106,7 +106,7 @@ def test_a_card_that_falls_behind_stays_where_it_is_shown(world: World):
     desk = Desk(home, home, None, shown)
     told = cards.news({desk})[desk]
     assert open_cards(read(told.html)) == named(rows[:1])
-    assert "no longer here" not in told.html
+    assert "no longer available" not in told.html
     assert told.cards.questions == {row.pk for row in rows[: DESK + 1]}
     assert read(told.html).one(id="more")["data-more"] == str(MANY - DESK - 1)
 

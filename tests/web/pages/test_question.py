@@ -52,7 +52,7 @@ def test_a_question_whose_run_is_over_is_no_card(world: World):
     Run.objects.filter(pk=world.run.pk).update(state="lost")
     page = page_of(world, "owner")
     assert not page.all(action=f"/questions/{world.question.pk}/answer")
-    assert "nothing waits for one" in page.text
+    assert "can't be answered here" in page.text
 
 
 def test_it_says_how_it_ended_and_what_was_asked(world: World):
@@ -89,8 +89,8 @@ def test_auditors_see_what_was_seen_in_order_and_readers_do_not(world: World):
         *("asked", "delivered_at", "visible_at", "told", "focused_at", "draft_at", "waits")
     ]
     course = " ".join(page.one(id="course").text.split())
-    assert "First delivered to Owner, in all to 2 people" in course
-    assert "Told elsewhere: Responder — no such host" in course
+    assert "Delivered to Owner (2 people in total)" in course
+    assert "Notified: Responder — no such host" in course
     assert "mailto" not in course
     rows = [tag for tag in page if "data-shown" in tag]
     assert [" ".join(tag.text.split()) for tag in rows] == [
@@ -99,7 +99,7 @@ def test_auditors_see_what_was_seen_in_order_and_readers_do_not(world: World):
     ]
     for who in ("reader", "responder"):
         assert steps(page_of(world, who)) == ["asked", "waits"]
-        assert "First delivered" not in page_of(world, who).text
+        assert "Delivered to" not in page_of(world, who).text
 
 
 def test_what_no_page_showed_is_said_to_be_shown_to_nobody(world: World):
@@ -166,7 +166,7 @@ def test_the_default_is_marked_and_chosen(world: World):
 
 def test_what_waits_last_is_told_to_pages_but_no_secret(world: World):
     secret = making.question(world.run, Secret(), "The canary's name?")
-    for row, ask in ((world.question, "Go on?"), (secret, "A secret is asked for")):
+    for row, ask in ((world.question, "Go on?"), (secret, "Secret requested")):
         html = render_to_string("_waiting.html", {"waiting_count": 2, "newest": row})
         told = read(html).one(id="waiting")
         assert (told["data-newest"], told["data-ask"]) == (f"question-{row.pk}", ask)

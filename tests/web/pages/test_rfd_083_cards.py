@@ -51,5 +51,5 @@ def test_the_card_of_each_answer_type_persistence_and_prompt_label(
     remembered = isinstance(kind, Boolean) and persistence is AnswerReusePolicy.TURN
     assert any(tag.get("name") == "remember" for tag in inside) is remembered
     said = " ".join(card.text.split())
-    assert said.startswith(f"{label or 'git'} asks")
-    assert ("(tool git)" in said) is (label is not None)
+    assert said.startswith(f"Tool “{label or 'git'}” asks")
+    assert ("(git)" in said) is (label is not None)

@@ -196,5 +196,5 @@ async def test_a_page_that_names_many_cards_holds_up_nobody(
         assert read(await neighbour.hears()).one(id=f"question-{new.pk}")
         held.let_go()
         heard = await costly.everything()
-        assert heard.count("no longer here") == len(CARDS)
+        assert heard.count("no longer available") == len(CARDS)
         assert heard.count(f'id="question-{new.pk}"') == 1

@@ -133,7 +133,7 @@ async def test_a_settled_card_is_replaced_with_what_became_of_it(lasting: World)
 async def test_a_card_of_a_question_that_is_gone_is_taken_away(lasting: World):
     async with page(lasting.people["responder"], desk=True, shown=[10**9]) as socket:
         heard = await socket.everything()
-    assert "no longer here" in heard
+    assert "no longer available" in heard
     assert f"question-{10**9}" in ids(heard)
 
 
@@ -142,7 +142,7 @@ async def test_naming_a_card_shows_nothing_of_other_peoples_questions(lasting: W
     await in_store(making.settle, lasting.question, Answered("a private answer"))
     async with page(lasting.people[who], desk=True, shown=[lasting.question.pk]) as socket:
         heard = await socket.everything()
-    assert "no longer here" in heard
+    assert "no longer available" in heard
     assert "private" not in heard
     assert "Go on?" not in heard
 
@@ -151,7 +151,7 @@ async def test_a_card_that_is_open_but_no_longer_ones_own_goes(lasting: World):
     await in_store(Membership.objects.filter(person=lasting.people["responder"]).update, role=10)
     async with page(lasting.people["responder"], **await in_store(shows, lasting)) as socket:
         heard = await socket.everything()
-    assert "no longer here" in heard
+    assert "no longer available" in heard
     assert "Go on?" not in heard
 
 

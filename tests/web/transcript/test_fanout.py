@@ -234,7 +234,7 @@ async def test_who_became_a_reader_is_told_of_no_card_any_more(lasting: World):
         await in_store(member.update, role=Role.READER)
         await asked(lasting)
         heard = read(await socket.everything())
-        assert "no longer here" in heard.text
+        assert "no longer available" in heard.text
         assert heard.one(id="waiting")["data-count"] == "0"
         await asked(lasting)
         assert await socket.hears_nothing()
