@@ -224,5 +224,5 @@ def test_sign_in_link_knows_others_by_name():
 def test_sign_in_link_of_an_ambiguous_name_asks_for_the_account():
     for account in ("eve-1", "eve-2"):
         Person.objects.create(username=account, first_name="Eve")
-    assert refused("sign_in_link", "Eve").endswith("name the account: eve-1, eve-2.")
+    assert refused("sign_in_link", "Eve").endswith("the account's name instead: eve-1, eve-2.")
     assert "/sign-in#" in printed("sign_in_link", "eve-2")[0]

@@ -226,7 +226,7 @@ async def test_what_a_round_tells_an_address_is_bounded_and_the_rest_comes_later
 
 async def test_a_test_is_sent_and_its_failure_is_told_and_kept(stage: Stage, there: Receiver):
     assert await notify.test(stage.address) == ""
-    assert "a test for Garden" in there.bodies[0]
+    assert "test notification for Garden" in there.bodies[0]
     there.manner = "fails"
     assert await notify.test(stage.address) == carrier.UNDELIVERED
     assert (await rows(Address))[0].problem == carrier.UNDELIVERED

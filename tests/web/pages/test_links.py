@@ -150,7 +150,7 @@ def test_who_may_no_longer_answer_is_told_and_changes_nothing(
     found.update(role=role) if role else found.delete()
     for response in (Client().get(url), Client().post(url, {"answer": "Seven"})):
         assert response.status_code == 403
-        assert "may no longer answer there" in response.content.decode()
+        assert "can no longer answer questions" in response.content.decode()
         assert "Roses" not in response.content.decode()
     assert inquiries.get(text.pk).state == "open"
 
