@@ -277,7 +277,7 @@ async def _read(stream: AsyncIterator[ProviderEvent], reply: Reply, stop: Interr
                 reply.finished = True
                 return
             case None:
-                raise ProviderFailed("The reply broke off before its end.")
+                raise ProviderFailed("The reply ended before it was complete.")
             case event:
                 await reply.take(event)
 

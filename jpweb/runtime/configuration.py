@@ -138,8 +138,8 @@ class Current:
         if self.standing(WantedKind.PROVIDER, name) is Standing.TRUSTED:
             return ""
         return (
-            f"The configuration sends requests to “{spelling.visible(name)}” elsewhere, or with "
-            "another key, than usual. An owner of the workspace has to trust that first."
+            f"The configuration changes the address or API key of “{spelling.visible(name)}”. "
+            "An owner of the workspace must trust that first."
         )
 
 

@@ -122,7 +122,7 @@ def open_model(now: Current, chosen: ModelConfig) -> Provider:
     make = PROVIDERS.get(chosen.provider)
     if make is None:
         known = ", ".join(providers())
-        problem = f"“{chosen.provider}” is no provider here. Configure one of: {known}."
+        problem = f"Unknown provider “{chosen.provider}”. Use one of: {known}."
         raise ProviderFailed(problem, FailureKind.BAD_REQUEST)
     problem = now.provider_problem(chosen.provider)
     if problem:

@@ -42,14 +42,14 @@ DECIDERS = {
 
 #: By the kind of a provider's failure, and what can be done about it.
 FAILURES = {
-    "context_length": "The conversation is too long for the model; start a new one.",
-    "rate_limit": "The provider is taking no more requests for the moment; try again soon.",
+    "context_length": "The conversation is too long for the model. Start a new one.",
+    "rate_limit": "The provider's rate limit was reached. Try again soon.",
     "refusal": "The model refused to reply.",
-    "truncated": "The reply reached the limit of its length and was cut off.",
-    "wrong_key": "The provider does not accept the key; whoever runs jpweb has to set another.",
-    "unavailable": "The provider cannot be reached or is overloaded; try again soon.",
-    "broken_off": "The reply broke off before its end.",
-    "bad_request": "The provider does not accept what was sent; trying again will not help.",
+    "truncated": "The reply reached its length limit and was cut off.",
+    "wrong_key": "The provider's API key or address can't be used.",
+    "unavailable": "The provider can't be reached or is overloaded. Try again soon.",
+    "broken_off": "The reply ended before it was complete.",
+    "bad_request": "The provider rejected the request. Trying again won't help.",
 }
 
 #: By the kind of a prompt and what was decided.
@@ -115,7 +115,7 @@ GROUPS = {
     "tools": "Tool calls and results",
     "questions": "Questions and outcomes",
     "configuration": "Configuration and compaction",
-    "rest": "Legacy, unknown and broken",
+    "rest": "Legacy, unknown or unreadable",
     "problems": "Problems",
 }
 
@@ -150,14 +150,14 @@ FACETS = {
 }
 
 KINDS = {
-    "turn_start": "Turn",
-    "chat_request": "Person",
+    "turn_start": "Turn start",
+    "chat_request": "Prompt",
     "chat_response": "Assistant",
-    "tool_call_request": "Tool",
+    "tool_call_request": "Tool call",
     "tool_call_response": "Result",
     "inquiry_request": "Question",
     "inquiry_response": "Outcome",
-    "config_delta": "Configuration changed",
+    "config_delta": "Configuration change",
     "compaction": "Compaction",
 }
 

@@ -218,6 +218,6 @@ async def test_a_failing_provider_fails_the_turn_after_the_text_so_far():
 
 async def test_a_reply_without_an_end_is_a_failure_of_the_provider():
     stage = Stage(QueueProvider([[Delta("message", "Half a")]]))
-    with pytest.raises(ProviderFailed, match="broke off"):
+    with pytest.raises(ProviderFailed, match="ended before it was complete"):
         await run_turn(stage.ports, "Go.", None, stage.stop, stage.setup)
     assert stage.recorder.kinds[2:] == [ChatResponse("message", "Half a")]

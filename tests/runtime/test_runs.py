@@ -140,7 +140,10 @@ async def test_what_nobody_expected_fails_the_run_and_is_logged(
     run, task = await scene.start()
     await done(task)
     row = await ended(run)
-    assert (row.state, row.problem) == ("failed", "jpweb failed inside: ZeroDivisionError")
+    assert (row.state, row.problem) == (
+        "failed",
+        "Internal error in jpweb: ZeroDivisionError. See the server log.",
+    )
     assert [
         r.getMessage() for r in caplog.records if r.name == "jpweb.runtime.executing.turns"
     ] == [f"run {run.pk} failed"]
@@ -185,7 +188,7 @@ async def test_a_turn_that_never_ends_is_ended(scene: Scene, monkeypatch: pytest
     await done(task)
     row = await ended(run)
     assert row.state == "failed"
-    assert "too many times" in row.problem
+    assert "too many rounds" in row.problem
 
 
 async def test_one_turn_at_a_time(scene: Scene, monkeypatch: pytest.MonkeyPatch):
@@ -281,5 +284,5 @@ async def test_an_end_that_cannot_be_put_on_record_bars_nobody(
     with caplog.at_level(logging.ERROR):
         await done(task)
     row = await ended(run)
-    assert (row.state, "put the end of the turn on record" in row.problem) == ("failed", True)
+    assert (row.state, "saving the end of the turn" in row.problem) == ("failed", True)
     assert "cannot be put on record" in caplog.text

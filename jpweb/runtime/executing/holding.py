@@ -215,7 +215,9 @@ async def _take(run_id: int) -> Active | None:
 
 async def _cannot_go_on(run: Run, problem: str) -> None:
     if await in_store(heartbeats.count_deaths, run, settings.LEASE):
-        await in_store(runs.lose, run, f"It could not go on after the server ended: {problem}")
+        await in_store(
+            runs.lose, run, f"The turn couldn't resume after the server stopped: {problem}"
+        )
     else:
         await in_store(runs.fail, run, CancellationReason.LOST, RunState.FAILED, problem)
     await announce.conversation(run.conversation_id)

@@ -42,7 +42,7 @@ ENDS = {
     TurnEnd.COMPLETE: End(RunState.DONE),
     TurnEnd.STOPPED: End(RunState.STOPPED),
     TurnEnd.CYCLE_LIMIT: End(
-        RunState.FAILED, "The turn called tools too many times and was ended."
+        RunState.FAILED, "The turn was stopped after too many rounds of tool calls."
     ),
 }
 
@@ -87,7 +87,9 @@ async def _ended(active: Active) -> End:
         return End(RunState.FAILED, str(error))
     except Exception as error:  # the one boundary: whatever broke, the record says so
         logger.exception("run %s failed", active.run.pk)
-        return End(RunState.FAILED, f"jpweb failed inside: {type(error).__name__}")
+        return End(
+            RunState.FAILED, f"Internal error in jpweb: {type(error).__name__}. See the server log."
+        )
 
 
 async def _played(active: Active) -> TurnEnd:
@@ -131,7 +133,7 @@ async def _put_on_record(active: Active, end: End) -> bool:
         raise
     except Exception:  # the one boundary: a run that seems to go on would bar the conversation
         logger.exception("the end of run %s cannot be put on record", active.run.pk)
-        problem = "jpweb failed inside while it put the end of the turn on record."
+        problem = "Internal error in jpweb while saving the end of the turn. See the server log."
         return await in_store(runs.end, active.run, RunState.FAILED, problem)
 
 

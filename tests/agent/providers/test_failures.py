@@ -179,7 +179,7 @@ async def test_a_vendor_that_refuses_to_answer(name: str):
 async def test_openai_says_why_it_refuses():
     with vendor("openai", [Reply(end="refusal")]) as standin:
         failed, _ = await fails(opened(standin))
-    assert str(failed).endswith("It says: I will not.")
+    assert str(failed).endswith("Details: I will not.")
 
 
 async def test_openrouter_s_moderation_is_a_refusal():
@@ -348,7 +348,7 @@ async def test_a_structured_reply_ends_where_it_gets_longer_than_it_may(name: st
             asked = request(tools=(), schema=SCHEMA, most_bytes=1000)
             failed, before = await fails(opened(standin), asked)
         assert failed.kind is FailureKind.TRUNCATED
-        assert str(failed) == f"The reply of {TITLES[name]} is larger than 1000 bytes."
+        assert str(failed) == f"The reply from {TITLES[name]} is larger than 1000 bytes."
         assert before == []
 
 
@@ -362,5 +362,5 @@ def test_what_the_library_checks_is_told_without_the_value():
         TypeAdapter(dict[str, int]).validate_python({"max": "CANARY"})
     failed = failure(caught.value, link)
     assert failed.kind is FailureKind.BAD_REQUEST
-    assert "It says: max: Input should be a valid integer" in str(failed)
+    assert "Details: max: Input should be a valid integer" in str(failed)
     assert "CANARY" not in str(failed)

@@ -301,7 +301,7 @@ async def test_data_of_no_form_is_a_failure(name: str):
     with vendor(name, [Reply(Say("Certainly! The answer"))]) as standin:
         failed, _ = await fails(opened(standin), request(schema=SCHEMA, tools=()))
     assert failed.kind is FailureKind.BROKEN_OFF
-    assert "no data of the form" in str(failed)
+    assert "no data in the requested format" in str(failed)
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -19,10 +19,13 @@ def wrapped(kind: str, message: str) -> dict[str, object]:
 
 
 FAILURES: dict[str, tuple[Script, str]] = {
-    "rate_limit": (Failure(429, wrapped("rate_limit_error", "Slow down")), "to wait"),
-    "wrong_key": (Failure(401, wrapped("authentication_error", f"invalid {KEY}")), "the key"),
+    "rate_limit": (Failure(429, wrapped("rate_limit_error", "Slow down")), "rate limit reached"),
+    "wrong_key": (
+        Failure(401, wrapped("authentication_error", f"invalid {KEY}")),
+        "rejected the API key",
+    ),
     "unavailable": (Failure(529, wrapped("overloaded_error", "Overloaded")), "overloaded"),
-    "broken_off": (Reply(Say("Half a sentence and"), end="cut"), "broke off"),
+    "broken_off": (Reply(Say("Half a sentence and"), end="cut"), "ended before it was complete"),
 }
 
 

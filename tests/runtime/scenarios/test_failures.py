@@ -74,12 +74,12 @@ def always(reply: Reply | Failure) -> Callable[[str], Reply | Failure]:
 
 WAYS = {
     "rate limit": Way(
-        refused(429, "rate_limit_error", "Slow down"), "rate_limit", "asks to wait", times=3
+        refused(429, "rate_limit_error", "Slow down"), "rate_limit", "rate limit reached", times=3
     ),
     "wrong key": Way(
         refused(401, "authentication_error", f"Incorrect API key: {KEY}"),
         "wrong_key",
-        f"check {VARIABLE}",
+        f"Check {VARIABLE}",
     ),
     "context length": Way(
         lambda name: Failure(400, wrapped(name, *TOO_LONG[name])), "context_length", "too long"
@@ -96,13 +96,13 @@ WAYS = {
     "broken off": Way(
         always(Reply(Think("Hm", "U0lHTkVE"), Say("Half a sent"), end="cut")),
         "broken_off",
-        "broke off",
+        "ended before it was complete",
         kept=("reasoning: Hm", "message: Half a sent"),
     ),
     "overloaded": Way(
         always(Failure(529, "<html>Overloaded</html>")),
         "unavailable",
-        "cannot be reached or is overloaded",
+        "can't be reached or is overloaded",
         times=3,
     ),
 }
@@ -206,7 +206,7 @@ async def test_without_a_key_the_turn_says_which_and_goes_on_with_it(
         monkeypatch.delenv(VARIABLE)
         row = await shop.played()
         assert (row.state, row.failure) == ("failed", "wrong_key")
-        assert f"set {VARIABLE}" in row.problem
+        assert f"Set {VARIABLE}" in row.problem
         assert standin.requests == []
         assert await shop.told() == ["turn_start", "asked: Begin"]
         monkeypatch.setenv(VARIABLE, KEY)
@@ -218,7 +218,7 @@ async def test_a_vendor_elsewhere_is_not_asked_until_an_owner_trusts_that(shop: 
     with vendor("anthropic", [DONE]) as standin:
         await in_store(shop.play, standin)
         await in_store(shop.distrust, "anthropic")
-        with pytest.raises(BadFile, match="An owner of the workspace has to trust that first"):
+        with pytest.raises(BadFile, match="An owner of the workspace must trust that first"):
             await shop.start()
         assert (standin.requests, await shop.told()) == ([], [])
         await in_store(shop.trust)

@@ -57,7 +57,7 @@ async def converse(
                 for event in _ended(reception, stream, link):
                     yield event
         except TooLong as error:
-            problem = f"The reply of {link.title} is {error}."
+            problem = f"The reply from {link.title} is {error}."
             raise ProviderFailed(problem, FailureKind.TRUNCATED) from None
         except ERRORS as error:
             raise failure(error, link) from None
@@ -122,6 +122,6 @@ def _ended(reception: Reception, stream: StreamedResponse, link: Link) -> Iterat
     if reception.structured:
         data = reception.data()
         if data is None:
-            raise failed(FailureKind.BROKEN_OFF, link, "no data of the form that was asked for")
+            raise failed(FailureKind.BROKEN_OFF, link, "no data in the requested format")
         yield data
     yield Finished()

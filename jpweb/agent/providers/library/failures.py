@@ -52,17 +52,16 @@ _WORDS = (
     ("api key not valid", FailureKind.WRONG_KEY),  # Google, as a 400
 )
 _SENTENCES: Mapping[FailureKind, str] = {
-    FailureKind.CONTEXT_LENGTH: "The conversation is too long for {model} of {title}: compact it, "
+    FailureKind.CONTEXT_LENGTH: "The conversation is too long for {model} ({title}). Compact it, "
     "or choose a model with a larger context window.",
-    FailureKind.RATE_LIMIT: "{title} asks to wait before the next request: try again later.",
-    FailureKind.REFUSAL: "{title} refused to answer: say it differently, or choose another model.",
-    FailureKind.TRUNCATED: "The reply of {title} was cut off at its token limit: raise max_tokens, "
-    "or ask for less.",
-    FailureKind.WRONG_KEY: "{title} does not accept the key: check {key}.",
-    FailureKind.UNAVAILABLE: "{title} at {url} cannot be reached or is overloaded: "
-    "try again later.",
-    FailureKind.BROKEN_OFF: "The reply of {title} broke off before its end: try again.",
-    FailureKind.BAD_REQUEST: "{title} does not accept the request: check the model {model} and "
+    FailureKind.RATE_LIMIT: "{title}: rate limit reached. Try again later.",
+    FailureKind.REFUSAL: "{title} refused to answer. Rephrase, or choose another model.",
+    FailureKind.TRUNCATED: "The reply from {title} was cut off at its token limit. "
+    "Raise max_tokens, or ask for less.",
+    FailureKind.WRONG_KEY: "{title} rejected the API key. Check {key}.",
+    FailureKind.UNAVAILABLE: "{title} at {url} can't be reached or is overloaded. Try again later.",
+    FailureKind.BROKEN_OFF: "The reply from {title} ended before it was complete. Try again.",
+    FailureKind.BAD_REQUEST: "{title} rejected the request. Check the model {model} and "
     "its parameters.",
 }
 
@@ -87,7 +86,7 @@ def failed(
     said = " ".join(without(_kept(link), whole(detail)).split())
     if len(said) > _LONGEST:
         said = f"{said[:_LONGEST]}…"
-    return ProviderFailed(f"{sentence} It says: {said}" if said else sentence, kind, retry_after)
+    return ProviderFailed(f"{sentence} Details: {said}" if said else sentence, kind, retry_after)
 
 
 def _shown(url: str) -> str:

@@ -91,7 +91,10 @@ def _link(name: str, model: ModelConfig, provider: ProviderConfig, api_key: str 
     """
     known, title = DEFAULTS[name], TITLES[name]
     if not model.name:
-        raise ProviderFailed(f"No model of {title} is chosen: name one.", FailureKind.BAD_REQUEST)
+        raise ProviderFailed(
+            f"No model is selected for {title}. Set assistant.model.id or JPWEB_MODEL.",
+            FailureKind.BAD_REQUEST,
+        )
     key_env = provider.api_key_env or known.api_key_env
     link = Link(
         title,
@@ -103,7 +106,7 @@ def _link(name: str, model: ModelConfig, provider: ProviderConfig, api_key: str 
         provider.beta_headers,
     )
     if key_env and not link.key:
-        problem = f"There is no key for {title}: set {key_env} and start the server again."
+        problem = f"No API key for {title}. Set {key_env} and restart the server."
         raise ProviderFailed(problem, FailureKind.WRONG_KEY)
     _check(name, link)
     return link
@@ -113,8 +116,8 @@ def _check(name: str, link: Link) -> None:
     """Raise ProviderFailed where a header would be none, or the address is none."""
     if link.key and not _SENDABLE.fullmatch(link.key):
         raise ProviderFailed(
-            f"The key for {link.title} holds characters that cannot be sent: check "
-            f"{link.key_env or _SETTINGS} and start the server again.",
+            f"The API key for {link.title} contains characters that can't be sent. Check "
+            f"{link.key_env or _SETTINGS} and restart the server.",
             FailureKind.WRONG_KEY,
         )
     for field_, values in (
@@ -123,7 +126,7 @@ def _check(name: str, link: Link) -> None:
     ):
         if not all(_SENDABLE.fullmatch(value) for value in values if value):
             raise ProviderFailed(
-                f"providers.llm.{name}.{field_} holds characters that cannot be sent: use "
-                "printable ASCII, without spaces around it.",
+                f"providers.llm.{name}.{field_} contains characters that can't be sent. Use "
+                "printable ASCII without leading or trailing spaces.",
                 FailureKind.BAD_REQUEST,
             )

@@ -92,7 +92,7 @@ def settings(parameters: Mapping[str, Any], wanted: Reasoning) -> dict[str, Any]
             continue
         if not fits(value):
             raise ProviderFailed(
-                f"model.parameters.{ours} says {str(value)[:40]!r}: make it {kind}.",
+                f"model.parameters.{ours} is {str(value)[:40]!r}. It must be {kind}.",
                 FailureKind.BAD_REQUEST,
             )
         known[theirs] = value
@@ -107,7 +107,7 @@ def _effort(value: object) -> Effort:
     if isinstance(value, str) and value in _EFFORTS:
         return _EFFORTS[value]
     raise ProviderFailed(
-        f"model.parameters.reasoning says {str(value)[:40]!r}, which is none of "
-        f"{', '.join(_EFFORTS)} or a number of tokens: change it.",
+        f"model.parameters.reasoning is {str(value)[:40]!r}. It must be one of "
+        f"{', '.join(_EFFORTS)}, or a number of tokens.",
         FailureKind.BAD_REQUEST,
     )

@@ -40,13 +40,13 @@ def test_each_vendor_has_its_address_and_title():
     ],
 )
 def test_without_a_key_nothing_is_asked(name: str, variable: str):
-    with pytest.raises(ProviderFailed, match=f"set {variable}") as caught:
+    with pytest.raises(ProviderFailed, match=f"Set {variable}") as caught:
         PROVIDERS[name](ModelConfig(name, "m"), ProviderConfig(), None)
     assert caught.value.kind is FailureKind.WRONG_KEY
 
 
 def test_the_variable_that_is_configured_is_named():
-    with pytest.raises(ProviderFailed, match="set OUR_KEY"):
+    with pytest.raises(ProviderFailed, match="Set OUR_KEY"):
         PROVIDERS["openai"](
             ModelConfig("openai", "m"), ProviderConfig(api_key_env="OUR_KEY"), " \n"
         )
@@ -64,7 +64,7 @@ async def test_space_around_a_key_is_not_sent(name: str, key: str):
 @pytest.mark.parametrize("name", sorted(MODELS))
 @pytest.mark.parametrize("key", ["sk-CANÄRY", "sk-CANARY\nX: 1", "sk-\0CANARY", "sk-CANARY\x7f"])
 def test_a_key_that_cannot_be_sent_is_a_wrong_one_and_not_shown(name: str, key: str):
-    with pytest.raises(ProviderFailed, match="cannot be sent: check") as caught:
+    with pytest.raises(ProviderFailed, match=r"can't be sent\. Check") as caught:
         PROVIDERS[name](ModelConfig(name, "m"), ProviderConfig(), key)
     assert caught.value.kind is FailureKind.WRONG_KEY
     assert "CAN" not in str(caught.value)
@@ -80,7 +80,9 @@ def test_a_key_that_cannot_be_sent_is_a_wrong_one_and_not_shown(name: str, key: 
 )
 def test_a_header_that_cannot_be_sent_is_named(name: str, field: str, value: Any):
     provider = ProviderConfig(**{field: value})
-    with pytest.raises(ProviderFailed, match=rf"providers\.llm\.{name}\.{field} holds") as caught:
+    with pytest.raises(
+        ProviderFailed, match=rf"providers\.llm\.{name}\.{field} contains"
+    ) as caught:
         PROVIDERS[name](ModelConfig(name, "m"), provider, KEY)
     assert caught.value.kind is FailureKind.BAD_REQUEST
 
@@ -92,7 +94,7 @@ def test_the_variables_of_keys_are_those_of_the_vendors_and_those_configured():
 
 
 def test_a_model_without_a_name_is_refused():
-    with pytest.raises(ProviderFailed, match="name one") as caught:
+    with pytest.raises(ProviderFailed, match="No model is selected") as caught:
         PROVIDERS["openai"](ModelConfig("openai", ""), ProviderConfig(), KEY)
     assert caught.value.kind is FailureKind.BAD_REQUEST
 

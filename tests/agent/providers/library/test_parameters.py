@@ -147,5 +147,5 @@ async def test_a_parameter_of_another_kind_is_named(
         failed, _ = await fails(opened(standin, {parameter: value}))
         assert standin.requests == []
     assert failed.kind is FailureKind.BAD_REQUEST
-    assert f"model.parameters.{parameter} says" in str(failed)
-    assert f"make it {kind}" in str(failed)
+    assert f"model.parameters.{parameter} is " in str(failed)
+    assert f"It must be {kind}" in str(failed)
