@@ -20,13 +20,13 @@ from jpweb.agent.ports import CallTool, Data, Delta, Finished, ProviderEvent, Pr
 from jpweb.stream.events import ChatRequest, ConversationEvent, ToolCallResponse
 
 _THINKING = (
-    "There is nothing to think about: the next line of the script is a question. It goes through "
-    "the ask_user tool, as it would with a model."
+    "There is nothing to work out: the next step of the script is a question. It uses the ask_user "
+    "tool, just as a model would."
 )
 _OPENING = (
-    "Hello. **I am a script, not a model**: I say the same things whatever you write. I will ask "
-    "you four questions, one of them for a secret, and then repeat what reached me. Every "
-    "question can be declined.\n"
+    "Hello. **I am a script, not a model**: my replies are the same whatever you write. I will ask "
+    "you four questions, including one for a secret, then list what I received. You can decline "
+    "any of them.\n"
 )
 #: The result of demo_vault once it has a passphrase.
 _VAULT_OPEN = "The demonstration vault is open."
@@ -53,8 +53,8 @@ _STEPS = (
         "ask_user",
         {
             "question": "How should the pretend changes be applied?",
-            "context": "The script pretends to change three files.\n"
-            "A backup would let you go back; nothing is changed in any case.",
+            "context": "The script only pretends to change three files.\n"
+            "A backup would let you undo the changes.",
             "answer_type": "select",
             "options": ["with a backup", "without a backup", "not at all"],
         },
@@ -175,7 +175,7 @@ def _first(schema: Mapping[str, Any]) -> Any:
 
 
 def _closing(results: Sequence[ToolCallResponse]) -> str:
-    return "\n".join(("That was the script. What reached me:", "", *_report(results), ""))
+    return "\n".join(("That was the script. This is what I received:", "", *_report(results), ""))
 
 
 def _report(results: Sequence[ToolCallResponse]) -> Iterator[str]:
@@ -187,12 +187,12 @@ def _received(step: _Step, result: ToolCallResponse) -> str:
     if result.content == texts.INPUT_CANCELLED:
         return "declined"
     if result.is_error:
-        return "no answer, the tool call failed"
+        return "no answer: the tool call failed"
     if result.content == _VAULT_OPEN:
         return "received, not shown"
     answer = None if step.secret else _answer(result.content)
     if answer is None:
-        return f"no answer, but {_code(' '.join(result.content.split()))}"
+        return f"no answer; the result was {_code(' '.join(result.content.split()))}"
     return f"{_code(json.dumps(answer, ensure_ascii=False))} ({_json_type(answer)})"
 
 

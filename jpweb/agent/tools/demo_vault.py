@@ -37,9 +37,9 @@ class DemoVault:
         return NeedsInput(
             Question(
                 _ID,
-                "What is the passphrase of the vault?",
+                "What is the vault passphrase?",
                 Secret(),
-                context="This is a demonstration. Any passphrase opens it: do not type a real one.",
+                context="This is a demonstration. Any passphrase works; do not enter a real one.",
             )
         )
 

@@ -87,7 +87,7 @@ async def test_it_reports_each_answer_with_its_type_and_never_the_secret():
         Answer(value=True), Answer("with a backup"), Answer("true"), Answer(SECRET)
     )
     assert closing(stage).splitlines() == [
-        "That was the script. What reached me:",
+        "That was the script. This is what I received:",
         "",
         "- **yes or no**: `true` (boolean)",
         '- **one of three**: `"with a backup"` (string)',
@@ -147,12 +147,12 @@ async def test_scripted_results_of_any_text_end_the_script(number, content):
     events = [event async for event in Scripted(0).stream(asked(parts))]
     assert isinstance(events[-1], Finished)
     reported = "".join(event.text for event in events if isinstance(event, Delta))
-    assert "no answer, but `" in reported
+    assert "no answer; the result was `" in reported
 
 
 async def test_without_its_tools_it_reports_that_the_calls_failed():
     stage = await played(tools=(asks(),))
-    assert closing(stage).count("no answer, the tool call failed") == 4
+    assert closing(stage).count("no answer: the tool call failed") == 4
 
 
 @pytest.mark.parametrize(
