@@ -40,7 +40,7 @@ def change(world: World, who: str = "responder", **data: str) -> Any:
             {"labels": {"k": "", "area": "x"}},
         ),
         ({"do": "unlabel", "label": "k"}, "Removed the label “k”", {"labels": {}}),
-        ({"do": "label", "label": "a b"}, "cannot be a label's name", {"labels": {"k": ""}}),
+        ({"do": "label", "label": "a b"}, "is not a valid label name", {"labels": {"k": ""}}),
         ({"do": "paint"}, "Choose what to change", {"title": "A talk"}),
     ],
 )
@@ -72,7 +72,7 @@ def test_a_change_is_announced_to_those_who_look(world: World, monkeypatch: pyte
 
 def test_what_is_jps_says_why_it_cannot_be_changed(world: World):
     Conversation.objects.update(origin="mirrored")
-    reason = "jpweb does not write into Garden"
+    reason = "enable writing on the People page of Garden"
     page = read(world.client("responder").get(f"/conversations/{world.talk.pk}/facts"))
     assert reason in page.text
     assert not [tag for tag in page if tag.get("name") == "do"]

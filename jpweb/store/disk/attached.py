@@ -57,7 +57,7 @@ class Attachment:
             writer.write(self.lock, self.found.homes, files, self.known)
         except (OSError, StoreError, StreamError) as error:
             self.failed = True
-            problem = f"It is no longer written to {self.found.root}: {error}"
+            problem = f"No longer saved to {self.found.root}: {error}"
             logger.warning("jp-c%s: %s", conversation.jp_id, problem)
             Conversation.objects.filter(pk=conversation.pk).update(problem=problem[:500])
         else:
@@ -75,7 +75,7 @@ def choose(home: Workspace, writing: Writing) -> None:
     """
     if writing != Writing.OFF:
         if not attachable(home):
-            raise StoreError("The demo is part of jpweb; nothing is written into it.")
+            raise StoreError("The demo is read-only.")
         binding.find_writable(home)
     Workspace.objects.filter(pk=home.pk).update(writing=writing)
 
@@ -103,7 +103,7 @@ def attach(conversation_id: int) -> Attachment | None:
             known = _on_disk(conversation, found)
         except OSError as error:
             raise StoreError(
-                f"{error.filename or found.root} cannot be used: {error.strerror}."
+                f"Can't use {error.filename or found.root}: {error.strerror}."
             ) from error
         return Attachment(conversation.pk, found, lock, known, held.pop_all())
     raise AssertionError  # pragma: no cover  the block returns or raises

@@ -49,7 +49,7 @@ class Busy(StoreError):
         who = "A turn is running in this conversation."
         if held.holder.session != locks.SESSION:
             who = str(held)
-        super().__init__(f"{who} Nothing was changed; try again when it is done.")
+        super().__init__(f"{who} Nothing was changed. Try again when it's done.")
 
 
 def titled(text: str) -> Change:
@@ -59,7 +59,7 @@ def titled(text: str) -> Change:
     """
     title = " ".join(plain.text(text).split())
     if len(title) > TITLE:
-        raise StoreError(f"A title has {TITLE} characters at most; this one has {len(title)}.")
+        raise StoreError(f"Titles can have up to {TITLE} characters; this one has {len(title)}.")
     return Change(title=title)
 
 
@@ -72,11 +72,13 @@ def labelled(text: str) -> Change:
     value = " ".join(value.split())
     if not _NAME.fullmatch(name) or len(name) > NAME:
         raise StoreError(
-            f"“{name[:NAME]}” cannot be a label's name: a letter, then letters, digits, “-” and "
-            f"“_”, {NAME} at most."
+            f"“{name[:NAME]}” is not a valid label name. Start with a letter, then use letters, "
+            f"digits, “-” or “_”: up to {NAME} characters."
         )
     if len(value) > VALUE:
-        raise StoreError(f"A label's value has {VALUE} characters at most; this has {len(value)}.")
+        raise StoreError(
+            f"Label values can have up to {VALUE} characters; this one has {len(value)}."
+        )
     return Change(put={name: value})
 
 
@@ -86,11 +88,11 @@ def hindrance(conversation: Conversation) -> str:
     if conversation.origin == Origin.NATIVE or conversation.gone_at is not None:
         return ""
     if not attached.attachable(home):
-        return "The demo is part of jpweb; nothing is written into it."
+        return "The demo is read-only."
     if home.writing == Writing.OFF:
         return (
-            f"It belongs to jp, and jpweb does not write into {home.name}. Change it with jp, or "
-            f"let an owner switch writing on, under “People of {home.name}”."
+            f"Managed by jp. Edit it there, or ask an owner of {home.name} to enable writing on "
+            "its People page."
         )
     return ""
 
@@ -116,9 +118,7 @@ def change(conversation_id: int, wanted: Change) -> Conversation:
     except Held as held:
         raise Busy(held) from held
     except OSError as error:
-        raise StoreError(
-            f"{error.filename or found.root} cannot be used: {error.strerror}."
-        ) from error
+        raise StoreError(f"Can't use {error.filename or found.root}: {error.strerror}.") from error
 
 
 def _on_disk(
@@ -127,12 +127,12 @@ def _on_disk(
     """Make the change to a conversation's files; returns them as they are then."""
     told = _told(folder, wanted)
     if workspace.stream_file(folder.folder).name != writer.EVENTS:
-        raise StoreError("An older jp wrote it, and today's has to open it first: change it there.")
+        raise StoreError("This conversation was saved by an older version of jp. Edit it in jp.")
     if wanted.archived is False:
         _take_out(lock, found)
         folder = workspace.conversation(found, lock.ds) or folder
     elif folder.archived and not wanted.archived:
-        raise StoreError("It is archived: take it out of the archive, then change it.")
+        raise StoreError("This conversation is archived. Unarchive it first.")
     half = any(writer.folders_of(home / _ARCHIVE, lock.ds) for home in found.homes)
     if not (wanted.archived and half):  # as an interrupted call leaves it
         events = workspace.events(folder)
@@ -161,7 +161,7 @@ def _labels(labels: Mapping[str, str], wanted: Change) -> dict[str, str]:
     kept = {name: value for name, value in labels.items() if name not in wanted.drop}
     kept |= wanted.put
     if wanted.put and len(kept) > LABELS:
-        raise StoreError(f"A conversation has {LABELS} labels at most.")
+        raise StoreError(f"A conversation can have up to {LABELS} labels.")
     return kept
 
 
@@ -224,5 +224,5 @@ def _stream(fingerprint: str) -> str:
 def _get(conversation_id: int) -> Conversation:
     found = Conversation.objects.select_related("workspace").filter(pk=conversation_id).first()
     if found is None:
-        raise UnknownConversation("There is no such conversation.")
+        raise UnknownConversation("Conversation not found.")
     return found

@@ -32,9 +32,9 @@ def take_in(conversation: Conversation, folder: FoundConversation) -> int:
     try:
         read = _read(folder)
     except (OSError, NotAStream) as error:
-        raise _diverged(conversation, folder, f"its file cannot be read: {error}") from error
+        raise _diverged(conversation, folder, f"its file can't be read: {error}") from error
     if len(read) - conversation.length > MAX_ADDED_ELEMENTS:
-        why = f"jp added more than {MAX_ADDED_ELEMENTS:,} elements at once"
+        why = f"jp added more than {MAX_ADDED_ELEMENTS:,} events at once"
         raise _diverged(conversation, folder, why)
     with transaction.atomic():
         held = journal.held(conversation.pk)
@@ -45,14 +45,14 @@ def take_in(conversation: Conversation, folder: FoundConversation) -> int:
         common = min(len(here), len(there))
         if common and here[:common] == there[:common]:
             return _append(held, folder, [*ours, *read[len(ours) :]], len(ours))
-    raise _diverged(conversation, folder, "jp changed on disk what was run here")
+    raise _diverged(conversation, folder, "jp changed events that were run here")
 
 
 def _read(folder: FoundConversation) -> list[Element]:
     """Read the elements on disk. Raises OSError, NotAStream."""
     data = workspace.events(folder)
     if wire.has_more(data, MAX_ELEMENTS):
-        raise NotAStream(f"it has more than {MAX_ELEMENTS:,} elements")
+        raise NotAStream(f"it has more than {MAX_ELEMENTS:,} events")
     return [wire.read(text) for text in wire.split(data)]
 
 
@@ -72,7 +72,7 @@ def _append(held: Conversation, folder: FoundConversation, whole: list[Element],
 
 
 def _diverged(conversation: Conversation, folder: FoundConversation, why: str) -> Diverged:
-    problem = f"The copy in the workspace differs: {why}. This page shows what was run here"
+    problem = f"The copy in the workspace differs: {why}. This page shows the version run here"
     Conversation.objects.filter(pk=conversation.pk).update(
         problem=problem[:500], fingerprint=folder.fingerprint
     )

@@ -320,7 +320,7 @@ async def test_a_failure_to_write_is_noted_and_the_run_goes_on(
         patched.setattr(writer, "write", full)
         assert (await stage.played()).state == "done"
     problem = (await stage.row()).problem
-    assert problem.startswith(f"It is no longer written to {stage.root}: ")
+    assert problem.startswith(f"No longer saved to {stage.root}: ")
     assert "No space left" in problem
     assert (len(calls), stage.copies, stage.lock.exists()) == (1, [], False)
     assert (await stage.played()).state == "done"
@@ -336,7 +336,7 @@ async def test_a_workspace_that_went_away_is_refused(stage: Attached):
 
 async def test_a_silo_that_cannot_be_written_is_refused(stage: Attached):
     (stage.silo / "locks").write_text("no folder")
-    with pytest.raises(StoreError, match="cannot be used"):
+    with pytest.raises(StoreError, match="Can't use"):
         await stage.start()
     assert await in_store(Run.objects.count) == 0
 
@@ -375,7 +375,7 @@ def test_the_demo_is_refused():
     home, _ = mirror.mirror(mirror.DEMO, "Demo")
     assert not attached.attachable(home)
     for form in FORMS:
-        with pytest.raises(StoreError, match="part of jpweb"):
+        with pytest.raises(StoreError, match="read-only"):
             attached.choose(home, form)
     attached.choose(home, Writing.OFF)
     assert Workspace.objects.get(pk=home.pk).writing == "off"

@@ -123,7 +123,7 @@ def test_changes_write_nothing_through_links(root: Path, outside: Path, place: s
     path.parent.mkdir(exist_ok=True)
     path.unlink(missing_ok=True)
     path.symlink_to(outside / target)
-    with pytest.raises(StoreError, match=f"{path.name} .*cannot be used|link"):
+    with pytest.raises(StoreError, match=f"Can't use .*{path.name}|link"):
         facts.change(talk.pk, Change(title="Mine", archived=True))
     talk.refresh_from_db()
     assert (talk.title, talk.archived) == (hostile.GOOD, False)
@@ -163,7 +163,7 @@ def test_runs_write_nothing_through_links(root: Path, outside: Path, place: str)
     held.write()
     held.release()
     talk.refresh_from_db()
-    assert ("It is no longer written to" in talk.problem) is place.startswith("{ds}")
+    assert ("No longer saved to" in talk.problem) is place.startswith("{ds}")
 
 
 def test_silo_links_are_not_followed(root: Path, outside: Path, no_silo: Path):

@@ -146,7 +146,7 @@ def test_copies_that_agree_again_are_taken_in_and_the_problem_is_gone(talk: Conv
 
 def test_a_file_that_is_gone_is_no_loss_here(talk: Conversation):
     (on_disk(talk, OURS) / "events.json").unlink()
-    with pytest.raises(Diverged, match="cannot be read"):
+    with pytest.raises(Diverged, match="can't be read"):
         attached.attach(talk.pk)
     assert join_pieces(exports.jp(fresh(talk))) == making.stream_file(OURS)
 
@@ -189,8 +189,8 @@ def test_take_in_tells_how_many(talk: Conversation):
 @pytest.mark.parametrize(
     ("limit", "said"),
     [
-        ("MAX_ELEMENTS", "its file cannot be read: it has more than 4 elements"),
-        ("MAX_ADDED_ELEMENTS", "jp added more than 4 elements at once"),
+        ("MAX_ELEMENTS", "its file can't be read: it has more than 4 events"),
+        ("MAX_ADDED_ELEMENTS", "jp added more than 4 events at once"),
     ],
 )
 def test_take_in_refuses_too_many_elements(

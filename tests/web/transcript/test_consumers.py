@@ -327,7 +327,7 @@ async def test_what_jp_removed_is_said_once(lasting: World):
         await socket.everything()
         lasting.talk.gone_at = datetime.now(UTC)
         await in_store(lasting.talk.save, update_fields=["gone_at"])
-        for heard in ("removed by jp, kept here", ""):
+        for heard in ("Deleted in jp; kept here", ""):
             await announce.conversation(lasting.talk.pk)
             assert heard in read(await socket.everything()).text
 
