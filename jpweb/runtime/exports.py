@@ -94,10 +94,8 @@ def _title(conversation: Conversation) -> str:
 
 
 FORMATS = {
-    "jp": Format(
-        ".events.json", "application/json", "the file of jp itself, byte for byte", exports.jp
-    ),
-    "jsonl": Format(".jsonl", "application/jsonl", "one event a line", exports.jsonl),
-    "markdown": Format(".md", "text/markdown; charset=utf-8", "to read and to edit", make_markdown),
-    "html": Format(".html", "text/html; charset=utf-8", "a page that stands alone", _make_html),
+    "jp": Format(".events.json", "application/json", "JP file (exact copy)", exports.jp),
+    "jsonl": Format(".jsonl", "application/jsonl", "JSON Lines, one event per line", exports.jsonl),
+    "markdown": Format(".md", "text/markdown; charset=utf-8", "Markdown document", make_markdown),
+    "html": Format(".html", "text/html; charset=utf-8", "Standalone HTML page", _make_html),
 }

@@ -93,7 +93,7 @@ class MarkdownWriter:
         """Yield the line that counts what was left out, where something was."""
         parts = ", ".join(f"{tag} {count}" for tag, count in sorted(self._left_out.items()))
         if parts:
-            yield f"Left out: {parts}."
+            yield f"Omitted: {parts}."
 
     def write_item(self, item: Item) -> Iterator[str]:
         """Yield the blocks of an item."""
@@ -131,7 +131,7 @@ class MarkdownWriter:
         element = entry.placed.element
         match element.kind:
             case ChatRequest(content=content, author=author):
-                yield f"### {_plain(author)}" if author else "### You"
+                yield f"### {_plain(author)}" if author else "### User"
                 yield _quoted(content)
             case ChatResponse() as reply:
                 yield from self._reply(reply)
@@ -142,7 +142,7 @@ class MarkdownWriter:
                 yield "### Outcome without a question"
                 yield outcome_line(outcome)
             case None:
-                word = "Cannot be read" if isinstance(element.body, BrokenEvent) else "Unknown"
+                word = "Unreadable" if isinstance(element.body, BrokenEvent) else "Unknown type"
                 yield f"### {word}: {_code(element.tag)}"
                 yield _fenced(element.raw, "json")
             case kind:
@@ -167,7 +167,7 @@ def _inquiry(inquiry: Inquiry) -> Iterator[str]:
     if inquiry.outcome is not None:
         yield outcome_line(inquiry.outcome)
     else:
-        yield "Open" if inquiry.state == "open" else "Unanswered"
+        yield "No answer yet" if inquiry.state == "open" else "Unanswered"
 
 
 def _quoted(text: str) -> str:

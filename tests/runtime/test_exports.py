@@ -112,7 +112,7 @@ def test_reasoning_is_there_unless_it_is_not_wanted(tmp_path: Path):
     talk = one(tmp_path, ChatResponse("reasoning", "Deep thought"), ChatResponse("message", "Hi"))
     assert "> Deep thought" in _text(talk)
     assert "Deep thought" not in _text(talk, reasoning=False)
-    assert "Left out: reasoning 1." in _text(talk, reasoning=False)
+    assert "Omitted: reasoning 1." in _text(talk, reasoning=False)
 
 
 def test_without_a_title_the_id_stands_for_it(tmp_path: Path):

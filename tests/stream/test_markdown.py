@@ -77,7 +77,7 @@ Done.
 
 ## Turn 2 (incomplete)
 
-Left out: turn_start 2.
+Omitted: turn_start 2.
 """
 
 
@@ -121,9 +121,9 @@ def test_what_is_left_out_is_counted():
         *(ChatResponse("reasoning", "secret"), ChatResponse("message", "Hello")),
     )
     shown = lines(*kinds, options=PLAIN)
-    assert "Left out: arguments 1, config_delta 1, reasoning 1, results 1, turn_start 1." in shown
+    assert "Omitted: arguments 1, config_delta 1, reasoning 1, results 1, turn_start 1." in shown
     assert not any("secret" in line or line.startswith("## ") for line in shown)
-    assert not any(line.startswith("Left out") for line in lines(ChatRequest("Hi")))
+    assert not any(line.startswith("Omitted") for line in lines(ChatRequest("Hi")))
 
 
 def test_everything_else_has_its_place_too():
@@ -136,9 +136,14 @@ def test_everything_else_has_its_place_too():
     )
     shown = lines(*kinds)
     for line in (
-        *("### You", "### Tool call (no name)", "Unanswered", "#### Error", "### Question"),
+        *("### User", "### Tool call (no name)", "Unanswered", "#### Error", "### Question"),
         *("> Name?", "> Because.", "### Result without a call", "### Outcome without a question"),
-        *('  "a": 1', "### Unknown: `weather`", "### Cannot be read: `chat_request`", "Open"),
+        *(
+            '  "a": 1',
+            "### Unknown type: `weather`",
+            "### Unreadable: `chat_request`",
+            "No answer yet",
+        ),
     ):
         assert line in shown
 
@@ -164,7 +169,7 @@ def test_no_text_gets_out_of_its_fence_its_quote_or_its_line(text):
     outside = unfenced(re.split(r"\r\n|\r|\n", found))
     assert sum(line.startswith("#") for line in outside) == 7 + bool(text)
     for line in outside:
-        assert re.match(r"#|>|Cancelled \(|Left out: |$", line)
+        assert re.match(r"#|>|Cancelled \(|Omitted: |$", line)
 
 
 def raw_or(kind) -> Any:
