@@ -6,23 +6,23 @@ from collections.abc import Mapping
 
 #: By facet, and by what else is counted: one, and several.
 _WORDS = {
-    "turn": ("beginning of a turn", "beginnings of turns"),
-    "person": ("request of a person", "requests of people"),
+    "turn": ("turn start", "turn starts"),
+    "person": ("prompt", "prompts"),
     "message": ("message", "messages"),
-    "structure": ("structured answer", "structured answers"),
-    "reasoning": ("piece of reasoning", "pieces of reasoning"),
+    "structure": ("structured output", "structured outputs"),
+    "reasoning": ("reasoning block", "reasoning blocks"),
     "call": ("tool call", "tool calls"),
     "result": ("result", "results"),
     "failure": ("failed result", "failed results"),
-    "stray": ("result that belongs to no call", "results that belong to no call"),
+    "stray": ("result without a call", "results without a call"),
     "question": ("question with its outcome", "questions with their outcomes"),
-    "outcome": ("outcome that belongs to no question", "outcomes that belong to no question"),
-    "dropped": ("outcome that belongs to no question", "outcomes that belong to no question"),
-    "configuration": ("change of configuration", "changes of configuration"),
+    "outcome": ("outcome without a question", "outcomes without a question"),
+    "dropped": ("outcome without a question", "outcomes without a question"),
+    "configuration": ("configuration change", "configuration changes"),
     "compaction": ("compaction", "compactions"),
-    "legacy": ("element of an older layout", "elements of older layouts"),
-    "unknown": ("element of an unknown kind", "elements of unknown kinds"),
-    "broken": ("element that cannot be read", "elements that cannot be read"),
+    "legacy": ("legacy event", "legacy events"),
+    "unknown": ("event of an unknown type", "events of an unknown type"),
+    "broken": ("unreadable event", "unreadable events"),
 }
 
 

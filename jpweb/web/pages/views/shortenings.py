@@ -38,11 +38,11 @@ def _told(found: Shortening) -> dict[str, Any]:
 def deeds(policy: Policy) -> list[str]:
     """Say what a policy does to a turn."""
     if policy.summary is not None:
-        return ["a summary stands in their place"]
+        return ["replaced by a summary"]
     said = {
-        "reasoning is left out": policy.strip_reasoning,
-        "tool calls are left out": policy.omit_calls,
-        "arguments of tool calls are left out": policy.strip_arguments,
-        "results of tool calls are left out": policy.strip_results,
+        "reasoning omitted": policy.strip_reasoning,
+        "tool calls omitted": policy.omit_calls,
+        "tool call arguments omitted": policy.strip_arguments,
+        "tool results omitted": policy.strip_results,
     }
     return [word for word, is_so in said.items() if is_so]

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 #: Characters that are shown of a message.
 CUT = 1_500
-_ROLES = {"user": "The person", "assistant": "The model", "tool": "Result of a tool call"}
+_ROLES = {"user": "User", "assistant": "Model", "tool": "Tool result"}
 
 
 @access.conversation(Role.READER)
@@ -113,9 +113,9 @@ class _Page:
         made = sum(each.made for each, _ in self._sent)
         if made:
             calls = "1 call has" if made == 1 else f"{made} calls have"
-            said.append(f"{calls} no result on record: the model is told “{INTERRUPTED}”")
+            said.append(f"{calls} no stored result; the model receives “{INTERRUPTED}”")
         if any(is_reasoning(each) for each, _ in self._sent):
-            said.append("Reasoning goes back as far as the provider takes it.")
+            said.append("Reasoning is sent back if the provider accepts it.")
         return said
 
     def _takes(self, item: Item) -> bool:
@@ -155,11 +155,11 @@ def said(each: Sent) -> tuple[str, str]:
     """Return what kind of message it is, and its text as it is sent."""
     match each.kind:
         case ToolCallRequest(name=name, arguments=arguments):
-            return f"calls {name}", values.text(arguments)
+            return f"tool call {name}", values.text(arguments)
         case ChatResponse(variant="reasoning", content=content):
             return "reasoning", str(content)
         case ChatResponse(variant="data", content=content):
-            return "structured answer", values.text(content)
+            return "structured output", values.text(content)
         case kind:
             return "", str(getattr(kind, "content", ""))
 

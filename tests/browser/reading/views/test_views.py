@@ -21,7 +21,7 @@ VIEWS = ("Transcript", "Compacted", "Raw", "What the model saw")
 
 def views(page: Page) -> dict[str, str]:
     """Return the addresses of a conversation's views by their names."""
-    tabs = page.get_by_role("navigation", name="Views of this conversation").get_by_role("link")
+    tabs = page.get_by_role("navigation", name="Conversation views").get_by_role("link")
     assert tabs.all_inner_texts() == list(VIEWS)
     return {tab.inner_text(): tab.get_attribute("href") or "" for tab in tabs.all()}
 
@@ -58,7 +58,7 @@ def test_an_element_leads_to_its_place_in_the_transcript(shelf: Visit):
     page.goto(shelf.server.url + views(page)["Raw"] + "?from=300")
     entry = page.locator("article.entry").nth(3)
     anchor = entry.get_attribute("id") or ""
-    entry.get_by_role("link", name="In the transcript").click()
+    entry.get_by_role("link", name="Show in transcript").click()
     # What is unfolded comes into the address a moment later.
     expect(page).to_have_url(re.compile(rf"at={anchor}(&open=[\w,-]+)?#{anchor}$"))
     expect(page.locator(f"#{anchor}")).to_be_attached()

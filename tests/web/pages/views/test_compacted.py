@@ -38,7 +38,7 @@ def summary(first: int, last: int, text: str = "All was watered.") -> Compaction
 def test_without_a_compaction_the_page_says_so_and_leads_back(world: World):
     talk = held(world, *turns(1))
     page = opened(world, talk, "compacted")
-    assert "Nothing is compacted here" in words(page)
+    assert "Not compacted." in words(page)
     assert f'<a href="/conversations/{talk.pk}">Back to the transcript</a>' in page
     assert "Ask 0" not in page
 
@@ -47,9 +47,9 @@ def test_a_summary_stands_in_place_of_its_turns_and_leads_to_them(world: World):
     talk = held(world, *turns(3), ConfigDelta({"a": 1}), summary(0, 1), *turns(1, 3))
     page = opened(world, talk, "compacted")
     said = words(page)
-    assert "Turns 1 to 2 : a summary stands in their place" in said
+    assert "Turns 1 to 2 : replaced by a summary" in said
     assert "Summary of turns 1 to 2" in said
-    assert "in place of 16 events" in said
+    assert "instead of 16 events" in said
     assert "All was watered." in said
     assert f'href="/conversations/{talk.pk}?turn=0#turn-0"' in page
     assert "Ask 1" not in said
@@ -61,8 +61,8 @@ def test_what_stays_within_a_summary_is_counted(world: World):
     talk = held(world, *turns(1), ConfigDelta({"a": 1}), *turns(1, 1), summary(0, 0))
     said = words(opened(world, talk, "compacted"))
     assert "Summary of turn 1" in said
-    assert "in place of 8 events" in said
-    assert "1 element of these turns, such as changes of configuration, stays." in said
+    assert "instead of 8 events" in said
+    assert "1 event of these turns, such as configuration changes, remains." in said
 
 
 def test_what_is_left_out_is_counted_and_led_to(world: World):
@@ -71,10 +71,10 @@ def test_what_is_left_out_is_counted_and_led_to(world: World):
     talk = held(world, *kinds, Compaction(0, 0, policies))
     page = opened(world, talk, "compacted")
     said = words(page)
-    assert "Turn 1 reasoning is left out, tool calls are left out" in said
+    assert "Turn 1 reasoning omitted, tool calls omitted" in said
     assert (
-        "Left out: 1 piece of reasoning, 1 tool call, 1 question with its outcome. "
-        "Show in the transcript" in said
+        "Omitted: 1 reasoning block, 1 tool call, 1 question with its outcome. "
+        "Show in transcript" in said
     )
     thought = anchors(talk)[2]
     assert f'href="/conversations/{talk.pk}?at={thought}#{thought}"' in page
@@ -91,8 +91,8 @@ def test_a_shortened_call_says_so_and_leads_to_all_of_it(world: World):
     assert "[compacted] fs_modify_file: success" in words(page)
     assert "bed0.py" not in page
     assert "got 0" not in page
-    assert f'Shortened. <a href="/conversations/{talk.pk}?at={call}#{call}">' in page
-    assert page.count("Shortened.") == 1
+    assert f'Compacted. <a href="/conversations/{talk.pk}?at={call}#{call}">' in page
+    assert page.count("Compacted.") == 1
 
 
 @pytest.mark.parametrize(("begin", "rel"), [("", "next"), ("?from=300", "prev")])
@@ -122,7 +122,7 @@ def test_a_position_inside_a_summary_shows_that_summary(world: World):
 
 def test_a_position_past_the_end_says_so(world: World):
     talk = held(world, *turns(1), summary(0, 0))
-    assert "There is nothing from here on." in opened(world, talk, "compacted", "?from=99")
+    assert "End of conversation." in opened(world, talk, "compacted", "?from=99")
 
 
 def test_more_compactions_than_anybody_looks_at_are_named(
@@ -130,16 +130,16 @@ def test_more_compactions_than_anybody_looks_at_are_named(
 ):
     monkeypatch.setattr(record, "OVERLAYS", 3)
     talk = held(world, *turns(1), *[summary(0, 0) for _ in range(4)])
-    assert "holds more than 3 compactions" in words(opened(world, talk, "compacted"))
+    assert "has more than 3 compactions" in words(opened(world, talk, "compacted"))
 
 
 def test_the_newest_compactions_are_listed_and_the_others_counted(world: World):
     listed = shortenings.MOST
     talk = held(world, *turns(1), *[summary(n, n) for n in range(listed + 2)])
     said = words(opened(world, talk, "compacted"))
-    assert f"Turn {listed + 2} : a summary stands" in said
-    assert "Turn 2 : a summary stands" not in said
-    assert "And 2 older ones." in said
+    assert f"Turn {listed + 2} : replaced by a summary" in said
+    assert "Turn 2 : replaced by a summary" not in said
+    assert "… 2 older" in said
 
 
 def test_its_queries_do_not_grow_with_the_conversation(world: World):

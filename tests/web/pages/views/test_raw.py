@@ -47,7 +47,7 @@ def test_what_is_wrapped_in_base64_is_shown_decoded_beside_it(world: World):
     assert page.count("<summary>Decoded: ") == 2
     assert "<summary>Decoded: arguments</summary>" in page
     assert "<summary>Decoded: content</summary>" in page
-    assert "wrapped in base64" in page
+    assert "Stored as base64." in page
     assert "Wet soil." in words(page)
     assert "“path”: “beds.py”".replace("“", '"').replace("”", '"') in words(page)
 
@@ -55,8 +55,8 @@ def test_what_is_wrapped_in_base64_is_shown_decoded_beside_it(world: World):
 def test_what_cannot_be_made_out_is_called_so(world: World):
     talk = held(world, raw({"type": "weather"}), raw({"type": "chat_request"}))
     page = words(opened(world, talk, "raw"))
-    assert "weather Unknown kind" in page
-    assert "chat_request Cannot be read" in page
+    assert "weather Unknown type" in page
+    assert "chat_request Unreadable" in page
 
 
 def test_an_element_that_is_too_long_is_cut_and_says_how_long_it_is(world: World):
@@ -64,7 +64,7 @@ def test_an_element_that_is_too_long_is_cut_and_says_how_long_it_is(world: World
     talk = held(world, long)
     page = opened(world, talk, "raw")
     assert texts(page) == [long.raw[:4000]]
-    assert f"The first 4000 of {len(long.raw)} characters." in words(page)
+    assert f"First 4000 of {len(long.raw)} characters." in words(page)
     (anchor,) = anchors(talk)
     assert f'href="/conversations/{talk.pk}/events/{anchor}/raw.txt"' in page
 
@@ -95,12 +95,12 @@ def test_an_address_that_says_no_position_shows_the_beginning(world: World, quer
 def test_a_position_past_the_end_leads_back(world: World):
     talk = held(world, TurnStart(), ChatRequest("Hi"))
     page = opened(world, talk, "raw", "?from=7")
-    assert "There is no element 7: this conversation has 2" in words(page)
+    assert "No event 7: this conversation has 2" in words(page)
     assert "?before=2" in page
 
 
 def test_nothing_said_is_said(world: World):
-    assert "Nothing has been said yet." in opened(world, held(world), "raw")
+    assert "No events yet." in opened(world, held(world), "raw")
 
 
 def test_a_redacted_outcome_shows_no_secret(world: World):

@@ -70,7 +70,7 @@ def test_what_is_too_much_for_any_page_is_led_to(world: World, view: str):
         said += words(page)
         there = page.rpartition('<a rel="next" href="')[2].partition('"')[0]
         page = opened(world, talk, view, there.replace("&amp;", "&")) if "from=" in there else ""
-    assert said.count("Too much for this page.") == 1
+    assert said.count("Too large for this page.") == 1
     assert "After it." in said
 
 
