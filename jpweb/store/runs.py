@@ -43,7 +43,7 @@ DEATHS = 5
 
 #: Stranded runs that are brought back at once.
 _RECALLED = 500
-_SECOND = "A turn is running in this conversation."
+_SECOND = "A turn is already running in this conversation."
 
 
 def begin(
@@ -59,7 +59,7 @@ def begin(
     """
     conversation = Conversation.objects.get(pk=conversation_id)
     if conversation.origin != Origin.NATIVE:
-        raise ReadOnly("This conversation belongs to jp; continue it there.")
+        raise ReadOnly("Managed by jp. Continue it there.")
     try:
         with transaction.atomic():
             run = Run.objects.create(
@@ -86,7 +86,7 @@ def refuse_retry(conversation_id: int) -> None:
     """Raise NothingToRetry unless the newest run failed, or lost its process."""
     newest = latest(conversation_id)
     if newest is None or newest.state not in (RunState.FAILED, RunState.LOST):
-        raise NothingToRetry("The last turn did not fail: say something instead.")
+        raise NothingToRetry("The last turn didn't fail. Send a message instead.")
 
 
 @transaction.atomic
@@ -153,7 +153,7 @@ def recover(lease_seconds: float, besides: Collection[int] = ()) -> list[Run]:
         died = heartbeats.has_died(run, lease_seconds)
         deaths = heartbeats.count_deaths(run, lease_seconds)
         if died and deaths >= DEATHS and not _waits(run):
-            _lose_whole(run, f"The server ended {deaths + 1} times while this turn ran.")
+            _lose_whole(run, f"The server stopped {deaths + 1} times while this turn was running.")
         elif not leases.bury(run, died=died):
             continue
         changed.append(run)

@@ -25,7 +25,7 @@ DOWN = (
     "|ERR_EMPTY_RESPONSE|^.object Event."
 )
 #: The path of the form for a conversation, and words on a page while a turn is under way.
-NEW, RUNNING = "/conversations/new", "The turn is running"
+NEW, RUNNING = "/conversations/new", "Running · "
 _LINK = re.compile(r"data-link>([^<]+)<")
 _WORKSPACE = re.compile(r'href="/workspaces/(\d+)/people">([^<]+): People<')
 
@@ -122,7 +122,7 @@ class Visit:
     def begin_on(self, page: Page, text: str, workspace: str = "Demo") -> None:
         """Start a conversation with the form on a page."""
         choose(page, workspace)
-        page.get_by_label("What is it about?").fill(text)
+        page.get_by_label("First message").fill(text)
         page.get_by_role("button", name="Start").click()
         page.wait_for_url(re.compile(r"/conversations/\d+"))
         self.begun.append(path_of(page))
@@ -221,7 +221,7 @@ def say(page: Page, text: str) -> None:
 
 def composer(page: Page) -> Locator:
     """Return the field in which a person goes on; it is there when nothing runs."""
-    return page.get_by_label("Say something")
+    return page.get_by_label("Message", exact=True)
 
 
 def last_words(page: Page) -> Locator:

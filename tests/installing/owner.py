@@ -62,7 +62,7 @@ class Owner:
         wait_until(lambda: not self.is_running(path), f"{path} ends")
 
     def is_running(self, path: str) -> bool:
-        return "The turn is running" in self.visitor.get(path).text
+        return re.search(r'data-run="\d+-running', self.visitor.get(path).text) is not None
 
     def read(self, path: str) -> str:
         """Return a page's text."""

@@ -284,7 +284,7 @@ def test_nobody_begins_in_a_workspace_of_others(world: World, started: AsyncMock
 def test_saying_nothing_begins_nothing(world: World, started: AsyncMock):
     response = begin(world, workspace=world.home.pk, text=" \n ")
     assert response.status_code == 422
-    assert "Say what" in read(response).one(role="alert").text
+    assert "Enter a message." in read(response).one(role="alert").text
 
 
 def test_the_form_says_that_a_script_plays(world: World):
@@ -296,10 +296,10 @@ def test_the_form_says_that_a_script_plays(world: World):
 def test_asking_nothing_and_asking_twice_are_told(world: World):
     client = signed_in(world.people["responder"])
     url = f"/conversations/{world.talk.pk}/turns"
-    assert "Say something first" in read(client.post(url, {"text": " "}, follow=True)).text
+    assert "Enter a message." in read(client.post(url, {"text": " "}, follow=True)).text
     refused = client.post(url, {"text": "More than that"})
     assert refused.status_code == 422
-    assert "A turn is running" in read(refused).text, "the world's run goes on"
+    assert "A turn is already running" in read(refused).text, "the world's run goes on"
     assert "More than that" in read(refused).text, "what was typed is not lost"
 
 
@@ -324,7 +324,7 @@ def test_stopping_what_does_not_run_is_told(world: World):
     runs_in_store.end(world.run, RunState.DONE)
     client = signed_in(world.people["responder"])
     page = client.post(f"/conversations/{world.talk.pk}/stop", follow=True)
-    assert "Nothing was running" in read(page).text
+    assert "No turn is running." in read(page).text
 
 
 def test_stopping_names_who_stopped(world: World, monkeypatch: pytest.MonkeyPatch):

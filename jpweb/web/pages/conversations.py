@@ -113,7 +113,7 @@ def read(request: Request, conversation: Conversation) -> HttpResponse:
     """Note how far somebody has read: no further than there is."""
     length = numbers.read(request.POST.get("length"))
     if length is None:
-        return HttpResponse("Say how many events: length=12", status=400)
+        return HttpResponse("length must be a number of events, such as length=12.", status=400)
     readings.read(request.user.pk, conversation.pk, min(length, conversation.length))
     return HttpResponse(status=204)
 
@@ -143,16 +143,16 @@ async def begin(request: Request) -> HttpResponse:
         if chosen is None:
             problem = "Choose a workspace."
         elif not text:
-            problem = "Say what the conversation is about."
+            problem = "Enter a message."
         elif (hindrance := (await in_store(wiring.player, chosen)).problem) != "":
-            problem = f"A turn cannot begin in {chosen.name}. {hindrance}"
+            problem = f"Can't start a conversation in {chosen.name}. {hindrance}"
         else:
             title = text.splitlines()[0][:TITLE].replace("\x00", "")
             made = await in_store(conversations.begin, chosen, title, request.user.pk)
             try:
                 await runs.start(made, request.user, text)
             except StoreError as refused:
-                messages.error(request, f"It did not start. {refused}")
+                messages.error(request, f"The turn didn't start. {refused}")
             return redirect("conversation", conversation_id=made.pk)
     places = [(place, await in_store(wiring.player, place)) for place in mine]
     context = {
@@ -172,7 +172,7 @@ async def ask(request: Request, conversation: Conversation) -> HttpResponse:
     """Start a turn."""
     text = request.POST.get("text", "").strip()
     if not text:
-        messages.error(request, "Say something first.")
+        messages.error(request, "Enter a message.")
     else:
         try:
             await runs.start(conversation, request.user, text)
@@ -188,7 +188,7 @@ async def stop(request: Request, conversation: Conversation) -> HttpResponse:
     """Stop the run of a conversation; its open questions end as cancelled."""
     by = Decider("person", request.user.display_name, request.user.pk)
     if not await runs.stop(conversation.pk, by):
-        messages.info(request, "Nothing was running.")
+        messages.info(request, "No turn is running.")
     return _to_foot(conversation)
 
 

@@ -36,7 +36,7 @@ async def retry(request: Request, conversation: Conversation) -> HttpResponse:
 async def restart(request: Request, conversation: Conversation) -> HttpResponse:
     """Give up the tool calls that run, and run them again."""
     if not await runs.interrupt(conversation.pk, _me(request), "restart"):
-        messages.info(request, "No tool call was running, so nothing was restarted.")
+        messages.info(request, "No tool calls are running; nothing was rerun.")
     return _to_foot(conversation)
 
 
@@ -46,9 +46,9 @@ async def respond(request: Request, conversation: Conversation) -> HttpResponse:
     """Give up what runs, and tell the model this instead, in the same turn."""
     text = request.POST.get("text", "").strip()
     if not text:
-        messages.error(request, "Say something first.")
+        messages.error(request, "Enter a message.")
     elif not await runs.interrupt(conversation.pk, _me(request), "respond", text):
-        messages.info(request, "Nothing was running, so nobody heard it.")
+        messages.info(request, "No turn is running; nothing was sent.")
     return _to_foot(conversation)
 
 

@@ -178,7 +178,7 @@ def test_a_second_turn_goes_on_in_the_same_conversation(visit: Visit):
 def test_stopping_the_turn_ends_its_open_question(visit: Visit):
     page = visit.begin()
     card(page, BOOLEAN)
-    page.get_by_role("button", name="Stop the turn").click()
+    page.get_by_role("button", name="Stop", exact=True).click()
     expect(composer(page)).to_be_visible()
     expect(page.get_by_text("The last turn was stopped.")).to_be_visible()
     expect(inquiries(page)).to_have_attribute("data-outcome", "cancelled")

@@ -73,7 +73,7 @@ def test_the_desk_says_when_nothing_waits_any_more(visit: Visit):
     page = visit.begin()
     card(desk, BOOLEAN)
     expect(nothing).to_be_hidden()
-    page.get_by_role("button", name="Stop the turn").click()
+    page.get_by_role("button", name="Stop", exact=True).click()
     expect(cards(desk)).to_have_count(0)
     desk.reload()
     expect(nothing).to_be_visible()
@@ -100,7 +100,7 @@ def test_a_draft_survives_a_reload_and_other_live_updates(visit: Visit):
 @pytest.mark.proof  # a card's draft in make test
 def test_the_draft_of_what_one_says_survives_a_reload_until_it_is_sent(visit: Visit):
     page = visit.open("/conversations/new")
-    words = page.get_by_label("What is it about?")
+    words = page.get_by_label("First message")
     words.fill("Not sent yet")
     page.reload()
     expect(words).to_have_value("Not sent yet")
@@ -228,7 +228,7 @@ def test_a_call_that_waits_says_so_once(visit: Visit):
     card(page, BOOLEAN)
     states = page.locator("[data-kind=tool_call_request] > summary .state").last
     expect(states).to_contain_text("Waiting")
-    expect(page.get_by_text("no result yet")).to_have_count(0)
+    expect(page.get_by_text("No result yet")).to_have_count(0)
 
 
 def test_what_changes_in_the_transcript_takes_no_focus_and_is_counted(visit: Visit):

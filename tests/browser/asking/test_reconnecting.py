@@ -84,13 +84,13 @@ def test_after_a_kill_the_pages_come_back_by_themselves_and_the_question_still_w
             expect(notice(each)).to_be_hidden(timeout=20_000)
             expect(cards(each)).to_have_count(1)
             expect(waiting(each)).to_have_attribute("data-count", "1")
-        expect(page.get_by_text("It went on after the server had ended.")).to_be_visible()
+        expect(page.get_by_text("Resumed after a server restart")).to_be_visible()
         answer(page, BOOLEAN, "Yes")
         card(page, SELECT)
     asked = evidence.asked(evidence.journal(alone.server, number_of(page)))
     assert [each.outcome for each in asked] == [{"outcome": "answered", "answer": True}, {}]
     # The call had asked, and waited: nothing of it was cut off.
-    expect(page.get_by_text("The server ended while this call ran")).to_have_count(0)
+    expect(page.get_by_text("The server stopped during this call")).to_have_count(0)
 
 
 def test_that_there_is_no_connection_is_said_however_soon_the_page_tries_again(

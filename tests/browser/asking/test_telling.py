@@ -188,7 +188,7 @@ def test_what_is_settled_elsewhere_is_told_no_more(visit: Visit):
     begun = visit.begin()
     wait_until(lambda: len(told(page)) == 1, "the page tells")
     assert page.evaluate("window.latest.open") is True
-    begun.get_by_role("button", name="Stop the turn").click()
+    begun.get_by_role("button", name="Stop", exact=True).click()
     wait_until(lambda: page.evaluate("window.latest.open") is False, "it is told no more")
 
 
@@ -228,7 +228,7 @@ def test_the_count_is_in_the_title_and_in_the_icon(visit: Visit):
     assert ">1</text>" in unquote(icon.get_attribute("href") or "")
     page.reload()
     assert ">1</text>" in unquote(icon.get_attribute("href") or "")
-    begun.get_by_role("button", name="Stop the turn").click()
+    begun.get_by_role("button", name="Stop", exact=True).click()
     expect(page).to_have_title("Audit · jpweb")
     expect(icon).to_have_attribute("href", re.compile(re.escape(plain)))
 

@@ -114,7 +114,7 @@ def test_installed_command_serves_the_first_screen(server: Server, open_page: Pa
     page.get_by_role("link", name=TOUR).first.click()
     expect(page.get_by_role("heading", name=TOUR)).to_be_visible()
     page.goto(f"{server.url}/conversations/new")
-    page.get_by_label("What is it about?").fill("Show me")
+    page.get_by_label("First message").fill("Show me")
     page.get_by_role("button", name="Start").click()
     card(page, BOOLEAN)
     answer(page, BOOLEAN, "Yes")

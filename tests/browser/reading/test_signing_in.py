@@ -42,7 +42,7 @@ def test_signing_out_removes_the_drafts_of_every_tab(visit: Visit):
     page = visit.open("/conversations/new", who=visit.home.invite("Drafting", "responder"))
     other = visit.pages(f"{visit.server.url}/conversations/new", beside=page)
     for each in (page, other):
-        each.get_by_label("What is it about?").fill("not sent")
+        each.get_by_label("First message").fill("not sent")
         assert list_drafts(each)
     page.locator(".menu summary").click()
     page.get_by_role("button", name="Sign out").click()

@@ -47,13 +47,13 @@ def running(workshop: Stay, *more: Reply) -> Page:
 
 
 def press(page: Page, name: str) -> None:
-    page.get_by_role("button", name=name).click()
+    page.locator("#foot").get_by_role("button", name=name, exact=True).click()
 
 
 def instead(page: Page, text: str) -> None:
-    page.get_by_text("Answer instead…").click()
-    page.get_by_label("What the model gets instead of what is running").fill(text)
-    press(page, "Send instead")
+    page.get_by_text("Interrupt with a reply…").click()
+    page.get_by_label("Reply to the model").fill(text)
+    press(page, "Send")
 
 
 def told(workshop: Stay) -> str:
@@ -63,7 +63,7 @@ def told(workshop: Stay) -> str:
 def test_stopping_while_tools_run_ends_their_cards_and_the_turn(workshop: Stay):
     page = running(workshop)
     check(page, "#desk")
-    press(page, "Stop the turn")
+    press(page, "Stop")
     expect(page.get_by_text("The last turn was stopped.")).to_be_visible()
     expect(composer(page)).to_be_visible()
     for tool in ("greet", "echo"):
@@ -76,7 +76,7 @@ def test_stopping_while_tools_run_ends_their_cards_and_the_turn(workshop: Stay):
 
 def test_stopping_while_text_comes_in_keeps_what_came(workshop: Stay):
     page = streaming(workshop)
-    press(page, "Stop the turn")
+    press(page, "Stop")
     expect(page.get_by_text("The last turn was stopped.")).to_be_visible()
     expect(last_words(page)).to_contain_text(re.compile("This goes on and on"))
     expect(page.locator("#partial")).to_be_hidden()
@@ -85,7 +85,7 @@ def test_stopping_while_text_comes_in_keeps_what_came(workshop: Stay):
 
 def test_restarting_runs_the_tools_again_and_asks_again(workshop: Stay):
     page = running(workshop, Reply(Say('{"answer": false}')), Reply(Say("Both are done.")))
-    press(page, "Restart the tool calls")
+    press(page, "Rerun tool calls")
     asked = call(page, "greet").locator("details[data-kind=inquiry_request]")
     expect(asked).to_have_count(2)
     expect(asked.first).to_have_attribute("data-reason", "user")
@@ -128,8 +128,8 @@ def test_an_answer_instead_of_text_is_said_in_the_same_turn(workshop: Stay):
 def test_interrupting_without_a_word_loses_nothing_on_the_page(workshop: Stay):
     page = running(workshop)
     with staying(page):
-        page.get_by_text("Answer instead…").click()
-        press(page, "Send instead")
-        field = page.get_by_label("What the model gets instead of what is running")
+        page.get_by_text("Interrupt with a reply…").click()
+        press(page, "Send")
+        field = page.get_by_label("Reply to the model")
         expect(field).to_be_focused()
     question(page, "Whom shall I greet?")

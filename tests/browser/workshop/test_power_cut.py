@@ -49,7 +49,7 @@ def test_a_run_whose_server_was_killed_goes_on_with_its_card(
     expect(page.locator("#connection")).to_be_visible()
     shop.server.start()
     expect(page.locator("#connection")).to_be_hidden(timeout=20_000)
-    expect(page.get_by_text("It went on after the server had ended.")).to_be_visible()
+    expect(page.get_by_text("Resumed after a server restart")).to_be_visible()
     expect(waiting(page)).to_have_attribute("data-count", "1")
     assert before == open_rows(shop) == [1, 0, 1]
     check(page)

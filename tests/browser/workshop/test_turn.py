@@ -113,7 +113,7 @@ def test_cards_of_three_tools_are_answered_live_and_stand_in_the_transcript(work
         answer_all(page, "hush", remember=True)
         expect(last_words(page)).to_contain_text("All three are done.")
         expect(composer(page)).to_be_visible()
-    page.get_by_role("button", name="Unfold all").click()
+    page.get_by_role("button", name="Expand all").click()
     expect(page.locator("details[data-variant=reasoning]")).to_contain_text(THOUGHT)
     expect(call(page, "greet")).to_contain_text("HELLO, Ada!")
     expect(call(page, "deploy")).to_contain_text("Deployed with a key whose digest is")

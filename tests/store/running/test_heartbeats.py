@@ -59,7 +59,10 @@ def test_run_whose_processes_stayed_away_since_is_lost(run: Run):
     let_run_out(run, "last")
     assert runs.recover(LEASE) == [run]
     lost = fresh(run)
-    assert (lost.state, lost.problem) == ("lost", "The server ended 7 times while this turn ran.")
+    assert (lost.state, lost.problem) == (
+        "lost",
+        "The server stopped 7 times while this turn was running.",
+    )
 
 
 def test_run_of_a_living_process_is_not_lost_for_those_before_it(run: Run):

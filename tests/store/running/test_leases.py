@@ -115,7 +115,10 @@ def test_what_ends_its_processes_and_gets_nowhere_is_lost_truthfully(talk: Conve
     dies(run)
     assert runs.recover(LEASE) == [run]
     lost = fresh(run)
-    assert (lost.state, lost.problem) == ("lost", "The server ended 6 times while this turn ran.")
+    assert (lost.state, lost.problem) == (
+        "lost",
+        "The server stopped 6 times while this turn was running.",
+    )
     assert lost.ended_at is not None
     settled.refresh_from_db()
     assert settled.state == "answered"

@@ -87,11 +87,11 @@ def test_what_is_said_reaches_the_turn(
 @pytest.mark.parametrize("what", ["restart", "respond"])
 def test_what_nobody_hears_is_told(world: World, told: AsyncMock, what: str):
     told.return_value = False
-    assert "was running, so n" in send(world, what, text="Hello").text
+    assert "running; nothing was" in send(world, what, text="Hello").text
 
 
 def test_an_empty_answer_reaches_nobody(world: World, told: AsyncMock):
-    assert "Say something first." in send(world, "respond", text=" ").text
+    assert "Enter a message." in send(world, "respond", text=" ").text
     told.assert_not_awaited()
 
 
