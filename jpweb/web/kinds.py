@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 #: What people often want to see alone: a word, the groups, and the facets that it counts.
 PRESETS = {
-    "Dialogue": (("person", "assistant"), ("person", "message", "structure")),
+    "Messages": (("person", "assistant"), ("person", "message", "structure")),
     "Questions": (("questions",), ("question",)),
     "Problems": (("problems",), PROBLEMS),
 }

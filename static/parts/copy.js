@@ -46,9 +46,9 @@ on("click", async (event) => {
   const focused = document.activeElement;
   try {
     await put(copy ? fetched(copy) : Promise.resolve(new URL(copyLink, location.href).href));
-    tell(button, "Copied", `${what} is copied.`);
+    tell(button, "Copied", `${what} copied.`);
   } catch {
-    tell(button, "Not copied", `${what} could not be copied. Try again, or select it.`);
+    tell(button, "Not copied", `${what} not copied. Try again, or select it.`);
   }
   if (document.activeElement === document.body && focused) focused.focus({ preventScroll: true });
 });

@@ -166,7 +166,7 @@ def formatted(event: ConversationEvent) -> Payload | None:
     kept = event.metadata.get("rendered_arguments")
     if not isinstance(kept, str) or not kept:
         return None
-    return Payload("formatted", "Arguments as the tool shows them", armour.unwrap(kept), "terminal")
+    return Payload("formatted", "Formatted arguments", armour.unwrap(kept), "terminal")
 
 
 def _said(element: Element, part: int) -> Iterator[Payload]:
@@ -200,7 +200,7 @@ def _question(kind: InquiryRequest) -> Iterator[Payload]:
 
 
 def _change(kind: ConfigDelta) -> Iterator[Payload]:
-    yield Payload("delta", "Change", values.text(kind.delta), "json")
+    yield Payload("delta", "Changes", values.text(kind.delta), "json")
 
 
 def _shortening(kind: Compaction) -> Iterator[Payload]:
@@ -208,7 +208,7 @@ def _shortening(kind: Compaction) -> Iterator[Payload]:
         case {"summary": {"summary": str(text)}} if text:
             yield Payload("summary", "Summary", text, "markdown")
         case policies:
-            yield Payload("policies", "How", values.text(policies), "json")
+            yield Payload("policies", "Policies", values.text(policies), "json")
 
 
 def _nothing(_kind: object) -> Iterator[Payload]:
@@ -240,4 +240,4 @@ def _look(text: str) -> Look:
 def _raw(element: Element) -> Payload:
     """Return an element's own text, indented as a document of its own."""
     text = element.raw.replace("\n  ", "\n")
-    return Payload("raw", "The element as it is on record", text, "plain")
+    return Payload("raw", "Stored event", text, "plain")

@@ -43,15 +43,15 @@ on("htmx:load", ({ target }) => {
 function every(open, says) {
   const folds = all("#transcript > .window details");
   for (const fold of folds) fold.open = open;
-  const part = document.querySelector("#transcript > .way") ? " of what is loaded" : "";
-  byId("announcer").textContent = `${says}: ${folds.length} folds${part}.`;
+  const part = document.querySelector("#transcript > .way") ? ", loaded events only" : "";
+  byId("announcer").textContent = `${says} ${folds.length} section${folds.length === 1 ? "" : "s"}${part}.`;
 }
-export const unfoldAll = () => every(true, "Unfolded");
-export const foldAll = () => every(false, "Folded");
+export const unfoldAll = () => every(true, "Expanded");
+export const foldAll = () => every(false, "Collapsed");
 for (const [selector, does] of [["[data-unfold]", unfoldAll], ["[data-fold]", foldAll]]) {
   for (const button of all(selector)) {
     button.hidden = false;
-    button.title = "Of what is loaded";
+    button.title = "Loaded events only";
     button.addEventListener("click", does);
   }
 }

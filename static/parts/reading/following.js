@@ -37,8 +37,8 @@ function waits() {
   const cards = openCards();
   const more = byId("more");
   const count = cards.length + Number(more ? more.dataset.more : 0);
-  if (count > 1) return `${count.toLocaleString("en")} wait for an answer`;
-  return count && cards.length ? `A ${"prompt" in cards[0].dataset ? "decision" : "question"} waits` : "";
+  if (count > 1) return `${count.toLocaleString("en")} waiting for an answer`;
+  return count && cards.length ? `1 ${"prompt" in cards[0].dataset ? "approval" : "question"} waiting` : "";
 }
 
 // Somebody follows from when they come to the end until they scroll up or unfold something there.

@@ -52,7 +52,7 @@ for (const name of ["htmx:sendError", "htmx:timeout", "htmx:responseError"]) {
     const way = ours(event);
     if (!way) return;
     way.dataset.failed = "";
-    way.querySelector("a").textContent = "These events did not come. Try again";
+    way.querySelector("a").textContent = "Couldn't load these events. Retry";
     document.dispatchEvent(new CustomEvent("jpweb:windows"));
   });
 }

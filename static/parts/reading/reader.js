@@ -17,7 +17,7 @@ function copyLink() {
   const button = document.createElement("button");
   button.className = "copy told";
   button.dataset.copyLink = `${byId("transcript").dataset.href}?at=${item.id}#${item.id}`;
-  button.dataset.what = "The link";
+  button.dataset.what = "Link";
   show(button);
   button.click();
   return true;

@@ -28,7 +28,7 @@ function say(text) {
   note.textContent = text;
   show(note);
 }
-const FAILED = "It could not be loaded. Try again.";
+const FAILED = "Couldn't load. Try again.";
 
 // By its id, since it may be drawn anew.
 let at = "";
@@ -102,7 +102,7 @@ async function towards(what, by) {
   if (what === "item") return (await more(way)) ? towards(what, by) : say(FAILED);
   const beside = by > 0 ? way.previousElementSibling : way.nextElementSibling;
   const next = await ask("step", { what, to: by > 0 ? "next" : "previous", from: beside.dataset[by > 0 ? "last" : "first"] });
-  if (!next) return say("It could not be looked for. Try again.");
+  if (!next) return say(FAILED);
   if (!next.anchor) return say(none);
   await go(next, {}, reach);
 }

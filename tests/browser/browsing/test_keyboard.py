@@ -86,7 +86,7 @@ def test_all_of_it_works_by_keyboard_alone(visit: Visit, book: Book, other: Visi
         page.keyboard.press("Tab")
         assert page.evaluate(_HIDDEN) == ""
         page.keyboard.press("l")
-        expect(page.locator("#announcer")).to_have_text("The link is copied.")
+        expect(page.locator("#announcer")).to_have_text("Link copied.")
     link = str(page.evaluate("navigator.clipboard.readText()"))
     theirs = visit.open(re.sub(r"^\w+://[^/]+", "", link), who=other)
     wait_until(lambda: journey.clear(theirs, question), "they are at the same event")

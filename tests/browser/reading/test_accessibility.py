@@ -143,7 +143,7 @@ def test_a_page_that_refuses_bars_nobody(visit: Visit):
     refused(page, "Page not found")
     page.goto(visit.server.url + "/conversations/new")
     page.context.clear_cookies(name="jpweb_csrf")
-    page.get_by_label("What is it about?").fill("Nothing")
+    page.get_by_label("First message").fill("Nothing")
     page.get_by_role("button", name="Start").click()
     expect(page.get_by_role("heading", level=1)).to_be_visible()
     check(page)
@@ -184,7 +184,7 @@ def test_a_conversation_bars_nobody_folded_and_unfolded(visit: Visit, title: str
     page.wait_for_url(re.compile(r"/conversations/\d+"))
     page.wait_for_load_state("load")  # the buttons work by then
     check_under_proof(page)
-    page.get_by_role("button", name="Unfold all").click()
+    page.get_by_role("button", name="Expand all").click()
     expect(page.locator("#transcript .fold:not([open])")).to_have_count(0)
     # What is fetched on unfolding has come.
     wait_until(lambda: not page.locator("#transcript .htmx-request").count(), "it is quiet")

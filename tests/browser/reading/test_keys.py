@@ -134,9 +134,9 @@ def test_what_is_said_is_seen_for_a_while_and_told_once(visit: Visit):
 @pytest.mark.parametrize(
     ("key", "cannot", "words"),
     [
-        ("k", "before=", "It could not be loaded. Try again."),
-        pytest.param("G", "at=end", "It could not be loaded. Try again.", marks=pytest.mark.proof),
-        ("K", "/step", "It could not be looked for. Try again."),
+        ("k", "before=", "Couldn't load. Try again."),
+        pytest.param("G", "at=end", "Couldn't load. Try again.", marks=pytest.mark.proof),
+        ("K", "/step", "Couldn't load. Try again."),
     ],
 )
 def test_what_cannot_be_loaded_is_said(shelf: Visit, key: str, cannot: str, words: str):
@@ -224,7 +224,7 @@ def test_brackets_fold_and_unfold_all_that_is_loaded_and_say_so(shelf: Visit):
     page.keyboard.press("]")
     expect(page.locator("#transcript details:not([open])")).to_have_count(0)
     expect(page.locator("#announcer")).to_have_text(
-        re.compile(r"^Unfolded: \d+ folds of what is loaded\.$")
+        re.compile(r"^Expanded \d+ sections, loaded events only\.$")
     )
     page.keyboard.press("[")
     expect(page.locator("#transcript details[open]")).to_have_count(0)
@@ -261,7 +261,7 @@ def test_l_copies_the_link_of_the_event(visit: Visit):
     page.keyboard.press("J")
     anchor = current(page)
     page.keyboard.press("l")
-    expect(page.locator("#announcer")).to_have_text("The link is copied.")
+    expect(page.locator("#announcer")).to_have_text("Link copied.")
     link = page.evaluate("navigator.clipboard.readText()")
     assert link == f"{visit.server.url}{path_of(page)}?at={anchor}#{anchor}"
 

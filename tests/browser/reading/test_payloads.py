@@ -79,10 +79,10 @@ def test_a_long_result_is_fetched_when_its_call_is_unfolded(page: Page):
     asked: list[str] = []
     page.on("request", lambda request: asked.append(request.url))
     held = page.locator("[data-tool=read] [data-payload=content]")
-    expect(held).to_contain_text("The beginning of 28,890 characters, 3,000 lines.")
+    expect(held).to_contain_text("Truncated (total: 28,890 characters, 3,000 lines).")
     call(page, "read")
     expect(held).to_contain_text("line 2999")
-    expect(held.get_by_role("link", name="Download it all")).to_be_visible()
+    expect(held.get_by_role("link", name="Download all")).to_be_visible()
     call(page, "read")
     call(page, "read")
     expect(held).to_contain_text("line 2999")
@@ -91,7 +91,7 @@ def test_a_long_result_is_fetched_when_its_call_is_unfolded(page: Page):
 
 def test_the_rest_of_a_message_comes_where_it_is_read_and_takes_the_focus(page: Page):
     held = page.locator("article.assistant [data-payload=content]").last
-    link = held.get_by_role("link", name="Show all of it")
+    link = held.get_by_role("link", name="Show all")
     link.focus()
     page.keyboard.press("Enter")
     expect(held).to_contain_text("line 2999")
@@ -110,15 +110,15 @@ def test_a_message_a_call_and_a_link_are_copied(page: Page):
     copied = "navigator.clipboard.readText()"
     said = page.locator("article.person")
     said.get_by_role("button", name="Copy", exact=True).press("Enter")
-    expect(page.locator("#announcer")).to_have_text("The message is copied.")
+    expect(page.locator("#announcer")).to_have_text("Message copied.")
     assert page.evaluate(copied) == "Show me *everything*."
     said.get_by_role("button", name="Copy link").click()
-    expect(page.locator("#announcer")).to_have_text("The link is copied.")
+    expect(page.locator("#announcer")).to_have_text("Link copied.")
     page.goto(page.evaluate(copied))
     expect(page.locator("article.person:target")).to_be_visible()
     call(page, "write")
     page.locator("[data-tool=write]").get_by_role("button", name="Copy as JSON").click()
-    expect(page.locator("#announcer")).to_have_text("The tool call is copied.")
+    expect(page.locator("#announcer")).to_have_text("Tool call copied.")
     assert json.loads(page.evaluate(copied))["result"]["content"] == DIFF
 
 
@@ -126,7 +126,7 @@ def test_what_cannot_be_copied_says_so(page: Page, open_page: Pages):
     open_page.forgive("status of 404")
     page.route("**/content.txt", lambda route: route.fulfill(status=404))
     page.locator("article.person").get_by_role("button", name="Copy", exact=True).click()
-    expect(page.locator("#announcer")).to_contain_text("could not be copied")
+    expect(page.locator("#announcer")).to_contain_text("Message not copied.")
 
 
 def test_what_events_hold_is_read_by_everybody(page: Page):
@@ -141,6 +141,6 @@ def test_without_scripts_the_whole_is_a_page_away(payload_home: Home, open_page:
     page = Visit(payload_home, open_page).open("/conversations", javascript=False)
     page.get_by_role("link", name=TITLE).click()
     expect(page.get_by_role("button", name="Copy", exact=True)).to_have_count(0)
-    page.locator("article.assistant").get_by_role("link", name="Show all of it").last.click()
+    page.locator("article.assistant").get_by_role("link", name="Show all").last.click()
     expect(page.locator("[data-payload=content]")).to_contain_text("line 2999")
     assert not page.evaluate(TOO_WIDE)  # axe needs scripts; it sees this page elsewhere

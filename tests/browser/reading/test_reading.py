@@ -102,10 +102,10 @@ def test_a_call_and_its_inquiry_unfold_by_keyboard(visit: Visit):
 def test_everything_unfolds_and_folds_at_once(visit: Visit):
     page = tour(visit)
     answers = page.locator("[data-answer]")
-    page.get_by_role("button", name="Unfold all").click()
+    page.get_by_role("button", name="Expand all").click()
     for index in range(answers.count()):
         expect(answers.nth(index)).to_be_visible()
-    page.get_by_role("button", name="Fold all", exact=True).click()
+    page.get_by_role("button", name="Collapse all", exact=True).click()
     expect(answers.first).to_be_hidden()
 
 

@@ -71,7 +71,7 @@ def test_what_waits_is_told_to_who_reads_above_and_the_outline_has_it(
     inside = page.locator("#outline ol.inside")
     expect(inside).to_contain_text("Waiting", timeout=15_000)
     page.evaluate("scrollTo({top: 0, behavior: 'instant'})")
-    told = page.get_by_role("link", name="A question waits")
+    told = page.get_by_role("link", name="1 question waiting")
     expect(told).to_be_visible()
     told.click()
     expect(page.locator("#desk .card")).to_be_focused()

@@ -163,7 +163,7 @@ def test_what_did_not_come_can_be_asked_for_again(shelf: Visit):
     page = shelf.open(long_one(shelf))
     page.route(re.compile("after="), lambda route: route.fulfill(status=503))
     to_bottom(page)
-    failed = page.get_by_role("link", name="These events did not come. Try again")
+    failed = page.get_by_role("link", name="Couldn't load these events. Retry")
     expect(failed).to_be_visible()
     page.unroute_all()
     failed.click()

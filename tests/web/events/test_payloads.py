@@ -92,11 +92,11 @@ def test_a_long_message_is_fetched_when_somebody_asks(shown: Any):
     there = shown(TurnStart(), ChatResponse("message", LINES))
     held = payload(there.page(), "content")
     assert "hx-get" not in held
-    link = next(t for t in there.page() if t.text == "Show all of it")
+    link = next(t for t in there.page() if t.text == "Show all")
     assert link["href"] == there.url()
     assert link["hx-get"] == there.url(-1, "/content")
     assert held.text.count("one line") > 1000
-    assert "The beginning of 36,000 characters, 4,000 lines." in held.text
+    assert "Truncated (total: 36,000 characters, 4,000 lines)." in held.text
 
 
 @pytest.mark.parametrize(
@@ -110,7 +110,7 @@ def test_a_long_message_is_fetched_when_somebody_asks(shown: Any):
 )
 def test_what_is_short_is_whole_and_fetches_nothing(shown: Any, kinds: list[Any]):
     page = shown(TurnStart(), *kinds).page()
-    assert "Show all of it" not in page.text
+    assert "Truncated" not in page.text
     held = [tag for tag in page if "data-payload" in tag]
     assert held
     assert not [tag for tag in held if "hx-get" in tag]
@@ -140,7 +140,7 @@ def test_the_whole_is_given_in_parts(shown: Any, monkeypatch: pytest.MonkeyPatch
         made = read(there.part(-1, "content", number))
         (text,) = [t.text for t in made if t.tag == "pre"]
         seen += text
-        links = [t for t in made if t.text == "Show the next part"]
+        links = [t for t in made if t.text == "Show next part"]
         assert len(links) == (number < 4)
         if links:
             assert links[0]["hx-get"].endswith(f"/content?part={number + 1}")

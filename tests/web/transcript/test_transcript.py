@@ -241,8 +241,8 @@ def test_what_is_too_long_is_cut_and_leads_to_all_of_it(db: None, tmp_path: Path
     who, talk = mirrored(tmp_path, *kinds)
     found = page(who, talk)
     assert LONG.strip() not in found.text
-    (link,) = [tag for tag in found if tag.tag == "a" and tag.text == "Show all of it"]
-    size = int(link.parents[-1].text.split("The beginning of ")[1].split()[0].replace(",", ""))
+    (link,) = [tag for tag in found if tag.tag == "a" and tag.text == "Show all"]
+    size = int(link.parents[-1].text.split("Truncated (total: ")[1].split()[0].replace(",", ""))
     assert size >= len(LONG)
     assert link["href"] == url(talk, talk.journal.latest("position").anchor)
     whole = read(signed_in(who).get(link["href"]))
@@ -253,7 +253,7 @@ def test_what_is_not_too_long_is_whole(db: None, tmp_path: Path):
     who, talk = mirrored(tmp_path, ChatResponse("message", "x" * 12_000))
     found = page(who, talk)
     assert "x" * 12_000 in found.text
-    assert "Show all of it" not in found.text
+    assert "Truncated" not in found.text
 
 
 def test_an_event_has_a_page_with_its_json(world: World):
@@ -273,24 +273,24 @@ def test_a_conversation_that_cannot_be_read_says_why(world: World):
     Conversation.objects.update(problem="events.json: gone <b>", origin="mirrored")
     alert = read(world.client("reader").get(url(world.talk))).one(role="alert")
     assert "events.json: gone <b>" in alert.text
-    assert "was read earlier" in alert.text
+    assert "last version that could be read" in alert.text
 
 
 def test_an_empty_conversation_says_so(world: World):
     talk = making.conversation(world.home, "")
     found = read(world.client("reader").get(url(talk)))
-    assert "Nothing has been said yet" in found.one(id="nothing").text
+    assert "No messages yet" in found.one(id="nothing").text
     assert "Untitled" in found.text
 
 
 @pytest.mark.parametrize(
     ("state", "said"),
     [
-        ("running", "The turn is running"),
+        ("running", "Running · scripted"),
         ("failed", "The last turn failed. No more tokens"),
         ("stopped", "was stopped"),
-        ("lost", "was lost"),
-        ("done", "Say something"),
+        ("lost", "was interrupted"),
+        ("done", "Message"),
     ],
 )
 def test_the_foot_says_how_the_last_turn_stands(world: World, state: str, said: str):
@@ -301,13 +301,13 @@ def test_the_foot_says_how_the_last_turn_stands(world: World, state: str, said: 
     running = [tag for tag in found if tag.get("action", "").endswith("/stop")]
     assert bool(running) is (state == "running")
     seen = read(world.client("reader").get(url(world.talk))).one(id="foot")
-    assert "You may read here" in seen.text
+    assert "Read-only access" in seen.text
 
 
 def test_a_mirrored_conversation_offers_nothing_to_say(reader: Person):
     Membership.objects.update(role=Role.OWNER)
     found = page(reader, demo(HOSTILE))
-    assert "belongs to jp" in found.one(id="foot").text
+    assert "Managed by jp" in found.one(id="foot").text
     sent = [tag for tag in found if tag.get("method") == "post"]
     assert not [tag for tag in sent if tag.get("action", "").startswith("/conversations")]
 

@@ -177,7 +177,7 @@ def test_where_news_begin_is_told_to_each_reader():
     opened(client, talk, "at=end")
     assert readings.length(person.pk, talk.pk) == talk.length
     Reading.objects.update(length=210)
-    assert "90 new events since you were here" in opened(client, talk).text
+    assert "90 new events since your last visit" in opened(client, talk).text
     page = opened(client, talk, "at=new")
     line = page.one(id="new")
     following = page.tags[page.tags.index(line) :]
@@ -223,9 +223,9 @@ def test_the_outline_leads_to_all_of_a_turn_of_which_the_window_shows_a_part():
     client = reader(talk)
     for query, partly in (("at=0", True), ("at=60", True), ("at=end", True)):
         there = opened(client, talk, query).one(id="outline").text
-        assert ("All of this turn" in there) == partly
+        assert ("Show whole turn" in there) == partly
     few = held(TurnStart(), called("a", "hammer"), TurnStart())
-    assert "All of this turn" not in opened(reader(few), few).one(id="outline").text
+    assert "Show whole turn" not in opened(reader(few), few).one(id="outline").text
     whole = client.get(f"/conversations/{talk.pk}/outline?turn=0").content.decode()
     assert whole.count("hammer") >= 80
 
