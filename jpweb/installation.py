@@ -1,7 +1,7 @@
 """Locations of this installation: a checkout of the repository, or a package from its wheel.
 
-``templates`` and ``static`` are top-level folders of the repository; the wheel holds them inside
-the package.
+``templates``, ``static`` and ``docs`` are top-level folders of the repository; the wheel holds
+them inside the package.
 """
 
 from __future__ import annotations
@@ -14,8 +14,11 @@ from pathlib import Path
 
 PACKAGE_DIR = Path(__file__).resolve().parent
 IS_CHECKOUT = not (PACKAGE_DIR / "templates").is_dir()
-#: The folder that holds ``templates`` and ``static``.
+#: The folder that holds ``templates``, ``static`` and ``docs``.
 RESOURCE_DIR = PACKAGE_DIR.parent if IS_CHECKOUT else PACKAGE_DIR
+#: The Markdown pages under *Help*, and their pictures, which are served as static files.
+DOCS_DIR = RESOURCE_DIR / "docs"
+PICTURES_DIR = DOCS_DIR / "pictures"
 
 #: What a person types to start a server, and to start a team's processes on one machine.
 SERVE_COMMAND = "make run" if IS_CHECKOUT else "jpweb serve"
@@ -40,11 +43,11 @@ def find_user_data_dir(program: str) -> Path:
 def compute_static_version() -> str:
     """Return a name that changes with any static file: browsers keep what its address holds."""
     digest = hashlib.blake2b(metadata.version("django-htmx").encode(), digest_size=6)
-    folder = RESOURCE_DIR / "static"
-    for path in sorted(folder.rglob("*")):
-        if path.is_file():
-            digest.update(os.fsencode(path.relative_to(folder)))
-            digest.update(path.read_bytes())
+    for folder in (RESOURCE_DIR / "static", PICTURES_DIR):
+        for path in sorted(folder.rglob("*")):
+            if path.is_file():
+                digest.update(os.fsencode(path.relative_to(folder)))
+                digest.update(path.read_bytes())
     return digest.hexdigest()
 
 

@@ -1,4 +1,4 @@
-"""Settings, all from the environment; every variable is named in the README.
+"""Settings, all from the environment; ``docs/operations.md`` names every variable.
 
 ``JPWEB_DATA`` is the folder that holds everything of an installation: by default ``./var`` of a
 checkout, or the user's data folder where jpweb is installed.
@@ -48,7 +48,7 @@ def site(name: str) -> SplitResult | None:
     )
 
 
-#: The folder that holds ``templates`` and ``static``.
+#: The folder that holds ``templates``, ``static`` and ``docs``.
 BASE_DIR = installation.RESOURCE_DIR
 DATA_DIR = (
     Path(env.str("JPWEB_DATA", default=str(installation.find_default_data_dir())))
@@ -265,7 +265,7 @@ USE_I18N = False
 
 #: The address of a static file names what the files are, so that a browser asks for each once.
 STATIC_URL = f"static/{installation.compute_static_version()}/"
-STATICFILES_DIRS = [BASE_DIR / "static"]
+STATICFILES_DIRS = [BASE_DIR / "static", ("pictures", installation.PICTURES_DIR)]
 WHITENOISE_USE_FINDERS = True
 WHITENOISE_IMMUTABLE_FILE_TEST = r"^/static/"
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"

@@ -23,6 +23,7 @@ from jpweb.web.pages import (
     start,
     turns,
 )
+from jpweb.web.pages.help import pages as help_pages
 from jpweb.web.pages.owners import copies, people, tools, waiting
 from jpweb.web.pages.views import compacted, raw, thread
 from jpweb.web.security import static_files
@@ -117,6 +118,8 @@ urlpatterns = [
     path("sign-out", signing.sign_out, name="sign-out"),
     path("join", invitations.join, name="join"),
     path("download", account.download, name="download"),
+    path("help", help_pages.index, name="help"),
+    path("help/<slug:name>", help_pages.page, name="help-page"),
     path("account", account.index, name="account"),
     path("account/link", account.new_link, name="account-link"),
     path("account/end", account.sign_out_everywhere, name="sign-out-everywhere"),

@@ -11,6 +11,8 @@ import pytest
 from tests.architecture.tree import files
 from tests.installing.package import build_package, unpack_sdist
 
+#: The top-level folders of the product.
+PRODUCT = ("jpweb", "templates", "static", "docs")
 #: What the sdist holds besides the product.
 PAPERS = {
     *("pyproject.toml", "manage.py", "constraints.txt", ".gitignore"),
@@ -36,7 +38,7 @@ def list_wheel(file: Path) -> list[str]:
 
 
 def list_product() -> list[Path]:
-    return [path for path in files() if path.parts[0] in ("jpweb", "templates", "static")]
+    return [path for path in files() if path.parts[0] in PRODUCT]
 
 
 def test_wheel_holds_each_file_of_the_product(tmp_path: Path):

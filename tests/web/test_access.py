@@ -121,6 +121,8 @@ ROUTES = {
     "sign-out": Route(PUBLIC, 302, "post"),
     "join": Route(PUBLIC, 200),
     "download": Route(SIGNED_IN, 200),
+    "help": Route(SIGNED_IN, 200),
+    "help-page": Route(SIGNED_IN, 200),
     "account": Route(SIGNED_IN, 200),
     "account-link": Route(SIGNED_IN, 200, "post"),
     "sign-out-everywhere": Route(SIGNED_IN, 302, "post"),
@@ -143,6 +145,7 @@ def address(name: str, world: World, **instead: Any) -> str:
         "format_name": next(iter(exports.FORMATS)),
         "token": "unknown",
         "path": "another/jpweb.css",
+        "name": "using",
     } | instead
     taken = VIEWS[name].pattern.regex.groupindex
     return reverse(name, kwargs={key: value for key, value in keys.items() if key in taken})

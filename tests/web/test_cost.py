@@ -13,6 +13,7 @@ from jpweb.store.disk import mirror
 from jpweb.store.models import Conversation, Membership
 from jpweb.store.terms import Role
 from jpweb.stream.events import ChatResponse
+from jpweb.web.pages.help.pages import PAGES
 from tests.store import making
 from tests.web.world import World, signed_in
 
@@ -25,6 +26,8 @@ QUERIES = {
     "/questions": 12,
     "/audit": 12,
     "/audit.csv": 5,
+    "/help": 5,
+    "/help/operations": 5,
 }
 #: Queries of the page of a conversation.
 TALK = 27
@@ -73,6 +76,12 @@ def test_the_queries_of_a_page_do_not_grow_with_its_conversation(world: World):
     assert count_queries(client, [address]) == {address: TALK}
     grow_talk(world, 95)
     assert count_queries(client, [address])[address] <= TALK
+
+
+def test_help_pages_weigh_little(world: World):
+    client = signed_in(world.people["reader"])
+    weights = {name: len(client.get(f"/help/{name}").content) for name in PAGES}
+    assert {name: weight for name, weight in weights.items() if weight > 30_000} == {}
 
 
 def test_the_largest_demo_conversation_weighs_little(world: World):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from html import unescape
 
 import comrak
@@ -19,23 +19,33 @@ EXTENSIONS = comrak.ExtensionOptions(
 )
 RENDER = comrak.RenderOptions(escape=True, unsafe_=False)
 _RENDER_LINES = comrak.RenderOptions(escape=True, unsafe_=False, hardbreaks=True)
+_TAGS = {
+    "a", "blockquote", "br", "code", "del", "em", "h1", "h2", "h3", "h4", "h5", "h6", "hr",
+    "input", "li", "ol", "p", "pre", "section", "strong", "sup", "table", "tbody", "td", "th",
+    "thead", "tr", "ul",
+}  # fmt: skip
+_ATTRIBUTES = {
+    "a": {"href", "title"},
+    "code": {"class"},
+    "input": {"type", "checked", "disabled"},
+    "ol": {"start"},
+    "td": {"align"},
+    "th": {"align"},
+}
+_SCHEMES = {"http", "https", "mailto"}
 CLEANER = nh3.Cleaner(
-    tags={
-        "a", "blockquote", "br", "code", "del", "em", "h1", "h2", "h3", "h4", "h5", "h6", "hr",
-        "input", "li", "ol", "p", "pre", "section", "strong", "sup", "table", "tbody", "td", "th",
-        "thead", "tr", "ul",
-    },
-    attributes={
-        "a": {"href", "title"},
-        "code": {"class"},
-        "input": {"type", "checked", "disabled"},
-        "ol": {"start"},
-        "td": {"align"},
-        "th": {"align"},
-    },
-    url_schemes={"http", "https", "mailto"},
+    tags=_TAGS,
+    attributes=_ATTRIBUTES,
+    url_schemes=_SCHEMES,
     link_rel="noopener noreferrer nofollow",
-)  # fmt: skip
+)
+_DOCUMENT_EXTENSIONS = comrak.ExtensionOptions(table=True, header_id_prefix="")
+_DOCUMENT_CLEANER = nh3.Cleaner(
+    tags=_TAGS | {"img"},
+    attributes=_ATTRIBUTES | {"img": {"src", "alt"}, "h2": {"id"}, "h3": {"id"}},
+    url_schemes=_SCHEMES,
+    link_rel="noopener noreferrer",
+)
 #: Past these the cleaner's time grows with the square of the input; the text is shown plain.
 _MOST_HTML = 20
 _DEEPEST = 100
@@ -43,6 +53,12 @@ _NESTED = re.compile(r"<(/?)(?:ul|ol|em|strong|del|sup)\b")
 _MARKS = ("*", "_", "~", "^")
 #: Raw HTML is escaped, so only comrak can have written these.
 _LINK = re.compile(r'<a href="(?!(?i:https?://|mailto:|#))[^"]*"')
+#: comrak puts a link to itself into each heading: without a text, and one more to tab through.
+_HEADING_LINK = re.compile(
+    r'<a href="#[^"]*" aria-label="[^"]*" data-heading-content="[^"]*" class="anchor"></a>'
+)
+#: The address of another file, with or without a part of it.
+_FILE = re.compile(r'(<a href|<img src)="([^"#:]+)(#[^"]*)?"')
 _BLOCK, _END = '<pre><code class="language-', "</code></pre>"
 
 
@@ -62,6 +78,18 @@ def html(markdown: str, *, line_ends: bool = False, most: int = 0) -> SafeString
     clean = CLEANER.clean(made)
     # A link to nowhere would load this page again; one without a host would lead into this site.
     return SafeString("".join(_blocks(_LINK.sub("<a", clean), most)))
+
+
+def document_html(markdown: str, find_address: Callable[[str], str]) -> SafeString:
+    """Return the HTML of a page of our own documentation, with pictures and linked headings.
+
+    ``find_address`` returns the address of another file of the documentation.
+    """
+    rendered = comrak.markdown_to_html(markdown, _DOCUMENT_EXTENSIONS, None, RENDER)
+    clean = _DOCUMENT_CLEANER.clean(_HEADING_LINK.sub("", rendered))
+    return SafeString(
+        _FILE.sub(lambda link: f'{link[1]}="{find_address(link[2])}{link[3] or ""}"', clean)
+    )
 
 
 def _is_deep(made: str, text: str) -> bool:

@@ -14,7 +14,7 @@ from tests.browser.pages import BOOLEAN, DOWN, Home, Visit, answer, card, inquir
 from tests.installing.package import build_package, install_wheel
 from tests.machine.browsing import Pages
 from tests.machine.household import Team
-from tests.machine.ports import free_port
+from tests.machine.ports import free_port, wait_until
 from tests.machine.serving import Server
 from tests.machine.templates import inherit_environment
 
@@ -119,6 +119,10 @@ def test_installed_command_serves_the_first_screen(server: Server, open_page: Pa
     card(page, BOOLEAN)
     answer(page, BOOLEAN, "Yes")
     expect(inquiries(page).first).to_have_attribute("data-outcome", "answered")
+    page.goto(f"{server.url}/help/using")
+    expect(page.get_by_role("heading", name="Using jpweb")).to_be_visible()
+    picture = page.locator(".help img")
+    wait_until(lambda: picture.evaluate("image => image.naturalWidth") > 0, "the picture is there")
     assert (server.data / "jpweb.sqlite3").exists()
     assert " ERROR " not in server.log_text()
 

@@ -7,6 +7,7 @@ import re
 import pytest
 from playwright.sync_api import Page, expect
 
+from jpweb.web.pages.help.pages import PAGES as HELP_PAGES
 from tests.browser.looks import check, check_under_proof
 from tests.browser.pages import BOOLEAN, SECRET, SELECT, TEXT, Visit, card, decline
 from tests.browser.reading.conftest import MIDDLE
@@ -47,6 +48,8 @@ PAGES = {
     "audit": ["/audit?outcome=cancelled", "/audit", "/audit?tool=nobody"],
     "notifications": ["/notifications"],
     "account": ["/account"],
+    "help": ["/help"],
+    "help-page": [f"/help/{name}" for name in HELP_PAGES],
     "join": ["/join"],
     "people": ["/workspaces/{workspace}/people"],
     "waiting": ["/workspaces/{workspace}/waiting"],

@@ -5,6 +5,7 @@ import time
 import pytest
 
 from jpweb.runtime import prose
+from jpweb.runtime.prose import markdown
 from tests.web.reading import read
 
 ATTACKS = [
@@ -55,6 +56,28 @@ def test_the_lines_of_a_diff_are_marked():
     page = read(prose.html("```diff\n@@ -1 +1 @@\n-old <b>\n+new\n same\n```"))
     marks = [(tag["class"], tag.text) for tag in page if tag.tag == "span"]
     assert marks == [("hunk", "@@ -1 +1 @@"), ("removed", "-old <b>"), ("added", "+new")]
+
+
+def test_document_html_locates_files_and_keeps_other_links():
+    text = (
+        "# A\n\n## B & c\n\n![p](pictures/p.png) [q](q.md#r) [s](#b--c) [t](https://t.example/u#v)"
+    )
+    page = read(markdown.document_html(text, lambda file: f"/at/{file}"))
+    assert [tag["href"] for tag in page if tag.tag == "a"] == [
+        "/at/q.md#r", "#b--c", "https://t.example/u#v"
+    ]  # fmt: skip
+    assert [tag["src"] for tag in page if tag.tag == "img"] == ["/at/pictures/p.png"]
+    assert page.one(id="b--c").text == "B & c"
+
+
+@pytest.mark.parametrize("text", ATTACKS)
+def test_document_html_shows_raw_html_as_text(text: str):
+    page = read(markdown.document_html(text, lambda file: f"/at/{file}"))
+    assert {tag.tag for tag in page} & {"script", "style", "iframe", "svg"} == set()
+    for tag in page:
+        assert not [name for name in tag if name.startswith("on") or name == "style"]
+        assert "javascript" not in tag.get("href", "").lower()
+    assert (page.crossed, page.unclosed) == ([], [])
 
 
 @pytest.mark.parametrize("text", ["", " \n "])

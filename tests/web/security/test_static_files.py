@@ -59,6 +59,9 @@ def test_static_file_that_is_none_is_missing(
             {"a/x.js": "1x.js1", "b/x.js": "1"},
             id="swapped-folders",
         ),
+        pytest.param(
+            {"../docs/pictures/a.png": "1"}, {"../docs/pictures/a.png": "2"}, id="other-picture"
+        ),
     ],
 )
 def test_compute_static_version_changes_with_the_files(
@@ -76,8 +79,9 @@ def _compute_version(
 ) -> str:
     """Return the version of these files as the static files of an installation."""
     for name, content in contents.items():
-        file = folder / "static" / name
+        file = (folder / "static" / name).resolve()
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text(content)
     monkeypatch.setattr(installation, "RESOURCE_DIR", folder)
+    monkeypatch.setattr(installation, "PICTURES_DIR", folder / "docs" / "pictures")
     return installation.compute_static_version()

@@ -1,0 +1,94 @@
+"""README and ``docs``: complete, short, and without a dead link."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from jpweb.cli.entrypoint import COMMANDS
+from jpweb.web.pages.help.pages import CONTENTS, PAGES
+from tests.architecture.tree import files, text
+
+README, OPERATIONS = Path("README.md"), Path("docs/operations.md")
+DOCUMENTS = [README, *(Path(f"docs/{name}.md") for name in (CONTENTS, *PAGES))]
+PICTURES = [path for path in files() if path.parent == Path("docs/pictures")]
+MAX_LINE_CHARACTERS, MAX_SENTENCE_WORDS, MAX_PICTURE_BYTES = 100, 25, 150_000
+_LINK = re.compile(r"\]\(([^)\s]+)\)")
+_CODE_BLOCK = re.compile(r"^```.*?^```\n", re.DOTALL | re.MULTILINE)
+#: Where another sentence or another point of a list begins.
+_SENTENCE_END = re.compile(r"[.?!](?:\s|$)|\n\s*\n|\n(?=\s*(?:[-#]|\d\.))")
+#: A read of one variable in the settings.
+_SETTING = re.compile(r'(?:env\.\w+|number|site)\(\s*"([A-Z_]+)"')
+
+
+def remove_markup(document: str) -> str:
+    """Return the prose of a page: no code blocks, tables or pictures, and links as their text."""
+    prose = _CODE_BLOCK.sub("\n", document)
+    prose = re.sub(r"^(?:\||!\[).*$", "", prose, flags=re.MULTILINE)
+    return re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", prose)
+
+
+def list_first_cells(document: Path, heading: str) -> list[str]:
+    """Return the first word of each row of the table below a heading."""
+    section = text(document).partition(f"\n## {heading}\n")[2].partition("\n## ")[0]
+    return re.findall(r"^\| `(\w+)", section, re.MULTILINE)
+
+
+def list_links() -> Iterator[tuple[Path, str]]:
+    for document in DOCUMENTS:
+        for link in _LINK.findall(text(document)):
+            if "//" not in link:
+                yield document, link
+
+
+def name_anchors(document: Path) -> set[str]:
+    """Return the fragments that lead to the headings of a page, as GitHub and comrak name them."""
+    headings = re.findall(r"^#+ (.*)$", text(document), re.MULTILINE)
+    return {re.sub(r"[^\w -]", "", heading.lower()).replace(" ", "-") for heading in headings}
+
+
+def test_operations_name_every_setting_once():
+    settings = set(_SETTING.findall(text(Path("jpweb/settings.py"))))
+    assert len(settings) > 15
+    assert sorted(list_first_cells(OPERATIONS, "Settings")) == sorted(settings)
+
+
+def test_operations_name_every_command_once():
+    assert sorted(list_first_cells(OPERATIONS, "Commands")) == sorted(COMMANDS)
+
+
+def test_links_of_documents_lead_to_files_and_headings():
+    dead = []
+    for document, link in list_links():
+        name, _, fragment = link.partition("#")
+        target = document.parent / name if name else document
+        if target not in files() or (fragment and fragment not in name_anchors(target)):
+            dead.append(f"{document}: {link}")
+    assert dead == []
+
+
+def test_links_of_help_pages_stay_within_docs():
+    outside = [link for page, link in list_links() if page != README and link.startswith("..")]
+    assert outside == []
+
+
+def test_pictures_are_small_and_shown():
+    shown = {link.rpartition("/")[2] for _, link in list_links()}
+    assert {path.name for path in PICTURES} <= shown
+    heavy = [path.name for path in PICTURES if path.stat().st_size > MAX_PICTURE_BYTES]
+    assert heavy == []
+
+
+@pytest.mark.parametrize("document", DOCUMENTS, ids=str)
+def test_lines_of_documents_are_wrapped(document: Path):
+    prose = re.sub(r"^(?:\||!\[).*$", "", text(document), flags=re.MULTILINE)
+    assert [line for line in prose.splitlines() if len(line) > MAX_LINE_CHARACTERS] == []
+
+
+@pytest.mark.parametrize("document", DOCUMENTS, ids=str)
+def test_sentences_of_documents_are_short(document: Path):
+    sentences = _SENTENCE_END.split(remove_markup(text(document)))
+    assert [each for each in sentences if len(each.split()) > MAX_SENTENCE_WORDS] == []
