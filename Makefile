@@ -7,7 +7,7 @@ TEMPLATES = git ls-files -co --exclude-standard 'templates/*.html' | xargs -r
 SPREAD = --numprocesses auto
 FLOOR = $(BIN)/coverage report --include='jpweb/stream/*,jpweb/agent/*' --fail-under=100
 
-.PHONY: help run run-team test chaos proof check bench clean
+.PHONY: help run run-team test chaos proof check bench pictures clean
 
 help: ## list these commands
 	@sed -n 's/^\([a-z-]*\):.*## /  make \1|/p' Makefile | awk -F'|' '{ printf "%-16s%s\n", $$1, $$2 }'
@@ -52,6 +52,9 @@ check: .venv/dev ## format, lint, types, layers, templates, migrations, settings
 
 bench: .venv/dev ## measure against floors of the same run; ONLY=a,b picks, TOY=1 is quick
 	@$(BIN)/python -m tests.load $(if $(ONLY),--only "$(ONLY)") $(if $(TOY),--toy)
+
+pictures: .venv/dev ## take the pictures of README and docs again
+	@$(BIN)/python -m tests.browser.pictures
 
 clean: ## remove .venv and caches; your data (var/) stays
 	rm -rf .venv .coverage .coverage.* .mypy_cache .ruff_cache .pytest_cache .hypothesis \
