@@ -60,6 +60,23 @@ def test_operations_name_every_command_once():
     assert sorted(list_first_cells(OPERATIONS, "Commands")) == sorted(COMMANDS)
 
 
+def test_labels_in_help_are_those_of_the_product():
+    """Bold stands for a label in ``docs``, and for nothing else."""
+    product = "\n".join(
+        text(path)
+        for path in files()
+        if path.parts[0] in ("templates", "static") and path.suffix in (".html", ".js")
+    )
+    labels = {
+        (str(page), label)
+        for page in DOCUMENTS
+        if page != README
+        for label in re.findall(r"\*\*([^*]+)\*\*", text(page))
+    }
+    unknown = [each for each in labels if not re.search(rf"\b{re.escape(each[1])}\b", product)]
+    assert sorted(unknown) == []
+
+
 def test_links_of_documents_lead_to_files_and_headings():
     dead = []
     for document, link in list_links():
