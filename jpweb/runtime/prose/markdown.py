@@ -39,7 +39,9 @@ CLEANER = nh3.Cleaner(
     url_schemes=_SCHEMES,
     link_rel="noopener noreferrer nofollow",
 )
-_DOCUMENT_EXTENSIONS = comrak.ExtensionOptions(table=True, header_id_prefix="")
+#: Before the ids of headings: a heading "Search" must not be taken for the form of that id.
+_ID_PREFIX = "doc-"
+_DOCUMENT_EXTENSIONS = comrak.ExtensionOptions(table=True, header_id_prefix=_ID_PREFIX)
 _DOCUMENT_CLEANER = nh3.Cleaner(
     tags=_TAGS | {"img"},
     attributes=_ATTRIBUTES | {"img": {"src", "alt"}, "h2": {"id"}, "h3": {"id"}},
@@ -57,8 +59,8 @@ _LINK = re.compile(r'<a href="(?!(?i:https?://|mailto:|#))[^"]*"')
 _HEADING_LINK = re.compile(
     r'<a href="#[^"]*" aria-label="[^"]*" data-heading-content="[^"]*" class="anchor"></a>'
 )
-#: The address of another file, with or without a part of it.
-_FILE = re.compile(r'(<a href|<img src)="([^"#:]+)(#[^"]*)?"')
+#: The address of another file, of a heading in it, or of a heading of the same page.
+_ADDRESS = re.compile(r'(<a href|<img src)="([^"#:]*)(?:#([^"]*))?"')
 _BLOCK, _END = '<pre><code class="language-', "</code></pre>"
 
 
@@ -87,9 +89,12 @@ def document_html(markdown: str, find_address: Callable[[str], str]) -> SafeStri
     """
     rendered = comrak.markdown_to_html(markdown, _DOCUMENT_EXTENSIONS, None, RENDER)
     clean = _DOCUMENT_CLEANER.clean(_HEADING_LINK.sub("", rendered))
-    return SafeString(
-        _FILE.sub(lambda link: f'{link[1]}="{find_address(link[2])}{link[3] or ""}"', clean)
-    )
+
+    def locate(link: re.Match[str]) -> str:
+        address = find_address(link[2]) if link[2] else ""
+        return f'{link[1]}="{address}{f"#{_ID_PREFIX}{link[3]}" if link[3] else ""}"'
+
+    return SafeString(_ADDRESS.sub(locate, clean))
 
 
 def _is_deep(made: str, text: str) -> bool:

@@ -64,10 +64,10 @@ def test_document_html_locates_files_and_keeps_other_links():
     )
     page = read(markdown.document_html(text, lambda file: f"/at/{file}"))
     assert [tag["href"] for tag in page if tag.tag == "a"] == [
-        "/at/q.md#r", "#b--c", "https://t.example/u#v"
+        "/at/q.md#doc-r", "#doc-b--c", "https://t.example/u#v"
     ]  # fmt: skip
     assert [tag["src"] for tag in page if tag.tag == "img"] == ["/at/pictures/p.png"]
-    assert page.one(id="b--c").text == "B & c"
+    assert page.one(id="doc-b--c").text == "B & c"
 
 
 @pytest.mark.parametrize("text", ATTACKS)
