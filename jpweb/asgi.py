@@ -1,4 +1,4 @@
-"""The ASGI application: pages over HTTP, changes over a websocket."""
+"""The ASGI application: pages over HTTP, live updates over WebSockets."""
 
 from __future__ import annotations
 
@@ -7,16 +7,18 @@ import os
 from django.core.asgi import get_asgi_application
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "jpweb.settings")
-pages = get_asgi_application()  # before anything that imports models
+http_application = get_asgi_application()  # before anything that imports models
 
 from channels.routing import ProtocolTypeRouter, URLRouter  # noqa: E402  needs Django set up
 from channels.sessions import CookieMiddleware  # noqa: E402  needs Django set up
 
-from jpweb.web.sockets.routing import OwnPages, SignedIn, routes  # noqa: E402  needs Django set up
+from jpweb.web.websocket.routing import SameOriginMiddleware, SessionAuthMiddleware, routes  # noqa: E402  needs Django set up
 
 application = ProtocolTypeRouter(
     {
-        "http": pages,
-        "websocket": OwnPages(CookieMiddleware(SignedIn(URLRouter(routes)))),
+        "http": http_application,
+        "websocket": SameOriginMiddleware(
+            CookieMiddleware(SessionAuthMiddleware(URLRouter(routes)))
+        ),
     }
 )

@@ -1,7 +1,7 @@
-"""The data folder: closed to other users of the machine, whatever made it.
+"""Permissions of the data folder: closed to other users of the machine.
 
-Imported by the settings, and so at the start of every command: what a process makes from then on
-is its user's alone. Tools get the umask that the command was started with.
+The settings import this module, so it applies to every command: new files are private to their
+user. Tools get the umask that the command was started with.
 """
 
 from __future__ import annotations
@@ -13,40 +13,40 @@ from pathlib import Path
 
 CLOSED_UMASK = 0o077
 #: Says to processes that this one starts which umask people have.
-_VARIABLE = "JPWEB_USER_UMASK"
+_UMASK_VARIABLE = "JPWEB_USER_UMASK"
 
 
 def close_umask() -> int:
-    """Set the umask, and return the one that the first command was started with."""
-    before = os.umask(CLOSED_UMASK)
-    return int(os.environ.setdefault(_VARIABLE, oct(before)), 8)
+    """Set a private umask, and return the one that the first command was started with."""
+    previous_umask = os.umask(CLOSED_UMASK)
+    return int(os.environ.setdefault(_UMASK_VARIABLE, oct(previous_umask)), 8)
 
 
 #: The umask for what is made on behalf of people, such as by their tools.
 USER_UMASK = close_umask()
 
 
-def make(folder: Path) -> None:
-    """Make the folder where it is missing, open to its user alone. Raises OSError."""
+def make_folder(folder: Path) -> None:
+    """Create the folder where it is missing, accessible to its user alone. Raises OSError."""
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
 
 
-def share(descriptor: int, mode: int = 0o666) -> None:
-    """Give an open entry among the people's own files the mode that their umask gives."""
+def share_file(descriptor: int, mode: int = 0o666) -> None:
+    """Give an open file among the people's own the mode that their umask gives."""
     if os.fstat(descriptor).st_uid == os.geteuid():
         os.fchmod(descriptor, mode & ~USER_UMASK)
 
 
-def close(folder: Path) -> list[str]:
-    """Take from others what they may do with the folder and all in it; return what was changed.
+def close_folder(folder: Path) -> list[str]:
+    """Remove other users' permissions from the folder and its content; return the changed paths.
 
-    Links are left alone, and so is what belongs to another user, who decides about it.
-    Raises OSError where a mode cannot be changed.
+    Links and the files of other users are left alone. Raises OSError where a mode cannot be
+    changed.
     """
-    return [str(path) for path in _walk(folder) if _close(path)]
+    return [str(path) for path in _walk_folder(folder) if _close_path(path)]
 
 
-def _walk(folder: Path) -> Iterator[Path]:
+def _walk_folder(folder: Path) -> Iterator[Path]:
     if not folder.is_dir():
         return
     yield folder
@@ -55,16 +55,16 @@ def _walk(folder: Path) -> Iterator[Path]:
             yield Path(parent, name)
 
 
-def _close(path: Path) -> bool:
+def _close_path(path: Path) -> bool:
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     except OSError:  # a link, a socket, gone meanwhile, or another user's
         return False
     try:
-        found = os.fstat(descriptor)
-        if found.st_uid != os.geteuid() or not found.st_mode & CLOSED_UMASK:
+        status = os.fstat(descriptor)
+        if status.st_uid != os.geteuid() or not status.st_mode & CLOSED_UMASK:
             return False
-        os.fchmod(descriptor, stat.S_IMODE(found.st_mode) & ~CLOSED_UMASK)
+        os.fchmod(descriptor, stat.S_IMODE(status.st_mode) & ~CLOSED_UMASK)
     finally:
         os.close(descriptor)
     return True

@@ -32,16 +32,16 @@ def find_default_data_dir() -> Path:
 
 def find_user_data_dir(program: str) -> Path:
     """Return a program's folder for the data of this user (XDG), whether it exists or not."""
-    shared = os.environ.get("XDG_DATA_HOME", "")
-    if shared and Path(shared).is_absolute():
-        return Path(shared) / program
+    data_home = os.environ.get("XDG_DATA_HOME", "")
+    if data_home and Path(data_home).is_absolute():
+        return Path(data_home) / program
     if sys.platform == "darwin":
         return Path.home() / "Library" / "Application Support" / program
     return Path.home() / ".local" / "share" / program
 
 
 def compute_static_version() -> str:
-    """Return a name that changes with any static file: browsers keep what its address holds."""
+    """Return a digest of the static files: browsers cache their addresses forever."""
     digest = hashlib.blake2b(metadata.version("django-htmx").encode(), digest_size=6)
     for folder in (RESOURCE_DIR / "static", PICTURES_DIR):
         for path in sorted(folder.rglob("*")):
@@ -57,8 +57,8 @@ def build_command(*arguments: str) -> list[str]:
 
 
 def build_import_path() -> str:
-    """Return a ``PYTHONPATH`` with which another process imports what this process does.
+    """Return a ``PYTHONPATH`` with the absolute import paths of this process.
 
-    Relative entries are dropped: they name the folder in which a person stands.
+    Relative entries are dropped, because they depend on the working directory.
     """
     return os.pathsep.join(path for path in sys.path if Path(path).is_absolute())

@@ -22,8 +22,8 @@ from jpweb import datafolder, installation
 env = environ.Env()
 
 
-def number(name: str, default: float) -> float:
-    """Return a number from the environment; a mistake is told in one line."""
+def read_number(name: str, default: float) -> float:
+    """Return a number from the environment. Raises ImproperlyConfigured with one line."""
     text = env.str(name, default="")
     try:
         return float(text) if text else default
@@ -31,15 +31,15 @@ def number(name: str, default: float) -> float:
         raise ImproperlyConfigured(f"{name} must be a number, not “{text}”.") from None
 
 
-def site(name: str) -> SplitResult | None:
-    """Return the address of a site from the environment; a mistake is told in one line."""
+def read_site_url(name: str) -> SplitResult | None:
+    """Return a site's address from the environment. Raises ImproperlyConfigured with one line."""
     text = env.str(name, default="").strip().rstrip("/").lower()
     try:
-        found = urlsplit(text)
-        whole = f"{found.scheme}://{found.netloc}" == text and "@" not in text
-        if not text or (found.scheme in ("http", "https") and found.hostname and whole):
-            _ = found.port  # raises where it is none
-            return found if text else None
+        url = urlsplit(text)
+        is_whole = f"{url.scheme}://{url.netloc}" == text and "@" not in text
+        if not text or (url.scheme in ("http", "https") and url.hostname and is_whole):
+            _ = url.port  # raises where it is none
+            return url if text else None
     except ValueError:
         pass
     raise ImproperlyConfigured(
@@ -55,49 +55,49 @@ DATA_DIR = (
     .expanduser()
     .resolve()
 )
-PORT = int(number("JPWEB_PORT", 8000))
+PORT = int(read_number("JPWEB_PORT", 8000))
 
 
-def _secret_key() -> str:
-    """Return the key of this installation, made on first use and readable by its owner alone."""
+def _load_secret_key() -> str:
+    """Return the installation's secret key, created on first use, readable by its owner alone."""
     path = DATA_DIR / "secret-key"
     try:
-        datafolder.make(DATA_DIR)
+        datafolder.make_folder(DATA_DIR)
         if not path.exists():
-            whole = path.with_name(f"secret-key.{os.getpid()}")
-            whole.touch(mode=0o600)
-            whole.write_text(secrets.token_urlsafe(50))
+            temporary_path = path.with_name(f"secret-key.{os.getpid()}")
+            temporary_path.touch(mode=0o600)
+            temporary_path.write_text(secrets.token_urlsafe(50))
             with suppress(FileExistsError):  # who starts at the same time has the same key
-                path.hardlink_to(whole)
-            whole.unlink()
+                path.hardlink_to(temporary_path)
+            temporary_path.unlink()
         return path.read_text()
     except OSError as error:
-        raise _unusable(error) from error
+        raise _make_data_dir_error(error) from error
 
 
 def _prepare_folder(database: Path) -> None:
-    """Make the data folder where SQLite's file is to be in it; commands would fail otherwise."""
+    """Create the data folder of SQLite's file, without which commands would fail."""
     if DATA_DIR in database.parents:
         try:
-            datafolder.make(database.parent)
+            datafolder.make_folder(database.parent)
         except OSError as error:
-            raise _unusable(error) from error
+            raise _make_data_dir_error(error) from error
 
 
 def _close_folder() -> list[str]:
-    """Close the data folder to other users; returns what was open to them."""
+    """Close the data folder to other users; return the paths that were open to them."""
     try:
-        return datafolder.close(DATA_DIR)
+        return datafolder.close_folder(DATA_DIR)
     except OSError as error:
-        raise _unusable(error) from error
+        raise _make_data_dir_error(error) from error
 
 
-def _unusable(error: OSError) -> ImproperlyConfigured:
+def _make_data_dir_error(error: OSError) -> ImproperlyConfigured:
     return ImproperlyConfigured(f"JPWEB_DATA cannot be used: {error.filename}: {error.strerror}.")
 
 
-def _sqlite_sync() -> str:
-    """Return how SQLite syncs a commit: before it returns, or with the next checkpoint."""
+def _read_sqlite_sync() -> str:
+    """Return SQLite's ``synchronous`` mode: sync at each commit, or at the checkpoint."""
     sync: str = env.str("JPWEB_SYNC", default="full")
     if sync not in ("full", "normal"):
         raise ImproperlyConfigured(f"JPWEB_SYNC must be full or normal, not “{sync}”.")
@@ -105,15 +105,15 @@ def _sqlite_sync() -> str:
 
 
 def _check_runs(runs: str) -> None:
-    """Refuse a way of executing runs that nobody wrote, or that lacks what it stands on."""
+    """Refuse an unknown ``JPWEB_RUNS``, and workers without PostgreSQL or Redis."""
     if runs not in ("embedded", "workers"):
         raise ImproperlyConfigured(f"JPWEB_RUNS must be embedded or workers, not “{runs}”.")
-    needed = {
+    requirements = {
         "PostgreSQL (DATABASE_URL=postgres://USER@HOST/NAME)": "postgresql"
         in DATABASES["default"]["ENGINE"],
         "Redis (REDIS_URL=redis://HOST)": bool(REDIS_URL),
     }
-    missing = [what for what, there in needed.items() if not there]
+    missing = [requirement for requirement, is_met in requirements.items() if not is_met]
     if runs == "workers" and missing:
         raise ImproperlyConfigured(
             f"JPWEB_RUNS=workers needs {' and '.join(missing)}. "
@@ -121,7 +121,7 @@ def _check_runs(runs: str) -> None:
         )
 
 
-SECRET_KEY = env.str("JPWEB_SECRET_KEY", default="") or _secret_key()
+SECRET_KEY = env.str("JPWEB_SECRET_KEY", default="") or _load_secret_key()
 DEBUG = False
 ALLOWED_HOSTS = env.list("JPWEB_HOSTS", default=["127.0.0.1", "localhost", "[::1]"])
 
@@ -153,8 +153,8 @@ MIDDLEWARE = [
     "django.contrib.messages.middleware.MessageMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
     "django_htmx.middleware.HtmxMiddleware",
-    "jpweb.web.security.caches.PrivatePages",
-    "jpweb.web.absence.Absence",
+    "jpweb.web.security.cache_headers.PrivatePages",
+    "jpweb.web.middleware.DatabaseOutageMiddleware",
 ]
 
 ROOT_URLCONF = "jpweb.urls"
@@ -178,7 +178,7 @@ TEMPLATES: list[dict[str, Any]] = [
 # Seconds that a write to SQLite waits for one that is under way.
 SQLITE_LOCK_SECONDS = 5
 # Seconds that a statement of PostgreSQL may take, and a page or a turn wait for it.
-STATEMENT_SECONDS = number("JPWEB_STATEMENT_SECONDS", 30)
+STATEMENT_SECONDS = read_number("JPWEB_STATEMENT_SECONDS", 30)
 DATABASES: dict[str, dict[str, Any]] = {
     "default": env.db("DATABASE_URL", default=f"sqlite:///{DATA_DIR / 'jpweb.sqlite3'}")
 }
@@ -188,16 +188,16 @@ if DATABASES["default"]["ENGINE"] == "django.db.backends.sqlite3":
     DATABASES["default"]["OPTIONS"] = {
         "transaction_mode": "IMMEDIATE",
         "timeout": SQLITE_LOCK_SECONDS,
-        "init_command": f"PRAGMA journal_mode=WAL; PRAGMA synchronous={_sqlite_sync()};",
+        "init_command": f"PRAGMA journal_mode=WAL; PRAGMA synchronous={_read_sqlite_sync()};",
     }
 else:
     # Loaded where it is used: SQLite needs no psycopg.
-    from jpweb.store.database import patience
+    from jpweb.store.database import timeouts
 
     _options = DATABASES["default"].get("OPTIONS", {})
     DATABASES["default"]["OPTIONS"] = {
-        **patience.connection_options(STATEMENT_SECONDS, _options),
-        "pool": patience.pool_options(STATEMENT_SECONDS, min_size=1, max_size=10, timeout=5),
+        **timeouts.make_connection_options(STATEMENT_SECONDS, _options),
+        "pool": timeouts.make_pool_options(STATEMENT_SECONDS, min_size=1, max_size=10, timeout=5),
     }
     # A connection that died with its server is replaced, and no request gets it.
     DATABASES["default"]["CONN_HEALTH_CHECKS"] = True
@@ -206,7 +206,7 @@ else:
 DATA_MENDED = _close_folder()
 
 REDIS_URL = env.str("REDIS_URL", default="")
-# Between processes alone; what reaches one is handed on inside it (jpweb/runtime/signals).
+# Between processes alone; what reaches one is handed on inside it (jpweb/runtime/broadcast).
 CHANNEL_LAYERS: dict[str, dict[str, Any]] = {}
 if REDIS_URL:
     CHANNEL_LAYERS["default"] = {
@@ -226,8 +226,8 @@ if RUNS == "workers":
 
 # Seconds for which a process holds a run without a sign of life, and for which a run that only
 # waits for people stays with its process.
-LEASE = number("JPWEB_LEASE", 15)
-HOLD = number("JPWEB_HOLD", 30)
+LEASE = read_number("JPWEB_LEASE", 15)
+HOLD = read_number("JPWEB_HOLD", 30)
 
 AUTH_USER_MODEL = "store.Person"
 LOGIN_URL = "sign-in"
@@ -235,8 +235,8 @@ SESSION_COOKIE_NAME = "jpweb_session"
 CSRF_COOKIE_NAME = "jpweb_csrf"
 SESSION_ENGINE = "jpweb.store.people.sessions"
 # A sign-in ends after so long, and after so long without a request.
-SESSION_COOKIE_AGE = int(number("JPWEB_SESSION_DAYS", 30) * 86_400)
-SESSION_IDLE_SECONDS = number("JPWEB_IDLE_HOURS", 12) * 3600
+SESSION_COOKIE_AGE = int(read_number("JPWEB_SESSION_DAYS", 30) * 86_400)
+SESSION_IDLE_SECONDS = read_number("JPWEB_IDLE_HOURS", 12) * 3600
 MESSAGE_STORAGE = "django.contrib.messages.storage.session.SessionStorage"
 X_FRAME_OPTIONS = "DENY"
 SECURE_REFERRER_POLICY = "same-origin"
@@ -274,12 +274,12 @@ DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 # those of jpweb.agent.providers.PROVIDERS; the script has one model.
 PROVIDER, _, MODEL = env.str("JPWEB_MODEL", default="scripted/script").partition("/")
 # Seconds between the pieces that the scripted provider sends.
-SCRIPT_PACE = number("JPWEB_SCRIPT_PACE", 0.03)
+SCRIPT_PACE = read_number("JPWEB_SCRIPT_PACE", 0.03)
 
 # Where people reach this installation from elsewhere: links in messages begin with it. With https
 # a proxy in front of this server takes the requests, and has to say so in X-Forwarded-Proto.
 PUBLIC_URL = f"http://127.0.0.1:{PORT}"
-if (_site := site("JPWEB_URL")) is not None:
+if (_site := read_site_url("JPWEB_URL")) is not None:
     PUBLIC_URL = _site.geturl()
     ALLOWED_HOSTS.append(_site.netloc.removesuffix(f":{_site.port}"))
     if _site.scheme == "https":

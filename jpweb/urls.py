@@ -4,126 +4,178 @@ from __future__ import annotations
 
 from django.urls import path, register_converter
 
-from jpweb.web import numbers
+from jpweb.web import converters
 from jpweb.web.access import public
-from jpweb.web.pages import (
+from jpweb.web.security import static_files
+from jpweb.web.views import (
     account,
+    answer_links,
+    approvals,
     audit,
+    conversation_list,
     conversations,
-    finding,
+    events,
+    find,
+    home,
     invitations,
-    links,
-    lists,
     notifications,
-    payloads,
-    prompts,
     questions,
     search,
-    signing,
-    start,
+    sign_in,
     turns,
 )
-from jpweb.web.pages.help import pages as help_pages
-from jpweb.web.pages.owners import copies, people, tools, waiting
-from jpweb.web.pages.views import compacted, raw, thread
-from jpweb.web.security import static_files
+from jpweb.web.views.help import pages as help_pages
+from jpweb.web.views.transcript_modes import compacted, raw, thread
+from jpweb.web.views.workspaces import people, question_expiry, tools, user_local_copies
 
-register_converter(numbers.Key, "key")
+register_converter(converters.KeyConverter, "key")
 urlpatterns = [
-    path("", start.index, name="start"),
-    path("conversations", lists.index, name="conversations"),
-    path("conversations/<key:conversation_id>/facts", lists.facts_page, name="conversation-facts"),
-    path("conversations/<key:conversation_id>/change", lists.change, name="conversation-change"),
-    path("conversations/new", conversations.begin, name="conversation-new"),
-    path("conversations/<key:conversation_id>", conversations.detail, name="conversation"),
+    path("", home.show_dashboard, name="start"),
+    path("conversations", conversation_list.list_conversations, name="conversations"),
+    path(
+        "conversations/<key:conversation_id>/facts",
+        conversation_list.show_metadata_forms,
+        name="conversation-facts",
+    ),
+    path(
+        "conversations/<key:conversation_id>/change",
+        conversation_list.change_conversation,
+        name="conversation-change",
+    ),
+    path("conversations/new", conversations.start_conversation, name="conversation-new"),
+    path(
+        "conversations/<key:conversation_id>", conversations.show_conversation, name="conversation"
+    ),
     path(
         "conversations/<key:conversation_id>/outline",
-        conversations.outline,
+        conversations.show_turn_outline,
         name="conversation-outline",
     ),
-    path("conversations/<key:conversation_id>/find", finding.find, name="conversation-find"),
-    path("conversations/<key:conversation_id>/step", finding.step, name="conversation-step"),
-    path("conversations/<key:conversation_id>/read", conversations.read, name="conversation-read"),
-    path("conversations/<key:conversation_id>/raw", raw.index, name="conversation-raw"),
+    path(
+        "conversations/<key:conversation_id>/find",
+        find.search_conversation,
+        name="conversation-find",
+    ),
+    path("conversations/<key:conversation_id>/step", find.step_to_event, name="conversation-step"),
+    path(
+        "conversations/<key:conversation_id>/read",
+        conversations.mark_read,
+        name="conversation-read",
+    ),
+    path("conversations/<key:conversation_id>/raw", raw.show_raw, name="conversation-raw"),
     path(
         "conversations/<key:conversation_id>/compacted",
-        compacted.index,
+        compacted.show_compacted,
         name="conversation-compacted",
     ),
-    path("conversations/<key:conversation_id>/thread", thread.index, name="conversation-thread"),
-    path("conversations/<key:conversation_id>/turns", conversations.ask, name="conversation-ask"),
-    path("conversations/<key:conversation_id>/stop", conversations.stop, name="conversation-stop"),
-    path("conversations/<key:conversation_id>/retry", turns.retry, name="conversation-retry"),
-    path("conversations/<key:conversation_id>/restart", turns.restart, name="conversation-restart"),
-    path("conversations/<key:conversation_id>/respond", turns.respond, name="conversation-respond"),
+    path(
+        "conversations/<key:conversation_id>/thread", thread.show_thread, name="conversation-thread"
+    ),
+    path(
+        "conversations/<key:conversation_id>/turns",
+        conversations.start_turn,
+        name="conversation-ask",
+    ),
+    path(
+        "conversations/<key:conversation_id>/stop", conversations.stop_run, name="conversation-stop"
+    ),
+    path("conversations/<key:conversation_id>/retry", turns.retry_turn, name="conversation-retry"),
+    path(
+        "conversations/<key:conversation_id>/restart",
+        turns.restart_tool_calls,
+        name="conversation-restart",
+    ),
+    path(
+        "conversations/<key:conversation_id>/respond",
+        turns.respond_to_turn,
+        name="conversation-respond",
+    ),
     path(
         "conversations/<key:conversation_id>/events/<slug:anchor>",
-        payloads.event,
+        events.show_event,
         name="event",
     ),
     path(
         "conversations/<key:conversation_id>/events/<slug:anchor>.json",
-        payloads.whole,
+        events.download_item,
         name="event-whole",
     ),
     path(
         "conversations/<key:conversation_id>/events/<slug:anchor>/<slug:payload>",
-        payloads.part,
+        events.show_payload_part,
         name="event-part",
     ),
     path(
         "conversations/<key:conversation_id>/events/<slug:anchor>/<slug:payload>.txt",
-        payloads.text,
+        events.download_payload,
         name="event-text",
     ),
     path(
         "conversations/<key:conversation_id>/export/<slug:format_name>",
-        conversations.export,
+        conversations.export_conversation,
         name="conversation-export",
     ),
-    path("search", search.index, name="search"),
-    path("search/save", search.save, name="search-save"),
-    path("search/forget", search.forget, name="search-forget"),
-    path("questions", questions.index, name="questions"),
-    path("questions/<key:inquiry_id>", questions.detail, name="question"),
-    path("questions/<key:inquiry_id>/answer", questions.answer, name="question-answer"),
-    path("questions/<key:inquiry_id>/decline", questions.decline, name="question-decline"),
-    path("prompts/<key:prompt_id>", prompts.detail, name="prompt"),
-    path("prompts/<key:prompt_id>/allow", prompts.allow, name="prompt-allow"),
-    path("prompts/<key:prompt_id>/refuse", prompts.refuse, name="prompt-refuse"),
-    path("answer/<str:token>", links.answer, name="answer-link"),
-    path("notifications", notifications.index, name="notifications"),
-    path("notifications/add", notifications.add, name="notification-add"),
-    path("notifications/test", notifications.test, name="notification-test"),
-    path("notifications/remove", notifications.remove, name="notification-remove"),
-    path("audit", audit.index, name="audit"),
-    path("audit.csv", audit.csv_file, name="audit-csv"),
-    path("workspaces/<key:workspace_id>/people", people.index, name="people"),
+    path("search", search.search_conversations, name="search"),
+    path("search/save", search.save_search, name="search-save"),
+    path("search/forget", search.delete_search, name="search-forget"),
+    path("questions", questions.list_questions, name="questions"),
+    path("questions/<key:inquiry_id>", questions.show_question, name="question"),
+    path("questions/<key:inquiry_id>/answer", questions.answer_question, name="question-answer"),
+    path("questions/<key:inquiry_id>/decline", questions.decline_question, name="question-decline"),
+    path("prompts/<key:prompt_id>", approvals.show_approval, name="prompt"),
+    path("prompts/<key:prompt_id>/allow", approvals.allow_call, name="prompt-allow"),
+    path("prompts/<key:prompt_id>/refuse", approvals.deny_call, name="prompt-refuse"),
+    path("answer/<str:token>", answer_links.answer_by_link, name="answer-link"),
+    path("notifications", notifications.list_destinations, name="notifications"),
+    path("notifications/add", notifications.add_destination, name="notification-add"),
+    path("notifications/test", notifications.send_test, name="notification-test"),
+    path("notifications/remove", notifications.remove_destination, name="notification-remove"),
+    path("audit", audit.list_inquiries, name="audit"),
+    path("audit.csv", audit.export_csv, name="audit-csv"),
+    path("workspaces/<key:workspace_id>/people", people.list_members, name="people"),
     path("workspaces/<key:workspace_id>/writing", people.choose_writing, name="writing"),
-    path("workspaces/<key:workspace_id>/copies", copies.confirm, name="copies-confirm"),
-    path("workspaces/<key:workspace_id>/people/invite", people.invite, name="people-invite"),
-    path("workspaces/<key:workspace_id>/people/withdraw", people.withdraw, name="people-withdraw"),
-    path("workspaces/<key:workspace_id>/waiting", waiting.index, name="waiting"),
-    path("workspaces/<key:workspace_id>/waiting/choose", waiting.choose, name="waiting-choose"),
-    path("workspaces/<key:workspace_id>/tools", tools.index, name="tools"),
-    path("workspaces/<key:workspace_id>/tools/trust", tools.trust, name="tools-trust"),
-    path("workspaces/<key:workspace_id>/tools/withdraw", tools.withdraw, name="tools-withdraw"),
-    path("workspaces/<key:workspace_id>/tools/switch", tools.switch, name="tools-switch"),
-    path("workspaces/<key:workspace_id>/tools/overrides", tools.override, name="tools-overrides"),
+    path(
+        "workspaces/<key:workspace_id>/copies",
+        user_local_copies.confirm_copies,
+        name="copies-confirm",
+    ),
+    path("workspaces/<key:workspace_id>/people/invite", people.invite_member, name="people-invite"),
+    path(
+        "workspaces/<key:workspace_id>/people/withdraw",
+        people.withdraw_invitation,
+        name="people-withdraw",
+    ),
+    path("workspaces/<key:workspace_id>/waiting", question_expiry.show_expiry, name="waiting"),
+    path(
+        "workspaces/<key:workspace_id>/waiting/choose",
+        question_expiry.choose_expiry,
+        name="waiting-choose",
+    ),
+    path("workspaces/<key:workspace_id>/tools", tools.show_tools, name="tools"),
+    path("workspaces/<key:workspace_id>/tools/trust", tools.give_trust, name="tools-trust"),
+    path(
+        "workspaces/<key:workspace_id>/tools/withdraw", tools.withdraw_trust, name="tools-withdraw"
+    ),
+    path("workspaces/<key:workspace_id>/tools/switch", tools.switch_tool, name="tools-switch"),
+    path(
+        "workspaces/<key:workspace_id>/tools/overrides",
+        tools.save_overrides,
+        name="tools-overrides",
+    ),
     path("memberships/<key:membership_id>/role", people.change_role, name="member-role"),
-    path("memberships/<key:membership_id>/link", people.new_link, name="member-link"),
-    path("memberships/<key:membership_id>/remove", people.remove, name="member-remove"),
+    path("memberships/<key:membership_id>/link", people.make_member_link, name="member-link"),
+    path("memberships/<key:membership_id>/remove", people.remove_member, name="member-remove"),
     path("static/<path:path>", public(static_files.redirect_to_current), name="static-file"),
-    path("sign-in", signing.sign_in, name="sign-in"),
-    path("sign-out", signing.sign_out, name="sign-out"),
-    path("join", invitations.join, name="join"),
-    path("download", account.download, name="download"),
+    path("sign-in", sign_in.sign_in, name="sign-in"),
+    path("sign-out", sign_in.sign_out, name="sign-out"),
+    path("join", invitations.join_workspace, name="join"),
+    path("download", account.show_download, name="download"),
     path("help", help_pages.index, name="help"),
     path("help/<slug:name>", help_pages.page, name="help-page"),
-    path("account", account.index, name="account"),
-    path("account/link", account.new_link, name="account-link"),
+    path("account", account.show_account, name="account"),
+    path("account/link", account.make_sign_in_link, name="account-link"),
     path("account/end", account.sign_out_everywhere, name="sign-out-everywhere"),
 ]
 
-handler404 = "jpweb.web.pages.signing.not_found"
-handler403 = "jpweb.web.pages.signing.forbidden"
+handler404 = "jpweb.web.views.sign_in.page_not_found"
+handler403 = "jpweb.web.views.sign_in.permission_denied"

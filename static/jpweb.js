@@ -1,20 +1,20 @@
 // What a page does beyond links and forms. Everything here only adds immediacy and comfort.
-import { all, byId, on } from "./parts/page.js";
-import "./parts/pressing.js";
-import "./parts/socket.js";
-import "./parts/answering.js";
-import "./parts/copy.js";
-import "./parts/downloads.js";
-import "./parts/list.js";
-import "./parts/changing.js";
-import "./parts/search.js";
-import "./parts/signing.js";
-import "./parts/reading/reader.js";
-import { clearOthers, restoreAll } from "./parts/drafts.js";
-import { announce, follow, number, reveal } from "./parts/cards.js";
-import { tick } from "./parts/clock.js";
-import { watch } from "./parts/showing.js";
-import { look, offer } from "./parts/telling.js";
+import { all, byId, on } from "./js/dom.js";
+import "./js/pointer-press.js";
+import "./js/socket.js";
+import "./js/answer-form.js";
+import "./js/clipboard.js";
+import "./js/downloads.js";
+import "./js/conversation-list.js";
+import "./js/change-menu.js";
+import "./js/search-page.js";
+import "./js/sign-in.js";
+import "./js/transcript/shortcuts.js";
+import { clearOthers, restoreAll } from "./js/drafts.js";
+import { announce, follow, number, reveal } from "./js/question-cards.js";
+import { tick } from "./js/relative-time.js";
+import { watch } from "./js/read-receipts.js";
+import { look, offer } from "./js/notifications.js";
 
 on("htmx:wsAfterMessage", () => {
   number();

@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from jpweb.stream import wire
-from jpweb.stream.answers import AnswerType, Boolean
+from jpweb.stream.answer_type import AnswerType, Boolean
 from jpweb.stream.events import (
     ConversationEvent,
     Element,
@@ -22,20 +22,20 @@ from jpweb.stream.inquiry import (
     InquiryResponse,
     InquirySource,
 )
-from jpweb.stream.layout.items import Placed
 from jpweb.stream.outline import Outline
+from jpweb.stream.transcript.items import PlacedElement
 
 AT = "2026-01-02 03:04:05.0"
 
 
 def element(kind: EventKind, *, at: str = AT, metadata: dict[str, Any] | None = None) -> Element:
     """Return the element of an event as it would be written and read again."""
-    return wire.read(wire.write(ConversationEvent(at, kind, metadata or {})).raw)
+    return wire.read_element(wire.write_element(ConversationEvent(at, kind, metadata or {})).raw)
 
 
 def raw(value: Any) -> Element:
     """Return the element of any JSON value, however odd."""
-    return wire.read(json.dumps(value))
+    return wire.read_element(json.dumps(value))
 
 
 def stream(*kinds: EventKind | Element) -> list[Element]:
@@ -72,7 +72,7 @@ def asked(
     """Return a question: of a tool, yes or no, unless told otherwise."""
     return InquiryRequest(
         id,
-        source or InquirySource.tool("fs_modify_file"),
+        source or InquirySource.for_tool("fs_modify_file"),
         InquiryQuestion(text, type or Boolean()),
     )
 
@@ -82,6 +82,6 @@ def answered(id: str, answer: Any = True) -> InquiryResponse:  # noqa: A002  JP 
     return InquiryResponse(id, Answered(answer))
 
 
-def everywhere(shown: Outline) -> list[Placed]:
+def everywhere(shown: Outline) -> list[PlacedElement]:
     """Return everything that has a place in an outline, in its order."""
     return [here for turn in shown.turns for item in turn.items for here in item.elements]

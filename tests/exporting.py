@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from jpweb.store.exports import Piece
+from jpweb.store.exports import ExportChunk
 
 
-def join_pieces(pieces: Iterable[Piece]) -> bytes:
+def join_pieces(pieces: Iterable[ExportChunk]) -> bytes:
     """Return the file; every piece but the last one says that another follows."""
     made = list(pieces)
     assert [piece.is_last for piece in made] == [False] * (len(made) - 1) + [True]

@@ -9,7 +9,7 @@ import json
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from jpweb.stream import armour, wire
+from jpweb.stream import base64_fields, wire
 from jpweb.stream.events import (
     ChatRequest,
     ChatResponse,
@@ -45,8 +45,8 @@ def conversation() -> list[Element]:
 def elements(document: Document) -> list[EventKind | Element]:
     name, place, text = document
     if place == "raw":
-        return [wire.read(text)]
-    kept = {"rendered_arguments": armour.wrap(text)}
+        return [wire.read_element(text)]
+    kept = {"rendered_arguments": base64_fields.encode_text(text)}
     given = json.loads(text) if place == "arguments" else {}
     made: dict[str, list[EventKind | Element]] = {
         "message": [ChatResponse("message", text), ChatResponse("reasoning", text)],

@@ -16,10 +16,10 @@ import django
 
 from jpweb.agent.config import Mcp, McpServer, ModelConfig, ProviderConfig, ToolConfig
 from jpweb.agent.errors import ProviderFailed
-from jpweb.agent.outcome import Question
 from jpweb.agent.ports import Answer, ProviderRequest
-from jpweb.agent.providers import DEFAULTS, PROVIDERS
-from jpweb.agent.tools.mcp import connected
+from jpweb.agent.providers import PROVIDER_DEFAULTS, PROVIDERS
+from jpweb.agent.tool_outcome import Question
+from jpweb.agent.tools.mcp import connect_servers
 from jpweb.stream.events import ChatRequest, ConversationEvent
 from jpweb.stream.thread import ThreadParts
 
@@ -58,7 +58,7 @@ async def talk(mcp: str, vendor: str) -> None:
         McpServer("chatty", sys.executable, (str(OLDER), str(here))),
         McpServer("web", url=f"{mcp}?key={CANARY}", headers={"X-Key": CANARY}),
     ]
-    async with connected(servers, here) as connections:
+    async with connect_servers(servers, here) as connections:
         print(dict(connections.unavailable))
         for server, tool, arguments in (
             ("chatty", "chat", {"forms": [FORM]}),
@@ -67,9 +67,9 @@ async def talk(mcp: str, vendor: str) -> None:
             ("web", "settings", {"name": CANARY}),
         ):
             config = ToolConfig(tool, "", {}, source=Mcp(server, tool))
-            outcome = await connections.tool(config).execute(arguments, {}, answer)
+            outcome = await connections.make_tool(config).execute(arguments, {}, answer)
             print(tool, type(outcome).__name__)
-    for name in DEFAULTS:
+    for name in PROVIDER_DEFAULTS:
         await ask(name, vendor)
 
 

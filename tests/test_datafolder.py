@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from jpweb import datafolder
-from jpweb.store.disk import directory
+from jpweb.store.jp_files import directory_handles
 from tests.machine.templates import ROOT, inherit_environment
 
 
@@ -50,13 +50,13 @@ def test_close_takes_every_right_of_others_and_follows_no_link(tmp_path: Path):
     os.mkfifo(data / "pipe")
     for path in (outside, outside / "file", *data.rglob("*"), data):
         path.chmod(0o777)
-    mended = datafolder.close(data)
+    mended = datafolder.close_folder(data)
     assert len(mended) == 7
     assert open_to_all(data) == [data / "away"]
     assert (mode(outside), mode(outside / "file")) == (0o777, 0o777)
     assert mode(data / "secret-key") == 0o700
-    assert datafolder.close(data) == []
-    assert datafolder.close(tmp_path / "missing") == []
+    assert datafolder.close_folder(data) == []
+    assert datafolder.close_folder(tmp_path / "missing") == []
 
 
 @pytest.mark.parametrize("there", [True, False])
@@ -84,7 +84,7 @@ def test_a_folder_that_cannot_be_made_is_one_line(tmp_path: Path):
 def test_what_tools_make_has_the_umask_of_the_people(tmp_path: Path):
     code = (
         "import asyncio, os, pathlib, django; django.setup()\n"
-        "from jpweb.agent.tools.local.process import Limits, run\n"
+        "from jpweb.agent.tools.local.subprocess_runner import Limits, run\n"
         f"here = pathlib.Path({str(tmp_path)!r})\n"
         "asyncio.run(run(['touch', 'by-tool'], here, dict(os.environ), Limits()))\n"
         "(here / 'by-jpweb').touch()\n"
@@ -104,7 +104,7 @@ def test_what_is_made_among_peoples_files_has_their_umask(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
     monkeypatch.setattr(datafolder, "USER_UMASK", 0o027)
-    directory.make(tmp_path / "folder")
-    directory.make(tmp_path / "folder")
-    directory.write_file(tmp_path / "file", b"")
+    directory_handles.make_directory(tmp_path / "folder")
+    directory_handles.make_directory(tmp_path / "folder")
+    directory_handles.write_file(tmp_path / "file", b"")
     assert (mode(tmp_path / "folder"), mode(tmp_path / "file")) == (0o750, 0o640)

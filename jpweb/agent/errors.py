@@ -1,11 +1,11 @@
-"""What can go wrong in a turn.
+"""Errors of a turn.
 
 * AgentError
-  + ProviderFailed   the provider did not give a usable reply; the message says why
-  + InquiryFailed    a secondary assistant could not answer a question
-  + Settled          somebody or something settled a question first
-  + BadConfiguration a value of a configuration is not allowed; names file, key and what is
-  + ToolUnavailable  a tool or its server cannot be used now; the message says why
+  + ProviderFailed        the provider gave no usable reply; the message says why
+  + InquiryFailed         a secondary assistant could not answer a question
+  + SettlementConflict    another writer settled the question first
+  + InvalidConfiguration  a configured value is not allowed; names file, key and allowed values
+  + ToolUnavailable       a tool or its server cannot be used now; the message says why
 """
 
 from __future__ import annotations
@@ -14,11 +14,11 @@ from enum import StrEnum
 
 
 class AgentError(Exception):
-    """Base of everything this package raises."""
+    """Base class of this package's errors."""
 
 
 class FailureKind(StrEnum):
-    """What kept a provider from a usable reply."""
+    """The reasons why a provider gave no usable reply."""
 
     CONTEXT_LENGTH = "context_length"
     RATE_LIMIT = "rate_limit"
@@ -31,11 +31,13 @@ class FailureKind(StrEnum):
 
 
 #: What may go away by itself.
-PASSING = frozenset({FailureKind.RATE_LIMIT, FailureKind.UNAVAILABLE, FailureKind.BROKEN_OFF})
+TRANSIENT_FAILURES = frozenset(
+    {FailureKind.RATE_LIMIT, FailureKind.UNAVAILABLE, FailureKind.BROKEN_OFF}
+)
 
 
 class ProviderFailed(AgentError):
-    """The provider did not give a usable reply. ``retry_after`` is its own advice, in seconds."""
+    """The provider gave no usable reply. ``retry_after`` is its own advice, in seconds."""
 
     def __init__(
         self,
@@ -52,12 +54,12 @@ class InquiryFailed(AgentError):
     """A secondary assistant could not answer a question; the message says why."""
 
 
-class Settled(AgentError):
-    """Somebody or something settled a question first; the prompter knows its outcome."""
+class SettlementConflict(AgentError):
+    """A question was settled by another writer first; the prompter returns its outcome."""
 
 
-class BadConfiguration(AgentError):
-    """A configured value is not allowed. One message names the file, the key and what is."""
+class InvalidConfiguration(AgentError):
+    """A configured value is not allowed. The message names file, key and allowed values."""
 
 
 class ToolUnavailable(AgentError):

@@ -1,4 +1,4 @@
-"""What a turn needs from outside. The runtime satisfies these by shape."""
+"""Ports of a turn: the protocols that the runtime implements, and the values they exchange."""
 
 from __future__ import annotations
 
@@ -7,26 +7,26 @@ from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol, TypeAlias
 
 from jpweb.agent.config import ModelConfig, QuestionConfig, ToolConfig
-from jpweb.agent.outcome import Kept, Outcome, Question
+from jpweb.agent.tool_outcome import CallProgress, Question, ToolOutcome
 from jpweb.stream.events import ConversationEvent, Element, ToolCallRequest
 from jpweb.stream.inquiry import CancellationReason, InquirySource
 from jpweb.stream.thread import ThreadParts
 
 
 @dataclass(frozen=True, slots=True)
-class Delta:
-    """A piece of text as it comes; ``variant`` as in ChatResponse."""
+class TextDelta:
+    """A piece of streamed text; ``variant`` as in ChatResponse."""
 
     variant: Literal["message", "reasoning"]
     text: str
 
 
 @dataclass(frozen=True, slots=True)
-class Noted:
-    """What the provider wants back with the text before it, under JP's metadata names.
+class ReplyMetadata:
+    """The metadata that the provider wants back with the text before it, under JP's names.
 
-    It ends that text: what follows is another event, be it of the same variant. Where no text
-    came before it (redacted reasoning), an empty event of the variant carries it.
+    It ends that text: the next one is another event, even of the same variant. Where no text came
+    before it (redacted reasoning), an empty event of the variant carries it.
     """
 
     variant: Literal["message", "reasoning"]
@@ -34,16 +34,16 @@ class Noted:
 
 
 @dataclass(frozen=True, slots=True)
-class Calling:
-    """A tool call that is still coming: its name, and its arguments' JSON so far. Display only."""
+class PartialToolCall:
+    """A tool call that is still streaming: its name and its JSON arguments so far. Display only."""
 
     name: str
     arguments: str
 
 
 @dataclass(frozen=True, slots=True)
-class CallTool:
-    """A complete tool call; ``metadata`` as in Noted."""
+class CompleteToolCall:
+    """A complete tool call; ``metadata`` as in ReplyMetadata."""
 
     id: str
     name: str
@@ -52,43 +52,45 @@ class CallTool:
 
 
 @dataclass(frozen=True, slots=True)
-class Data:
+class StructuredReply:
     """The complete structured reply to a request with a schema."""
 
     value: Any
 
 
 @dataclass(frozen=True, slots=True)
-class Finished:
-    """The provider's reply ended as it should."""
+class ReplyFinished:
+    """The provider's reply ended normally."""
 
 
-ProviderEvent: TypeAlias = Delta | Noted | Calling | CallTool | Data | Finished
+ProviderEvent: TypeAlias = (
+    TextDelta | ReplyMetadata | PartialToolCall | CompleteToolCall | StructuredReply | ReplyFinished
+)
 
 
 @dataclass(frozen=True, slots=True)
 class ProviderRequest:
-    """What one cycle sends.
+    """The request of one cycle.
 
     ``tool_choice`` is ``auto``, ``none``, ``required`` or a tool's name. With a ``schema`` (JSON
-    schema of an object) the reply is one Data event. ``most_bytes`` is how long the reply may be
-    in all, thoughts included; 0 sets no limit.
+    schema of an object) the reply is one StructuredReply. ``max_bytes`` limits the whole reply,
+    reasoning included; 0 sets no limit.
     """
 
     parts: ThreadParts
     tools: tuple[ToolConfig, ...]
     tool_choice: str = "auto"
     schema: Mapping[str, Any] | None = None
-    most_bytes: int = 0
+    max_bytes: int = 0
 
 
 class Provider(Protocol):
-    """A model of some vendor, or the script that plays one."""
+    """A model of a vendor, or the script that plays one."""
 
     NAME: str
 
     def stream(self, request: ProviderRequest) -> AsyncIterator[ProviderEvent]:
-        """Yield the reply as it comes. Raises ProviderFailed."""
+        """Yield the events of the reply while they arrive. Raises ProviderFailed."""
         ...
 
 
@@ -97,14 +99,16 @@ OpenModel: TypeAlias = Callable[[ModelConfig], Provider]
 
 
 class BuiltinTool(Protocol):
-    """A tool that is part of jpweb. Runs from the start each time, with more answers."""
+    """A tool that is part of jpweb. It runs from the start each time, with more answers."""
 
     NAME: str
     DESCRIPTION: str
     PARAMETERS: Mapping[str, Any]
     QUESTIONS: Mapping[str, QuestionConfig]
 
-    async def execute(self, arguments: Mapping[str, Any], answers: Mapping[str, Any]) -> Outcome:
+    async def execute(
+        self, arguments: Mapping[str, Any], answers: Mapping[str, Any]
+    ) -> ToolOutcome:
         """Run once. ``answers`` maps the tool's own question ids to typed values."""
         ...
 
@@ -114,31 +118,31 @@ class BuiltinTool(Protocol):
 
 
 #: How a tool asks while it runs: the typed answer, or why there is none.
-Ask: TypeAlias = Callable[[Question], Awaitable["Answer | Declined"]]
+AskQuestion: TypeAlias = Callable[[Question], Awaitable["Answer | Declined"]]
 
 
 #: Shows a call's arguments to people; None where it cannot.
-Format: TypeAlias = Callable[[Mapping[str, Any]], Awaitable[str | None]]
+FormatArguments: TypeAlias = Callable[[Mapping[str, Any]], Awaitable[str | None]]
 
 
 class OutsideTool(Protocol):
     """A tool that is not part of jpweb: a subprocess, or a tool of an MCP server.
 
-    Its questions come from the tool (``InquirySource.tool``), whatever it says of itself.
+    Its questions come from the tool (``InquirySource.for_tool``), whatever source it claims.
     """
 
     async def execute(
-        self, arguments: Mapping[str, Any], answers: Mapping[str, Any], ask: Ask
-    ) -> Outcome:
-        """Run once. May return NeedsInput, or ``ask`` in the middle and go on."""
+        self, arguments: Mapping[str, Any], answers: Mapping[str, Any], ask: AskQuestion
+    ) -> ToolOutcome:
+        """Run once. May return NeedsInput, or call ``ask`` while it runs and continue."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class QuestionPrompt:
     """A question whose request is on record and that waits for a person.
 
-    ``expires_after`` so many seconds from when it was first asked; never, where it is None.
+    It expires ``expires_after`` seconds after it was first asked; never, where that is None.
     """
 
     inquiry_id: str
@@ -151,7 +155,7 @@ class Asked:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """A person's typed answer; ``remember`` for the rest of the turn."""
+    """A person's typed answer; with ``remember`` it holds for the rest of the turn."""
 
     value: Any = field(repr=False)  # may be a secret, and reprs end up in logs
     remember: bool = False
@@ -159,7 +163,7 @@ class Answer:
 
 @dataclass(frozen=True, slots=True)
 class Declined:
-    """No answer, and why; ``note`` is what the person said beside a decline."""
+    """No answer, and the reason; ``note`` is the person's text beside a decline."""
 
     reason: CancellationReason
     note: str = ""
@@ -169,22 +173,22 @@ class Declined:
 class RunPrompt:
     """Asks whether a call may run (RFD 018 *RunTool*); ``edit``: after editing its arguments.
 
-    ``shown`` is what the tool's formatter made of the arguments, where it has one. The decision
+    ``formatted_arguments`` is the text of the tool's formatter, where it has one. The decision
     holds for a tool of this ``definition``.
     """
 
     tool_call_id: str
     tool_name: str
-    described: str
+    description: str
     arguments: Mapping[str, Any]
     edit: bool = False
-    shown: str | None = None
+    formatted_arguments: str | None = None
     definition: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class Permitted:
-    """The call may run, with these arguments; ``remember``: so may the turn's later ones."""
+    """The call may run with these arguments; ``remember``: the turn's later calls may as well."""
 
     arguments: Mapping[str, Any]
     remember: bool = False
@@ -211,14 +215,14 @@ class DeliverPrompt:
 
 @dataclass(frozen=True, slots=True)
 class Delivered:
-    """The model may see it, as it is (``content`` is None) or as the person has edited it."""
+    """The model may see the result, unchanged (``content`` is None) or as a person edited it."""
 
     content: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Withheld:
-    """The model may not see it."""
+    """The model may not see the result."""
 
 
 class Prompter(Protocol):
@@ -228,60 +232,60 @@ class Prompter(Protocol):
     ``withdraw`` returns, the response is on record.
     """
 
-    async def reachable(self) -> bool:
+    async def has_reachable_person(self) -> bool:
         """Tell whether a person can answer (the *client available* of RFD 082)."""
         ...
 
-    async def ask(self, asked: Asked) -> Answer | Declined:
+    async def ask(self, prompt: QuestionPrompt) -> Answer | Declined:
         """Wait until a person decides. May be cancelled; then call ``withdraw``."""
         ...
 
-    async def withdraw(self, asked: Asked, reason: CancellationReason) -> None:
+    async def withdraw(self, prompt: QuestionPrompt, reason: CancellationReason) -> None:
         """Close the question with a reason; does nothing where it is settled already."""
         ...
 
     async def permit(self, prompt: RunPrompt) -> Permitted | Skipped:
-        """Wait until a person decides. May be cancelled; then call ``put_away``."""
+        """Wait until a person decides. May be cancelled; then call ``close_prompt``."""
         ...
 
     async def deliver(self, prompt: DeliverPrompt) -> Delivered | Withheld:
-        """Wait until a person decides. May be cancelled; then call ``put_away``."""
+        """Wait until a person decides. May be cancelled; then call ``close_prompt``."""
         ...
 
-    async def put_away(self, prompt: RunPrompt | DeliverPrompt) -> None:
-        """Close a prompt that nobody has decided; does nothing where somebody has."""
+    async def close_prompt(self, prompt: RunPrompt | DeliverPrompt) -> None:
+        """Close an undecided prompt; does nothing where it is decided already."""
         ...
 
 
 class Recorder(Protocol):
     """The journal."""
 
-    async def record(self, *events: ConversationEvent, last: bool = False) -> None:
+    async def record(self, *events: ConversationEvent, is_last: bool = False) -> None:
         """Commit the events in order, all or none; returns after the commit.
 
-        Raises Settled, and commits nothing, where a response among them comes second. With the
-        ``last`` ones, of which there may be none, it is committed that the turn is complete: the
-        journal alone does not tell a whole reply from a part of one.
+        Raises SettlementConflict, and commits nothing, where a question among them is settled
+        already. With the ``last`` events, of which there may be none, it is committed that the turn
+        is complete: the journal alone does not tell a whole reply from a part of one.
         """
         ...
 
     async def elements(self) -> tuple[Element, ...]:
-        """Return the whole stream as committed so far."""
+        """Return the whole committed stream."""
         ...
 
-    async def keep(self, tool_call_id: str, kept: Kept) -> None:
-        """Hold what a call has come to until its response is on record; replaces what was held.
+    async def save_progress(self, tool_call_id: str, progress: CallProgress) -> None:
+        """Save a call's progress until its response is on record; replaces the saved one.
 
         Not an event. Returns once it is committed.
         """
         ...
 
-    async def kept(self) -> Mapping[str, Kept]:
-        """Return what is held of the last turn's calls, by call id."""
+    async def load_progress(self) -> Mapping[str, CallProgress]:
+        """Return the saved progress of the last turn's calls, by call id."""
         ...
 
-    async def forget(self) -> None:
-        """Throw away what is held: the calls run again."""
+    async def clear_progress(self) -> None:
+        """Delete the saved progress: the calls run again."""
         ...
 
 
@@ -291,7 +295,7 @@ class Display(Protocol):
     async def partial(
         self, variant: Literal["message", "reasoning", "tool_call"], text: str
     ) -> None:
-        """Show the text so far of the reply, or of the tool call, that is being received."""
+        """Show the text so far of the reply, or of the tool call, that is streaming."""
         ...
 
 

@@ -9,27 +9,27 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Any
 
-from jpweb.agent.calls.coordinator import ToolCoordinator
-from jpweb.agent.calls.result import Left
-from jpweb.agent.calls.state import PermissionKey, TurnState
-from jpweb.agent.errors import PASSING, ProviderFailed
+from jpweb.agent.errors import TRANSIENT_FAILURES, ProviderFailed
+from jpweb.agent.event_writer import EventWriter, get_utc_now
+from jpweb.agent.history import normalize_history
+from jpweb.agent.idle_tracker import IdleTracker
+from jpweb.agent.interrupts import Interrupt, Interrupts, Respond, Stop, Stopped, run_interruptible
 from jpweb.agent.ports import (
     Display,
-    Finished,
-    Format,
+    FormatArguments,
     InquiryBackend,
     Prompter,
     Provider,
     ProviderEvent,
     ProviderRequest,
     Recorder,
+    ReplyFinished,
 )
-from jpweb.agent.reply import Reply
-from jpweb.agent.resting import Resting
-from jpweb.agent.scribe import Scribe, now
-from jpweb.agent.setup import UNCONFIGURED, Setup
-from jpweb.agent.stopping import Interrupt, Interrupts, Respond, Stop, Stopped, unless_stopped
-from jpweb.agent.view import well_formed
+from jpweb.agent.reply import ReplyRecorder
+from jpweb.agent.tool_calls.coordinator import ToolCoordinator
+from jpweb.agent.tool_calls.result import ResumedCalls
+from jpweb.agent.tool_calls.turn_state import PermissionKey, TurnState
+from jpweb.agent.turn_setup import UNCONFIGURED_SETUP, TurnSetup
 from jpweb.stream import timestamps
 from jpweb.stream.events import (
     ChatRequest,
@@ -39,10 +39,10 @@ from jpweb.stream.events import (
     TurnStart,
 )
 from jpweb.stream.thread import Thread
-from jpweb.stream.turns import Executing, WaitingForInput, split, unfinished
+from jpweb.stream.turns import Executing, WaitingForInput, find_unfinished_turn, split_turns
 
 #: A pause is doubled at most so often, whatever number of retries somebody configures.
-_DOUBLINGS = 20
+_MAX_DOUBLINGS = 20
 
 
 class TurnEnd(StrEnum):
@@ -55,21 +55,23 @@ class TurnEnd(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class TurnPorts:
-    """The outside of a turn. ``resting`` tells those outside when it could be put down."""
+    """The ports of a turn. ``idle_tracker`` tells the runtime when it could be parked."""
 
     provider: Provider
     prompter: Prompter
     recorder: Recorder
     display: Display
-    clock: Callable[[], datetime] = now
+    clock: Callable[[], datetime] = get_utc_now
     backend: InquiryBackend | None = None
     pause: Callable[[float], Awaitable[None]] = asyncio.sleep
-    resting: Resting = field(default_factory=Resting)
+    idle_tracker: IdleTracker = field(default_factory=IdleTracker)
 
 
-def opening(content: str, author: str | None, at: datetime) -> tuple[ConversationEvent, ...]:
-    """Return the events of a turn that begins with what the author says."""
-    stamp = timestamps.written(at)
+def make_opening_events(
+    content: str, author: str | None, moment: datetime
+) -> tuple[ConversationEvent, ...]:
+    """Return the events of a turn that begins with a message of the author."""
+    stamp = timestamps.format_timestamp(moment)
     kinds = (TurnStart(), ChatRequest(content, author=author))
     return tuple(ConversationEvent(stamp, kind) for kind in kinds)
 
@@ -77,179 +79,195 @@ def opening(content: str, author: str | None, at: datetime) -> tuple[Conversatio
 async def resume_turn(
     ports: TurnPorts,
     interrupts: Interrupts,
-    setup: Setup = UNCONFIGURED,
+    setup: TurnSetup = UNCONFIGURED_SETUP,
     *,
     waiting: frozenset[str] = frozenset(),
     crashed: bool = False,
     permissions: Mapping[tuple[str, str], bool] | None = None,
 ) -> TurnEnd:
-    """Run the last turn of the journal from where it stands to its end (RFD 023).
+    """Run the last turn of the journal from its present state to its end (RFD 023).
 
-    Tool calls without a response are run first, but for those whose results are kept. ``waiting``
-    names calls that waited for a prompt's decision, whether it has come meanwhile or not.
-    ``crashed``: the turn was not put down at rest; its process ended. ``permissions``: what people
-    decided about tools for the rest of the turn, by their names and definitions. Returns how the
-    turn ended.
-    A stop ends it: text received so far is committed, open questions are closed, tool calls get a
-    response. Raises ProviderFailed, with the text so far committed, and whatever a port or a tool
-    raises; then, and when it is cancelled, nothing more is recorded.
+    Tool calls without a response are run first, unless their results are saved. ``waiting`` names
+    calls that waited for a prompt's decision, decided since or not. ``crashed``: the turn was not
+    parked; its process ended. ``permissions``: people's decisions about tools for the rest of the
+    turn, by their names and definitions. Returns how the turn ended. A stop ends it: text received
+    so far is committed, open questions are closed, tool calls get a response. Raises
+    ProviderFailed, with the text so far committed, and any error of a port or tool; then, and when
+    it is cancelled, no further event is recorded.
     """
     elements = await ports.recorder.elements()
-    turns = split(elements)
-    state = TurnState.resumed(elements[turns[-1].start :] if turns else (), crashed=crashed)
-    state.resting = ports.resting
+    turns = split_turns(elements)
+    state = TurnState.from_elements(elements[turns[-1].start :] if turns else (), crashed=crashed)
+    state.idle_tracker = ports.idle_tracker
     for key, may_run in (permissions or {}).items():
         state.remembered_permission_decisions[PermissionKey(*key)] = may_run
     calls = _open_calls(elements)
-    left = Left(await ports.recorder.kept() if calls else {}, waiting)
-    return await _Turn(ports, setup, state, interrupts).run(calls, left)
+    resumed = ResumedCalls(await ports.recorder.load_progress() if calls else {}, waiting)
+    return await _Turn(ports, setup, state, interrupts).run_to_end(calls, resumed)
 
 
 def _open_calls(elements: Sequence[Element]) -> tuple[ToolCallRequest, ...]:
-    left = unfinished(elements)
-    if left is not None and isinstance(left.phase, Executing | WaitingForInput):
-        return tuple(call for _, call in left.phase.calls)
+    unfinished_turn = find_unfinished_turn(elements)
+    if unfinished_turn is not None and isinstance(
+        unfinished_turn.phase, Executing | WaitingForInput
+    ):
+        return tuple(call for _, call in unfinished_turn.phase.calls)
     return ()
 
 
 class _Turn:
-    """A turn under way."""
+    """A running turn."""
 
     def __init__(
-        self, ports: TurnPorts, setup: Setup, state: TurnState, interrupts: Interrupts
+        self, ports: TurnPorts, setup: TurnSetup, state: TurnState, interrupts: Interrupts
     ) -> None:
-        self.scribe = Scribe(ports.recorder, ports.clock)
+        self.event_writer = EventWriter(ports.recorder, ports.clock)
         self._ports = ports
         self._setup = setup
         self._interrupts = interrupts
         self._formatters = {
-            name: _interruptible(form, interrupts) for name, form in setup.formatters.items()
+            name: _make_interruptible(formatter, interrupts)
+            for name, formatter in setup.formatters.items()
         }
         self._coordinator = ToolCoordinator(
             ports.prompter,
-            self.scribe,
+            self.event_writer,
             replace(setup, formatters=self._formatters),
             state,
             interrupts,
             ports.backend,
         )
 
-    async def run(self, calls: Sequence[ToolCallRequest], left: Left) -> TurnEnd:
-        """Run the calls that were left, then cycle after cycle to the end of the turn."""
-        if calls and isinstance(await self._run_calls(calls, left), Stop):
+    async def run_to_end(self, calls: Sequence[ToolCallRequest], resumed: ResumedCalls) -> TurnEnd:
+        """Run the resumed calls, then cycle after cycle to the end of the turn."""
+        if calls and isinstance(await self._run_calls(calls, resumed), Stop):
             return TurnEnd.STOPPED
         for _ in range(self._setup.cycle_limit):
-            reply = await self._hear()
-            if self._is_last(reply):
+            reply = await self._next_reply()
+            if self._is_last_reply(reply):
                 return TurnEnd.COMPLETE
             if isinstance(await self._run_calls(reply.calls), Stop):
                 return TurnEnd.STOPPED
         return TurnEnd.CYCLE_LIMIT
 
     async def _run_calls(
-        self, calls: Sequence[ToolCallRequest], left: Left | None = None
+        self, calls: Sequence[ToolCallRequest], resumed: ResumedCalls | None = None
     ) -> Interrupt | None:
-        """Run the calls, take what was said meanwhile, and see that the model is told of it."""
+        """Run the calls, take the pending interrupt, and record its text for the model."""
         if calls:
-            await self._coordinator.run(calls, left)
-        return await self._take()
+            await self._coordinator.run_calls(calls, resumed)
+        return await self._take_interrupt()
 
-    async def _take(self) -> Interrupt | None:
-        """Take what was said; words that the model was not told of become its next request."""
-        said = self._interrupts.take()
-        if isinstance(said, Respond) and said.text:
-            await self.scribe.record(ChatRequest(said.text, author=said.author))
-        return said
+    async def _take_interrupt(self) -> Interrupt | None:
+        """Take the interrupt; a text that no call's response holds becomes the next request."""
+        interrupt = self._interrupts.take_pending()
+        if isinstance(interrupt, Respond) and interrupt.text:
+            await self.event_writer.write_events(
+                ChatRequest(interrupt.text, author=interrupt.author)
+            )
+        return interrupt
 
-    async def _hear(self) -> Reply:
-        """Return a reply. Where there is none, what somebody said meanwhile is not lost."""
+    async def _next_reply(self) -> ReplyRecorder:
+        """Return a reply. Where it fails, a pending response is recorded before the error."""
         try:
-            return await self._receive()
+            return await self._receive_with_retries()
         except ProviderFailed:
-            await self._take()
+            await self._take_interrupt()
             raise
 
-    def _is_last(self, reply: Reply) -> bool:
-        return reply.finished and not reply.calls and not self._has_more_to_say()
+    def _is_last_reply(self, reply: ReplyRecorder) -> bool:
+        return reply.is_finished and not reply.calls and not self._has_pending_response()
 
-    def _has_more_to_say(self) -> bool:
-        """Tell whether somebody's words came too late for the reply, which then is not the last."""
-        said = self._interrupts.pending
-        return isinstance(said, Respond) and bool(said.text)
+    def _has_pending_response(self) -> bool:
+        """Tell whether a response came too late for the reply, which then is not the last."""
+        interrupt = self._interrupts.pending
+        return isinstance(interrupt, Respond) and bool(interrupt.text)
 
-    async def _receive(self) -> Reply:
-        """Return a reply, asked for again after failures that may pass before any of it came."""
+    async def _receive_with_retries(self) -> ReplyRecorder:
+        """Return a reply, requested again after transient failures before any of it came."""
         limits = self._setup.request
-        tried = 0
+        attempt = 0
         while True:
-            reply = Reply(self.scribe, self._ports.display, self._formatters)
+            reply = ReplyRecorder(self.event_writer, self._ports.display, self._formatters)
             try:
-                await self._ask(reply)
+                await self._request_reply(reply)
             except ProviderFailed as failure:
-                if reply.begun or failure.kind not in PASSING or tried == limits.max_retries:
+                if (
+                    reply.has_begun
+                    or failure.kind not in TRANSIENT_FAILURES
+                    or attempt == limits.max_retries
+                ):
                     raise
-                pause = min(limits.base_backoff * 2.0 ** min(tried, _DOUBLINGS), limits.max_backoff)
-                advised = pause if failure.retry_after is None else failure.retry_after
-                if advised > limits.max_backoff:
+                backoff_seconds = min(
+                    limits.base_backoff * 2.0 ** min(attempt, _MAX_DOUBLINGS), limits.max_backoff
+                )
+                delay_seconds = (
+                    backoff_seconds if failure.retry_after is None else failure.retry_after
+                )
+                if delay_seconds > limits.max_backoff:
                     raise
             else:
                 return reply
-            tried += 1
-            await unless_stopped(_pausing(self._ports, advised), self._interrupts)
+            attempt += 1
+            await run_interruptible(_run_pause(self._ports, delay_seconds), self._interrupts)
             if self._interrupts.is_set():
                 return reply
 
-    async def _ask(self, reply: Reply) -> None:
-        """Send what the provider may see, and record its reply as it comes."""
+    async def _request_reply(self, reply: ReplyRecorder) -> None:
+        """Send the visible part of the stream, and record the reply while it streams."""
         elements = await self._ports.recorder.elements()
         request = ProviderRequest(
-            Thread(self._setup.system, well_formed(elements)).into_parts(),
+            Thread(self._setup.system, normalize_history(elements)).into_parts(),
             self._setup.tools,
-            self._setup.tool_choice if _is_first(elements) else "auto",
-            _schema(elements),
+            self._setup.tool_choice if _is_first_cycle(elements) else "auto",
+            _requested_schema(elements),
         )
         stream = self._ports.provider.stream(request)
         try:
-            await _read(stream, reply, self._interrupts)
+            await _read_stream(stream, reply, self._interrupts)
         except ProviderFailed:
             await reply.close()
             raise
         finally:
             if isinstance(stream, AsyncGenerator):
                 await stream.aclose()
-        await reply.close(calls_stand=self._answers_calls(), last=self._is_last(reply))
+        await reply.close(
+            calls_stand=self._is_answering_calls(), is_last=self._is_last_reply(reply)
+        )
 
-    def _answers_calls(self) -> bool:
-        """Tell whether what somebody said ends a reply and answers its calls.
+    def _is_answering_calls(self) -> bool:
+        """Tell whether the pending interrupt ends a reply and answers its calls.
 
-        These interruptions stay in the database until those answers are on record, so a process
-        that takes the turn over answers the calls too, and runs none of them.
+        These interrupts stay in the database until those answers are on record, so a process that
+        takes the turn over answers the calls too, and runs none of them.
         """
-        said = self._interrupts.pending
-        return isinstance(said, Stop) or (isinstance(said, Respond) and bool(said.text))
+        interrupt = self._interrupts.pending
+        return isinstance(interrupt, Stop) or (
+            isinstance(interrupt, Respond) and bool(interrupt.text)
+        )
 
 
-def _interruptible(form: Format, interrupts: Interrupts) -> Format:
-    """Return the formatter, giving nothing where somebody interrupts the turn meanwhile."""
+def _make_interruptible(formatter: FormatArguments, interrupts: Interrupts) -> FormatArguments:
+    """Return the formatter, returning None where the turn is interrupted meanwhile."""
 
-    async def shown(arguments: Mapping[str, Any]) -> str | None:
-        made = await unless_stopped(_formatted(form, arguments), interrupts)
-        return None if isinstance(made, Stopped) else made
+    async def format_or_none(arguments: Mapping[str, Any]) -> str | None:
+        formatted = await run_interruptible(_run_formatter(formatter, arguments), interrupts)
+        return None if isinstance(formatted, Stopped) else formatted
 
-    return shown
-
-
-async def _formatted(form: Format, arguments: Mapping[str, Any]) -> str | None:
-    return await form(arguments)
+    return format_or_none
 
 
-async def _pausing(ports: TurnPorts, seconds: float) -> None:
+async def _run_formatter(formatter: FormatArguments, arguments: Mapping[str, Any]) -> str | None:
+    return await formatter(arguments)
+
+
+async def _run_pause(ports: TurnPorts, seconds: float) -> None:
     await ports.pause(seconds)
 
 
-def _is_first(elements: Sequence[Element]) -> bool:
-    """Tell whether no tool has been called in the turn; a choice of tool holds until one was."""
-    turns = split(elements)
+def _is_first_cycle(elements: Sequence[Element]) -> bool:
+    """Tell whether no tool was called in the turn; a choice of tool holds until one is."""
+    turns = split_turns(elements)
     return not any(
         isinstance(event.kind, ToolCallRequest)
         for element in (elements[turns[-1].start :] if turns else ())
@@ -257,9 +275,9 @@ def _is_first(elements: Sequence[Element]) -> bool:
     )
 
 
-def _schema(elements: Sequence[Element]) -> Mapping[str, Any] | None:
-    """Return what the turn's first request wants the reply to look like, if it says so."""
-    turns = split(elements)
+def _requested_schema(elements: Sequence[Element]) -> Mapping[str, Any] | None:
+    """Return the reply's JSON schema of the turn's first request, if it has one."""
+    turns = split_turns(elements)
     for element in elements[turns[-1].start :] if turns else ():
         for event in element.events:
             if isinstance(event.kind, ChatRequest):
@@ -267,20 +285,22 @@ def _schema(elements: Sequence[Element]) -> Mapping[str, Any] | None:
     return None
 
 
-async def _read(stream: AsyncIterator[ProviderEvent], reply: Reply, stop: Interrupts) -> None:
-    """Take event after event. Only the wait for one can be interrupted, never a commit."""
+async def _read_stream(
+    stream: AsyncIterator[ProviderEvent], reply: ReplyRecorder, interrupts: Interrupts
+) -> None:
+    """Process event after event. Only the wait for one can be interrupted, never a commit."""
     while True:
-        match await unless_stopped(_next(stream), stop):
+        match await run_interruptible(_next_event(stream), interrupts):
             case Stopped():
                 return
-            case Finished():
-                reply.finished = True
+            case ReplyFinished():
+                reply.is_finished = True
                 return
             case None:
                 raise ProviderFailed("The reply ended before it was complete.")
             case event:
-                await reply.take(event)
+                await reply.take_event(event)
 
 
-async def _next(stream: AsyncIterator[ProviderEvent]) -> ProviderEvent | None:
+async def _next_event(stream: AsyncIterator[ProviderEvent]) -> ProviderEvent | None:
     return await anext(stream, None)

@@ -1,4 +1,4 @@
-"""The command line as a Django app."""
+"""Django app of the command line."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ class CliConfig(AppConfig):
     label = "cli"
 
     def ready(self) -> None:
-        """Tell what in the data folder was open to other users of the machine."""
-        if mended := settings.DATA_MENDED:
+        """Log which entries of the data folder were open to other users of the machine."""
+        if closed_paths := settings.DATA_MENDED:
             logger.warning(
                 "In %s, %d files and folders were open to other users of this machine. They are "
                 "closed now: %s",
                 settings.DATA_DIR,
-                len(mended),
-                ", ".join(mended[:5]) + (", …" if len(mended) > 5 else ""),  # noqa: PLR2004  some
+                len(closed_paths),
+                ", ".join(closed_paths[:5]) + (", …" if len(closed_paths) > 5 else ""),  # noqa: PLR2004  some
             )

@@ -1,4 +1,4 @@
-"""The command ``jpweb``, which ``manage.py`` is as well."""
+"""The command ``jpweb``; ``manage.py`` runs it as well."""
 
 from __future__ import annotations
 
@@ -29,33 +29,33 @@ COMMANDS = {
 
 
 def main(argv: Sequence[str] | None = None) -> None:
-    """Run a command of jpweb or Django; ends the process with one line where that is impossible."""
+    """Run a command of jpweb or Django; exit with one line where that is impossible."""
     arguments = list(sys.argv if argv is None else argv)
     # ``python -m jpweb`` leaves the path of a file that nobody typed.
     program = "jpweb" if Path(arguments[0]).name == "__main__.py" else Path(arguments[0]).name
     name = arguments[1] if len(arguments) > 1 else "help"
     if arguments[1:] in ([], ["help"], ["--help"], ["-h"]):  # "help serve" is Django's
-        _print(_build_help(program))
+        _print_line(_build_help(program))
         return
     if name in ("version", "--version"):
-        _print(f"jpweb {metadata.version('jpweb')}")
+        _print_line(f"jpweb {metadata.version('jpweb')}")
         return
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "jpweb.settings")
     try:
         _check_command(program, name)
         execute_from_command_line([program, *arguments[1:]])
-    except ImproperlyConfigured as problem:
-        sys.exit(f"jpweb: {problem}")
+    except ImproperlyConfigured as error:
+        sys.exit(f"jpweb: {error}")
 
 
 def _check_command(program: str, name: str) -> None:
-    """End the process where there is no such command; jpweb's own are known without settings."""
+    """Exit where there is no such command; jpweb's own are known without settings."""
     if name == "help" or name in COMMANDS or name in find_commands(_DJANGO_COMMANDS):
         return
     django.setup()
     if name not in get_commands():
-        alike = difflib.get_close_matches(name, COMMANDS, n=1)
-        hint = f"Did you mean “{alike[0]}”? " if alike else ""
+        close_matches = difflib.get_close_matches(name, COMMANDS, n=1)
+        hint = f"Did you mean “{close_matches[0]}”? " if close_matches else ""
         sys.exit(f"{program}: unknown command “{name}”. {hint}“{program} help” lists all commands.")
 
 
@@ -76,5 +76,5 @@ def _build_help(program: str) -> str:
     )
 
 
-def _print(text: str) -> None:
+def _print_line(text: str) -> None:
     sys.stdout.write(f"{text}\n")

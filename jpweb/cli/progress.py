@@ -1,4 +1,4 @@
-"""Progress of what takes a while, for people at a terminal."""
+"""Progress bars of long commands, for people at a terminal."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from contextlib import contextmanager
 
 
 @contextmanager
-def bar(title: str) -> Iterator[Callable[..., None]]:
-    """Show a bar on standard error while the block runs; gives what to report to: done, total."""
+def show_progress(title: str) -> Iterator[Callable[..., None]]:
+    """Show a bar on standard error while the block runs; yield the function for done and total."""
     if not sys.stderr.isatty():
         yield _ignore_report
         return
@@ -36,4 +36,4 @@ def bar(title: str) -> Iterator[Callable[..., None]]:
 
 
 def _ignore_report(_done: int, _total: int, _folder: str = "") -> None:
-    """Take a report that no terminal shows."""
+    """Ignore progress without a terminal."""

@@ -1,7 +1,7 @@
 """A worker: executes queued runs, many at once, in one event loop.
 
-procrastinate says which run is queued. Should its connections die, its jobs end with them and the
-runs go on: what a run is executed by is its lease.
+procrastinate only wakes workers. If its connections die its jobs end and the runs continue: the
+run's lease decides who executes it.
 """
 
 from __future__ import annotations
@@ -13,125 +13,133 @@ from dataclasses import dataclass, field
 
 from procrastinate import App
 
-from jpweb.cli.supervision import Work, kept_going
-from jpweb.store.outage import DATABASE_GONE
-from jpweb.store.running import engine
-from jpweb.store.running.engine import ENGINE_GONE
+from jpweb.cli.supervisor import CoroutineFunction, run_with_restart
+from jpweb.store.database.availability import DATABASE_UNAVAILABLE
+from jpweb.store.run_queue import job_engine
+from jpweb.store.run_queue.job_engine import ENGINE_UNAVAILABLE
 
 logger = logging.getLogger(__name__)
 
 #: Seconds between two signs of life of a worker, and of silence after which it counts as dead.
-BEAT, SILENCE = 3.0, 12.0
+HEARTBEAT_SECONDS, WORKER_DEAD_AFTER_SECONDS = 3.0, 12.0
 #: Seconds after which the queue is looked at, should a notification be lost.
-LOOK = 2.0
+QUEUE_POLL_SECONDS = 2.0
 #: Seconds that the runs get to let go when the worker ends.
-PATIENCE = 10.0
+SHUTDOWN_TIMEOUT_SECONDS = 10.0
 
 
-async def _at_once() -> None:
-    """Take any number of runs."""
+async def _admit_at_once() -> None:
+    """Admit any number of runs."""
 
 
 @dataclass(frozen=True, slots=True)
-class Executor:
-    """What executes runs: ``see_through`` one, ``let_go`` of all, and what goes on beside.
+class RunExecutor:
+    """Functions that execute runs: ``execute_run`` one, ``release_all``, and the background work.
 
-    ``wait_for_room`` returns when the process can manage one more.
+    ``wait_for_capacity`` returns when the process can take one more.
     """
 
-    see_through: Callable[[int], Awaitable[None]]
-    let_go: Callable[[], Awaitable[None]]
-    beside: Mapping[str, Work] = field(default_factory=dict)
-    wait_for_room: Callable[[], Awaitable[None]] = _at_once
+    execute_run: Callable[[int], Awaitable[None]]
+    release_all: Callable[[], Awaitable[None]]
+    background_work: Mapping[str, CoroutineFunction] = field(default_factory=dict)
+    wait_for_capacity: Callable[[], Awaitable[None]] = _admit_at_once
 
 
 class Worker:
-    """Executes up to ``limit`` runs at once until it is told to stop."""
+    """Executes up to ``limit`` runs at once until it is stopped."""
 
-    def __init__(self, executor: Executor, limit: int) -> None:
+    def __init__(self, executor: RunExecutor, limit: int) -> None:
         self._executor = executor
         self._limit = limit
         self._runs: dict[int, asyncio.Future[None]] = {}
 
-    async def work(self, stop: asyncio.Event) -> int:
-        """Work until ``stop``, then let go; returns how many runs were let go of."""
-        queue = self._begun({"queue": self._fetch, "jobs of dead workers": self._care})
-        beside = self._begun(self._executor.beside)
+    async def run_until_stopped(self, stop: asyncio.Event) -> int:
+        """Work until ``stop`` is set, then release the runs; return how many were released."""
+        queue_tasks = self._start_supervised(
+            {"queue": self._fetch_jobs, "jobs of dead workers": self._watch_dead_workers}
+        )
+        background_tasks = self._start_supervised(self._executor.background_work)
         await stop.wait()
-        left = len(self._runs)
+        released_count = len(self._runs)
         try:
-            async with asyncio.timeout(PATIENCE):
-                await _ended(queue)  # from here on nothing new is taken
-                await _ended(list(self._runs.values()))
-                await _ended(beside)
-                await self._executor.let_go()
+            async with asyncio.timeout(SHUTDOWN_TIMEOUT_SECONDS):
+                await _cancel_and_wait(queue_tasks)  # from here on nothing new is taken
+                await _cancel_and_wait(list(self._runs.values()))
+                await _cancel_and_wait(background_tasks)
+                await self._executor.release_all()
         except TimeoutError:
             logger.warning(
                 "Some runs did not stop in time; other workers resume them once leases expire."
             )
             # asyncio holds tasks weakly: one that nobody refers to is destroyed in mid-flight.
-            _cancel([*self._runs.values(), *beside])
-        return left
+            _cancel_tasks([*self._runs.values(), *background_tasks])
+        return released_count
 
-    def _begun(self, works: Mapping[str, Work]) -> list[asyncio.Future[None]]:
-        gone = (*DATABASE_GONE, *ENGINE_GONE)
-        return [asyncio.ensure_future(kept_going(name, work, gone)) for name, work in works.items()]
+    def _start_supervised(
+        self, work_by_name: Mapping[str, CoroutineFunction]
+    ) -> list[asyncio.Future[None]]:
+        expected_errors = (*DATABASE_UNAVAILABLE, *ENGINE_UNAVAILABLE)
+        return [
+            asyncio.ensure_future(run_with_restart(name, work, expected_errors))
+            for name, work in work_by_name.items()
+        ]
 
-    async def _fetch(self) -> None:
-        """Take jobs from the queue, until a connection dies."""
-        async with engine.connected(self._advance) as queue:
+    async def _fetch_jobs(self) -> None:
+        """Fetch jobs from the queue until a connection dies."""
+        async with job_engine.open_engine(self._execute_job) as queue:
             await queue.run_worker_async(
-                queues=[engine.QUEUE],
+                queues=[job_engine.QUEUE_NAME],
                 concurrency=self._limit,
-                fetch_job_polling_interval=LOOK,
+                fetch_job_polling_interval=QUEUE_POLL_SECONDS,
                 shutdown_graceful_timeout=0,
                 delete_jobs="always",
                 install_signal_handlers=False,
-                update_heartbeat_interval=BEAT,
-                stalled_worker_timeout=SILENCE,
+                update_heartbeat_interval=HEARTBEAT_SECONDS,
+                stalled_worker_timeout=WORKER_DEAD_AFTER_SECONDS,
             )
 
-    async def _care(self) -> None:
-        """Offer the jobs of dead workers again."""
-        async with engine.connected(self._advance) as queue:
+    async def _watch_dead_workers(self) -> None:
+        """Requeue the jobs of dead workers, at intervals."""
+        async with job_engine.open_engine(self._execute_job) as queue:
             while True:
-                await self._revive(queue)
-                await asyncio.sleep(BEAT)
+                await self._requeue_dead_jobs(queue)
+                await asyncio.sleep(HEARTBEAT_SECONDS)
 
-    async def _revive(self, queue: App) -> None:
-        if revived := await engine.revive(queue, SILENCE):
+    async def _requeue_dead_jobs(self, queue: App) -> None:
+        if revived_count := await job_engine.retry_stalled_jobs(queue, WORKER_DEAD_AFTER_SECONDS):
             logger.info(
-                "%d jobs of workers that stopped responding were put back into the queue", revived
+                "%d jobs of workers that stopped responding were put back into the queue",
+                revived_count,
             )
 
-    async def _advance(self, run_id: int) -> None:
-        """See a run through; a job that ends before its run leaves the run alone."""
-        while (before := self._runs.get(run_id)) is not None:
-            await asyncio.wait({before})  # it may be putting the run down just now
-        await self._executor.wait_for_room()  # meanwhile others may take the run
+    async def _execute_job(self, run_id: int) -> None:
+        """Execute a run; a job that ends before its run leaves the run alone."""
+        while (earlier_execution := self._runs.get(run_id)) is not None:
+            await asyncio.wait({earlier_execution})  # it may be putting the run down just now
+        await self._executor.wait_for_capacity()  # meanwhile others may take the run
         if run_id in self._runs:
             return
-        task = asyncio.ensure_future(self._executor.see_through(run_id))
+        task = asyncio.ensure_future(self._executor.execute_run(run_id))
         self._runs[run_id] = task
-        task.add_done_callback(lambda done: self._over(run_id, done))
+        task.add_done_callback(lambda future: self._on_run_done(run_id, future))
         await asyncio.shield(task)
 
-    def _over(self, run_id: int, done: asyncio.Future[None]) -> None:
+    def _on_run_done(self, run_id: int, future: asyncio.Future[None]) -> None:
         del self._runs[run_id]
-        if not done.cancelled() and (problem := done.exception()) is not None:
+        if not future.cancelled() and (error := future.exception()) is not None:
             logger.error(
                 "Run %d failed in this worker and is left to other workers",
                 run_id,
-                exc_info=problem,
+                exc_info=error,
             )
 
 
-async def _ended(tasks: Sequence[asyncio.Future[None]]) -> None:
-    _cancel(tasks)
+async def _cancel_and_wait(tasks: Sequence[asyncio.Future[None]]) -> None:
+    _cancel_tasks(tasks)
     if tasks:
         await asyncio.wait(tasks)
 
 
-def _cancel(tasks: Sequence[asyncio.Future[None]]) -> None:
+def _cancel_tasks(tasks: Sequence[asyncio.Future[None]]) -> None:
     for task in tasks:
         task.cancel()

@@ -1,7 +1,7 @@
-"""A workspace's configuration as it counts now: its files, the overrides, and what is trusted.
+"""The effective configuration of a workspace: files, overrides, and what owners have trusted.
 
-Synchronous, as the store is. Nothing here raises for what a file says: the configuration is then
-the built-in one, and ``problem`` is the one message with which turns are refused.
+Synchronous, as the store is. An invalid file raises nothing here: the built-in configuration
+applies, and ``problem`` holds the message with which turns are refused.
 """
 
 from __future__ import annotations
@@ -22,21 +22,21 @@ from jpweb.agent.config import (
     Mcp,
     ProviderConfig,
     ToolConfig,
-    enabling,
-    gates,
-    spelling,
+    approval_policy,
+    display,
+    toggles,
 )
 from jpweb.agent.config import trust as trusting
 from jpweb.agent.config.layers import Layer
-from jpweb.agent.config.reading import read
-from jpweb.agent.config.trust import Line, Wanted, WantedKind
-from jpweb.agent.errors import BadConfiguration
-from jpweb.agent.setup import builtin_configs
-from jpweb.store import plain
-from jpweb.store.disk import config
-from jpweb.store.errors import BadFile, Outdated
-from jpweb.store.owners import overrides, trust
-from jpweb.store.owners.trust import Seen, Standing
+from jpweb.agent.config.loader import load_configuration
+from jpweb.agent.config.trust import DiffLine, TrustItem, TrustItemKind
+from jpweb.agent.errors import InvalidConfiguration
+from jpweb.agent.turn_setup import builtin_configs
+from jpweb.store import db_text
+from jpweb.store.errors import InvalidConfigFile, StaleVersion
+from jpweb.store.jp_files import config
+from jpweb.store.workspace_config import overrides, trust
+from jpweb.store.workspace_config.trust import ReviewedItem, TrustState
 
 if TYPE_CHECKING:
     from jpweb.store.models import Person, Trust, Workspace
@@ -46,8 +46,8 @@ if TYPE_CHECKING:
 MAX_CONFIGURATIONS = 16
 
 
-class Why(StrEnum):
-    """Why a tool is not offered; the value is what people and the model are told."""
+class ToolAvailability(StrEnum):
+    """Whether a tool is offered to the model, and why not; people and the model read the value."""
 
     OFFERED = ""
     OFF = "it is switched off in the configuration"
@@ -64,286 +64,321 @@ class Why(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Thing:
-    """Something to trust, how it stands, and what it was when it was trusted."""
+class TrustStatus:
+    """An item that needs trust, its standing, and the grant under which it was trusted."""
 
-    wanted: Wanted
-    standing: Standing
-    given: Trust | None = None
+    item: TrustItem
+    standing: TrustState
+    grant: Trust | None = None
 
     @property
-    def difference(self) -> list[Line]:
-        """What has changed; nothing where it stands as it was."""
-        if self.given is None or self.standing is not Standing.CHANGED:
+    def diff_lines(self) -> list[DiffLine]:
+        """The changes since the grant as diff lines; empty unless the standing is CHANGED."""
+        if self.grant is None or self.standing is not TrustState.CHANGED:
             return []
-        before, now = self.given.fingerprint, self.wanted.fingerprint
-        hidden = trusting.unseen(before) != trusting.unseen(now)
-        return trusting.difference(self.given.shown, self._shown, hidden)
+        granted_print, current_print = self.grant.fingerprint, self.item.fingerprint
+        has_hidden_change = trusting.hidden_fingerprint(
+            granted_print
+        ) != trusting.hidden_fingerprint(current_print)
+        return trusting.diff_texts(self.grant.shown, self._display_text, has_hidden_change)
 
     @property
-    def gates_changed(self) -> bool:
-        """Whether ``difference`` tells of gates."""
-        return self.given is not None and (
-            trusting.gates_of(self.given.shown) != trusting.gates_of(self._shown)
+    def has_changed_gates(self) -> bool:
+        """Whether ``diff_lines`` contains changes of approval gates."""
+        return self.grant is not None and (
+            trusting.extract_gates(self.grant.shown) != trusting.extract_gates(self._display_text)
         )
 
     @property
-    def _shown(self) -> str:
-        return plain.text(self.wanted.shown)
+    def _display_text(self) -> str:
+        return db_text.clean_text(self.item.display_text)
 
 
 @dataclass(frozen=True, slots=True)
-class Offer:
-    """A tool, and why it is not offered. An argument formatter that is not trusted is left out."""
+class ToolOffer:
+    """A tool and its availability, without an argument formatter that is not trusted."""
 
     tool: ToolConfig
-    why: Why
+    availability: ToolAvailability
 
     @property
-    def offered(self) -> bool:
-        return self.why is Why.OFFERED
+    def is_offered(self) -> bool:
+        return self.availability is ToolAvailability.OFFERED
 
 
 @dataclass(frozen=True, slots=True)
-class Current:
-    """What counts now. ``problem`` says in one line why no turn may begin."""
+class WorkspaceConfig:
+    """The effective configuration. ``problem`` is the one-line reason why turns are refused."""
 
     configuration: Configuration
-    offers: tuple[Offer, ...] = ()
-    things: tuple[Thing, ...] = ()
+    offers: tuple[ToolOffer, ...] = ()
+    trust_statuses: tuple[TrustStatus, ...] = ()
     notes: tuple[str, ...] = ()
     problem: str = ""
-    _standings: Mapping[tuple[WantedKind, str], Standing] = field(default_factory=dict)
+    _standings: Mapping[tuple[TrustItemKind, str], TrustState] = field(default_factory=dict)
 
     @property
     def tools(self) -> tuple[ToolConfig, ...]:
-        """The tools that are offered."""
-        return tuple(offer.tool for offer in self.offers if offer.offered)
+        """The tools that the model is offered."""
+        return tuple(offer.tool for offer in self.offers if offer.is_offered)
 
     @property
     def unavailable(self) -> dict[str, str]:
-        """Why each of the others is not, by its name."""
-        return {offer.tool.name: offer.why.value for offer in self.offers if not offer.offered}
+        """The reason why each other tool is not offered, by tool name."""
+        return {
+            offer.tool.name: offer.availability.value
+            for offer in self.offers
+            if not offer.is_offered
+        }
 
-    def standing(self, kind: WantedKind, name: str) -> Standing:
-        """Tell how a thing stands; what needs no trust is as good as trusted."""
-        return self._standings.get((kind, name), Standing.TRUSTED)
+    def get_standing(self, kind: TrustItemKind, name: str) -> TrustState:
+        """Return the standing of an item; an item that needs no trust is TRUSTED."""
+        return self._standings.get((kind, name), TrustState.TRUSTED)
 
-    def server(self, name: str) -> Standing:
-        """Tell how an MCP server stands."""
-        return self.standing(WantedKind.SERVER, name)
+    def get_server_standing(self, name: str) -> TrustState:
+        """Return the standing of an MCP server."""
+        return self.get_standing(TrustItemKind.SERVER, name)
 
-    def provider_problem(self, name: str) -> str:
-        """Return why a model of this provider may not be asked; nothing where it may."""
-        if self.standing(WantedKind.PROVIDER, name) is Standing.TRUSTED:
+    def find_provider_problem(self, name: str) -> str:
+        """Return why models of a provider are refused, or an empty text."""
+        if self.get_standing(TrustItemKind.PROVIDER, name) is TrustState.TRUSTED:
             return ""
         return (
-            f"The configuration changes the address or API key of “{spelling.visible(name)}”. "
+            "The configuration changes the address or API key of "
+            f"“{display.escape_invisible(name)}”. "
             "An owner of the workspace must trust that first."
         )
 
 
-def current(workspace: Workspace) -> Current:
-    """Return what counts in a workspace now."""
+def load_workspace_config(workspace: Workspace) -> WorkspaceConfig:
+    """Load the effective configuration of a workspace."""
     try:
-        configuration, files, notes = _read(workspace, workspace.overrides)
-    except (BadFile, BadConfiguration) as error:
-        builtin = read((), builtin_configs())
-        offers = tuple(Offer(tool, Why.BROKEN) for tool in builtin.tools.values())
-        return Current(builtin, offers, problem=plain.text(str(error)))
-    wanted = trusting.wanted(configuration, files, builtin_configs())
-    given = trust.given(workspace.pk) if wanted else {}
-    things = tuple(_thing(one, given) for one in wanted)
-    standings = {(thing.wanted.kind, thing.wanted.name): thing.standing for thing in things}
-    return Current(
+        configuration, ungated_config, notes = _read_layers(workspace, workspace.overrides)
+    except (InvalidConfigFile, InvalidConfiguration) as error:
+        builtin = load_configuration((), builtin_configs())
+        offers = tuple(ToolOffer(tool, ToolAvailability.BROKEN) for tool in builtin.tools.values())
+        return WorkspaceConfig(builtin, offers, problem=db_text.clean_text(str(error)))
+    items = trusting.list_trust_items(configuration, ungated_config, builtin_configs())
+    grants = trust.list_trusted(workspace.pk) if items else {}
+    statuses = tuple(_make_trust_status(item, grants) for item in items)
+    standings = {(status.item.kind, status.item.name): status.standing for status in statuses}
+    return WorkspaceConfig(
         configuration=configuration,
-        offers=tuple(_offer(t, configuration, standings) for t in configuration.tools.values()),
-        things=things,
+        offers=tuple(
+            _make_tool_offer(t, configuration, standings) for t in configuration.tools.values()
+        ),
+        trust_statuses=statuses,
         notes=notes,
         _standings=standings,
     )
 
 
-def save_overrides(workspace: Workspace, typed: str, seen: str) -> None:
-    """Keep what an owner typed, once all layers can be read with it.
+def save_overrides(workspace: Workspace, submitted_text: str, base_digest: str) -> None:
+    """Save an owner's overrides once all layers load with them.
 
-    ``seen`` is the digest of the overrides that they began with. Raises StoreError with the
-    message for people; then nothing is kept.
+    ``base_digest`` is the digest of the overrides that the owner edited. Raises StoreError with the
+    message for people; then nothing is saved.
     """
-    text = overrides.tidy(typed)
-    _check(workspace, text)
-    overrides.keep(workspace, text, seen)
+    text = overrides.normalize_text(submitted_text)
+    _check_overrides(workspace, text)
+    overrides.save_overrides(workspace, text, base_digest)
 
 
-def switch_tool(workspace: Workspace, name: str, on: bool) -> None:
-    """Switch a tool on or off in the overrides, where that is allowed. Raises StoreError."""
-    _switch(workspace, {name: on}, None)
+def switch_tool(workspace: Workspace, name: str, is_on: bool) -> None:
+    """Enable or disable a tool in the overrides. Raises StoreError where that is not allowed."""
+    _switch_tools(workspace, {name: is_on}, None)
 
 
-def switch_all(workspace: Workspace, on: bool) -> list[str]:
-    """Switch every tool that may be switched with all others. Raises StoreError.
+def switch_all_tools(workspace: Workspace, is_on: bool) -> list[str]:
+    """Switch every tool whose toggle allows it (RFD 081). Raises StoreError.
 
-    Returns those that stay as they are, being switched by name alone, or locked.
+    Returns the names of the tools that keep their state: switched by name alone, or locked.
     """
-    return _switch(workspace, {}, on)
+    return _switch_tools(workspace, {}, is_on)
 
 
-def _switch(workspace: Workspace, named: Mapping[str, bool], every: bool | None) -> list[str]:
+def _switch_tools(
+    workspace: Workspace, states_by_name: Mapping[str, bool], common_state: bool | None
+) -> list[str]:
     try:
-        configuration, _, _ = _read(workspace, workspace.overrides)
-        after = enabling.toggled(configuration.tools, named, every)
-    except BadConfiguration as error:
-        raise BadFile(str(error)) from error
-    before = configuration.tools
-    changed = {n: t.enable.state for n, t in after.items() if t.enable != before[n].enable}
-    text = overrides.switched(workspace.overrides, changed | dict(named))
-    _check(workspace, text)
-    overrides.keep(workspace, text, overrides.digest(workspace.overrides))
-    return [name for name, tool in after.items() if every not in (None, tool.enable.state)]
+        configuration, _, _ = _read_layers(workspace, workspace.overrides)
+        toggled_tools = toggles.toggle_tools(configuration.tools, states_by_name, common_state)
+    except InvalidConfiguration as error:
+        raise InvalidConfigFile(str(error)) from error
+    current_tools = configuration.tools
+    changed_states = {
+        n: t.enable.state for n, t in toggled_tools.items() if t.enable != current_tools[n].enable
+    }
+    text = overrides.toggle_tools(workspace.overrides, changed_states | dict(states_by_name))
+    _check_overrides(workspace, text)
+    overrides.save_overrides(workspace, text, overrides.hash_text(workspace.overrides))
+    return [
+        name
+        for name, tool in toggled_tools.items()
+        if common_state not in (None, tool.enable.state)
+    ]
 
 
-def give(workspace: Workspace, things: Sequence[tuple[str, str, str]], person: Person) -> None:
-    """Trust things (kind, name, fingerprint) as a person saw them. Raises Outdated; then none."""
-    now = {(t.wanted.kind.value, t.wanted.name): t.wanted for t in current(workspace).things}
-    seen = []
-    for kind, name, fingerprint in things:
-        wanted = now.get((kind, name))
-        if wanted is None or wanted.fingerprint != fingerprint:
-            raise Outdated(
-                f"“{spelling.visible(name)}” has changed since you opened the page. "
+def grant_trust(
+    workspace: Workspace, requests: Sequence[tuple[str, str, str]], person: Person
+) -> None:
+    """Trust items (kind, name, fingerprint) as a person saw them.
+
+    Raises StaleVersion, and trusts none, where a fingerprint has changed.
+    """
+    items_by_key = {
+        (status.item.kind.value, status.item.name): status.item
+        for status in load_workspace_config(workspace).trust_statuses
+    }
+    grants = []
+    for kind, name, fingerprint in requests:
+        item = items_by_key.get((kind, name))
+        if item is None or item.fingerprint != fingerprint:
+            raise StaleVersion(
+                f"“{display.escape_invisible(name)}” has changed since you opened the page. "
                 "Nothing was trusted. Review it again."
             )
-        seen.append(Seen(kind, name, fingerprint, plain.text(wanted.shown)))
-    trust.give(workspace, seen, person)
+        grants.append(ReviewedItem(kind, name, fingerprint, db_text.clean_text(item.display_text)))
+    trust.grant_trust(workspace, grants, person)
 
 
-def withdraw(workspace: Workspace, things: Sequence[tuple[str, str]]) -> int:
-    """Trust things (kind, name) no longer; returns how many were."""
-    return trust.withdraw(workspace, things)
+def revoke_trust(workspace: Workspace, keys: Sequence[tuple[str, str]]) -> int:
+    """Revoke trust in items (kind, name); return how many were trusted."""
+    return trust.withdraw_trust(workspace, keys)
 
 
 @dataclass(frozen=True, slots=True)
-class Vendor:
-    """A provider as people may see it: never its key, nor what of an address may be one."""
+class ProviderStatus:
+    """A configured provider as people may see it: without its key, and its address masked."""
 
     name: str
     address: str
-    variable: str
-    key_is_there: bool
-    standing: Standing
+    key_variable: str
+    has_key: bool
+    standing: TrustState
 
 
-def vendors(now: Current) -> list[Vendor]:
-    """Return the providers that are configured, and that of the chosen model."""
-    chosen = now.configuration.assistant.model.provider
-    names = dict.fromkeys([*([chosen] if chosen else []), *now.configuration.providers])
-    found = []
+def list_provider_statuses(workspace_config: WorkspaceConfig) -> list[ProviderStatus]:
+    """Return the configured providers and the provider of the chosen model."""
+    model_provider = workspace_config.configuration.assistant.model.provider
+    names = dict.fromkeys(
+        [*([model_provider] if model_provider else []), *workspace_config.configuration.providers]
+    )
+    statuses = []
     for name in names:
-        given = now.configuration.providers.get(name, ProviderConfig())
-        address, variable = trusting.KNOWN.get(name, ("", ""))
-        variable = given.api_key_env or variable
-        found.append(
-            Vendor(
+        provider_config = workspace_config.configuration.providers.get(name, ProviderConfig())
+        address, key_variable = trusting.KNOWN_PROVIDERS.get(name, ("", ""))
+        key_variable = provider_config.api_key_env or key_variable
+        statuses.append(
+            ProviderStatus(
                 name=name,
-                address=spelling.masked(given.base_url or address),
-                variable=variable,
-                key_is_there=bool(os.environ.get(variable)),
-                standing=now.standing(WantedKind.PROVIDER, name),
+                address=display.mask_url(provider_config.base_url or address),
+                key_variable=key_variable,
+                has_key=bool(os.environ.get(key_variable)),
+                standing=workspace_config.get_standing(TrustItemKind.PROVIDER, name),
             )
         )
-    return found
+    return statuses
 
 
-def visible(text: str) -> str:
-    """Return a text with what cannot be seen spelled out."""
-    return spelling.visible(text)
+def escape_invisible(text: str) -> str:
+    """Return a text with invisible characters spelled out."""
+    return display.escape_invisible(text)
 
 
-def may_switch(tool: ToolConfig) -> bool:
-    """Tell whether an owner may switch a tool by its name (RFD 081)."""
-    return tool.enable.allow_toggle in enabling.BY_NAME
+def can_switch_tool(tool: ToolConfig) -> bool:
+    """Return whether an owner may switch a tool by its name (RFD 081)."""
+    return tool.enable.allow_toggle in toggles.NAMED_TOGGLES
 
 
-def switches_with_all(tool: ToolConfig) -> bool:
-    """Tell whether a tool is among those that are switched all at once (RFD 081)."""
+def is_switched_with_all(tool: ToolConfig) -> bool:
+    """Return whether a tool takes part in switching all tools (RFD 081)."""
     return tool.enable.allow_toggle is AllowToggle.ANY
 
 
-def source_words(tool: ToolConfig) -> str:
-    """Return where a tool comes from, as JP writes it."""
+def format_tool_source(tool: ToolConfig) -> str:
+    """Return a tool's source in JP's notation."""
     match tool.source:
         case Builtin():
             return "builtin"
-        case Local(told):
-            return "local" if told == tool.name else f"local.{told}"
+        case Local(local_name):
+            return "local" if local_name == tool.name else f"local.{local_name}"
         case Mcp(server, name):
             return f"mcp.{server}" if name == tool.name else f"mcp.{server}.{name}"
 
 
-def _read(workspace: Workspace, text: str) -> tuple[Configuration, Configuration, tuple[str, ...]]:
-    """Read all layers, and all without what the overrides say of gates; and the notes.
+def _read_layers(
+    workspace: Workspace, text: str
+) -> tuple[Configuration, Configuration, tuple[str, ...]]:
+    """Load all layers, and all layers without the overrides of gates; return both, and the notes.
 
-    Raises BadFile or BadConfiguration.
+    Raises InvalidConfigFile or InvalidConfiguration.
     """
-    return _configure(config.read(Path(workspace.root)), text)
+    return _merge_layers(config.read_config(Path(workspace.root)), text)
 
 
 @lru_cache(maxsize=MAX_CONFIGURATIONS)
-def _configure(
-    files: config.Files, text: str
+def _merge_layers(
+    files: config.ConfigFiles, text: str
 ) -> tuple[Configuration, Configuration, tuple[str, ...]]:
-    """As ``_read``; once for each content of the files and the overrides."""
+    """Merge the layers; cached by the content of the files and the overrides."""
     layers = [Layer(name, values) for name, values in files.layers]
-    own = Layer(overrides.NAME, overrides.parse(text))
-    configuration = read([*layers, own], builtin_configs())
+    override_layer = Layer(overrides.OVERRIDES_NAME, overrides.parse_overrides(text))
+    configuration = load_configuration([*layers, override_layer], builtin_configs())
     notes = (*files.notes, *configuration.notes)
-    without = gates.ungated(own)
-    if without == own:
+    ungated_layer = approval_policy.remove_gates(override_layer)
+    if ungated_layer == override_layer:
         return configuration, configuration, notes
     try:
-        return configuration, read([*layers, without], builtin_configs()), notes
-    except BadConfiguration:  # a file's own word is none, and the overrides put it right
+        return configuration, load_configuration([*layers, ungated_layer], builtin_configs()), notes
+    except InvalidConfiguration:  # a file's own word is none, and the overrides put it right
         return configuration, configuration, notes
 
 
-def _check(workspace: Workspace, text: str) -> None:
+def _check_overrides(workspace: Workspace, text: str) -> None:
     try:
-        _read(workspace, text)
-    except BadConfiguration as error:
-        raise BadFile(str(error)) from error
+        _read_layers(workspace, text)
+    except InvalidConfiguration as error:
+        raise InvalidConfigFile(str(error)) from error
 
 
-def _thing(wanted: Wanted, given: Mapping[tuple[str, str], Trust]) -> Thing:
-    trusted = given.get((wanted.kind.value, wanted.name))
-    return Thing(wanted, trust.standing(trusted, wanted.fingerprint), trusted)
+def _make_trust_status(item: TrustItem, grants: Mapping[tuple[str, str], Trust]) -> TrustStatus:
+    grant = grants.get((item.kind.value, item.name))
+    return TrustStatus(item, trust.get_trust_state(grant, item.fingerprint), grant)
 
 
-def _offer(
+def _make_tool_offer(
     tool: ToolConfig,
     configuration: Configuration,
-    standings: Mapping[tuple[WantedKind, str], Standing],
-) -> Offer:
-    formatter = standings.get((WantedKind.FORMATTER, tool.name), Standing.TRUSTED)
-    if formatter is not Standing.TRUSTED:
+    standings: Mapping[tuple[TrustItemKind, str], TrustState],
+) -> ToolOffer:
+    formatter = standings.get((TrustItemKind.FORMATTER, tool.name), TrustState.TRUSTED)
+    if formatter is not TrustState.TRUSTED:
         tool = replace(tool, formatter=None)
     if not tool.enable.state:
-        return Offer(tool, Why.OFF)
+        return ToolOffer(tool, ToolAvailability.OFF)
     match tool.source:
         case Builtin():
-            known = any(tool.name == builtin.name for builtin in builtin_configs())
-            stands = standings.get((WantedKind.TOOL, tool.name), Standing.TRUSTED)
-            return Offer(tool, _TOOL[stands] if known else Why.NO_BUILTIN)
+            is_known = any(tool.name == builtin.name for builtin in builtin_configs())
+            standing = standings.get((TrustItemKind.TOOL, tool.name), TrustState.TRUSTED)
+            return ToolOffer(
+                tool, _TOOL_AVAILABILITY[standing] if is_known else ToolAvailability.NO_BUILTIN
+            )
         case Local():
-            return Offer(tool, _TOOL[standings[WantedKind.TOOL, tool.name]])
+            return ToolOffer(tool, _TOOL_AVAILABILITY[standings[TrustItemKind.TOOL, tool.name]])
         case Mcp(server):
             if server not in configuration.servers:
-                return Offer(tool, Why.NO_SERVER)
-            return Offer(tool, _SERVER[standings[WantedKind.SERVER, server]])
+                return ToolOffer(tool, ToolAvailability.NO_SERVER)
+            return ToolOffer(tool, _SERVER_AVAILABILITY[standings[TrustItemKind.SERVER, server]])
 
 
-_TOOL = {Standing.TRUSTED: Why.OFFERED, Standing.NEW: Why.NEW, Standing.CHANGED: Why.CHANGED}
-_SERVER = {
-    Standing.TRUSTED: Why.OFFERED,
-    Standing.NEW: Why.SERVER_NEW,
-    Standing.CHANGED: Why.SERVER_CHANGED,
+_TOOL_AVAILABILITY = {
+    TrustState.TRUSTED: ToolAvailability.OFFERED,
+    TrustState.NEW: ToolAvailability.NEW,
+    TrustState.CHANGED: ToolAvailability.CHANGED,
+}
+_SERVER_AVAILABILITY = {
+    TrustState.TRUSTED: ToolAvailability.OFFERED,
+    TrustState.NEW: ToolAvailability.SERVER_NEW,
+    TrustState.CHANGED: ToolAvailability.SERVER_CHANGED,
 }

@@ -1,8 +1,8 @@
-"""Downloads under way in this process: one large download a person, made at a bounded pace.
+"""Large downloads of this process: one per person, at a bounded pace.
 
-A *mark* says that a person has one. It stands in this process's memory, which decides at once, and
-as a lease in the database, which tells other server processes. Where the database takes no write,
-the memory alone decides: reading goes on.
+A *mark* records that a person has a download under way: in memory, which decides at once, and
+as a lease in the database for other server processes. Without database writes the mark in
+memory alone decides, so downloads work in an outage.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ from time import perf_counter
 from typing import TypeVar
 from weakref import WeakKeyDictionary, finalize
 
-from jpweb.runtime import process
-from jpweb.runtime.crossing import in_background, in_store
+from jpweb.runtime import process_identity
+from jpweb.runtime.db_threads import run_in_background_thread, run_in_db_thread
+from jpweb.store.database.availability import DATABASE_ERROR, find_outage
 from jpweb.store.errors import ExportBroken
-from jpweb.store.exports import Piece
-from jpweb.store.outage import DATABASE_ERROR, find_outage
+from jpweb.store.exports import ExportChunk
 from jpweb.store.people import downloads
 from jpweb.store.people.downloads import DownloadLease
 
@@ -37,26 +37,26 @@ REST_RATIO = 2.0
 
 
 class DownloadUnderWay(Exception):
-    """The person has a large download under way; carries its lease."""
+    """The person has a large download under way; ``lease`` is its lease."""
 
     def __init__(self, lease: DownloadLease) -> None:
         super().__init__(f"{lease.file_name} is being downloaded")
         self.lease = lease
 
 
-class _Pace:
-    """Lets one batch of all downloads run at a time, and others' requests between two batches."""
+class _DownloadThrottle:
+    """Runs one batch of all downloads at a time, with rests for other requests in between."""
 
     def __init__(self) -> None:
-        self._turn = asyncio.Lock()
+        self._batch_lock = asyncio.Lock()
         self._free_at = 0.0
 
-    async def read_next(self, pieces: Iterator[Piece]) -> Piece | None:
-        """Return the next piece, or None at the end; a batch that has begun is waited for."""
-        async with self._turn:
+    async def read_next_piece(self, pieces: Iterator[ExportChunk]) -> ExportChunk | None:
+        """Return the next piece, or None at the end; a cancellation awaits the started batch."""
+        async with self._batch_lock:
             await asyncio.sleep(self._free_at - perf_counter())
-            began = perf_counter()
-            batch = asyncio.ensure_future(in_store(partial(next, pieces, None)))
+            started_at = perf_counter()
+            batch = asyncio.ensure_future(run_in_db_thread(partial(next, pieces, None)))
             try:
                 return await asyncio.shield(batch)
             except asyncio.CancelledError:
@@ -66,165 +66,177 @@ class _Pace:
                     batch.exception()  # is nobody's concern any more
                 raise
             finally:
-                now = perf_counter()
-                self._free_at = now + REST_RATIO * (now - began)
+                finished_at = perf_counter()
+                self._free_at = finished_at + REST_RATIO * (finished_at - started_at)
 
 
-_paces: WeakKeyDictionary[asyncio.AbstractEventLoop, _Pace] = WeakKeyDictionary()
-_marks: dict[int, _Mark] = {}
+_throttles: WeakKeyDictionary[asyncio.AbstractEventLoop, _DownloadThrottle] = WeakKeyDictionary()
+_marks: dict[int, _DownloadMark] = {}
 #: Marks that have ended and whose leases are being released, by person.
-_ending: dict[int, _Mark] = {}
+_ending_marks: dict[int, _DownloadMark] = {}
 
 
-async def read_first(pieces: Iterator[Piece]) -> Piece:
+async def read_first_piece(pieces: Iterator[ExportChunk]) -> ExportChunk:
     """Return the first piece."""
-    piece = await _get_pace().read_next(pieces)
-    return Piece(b"", 0, 0) if piece is None else piece
+    piece = await _get_throttle().read_next_piece(pieces)
+    return ExportChunk(b"", 0, 0) if piece is None else piece
 
 
-def find(person_id: int) -> DownloadLease | None:
-    """Return the download that a person has under way, in this process or another."""
+def find_download(person_id: int) -> DownloadLease | None:
+    """Return the lease of a person's download, in this process or another."""
     mark = _marks.get(person_id)
-    return mark.lease if mark is not None else downloads.find(person_id)
+    return mark.lease if mark is not None else downloads.find_lease(person_id)
 
 
-async def begin(
+async def begin_download(
     person_id: int,
     file_name: str,
-    first: Piece,
-    rest: Iterator[Piece],
-    may_go_on: Callable[[], bool],
+    first_piece: ExportChunk,
+    remaining_pieces: Iterator[ExportChunk],
+    can_continue: Callable[[], bool],
 ) -> Download:
-    """Return a large download with the person's mark. Raises DownloadUnderWay.
+    """Start a large download and take the person's mark. Raises DownloadUnderWay.
 
-    ``may_go_on`` is called in a database thread now and then; where it returns False, the download
-    breaks off.
+    ``can_continue`` is called in a database thread at each renewal; where it returns False, the
+    download ends with an error.
     """
-    if (earlier := _marks.get(person_id)) is not None:
-        raise DownloadUnderWay(earlier.lease)
-    holder = f"{process.installation()}#{secrets.token_hex(4)}"
-    mark = _marks[person_id] = _Mark(DownloadLease(person_id, holder, file_name), may_go_on)
+    if (earlier_mark := _marks.get(person_id)) is not None:
+        raise DownloadUnderWay(earlier_mark.lease)
+    holder = f"{process_identity.get_installation_name()}#{secrets.token_hex(4)}"
+    mark = _marks[person_id] = _DownloadMark(
+        DownloadLease(person_id, holder, file_name), can_continue
+    )
     try:
-        if (earlier := _ending.get(person_id)) is not None:
-            await earlier.wait_for_release()
+        if (earlier_mark := _ending_marks.get(person_id)) is not None:
+            await earlier_mark.wait_for_release()
         # None also where the database takes no write: then no other process has a lease either.
-        other = await in_store(_attempt, downloads.take, mark.lease)
-        if other is not None:
-            raise DownloadUnderWay(other)
-        mark.keep()
+        other_lease = await run_in_db_thread(
+            _run_tolerating_outage, downloads.acquire_lease, mark.lease
+        )
+        if other_lease is not None:
+            raise DownloadUnderWay(other_lease)
+        mark.start_renewal()
     finally:
-        if not mark.is_kept:
-            mark.end()
-    return Download(mark, first, rest)
+        if not mark.is_renewed:
+            mark.end_mark()
+    return Download(mark, first_piece, remaining_pieces)
 
 
 class Download:
     """Async iterator of the bytes of a large download; Django closes it with its response."""
 
-    def __init__(self, mark: _Mark, first: Piece, rest: Iterator[Piece]) -> None:
+    def __init__(
+        self, mark: _DownloadMark, first_piece: ExportChunk, remaining_pieces: Iterator[ExportChunk]
+    ) -> None:
         self._mark = mark
-        self._ready: Piece | None = first
-        self._rest = rest
+        self._next_piece: ExportChunk | None = first_piece
+        self._remaining_pieces = remaining_pieces
         # A response that Django drops without closing it, as where its request is cancelled.
-        self._finalizer = finalize(self, mark.end)
+        self._finalizer = finalize(self, mark.end_mark)
         self._finalizer.atexit = False
 
     def __aiter__(self) -> AsyncIterator[bytes]:
         return self
 
     async def __anext__(self) -> bytes:
-        """Return the next bytes. Raises ExportBroken, or what the database raises."""
-        goes_on = False
+        """Return the next bytes. Raises ExportBroken, or the database's error."""
+        has_more = False
         try:
             if self._mark.is_revoked:
                 raise ExportBroken("The person may not read this any more.")
-            piece = self._ready or await _get_pace().read_next(self._rest)
-            self._ready = None
+            piece = self._next_piece or await _get_throttle().read_next_piece(
+                self._remaining_pieces
+            )
+            self._next_piece = None
             if piece is None:
                 raise StopAsyncIteration
-            self._mark.note(piece)
-            goes_on = True
+            self._mark.note_progress(piece)
+            has_more = True
             return piece.data
         finally:
-            if not goes_on:
+            if not has_more:
                 self.close()
 
     def close(self) -> None:
-        """End the mark; from any thread, and more than once."""
+        """End the mark. Thread-safe and idempotent."""
         self._finalizer()
 
 
-class _Mark:
-    """Says that a person has a large download under way, until it is ended."""
+class _DownloadMark:
+    """Records that a person has a large download under way."""
 
-    def __init__(self, lease: DownloadLease, may_go_on: Callable[[], bool]) -> None:
+    def __init__(self, lease: DownloadLease, can_continue: Callable[[], bool]) -> None:
         self.lease = lease
         self.is_revoked = False
-        self._may_go_on = may_go_on
+        self._can_continue = can_continue
         self._loop = asyncio.get_running_loop()
-        self._over = asyncio.Event()
-        self._keeping: asyncio.Task[None] | None = None
+        self._over_event = asyncio.Event()
+        self._renewal_task: asyncio.Task[None] | None = None
 
     @property
-    def is_kept(self) -> bool:
+    def is_renewed(self) -> bool:
         """Whether a task renews the lease."""
-        return self._keeping is not None
+        return self._renewal_task is not None
 
-    def keep(self) -> None:
-        """Renew the lease until the mark is ended, then let go of it."""
-        self._keeping = self._loop.create_task(self._keep())
+    def start_renewal(self) -> None:
+        """Renew the lease in a task until the mark ends, then release it."""
+        self._renewal_task = self._loop.create_task(self._renew_until_over())
 
-    def note(self, piece: Piece) -> None:
-        """Note how far the download is; 100 % is for what the reader has."""
-        percent = min(100 * piece.done // max(piece.total, 1), 99)
+    def note_progress(self, piece: ExportChunk) -> None:
+        """Update the percentage; at most 99, because the reader lags behind."""
+        percent = min(100 * piece.done_rows // max(piece.total_rows, 1), 99)
         self.lease = replace(self.lease, percent=percent)
 
-    def end(self) -> None:
-        """End the mark; from any thread."""
+    def end_mark(self) -> None:
+        """End the mark. Thread-safe."""
         if _marks.get(self.lease.person_id) is self:
-            if self.is_kept:
-                _ending[self.lease.person_id] = self
+            if self.is_renewed:
+                _ending_marks[self.lease.person_id] = self
             del _marks[self.lease.person_id]
         with suppress(RuntimeError):  # the loop is closed: the lease runs out by itself
-            self._loop.call_soon_threadsafe(self._over.set)
+            self._loop.call_soon_threadsafe(self._over_event.set)
 
     async def wait_for_release(self) -> None:
-        """Wait until the lease of a mark that has ended is released."""
-        if self._keeping is not None and self._loop is asyncio.get_running_loop():
-            await asyncio.wait([self._keeping])
+        """Wait until the lease of an ended mark is released."""
+        if self._renewal_task is not None and self._loop is asyncio.get_running_loop():
+            await asyncio.wait([self._renewal_task])
 
-    async def _keep(self) -> None:
-        while not self._over.is_set():
+    async def _renew_until_over(self) -> None:
+        while not self._over_event.is_set():
             try:
                 async with asyncio.timeout(RENEWAL_SECONDS):
-                    await self._over.wait()
+                    await self._over_event.wait()
             except TimeoutError:
-                await in_background(self._renew)
+                await run_in_background_thread(self._renew_lease)
         try:
-            await in_background(_attempt, downloads.release, self.lease)
+            await run_in_background_thread(
+                _run_tolerating_outage, downloads.release_lease, self.lease
+            )
         finally:
-            if _ending.get(self.lease.person_id) is self:
-                del _ending[self.lease.person_id]
+            if _ending_marks.get(self.lease.person_id) is self:
+                del _ending_marks[self.lease.person_id]
 
-    def _renew(self) -> None:
-        _attempt(downloads.renew, self.lease)
-        self.is_revoked = self.is_revoked or bool(_attempt(lambda: not self._may_go_on()))
+    def _renew_lease(self) -> None:
+        _run_tolerating_outage(downloads.renew_lease, self.lease)
+        self.is_revoked = self.is_revoked or bool(
+            _run_tolerating_outage(lambda: not self._can_continue())
+        )
 
 
-def _attempt(function: Callable[..., T], *arguments: object) -> T | None:
-    """Return the function's result, or None in an outage of the database, which is logged.
+def _run_tolerating_outage(function: Callable[..., T], *arguments: object) -> T | None:
+    """Return the function's result, or None in a database outage, which is logged.
 
-    Raises every other error of the database.
+    Raises every other database error.
     """
     try:
         return function(*arguments)
-    except DATABASE_ERROR as problem:
-        if find_outage(problem) is None:
+    except DATABASE_ERROR as error:
+        if find_outage(error) is None:
             raise
-        logger.info("an outage of the database does not hold up a download: %s", problem)
+        logger.info("an outage of the database does not hold up a download: %s", error)
         return None
 
 
-def _get_pace() -> _Pace:
+def _get_throttle() -> _DownloadThrottle:
     loop = asyncio.get_running_loop()
-    return _paces.setdefault(loop, _Pace())
+    return _throttles.setdefault(loop, _DownloadThrottle())

@@ -1,4 +1,4 @@
-"""The journal as the agent's Recorder, and the sockets as its Display."""
+"""The journal as the agent's Recorder port, and live text of pages as its Display port."""
 
 from __future__ import annotations
 
@@ -8,86 +8,92 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
 
-from jpweb.agent.errors import Settled
-from jpweb.agent.outcome import Kept
-from jpweb.runtime.crossing import in_store
-from jpweb.runtime.signals import announce
-from jpweb.store import journal, recording
+from jpweb.agent.errors import SettlementConflict
+from jpweb.agent.tool_outcome import CallProgress
+from jpweb.runtime.broadcast import publisher
+from jpweb.runtime.db_threads import run_in_db_thread
+from jpweb.store import journal, run_events
 from jpweb.store.errors import AlreadySettled
-from jpweb.store.running import kept as rows
+from jpweb.store.run_queue import call_checkpoints as rows
 from jpweb.stream.inquiry import InquiryRequest, InquiryResponse
 
 if TYPE_CHECKING:
-    from jpweb.store.disk.attached import Attachment
+    from jpweb.store.jp_files.attachments import Attachment
     from jpweb.store.models import Run
     from jpweb.stream.events import ConversationEvent, Element
 
 #: Seconds between two looks at text that is being received.
-GLANCE = 0.1
+DISPLAY_INTERVAL_SECONDS = 0.1
 
 
 @dataclass(frozen=True, slots=True)
 class JournalRecorder:
-    """Commits the events of one run, then says that there is something to read.
+    """Commits the events of one run and publishes the change.
 
-    Where the workspace is attached its files follow. ``words``: interruptions whose text the turn
-    is told of. Raises NotHolder once another process executes the run.
+    With an attachment it writes JP's files after each commit. ``interrupt_ids``: interrupts whose
+    text the next events carry. Raises LeaseLost once another process executes the run.
     """
 
     run: Run
     workspace_id: int
     attachment: Attachment | None = None
-    words: list[int] = field(default_factory=list)
+    interrupt_ids: list[int] = field(default_factory=list)
 
-    async def record(self, *events: ConversationEvent, last: bool = False) -> None:
+    async def record(self, *events: ConversationEvent, is_last: bool = False) -> None:
         try:
-            await in_store(recording.record, self.run, events, tuple(self.words), last=last)
-        except AlreadySettled as first:
-            raise Settled(str(first)) from first
+            await run_in_db_thread(
+                run_events.record_events,
+                self.run,
+                events,
+                tuple(self.interrupt_ids),
+                is_last=is_last,
+            )
+        except AlreadySettled as error:
+            raise SettlementConflict(str(error)) from error
         # Those who are asked before those who look on.
         if any(isinstance(event.kind, InquiryRequest | InquiryResponse) for event in events):
-            await announce.questions(self.workspace_id)
+            await publisher.publish_questions_changed(self.workspace_id)
             await asyncio.sleep(0)  # they are looked for before this call goes on
-        await announce.conversation(self.run.conversation_id)
+        await publisher.publish_conversation_changed(self.run.conversation_id)
         if self.attachment is not None:
-            await in_store(self.attachment.write)
+            await run_in_db_thread(self.attachment.write_files)
 
     async def elements(self) -> tuple[Element, ...]:
-        return await in_store(journal.elements, self.run.conversation_id)
+        return await run_in_db_thread(journal.read_elements, self.run.conversation_id)
 
-    async def keep(self, tool_call_id: str, kept: Kept) -> None:
+    async def save_progress(self, tool_call_id: str, progress: CallProgress) -> None:
         values = {
-            "content": kept.content,
-            "is_error": kept.is_error,
-            "edited": None if kept.edited is None else dict(kept.edited),
-            "delivered": kept.delivered,
-            "again": kept.again,
+            "content": progress.content,
+            "is_error": progress.is_error,
+            "edited": None if progress.edited is None else dict(progress.edited),
+            "delivered": progress.is_final,
+            "again": progress.was_cut_off,
         }
-        await in_store(rows.keep, self.run, tool_call_id, values)
+        await run_in_db_thread(rows.save_checkpoint, self.run, tool_call_id, values)
 
-    async def kept(self) -> Mapping[str, Kept]:
-        held = await in_store(rows.of, self.run)
+    async def load_progress(self) -> Mapping[str, CallProgress]:
+        saved_rows = await run_in_db_thread(rows.get_checkpoints, self.run)
         return {
-            call: Kept(row.content, row.is_error, row.edited, row.delivered, row.again)
-            for call, row in held.items()
+            call_id: CallProgress(row.content, row.is_error, row.edited, row.delivered, row.again)
+            for call_id, row in saved_rows.items()
         }
 
-    async def forget(self) -> None:
-        await in_store(rows.forget, self.run)
+    async def clear_progress(self) -> None:
+        await run_in_db_thread(rows.clear_checkpoints, self.run)
 
 
 @dataclass(slots=True)
 class SocketDisplay:
-    """Sends text that is being received to those who look, at most ten times a second."""
+    """Publishes partial text of a reply, at most ten times a second."""
 
     conversation_id: int
-    _last: float = 0.0
+    _last_sent_at: float = 0.0
 
     async def partial(
         self, variant: Literal["message", "reasoning", "tool_call"], text: str
     ) -> None:
-        now = time.monotonic()
-        if text and now - self._last < GLANCE:
+        current_time = time.monotonic()
+        if text and current_time - self._last_sent_at < DISPLAY_INTERVAL_SECONDS:
             return
-        self._last = now
-        await announce.partial(self.conversation_id, variant, text)
+        self._last_sent_at = current_time
+        await publisher.publish_partial_text(self.conversation_id, variant, text)

@@ -1,4 +1,4 @@
-"""Runs as people deal with them: begin one, try again, interrupt."""
+"""Starts, retries and interrupts runs on behalf of people."""
 
 from __future__ import annotations
 
@@ -9,106 +9,112 @@ from typing import TYPE_CHECKING
 
 from django.conf import settings
 
-from jpweb.agent.turn import opening
+from jpweb.agent.turn import make_opening_events
 from jpweb.runtime import wiring
-from jpweb.runtime.crossing import in_background, in_store
-from jpweb.runtime.executing import holding
-from jpweb.runtime.signals import announce
+from jpweb.runtime.broadcast import publisher
+from jpweb.runtime.db_threads import run_in_background_thread, run_in_db_thread
+from jpweb.runtime.execution import run_executor
 from jpweb.store import runs
+from jpweb.store.choices import InterruptKind, RunState
 from jpweb.store.database import clock
-from jpweb.store.disk import attached
-from jpweb.store.terms import InterruptKind, RunState
+from jpweb.store.jp_files import attachments
 
 if TYPE_CHECKING:
     from jpweb.store.inquiries import Decider
     from jpweb.store.models import Conversation, Person, Run
     from jpweb.stream.events import ConversationEvent
 
-_beginning: set[asyncio.Task[Run]] = set()
+_begin_tasks: set[asyncio.Task[Run]] = set()
 
 
-async def start(conversation: Conversation, person: Person, text: str) -> Run:
-    """Begin a turn with what a person says; returns once its row is committed.
+async def start_turn(conversation: Conversation, person: Person, text: str) -> Run:
+    """Start a turn with a person's message; return once the run is committed.
 
-    Raises AlreadyRunning, ReadOnly, BadConfiguration, Held and what else ``attached.attach``
-    raises.
+    Raises AlreadyRunning, ReadOnlyConversation, InvalidConfiguration, LockHeld and what else
+    ``attached.attach`` raises.
     """
-    return await _begin(conversation, person, opening(text, person.display_name, clock.now()))
+    return await _begin_shielded(
+        conversation, person, make_opening_events(text, person.display_name, clock.now())
+    )
 
 
-async def retry(conversation: Conversation, person: Person) -> Run:
-    """Go on with a turn that failed, from where it stands; returns once the run is committed.
+async def retry_turn(conversation: Conversation, person: Person) -> Run:
+    """Resume a failed turn where it ended; return once the run is committed.
 
-    Raises NothingToRetry, and what ``start`` raises.
+    Raises NothingToRetry, and as ``start_turn``.
     """
-    await in_store(runs.refuse_retry, conversation.pk)
-    return await _begin(conversation, person)
+    await run_in_db_thread(runs.require_retryable, conversation.pk)
+    return await _begin_shielded(conversation, person)
 
 
-async def stop(conversation_id: int, by: Decider) -> bool:
-    """Ask the run of a conversation to stop; tells whether there is one."""
-    return await interrupt(conversation_id, by, "stop")
+async def stop_run(conversation_id: int, decider: Decider) -> bool:
+    """Interrupt the run of a conversation; return whether there is one."""
+    return await interrupt_run(conversation_id, decider, "stop")
 
 
-async def interrupt(conversation_id: int, by: Decider, what: str, text: str = "") -> bool:
-    """Interrupt the run of a conversation, whoever executes it; tells whether there is one to.
+async def interrupt_run(
+    conversation_id: int, decider: Decider, action: str, text: str = ""
+) -> bool:
+    """Interrupt the run of a conversation, in any process; return whether there is one.
 
-    ``what`` is ``stop``, ``restart`` (the tool calls of this cycle) or ``respond`` (with ``text``,
-    which may be empty, instead of what is running).
+    ``action`` is ``stop``, ``restart`` (the tool calls of this cycle) or ``respond`` (with
+    ``text``, which may be empty, in place of the current reply).
     """
-    kind = InterruptKind(what)
-    if kind == InterruptKind.RESTART and not await in_store(runs.open_calls, conversation_id):
+    kind = InterruptKind(action)
+    if kind == InterruptKind.RESTART and not await run_in_db_thread(
+        runs.list_open_calls, conversation_id
+    ):
         return False
-    run = await in_store(runs.interrupt, conversation_id, kind, by, text)
+    run = await run_in_db_thread(runs.interrupt_run, conversation_id, kind, decider, text)
     if run is None:
         return False
-    await announce.run(run.pk)
+    await publisher.publish_run_changed(run.pk)
     if kind == InterruptKind.STOP and run.state != RunState.RUNNING:
-        await announce.conversation(conversation_id)
-        await announce.questions(run.conversation.workspace_id)
+        await publisher.publish_conversation_changed(conversation_id)
+        await publisher.publish_questions_changed(run.conversation.workspace_id)
     return True
 
 
-async def let_go() -> None:
-    """Leave every run of this process to others; returns once nothing of them runs here."""
-    await asyncio.gather(*_beginning, return_exceptions=True)
-    await holding.let_go()
+async def release_runs() -> None:
+    """Release every run of this process; return once none executes here."""
+    await asyncio.gather(*_begin_tasks, return_exceptions=True)
+    await run_executor.release_all()
 
 
-async def _begin(
+async def _begin_shielded(
     conversation: Conversation, person: Person, events: Sequence[ConversationEvent] = ()
 ) -> Run:
-    """Begin a run, whole or not at all.
+    """Begin a run, completely or not at all.
 
-    Whoever asked may be cancelled meanwhile, as a request is whose browser left: the run begins
-    nevertheless, so that no lock and no row is left to nobody.
+    The request may be cancelled when its browser disconnects: the run begins nevertheless, so that
+    no lock and no row is orphaned.
     """
     # A context of its own: what belongs to the request ends with the request.
-    beginning = asyncio.get_running_loop().create_task(
-        _begun(conversation, person, events), context=contextvars.Context()
+    begin_task = asyncio.get_running_loop().create_task(
+        _begin_run(conversation, person, events), context=contextvars.Context()
     )
-    _beginning.add(beginning)  # the loop itself holds no task
-    beginning.add_done_callback(_beginning.discard)
-    return await asyncio.shield(beginning)
+    _begin_tasks.add(begin_task)  # the loop itself holds no task
+    begin_task.add_done_callback(_begin_tasks.discard)
+    return await asyncio.shield(begin_task)
 
 
-async def _begun(
+async def _begin_run(
     conversation: Conversation, person: Person, events: Sequence[ConversationEvent]
 ) -> Run:
-    await in_store(runs.refuse_second, conversation.pk)  # before its lock makes us wait
-    model = await in_store(wiring.model, conversation)
-    attachment = await in_background(attached.attach, conversation.pk)
+    await run_in_db_thread(runs.require_no_run, conversation.pk)  # before its lock makes us wait
+    model = await run_in_db_thread(wiring.get_turn_model, conversation)
+    attachment = await run_in_background_thread(attachments.attach_files, conversation.pk)
     active = None
     try:
-        run = await in_store(
-            runs.begin, conversation.pk, person.pk, model.provider, model.name, events
+        run = await run_in_db_thread(
+            runs.start_run, conversation.pk, person.pk, model.provider, model.name, events
         )
         if settings.RUNS == "embedded":
-            active = await holding.take(run.pk, attachment)
+            active = await run_executor.acquire_run(run.pk, attachment)
     finally:  # whatever broke, nobody would let go later
         if active is None and attachment is not None:
             attachment.release()
     if active is None:
         return run  # a worker takes it, by its job
-    holding.enter(active)
+    run_executor.start_execution(active)
     return active.run

@@ -1,4 +1,4 @@
-"""From settings and a workspace's configuration to what a turn needs."""
+"""Composition root: builds what a turn needs from settings and a workspace's configuration."""
 
 from __future__ import annotations
 
@@ -13,8 +13,6 @@ from typing import TYPE_CHECKING, Any
 from django.conf import settings
 from django.utils.crypto import salted_hmac
 
-from jpweb.agent.calls.arguments import prepared
-from jpweb.agent.calls.inquire import LlmInquiryBackend
 from jpweb.agent.config import (
     UNSET_MODEL,
     Builtin,
@@ -24,66 +22,77 @@ from jpweb.agent.config import (
     ProviderConfig,
     trust,
 )
-from jpweb.agent.errors import BadConfiguration, FailureKind, ProviderFailed, ToolUnavailable
-from jpweb.agent.outcome import Failed
-from jpweb.agent.providers import DEFAULTS, PROVIDERS, key_variables
-from jpweb.agent.providers.scripted import Scripted
-from jpweb.agent.setup import Setup
+from jpweb.agent.errors import FailureKind, InvalidConfiguration, ProviderFailed, ToolUnavailable
+from jpweb.agent.providers import PROVIDER_DEFAULTS, PROVIDERS, collect_key_variables
+from jpweb.agent.providers.scripted import ScriptedProvider
+from jpweb.agent.tool_calls.arguments import prepare_arguments
+from jpweb.agent.tool_calls.inquiry_backend import LlmInquiryBackend
+from jpweb.agent.tool_outcome import Failed
 from jpweb.agent.tools import BUILTINS
 from jpweb.agent.tools.demo_vault import DemoVault
 from jpweb.agent.tools.describe_tools import DescribeTools
-from jpweb.agent.tools.local import LocalTool, Place, environment, shown, sweep
-from jpweb.agent.tools.mcp import connected
+from jpweb.agent.tools.local import (
+    LocalTool,
+    ToolContext,
+    format_arguments,
+    make_environment,
+    sweep_private_files,
+)
+from jpweb.agent.tools.mcp import connect_servers
+from jpweb.agent.turn_setup import TurnSetup
 from jpweb.runtime import configuration
-from jpweb.runtime.crossing import in_store
-from jpweb.store.errors import BadFile
+from jpweb.runtime.db_threads import run_in_db_thread
+from jpweb.store.errors import InvalidConfigFile
 
 if TYPE_CHECKING:
     from jpweb.agent.config import McpServer, ToolConfig
     from jpweb.agent.ports import InquiryBackend, OutsideTool, Provider
-    from jpweb.agent.tools.mcp import Connections
-    from jpweb.runtime.configuration import Current
+    from jpweb.agent.tools.mcp import McpConnections
+    from jpweb.runtime.configuration import WorkspaceConfig
     from jpweb.store.models import Conversation, Workspace
 
 
 @dataclass(frozen=True, slots=True)
-class Equipment:
-    """What one turn works with."""
+class TurnResources:
+    """What one turn works with: setup, provider and inquiry backend."""
 
-    setup: Setup
+    setup: TurnSetup
     provider: Provider
     backend: InquiryBackend
 
 
 @asynccontextmanager
-async def equipped(conversation: Conversation) -> AsyncIterator[Equipment]:
-    """Open what a turn of the conversation needs, for as long as the block lasts.
+async def open_turn_resources(conversation: Conversation) -> AsyncIterator[TurnResources]:
+    """Open the resources of a turn of the conversation while the block runs.
 
-    Raises BadConfiguration and ProviderFailed.
+    Raises InvalidConfiguration and ProviderFailed.
     """
-    workspace = await in_store(_workspace, conversation)
-    now = await in_store(configuration.current, workspace)
-    chosen = _model(now)
-    keys = key_variables(now.configuration.providers.values())
-    place = Place(
-        Path(workspace.root), workspace.jp_id, f"jp-c{conversation.jp_id}", environment(keys)
+    workspace = await run_in_db_thread(_get_workspace, conversation)
+    workspace_config = await run_in_db_thread(configuration.load_workspace_config, workspace)
+    model_config = _choose_model(workspace_config)
+    key_names = collect_key_variables(workspace_config.configuration.providers.values())
+    place = ToolContext(
+        Path(workspace.root),
+        workspace.jp_id,
+        f"jp-c{conversation.jp_id}",
+        make_environment(key_names),
     )
-    async with connected(_servers(now), place.root) as connections:
-        setup = _setup(now, chosen, place, connections)
-        provider = open_model(now, chosen)
+    async with connect_servers(_list_needed_servers(workspace_config), place.root) as connections:
+        setup = _build_setup(workspace_config, model_config, place, connections)
+        provider = open_model(workspace_config, model_config)
         backend = LlmInquiryBackend(
-            lambda model: open_model(now, model),
-            chosen,
+            lambda model: open_model(workspace_config, model),
+            model_config,
             setup.system,
             setup.tools,
-            now.configuration.inquiry,
+            workspace_config.configuration.inquiry,
         )
-        yield Equipment(setup, provider, backend)
+        yield TurnResources(setup, provider, backend)
 
 
 @dataclass(frozen=True, slots=True)
-class Player:
-    """Who plays the turns of a workspace, as people write it, or why none may begin."""
+class ModelStatus:
+    """The model of a workspace's turns, or the problem for which none may start."""
 
     model: ModelConfig = UNSET_MODEL
     problem: str = ""
@@ -94,124 +103,151 @@ class Player:
 
     @property
     def is_script(self) -> bool:
-        return self.model.provider == Scripted.NAME
+        return self.model.provider == ScriptedProvider.NAME
 
 
-def player(workspace: Workspace) -> Player:
-    """Return who would play a turn that begins now."""
-    now = configuration.current(workspace)
+def get_model_status(workspace: Workspace) -> ModelStatus:
+    """Return the model that a turn would use now, or the problem."""
+    workspace_config = configuration.load_workspace_config(workspace)
     try:
-        chosen = _model(now)
-    except BadConfiguration as error:
-        return Player(problem=str(error))
-    return Player(chosen, now.provider_problem(chosen.provider))
+        model_config = _choose_model(workspace_config)
+    except InvalidConfiguration as error:
+        return ModelStatus(problem=str(error))
+    return ModelStatus(model_config, workspace_config.find_provider_problem(model_config.provider))
 
 
-def model(conversation: Conversation) -> ModelConfig:
-    """Return the model that plays a turn of a conversation. Raises BadFile where none may."""
-    found = player(conversation.workspace)
-    if found.problem:
-        raise BadFile(found.problem)
-    return found.model
+def get_turn_model(conversation: Conversation) -> ModelConfig:
+    """Return the model for a conversation's turn. Raises InvalidConfigFile where none may run."""
+    status = get_model_status(conversation.workspace)
+    if status.problem:
+        raise InvalidConfigFile(status.problem)
+    return status.model
 
 
-def open_model(now: Current, chosen: ModelConfig) -> Provider:
-    """Return the provider of a model. Raises ProviderFailed."""
-    if chosen.provider == Scripted.NAME:
-        return Scripted(pace=settings.SCRIPT_PACE)
-    make = PROVIDERS.get(chosen.provider)
-    if make is None:
-        known = ", ".join(providers())
-        problem = f"Unknown provider “{chosen.provider}”. Use one of: {known}."
+def open_model(workspace_config: WorkspaceConfig, model_config: ModelConfig) -> Provider:
+    """Return a provider for a model. Raises ProviderFailed."""
+    if model_config.provider == ScriptedProvider.NAME:
+        return ScriptedProvider(pace=settings.SCRIPT_PACE)
+    make_provider = PROVIDERS.get(model_config.provider)
+    if make_provider is None:
+        names = ", ".join(list_providers())
+        problem = f"Unknown provider “{model_config.provider}”. Use one of: {names}."
         raise ProviderFailed(problem, FailureKind.BAD_REQUEST)
-    problem = now.provider_problem(chosen.provider)
+    problem = workspace_config.find_provider_problem(model_config.provider)
     if problem:
         raise ProviderFailed(problem, FailureKind.WRONG_KEY)
-    told = now.configuration.providers.get(chosen.provider, ProviderConfig())
-    variable = told.api_key_env or DEFAULTS[chosen.provider].api_key_env
-    return make(chosen, told, os.environ.get(variable) if variable else None)
+    provider_config = workspace_config.configuration.providers.get(
+        model_config.provider, ProviderConfig()
+    )
+    key_variable = (
+        provider_config.api_key_env or PROVIDER_DEFAULTS[model_config.provider].api_key_env
+    )
+    return make_provider(
+        model_config, provider_config, os.environ.get(key_variable) if key_variable else None
+    )
 
 
-def providers() -> list[str]:
-    """Return the names that a provider can be chosen by."""
+def list_providers() -> list[str]:
+    """Return the provider names that a configuration can choose."""
     return sorted(PROVIDERS)
 
 
-def default_model() -> ModelConfig:
+def get_default_model() -> ModelConfig:
     """Return the installation's model, for workspaces that configure none."""
     return ModelConfig(settings.PROVIDER, settings.MODEL)
 
 
-def tidy() -> None:
-    """Remove what tool calls of a server that was killed have left on this machine."""
-    sweep()
+def remove_leftovers() -> None:
+    """Remove files that tool calls of a killed server left on this machine."""
+    sweep_private_files()
 
 
-def _workspace(conversation: Conversation) -> Workspace:
+def _get_workspace(conversation: Conversation) -> Workspace:
     return conversation.workspace
 
 
-def _model(now: Current) -> ModelConfig:
-    if now.problem:
-        raise BadConfiguration(now.problem)
-    configured = now.configuration.assistant.model
-    return default_model() if configured == UNSET_MODEL else configured
+def _choose_model(workspace_config: WorkspaceConfig) -> ModelConfig:
+    if workspace_config.problem:
+        raise InvalidConfiguration(workspace_config.problem)
+    model_config = workspace_config.configuration.assistant.model
+    return get_default_model() if model_config == UNSET_MODEL else model_config
 
 
-async def _formatted(tool: ToolConfig, place: Place, arguments: Mapping[str, Any]) -> str | None:
-    """Return what the tool's formatter makes of the arguments as the tool will get them."""
-    wanted = prepared(tool, arguments)
-    return None if isinstance(wanted, Failed) else await shown(tool, place, wanted)
+async def _format_arguments(
+    tool: ToolConfig, place: ToolContext, arguments: Mapping[str, Any]
+) -> str | None:
+    """Return the formatter's output for the arguments as the tool will receive them."""
+    checked_arguments = prepare_arguments(tool, arguments)
+    return (
+        None
+        if isinstance(checked_arguments, Failed)
+        else await format_arguments(tool, place, checked_arguments)
+    )
 
 
-def _servers(now: Current) -> list[McpServer]:
-    """Return the trusted servers that an offered tool needs."""
-    sources = (tool.source for tool in now.tools)
+def _list_needed_servers(workspace_config: WorkspaceConfig) -> list[McpServer]:
+    """Return the trusted MCP servers that an offered tool needs."""
+    sources = (tool.source for tool in workspace_config.tools)
     names = {source.server for source in sources if isinstance(source, Mcp)}
-    return [now.configuration.servers[name] for name in sorted(names)]
+    return [workspace_config.configuration.servers[name] for name in sorted(names)]
 
 
-def _setup(now: Current, chosen: ModelConfig, place: Place, connections: Connections) -> Setup:
-    offered: list[ToolConfig] = []
-    outside: dict[str, OutsideTool] = {}
-    unavailable = dict(now.unavailable)
-    for tool in now.tools:
+def _build_setup(
+    workspace_config: WorkspaceConfig,
+    model_config: ModelConfig,
+    place: ToolContext,
+    connections: McpConnections,
+) -> TurnSetup:
+    offered_tools: list[ToolConfig] = []
+    outside_tools: dict[str, OutsideTool] = {}
+    unavailable = dict(workspace_config.unavailable)
+    for tool in workspace_config.tools:
         match tool.source:
-            case Builtin() if tool.name == DemoVault.NAME and chosen.provider != Scripted.NAME:
+            case Builtin() if (
+                tool.name == DemoVault.NAME and model_config.provider != ScriptedProvider.NAME
+            ):
                 unavailable[tool.name] = "It is a part of the script's demonstration."
             case Builtin():
-                offered.append(tool)
+                offered_tools.append(tool)
             case Local():
-                offered.append(tool)
-                outside[tool.name] = LocalTool(tool, place)
+                offered_tools.append(tool)
+                outside_tools[tool.name] = LocalTool(tool, place)
             case Mcp():
                 try:
-                    offered.append(connections.tool_config(tool))
-                    outside[tool.name] = connections.tool(tool)
+                    offered_tools.append(connections.tool_config(tool))
+                    outside_tools[tool.name] = connections.make_tool(tool)
                 except ToolUnavailable as error:
                     unavailable[tool.name] = str(error)
-    assistant = now.configuration.assistant
-    return Setup(
+    assistant = workspace_config.configuration.assistant
+    return TurnSetup(
         system=assistant.system,
-        tools=tuple(offered),
-        builtins=(*BUILTINS, DescribeTools(offered)),
-        outside=outside,
+        tools=tuple(offered_tools),
+        builtins=(*BUILTINS, DescribeTools(offered_tools)),
+        outside=outside_tools,
         formatters={
-            tool.name: partial(_formatted, tool, place) for tool in offered if tool.formats_first
+            tool.name: partial(_format_arguments, tool, place)
+            for tool in offered_tools
+            if tool.can_format_first
         },
         unavailable=unavailable,
         tool_choice=assistant.tool_choice,
         request=assistant.request,
         definitions={
-            tool.name: _definition(now, tool)
-            for tool in offered
+            tool.name: _hash_definition(workspace_config, tool)
+            for tool in offered_tools
             if not isinstance(tool.source, Builtin)  # jpweb's own code; no file defines it
         },
     )
 
 
-def _definition(now: Current, tool: ToolConfig) -> str:
-    """Return the keyed hash of a tool's definition: it is recorded, and the text may hold keys."""
+def _hash_definition(workspace_config: WorkspaceConfig, tool: ToolConfig) -> str:
+    """Return the keyed hash of a tool's definition, which may hold keys and is recorded."""
     source = tool.source
-    server = now.configuration.servers.get(source.server) if isinstance(source, Mcp) else None
-    return salted_hmac("jpweb.tool", trust.definition(tool, server), algorithm="sha256").hexdigest()
+    server = (
+        workspace_config.configuration.servers.get(source.server)
+        if isinstance(source, Mcp)
+        else None
+    )
+    return salted_hmac(
+        "jpweb.tool", trust.make_definition(tool, server), algorithm="sha256"
+    ).hexdigest()

@@ -1,4 +1,4 @@
-"""Every inquiry, for people who review: filtered, paged by key, counted."""
+"""Audit: lists, pages and counts every inquiry for people who review."""
 
 from __future__ import annotations
 
@@ -10,18 +10,18 @@ from typing import Any, NamedTuple
 from django.db.models import Count, Exists, OuterRef, Q, QuerySet, Value
 from django.db.models.functions import Coalesce
 
-from jpweb.store.inquiries import STATES
+from jpweb.store.choices import Role
+from jpweb.store.inquiries import INQUIRY_STATES
 from jpweb.store.models import Conversation, Inquiry, Membership
-from jpweb.store.terms import Role
 
-PAGE = 100
+PAGE_ROWS = 100
 #: Rows of one batch of a file.
 BATCH_ROWS = 250
 
 
 @dataclass(frozen=True, slots=True)
-class Filters:
-    """What is looked for; an empty value does not filter. ``until`` is exclusive."""
+class AuditFilters:
+    """The filters of the audit; an empty value does not filter. ``until`` is exclusive."""
 
     outcome: str = ""
     reason: str = ""
@@ -32,8 +32,8 @@ class Filters:
 
 
 @dataclass(frozen=True, slots=True)
-class Choices:
-    """The values that occur, for the filter's lists."""
+class FilterValues:
+    """The values that occur in inquiries, for the lists of the filter form."""
 
     reasons: list[str]
     sources: list[str]
@@ -41,7 +41,7 @@ class Choices:
 
 
 class ReviewedInquiry(NamedTuple):
-    """What a file of inquiries says of one; without a model's instance, which costs ten times."""
+    """The columns of one inquiry in an export; a model's instance would cost ten times as much."""
 
     pk: int
     asked_at: datetime
@@ -71,7 +71,7 @@ class ReviewedBatch(NamedTuple):
 
 
 #: The columns of an inquiry itself; the others are its conversation's.
-_OWN_COLUMNS = (
+_INQUIRY_COLUMNS = (
     "pk", "asked_at", "conversation_id", "asker", "source", "question", "answer_type", "state",
     "reason", "answer", "decided_by", "decider_name", "settled_at", "anchor",
 )  # fmt: skip
@@ -82,25 +82,27 @@ _CONVERSATION_COLUMNS = {
 }
 
 
-def find(person_id: int, filters: Filters) -> QuerySet[Inquiry]:
+def list_inquiries(person_id: int, filters: AuditFilters) -> QuerySet[Inquiry]:
     """Return the inquiries a person may review, the newest first."""
-    found = _reviewable(person_id).filter(*_make_conditions(filters))
-    return found.select_related("conversation__workspace", "decider").order_by("-asked_at", "-id")
+    inquiries = _list_reviewable(person_id).filter(*_make_conditions(filters))
+    return inquiries.select_related("conversation__workspace", "decider").order_by(
+        "-asked_at", "-id"
+    )
 
 
-def page(found: QuerySet[Inquiry], before: int) -> tuple[list[Inquiry], int]:
+def get_page(inquiries: QuerySet[Inquiry], before: int) -> tuple[list[Inquiry], int]:
     """Return the rows after the one with key ``before`` (0 for the first), and the next key."""
     last = Inquiry.objects.filter(pk=before).values_list("asked_at", flat=True).first()
     if last is not None:
-        found = found.filter(asked_at__lte=last).exclude(asked_at=last, id__gte=before)
-    rows = list(found[: PAGE + 1])
-    return rows[:PAGE], rows[PAGE - 1].pk if len(rows) > PAGE else 0
+        inquiries = inquiries.filter(asked_at__lte=last).exclude(asked_at=last, id__gte=before)
+    rows = list(inquiries[: PAGE_ROWS + 1])
+    return rows[:PAGE_ROWS], rows[PAGE_ROWS - 1].pk if len(rows) > PAGE_ROWS else 0
 
 
-def read_batches(person_id: int, filters: Filters) -> Iterator[ReviewedBatch]:
-    """Yield the rows of ``find`` in batches, each by queries of its own; one batch at least.
+def read_batches(person_id: int, filters: AuditFilters) -> Iterator[ReviewedBatch]:
+    """Yield the rows of ``list_inquiries`` in batches, each by its own query; at least one batch.
 
-    A row that comes in meanwhile is newer than all that follow, so it is in none of them.
+    A row that is inserted meanwhile is newer than all that follow, so it is in no batch.
     """
     # An index has the rows in this order. SQLite would rather sort all rows for each batch where a
     # join, or a condition on an indexed column, offers it another index to begin with.
@@ -112,44 +114,44 @@ def read_batches(person_id: int, filters: Filters) -> Iterator[ReviewedBatch]:
     rows = Inquiry.objects.annotate(any_state=Coalesce("state", Value("")))
     rows = rows.filter(Exists(memberships), *_make_conditions(filters, state="any_state"))
     rows = rows.order_by("-asked_at", "-id")
-    total = done = 0
+    total = done_count = 0
     key: tuple[datetime, int] | None = None
     while True:
         if key and not total:
-            total = find(person_id, filters).order_by().count()
-        read = _read_rows(rows, key)
-        is_last = len(read) <= BATCH_ROWS
-        read = read[:BATCH_ROWS]
-        done += len(read)
+            total = list_inquiries(person_id, filters).order_by().count()
+        batch_rows = _read_rows(rows, key)
+        is_last = len(batch_rows) <= BATCH_ROWS
+        batch_rows = batch_rows[:BATCH_ROWS]
+        done_count += len(batch_rows)
         # Rows come and go meanwhile, so the count may be off.
-        known_total = done if is_last else max(total, done + 1)
-        yield ReviewedBatch(_join_conversations(read), done, known_total)
+        known_total = done_count if is_last else max(total, done_count + 1)
+        yield ReviewedBatch(_join_conversations(batch_rows), done_count, known_total)
         if is_last:
             return
-        key = read[-1]["asked_at"], read[-1]["pk"]
+        key = batch_rows[-1]["asked_at"], batch_rows[-1]["pk"]
 
 
 def _read_rows(rows: QuerySet[Inquiry], after: tuple[datetime, int] | None) -> list[dict[str, Any]]:
     """Return the rows that follow a key, one more than a batch holds where there are so many."""
-    wanted = BATCH_ROWS + 1
-    values = rows.values(*_OWN_COLUMNS)
+    limit = BATCH_ROWS + 1
+    values = rows.values(*_INQUIRY_COLUMNS)
     if after is None:
-        return list(values[:wanted])
+        return list(values[:limit])
     # Two ranges of one index: joined by OR, all rows of one time would be passed over each time.
     asked_at, key = after
-    read = list(values.filter(asked_at=asked_at, pk__lt=key)[:wanted])
-    if len(read) < wanted:
-        read += values.filter(asked_at__lt=asked_at)[: wanted - len(read)]
-    return read
+    batch_rows = list(values.filter(asked_at=asked_at, pk__lt=key)[:limit])
+    if len(batch_rows) < limit:
+        batch_rows += values.filter(asked_at__lt=asked_at)[: limit - len(batch_rows)]
+    return batch_rows
 
 
 def _join_conversations(rows: list[dict[str, Any]]) -> list[ReviewedInquiry]:
     """Return rows with what a file says of their conversations; those that are gone are not."""
     keys = {row["conversation_id"] for row in rows}
-    found = Conversation.objects.filter(pk__in=keys).values("pk", *_CONVERSATION_COLUMNS)
+    values = Conversation.objects.filter(pk__in=keys).values("pk", *_CONVERSATION_COLUMNS)
     conversations = {
         row["pk"]: {name: row[column] for column, name in _CONVERSATION_COLUMNS.items()}
-        for row in found
+        for row in values
     }
     return [
         ReviewedInquiry(**row, **conversations[row["conversation_id"]])
@@ -158,26 +160,26 @@ def _join_conversations(rows: list[dict[str, Any]]) -> list[ReviewedInquiry]:
     ]
 
 
-def by_outcome(found: QuerySet[Inquiry]) -> dict[str, int]:
-    """Return how many there are of each state, every state named."""
-    rows = found.order_by().values_list("state").annotate(n=Count("id"))
-    return dict.fromkeys(STATES, 0) | dict(rows)
+def count_by_state(inquiries: QuerySet[Inquiry]) -> dict[str, int]:
+    """Return the number of inquiries by state; every state is a key."""
+    rows = inquiries.order_by().values_list("state").annotate(n=Count("id"))
+    return dict.fromkeys(INQUIRY_STATES, 0) | dict(rows)
 
 
-def choices(person_id: int) -> Choices:
+def list_filter_values(person_id: int) -> FilterValues:
     """Return the values that a person can filter by."""
-    rows = _reviewable(person_id)
+    rows = _list_reviewable(person_id)
 
     def distinct(column: str) -> list[str]:
         values = rows.exclude(Q(**{column: ""})).values_list(column, flat=True)
         return sorted(values.order_by(column).distinct())
 
-    return Choices(distinct("reason"), distinct("source"), distinct("decider_name"))
+    return FilterValues(distinct("reason"), distinct("source"), distinct("decider_name"))
 
 
-def _make_conditions(filters: Filters, state: str = "state") -> list[Q]:
+def _make_conditions(filters: AuditFilters, state: str = "state") -> list[Q]:
     """Return what the filters ask for; ``state`` is the expression of the state."""
-    plain = {
+    values_by_lookup = {
         state: filters.outcome,
         "reason": filters.reason,
         "source": filters.source,
@@ -185,11 +187,11 @@ def _make_conditions(filters: Filters, state: str = "state") -> list[Q]:
         "asked_at__gte": filters.since,
         "asked_at__lt": filters.until,
     }
-    if any("\x00" in value for value in plain.values() if isinstance(value, str)):
+    if any("\x00" in value for value in values_by_lookup.values() if isinstance(value, str)):
         return [Q(pk__in=[])]  # no row holds the character, and PostgreSQL refuses it
-    return [Q(**{key: value}) for key, value in plain.items() if value]
+    return [Q(**{key: value}) for key, value in values_by_lookup.items() if value]
 
 
-def _reviewable(person_id: int) -> QuerySet[Inquiry]:
+def _list_reviewable(person_id: int) -> QuerySet[Inquiry]:
     allowed = Membership.objects.filter(person_id=person_id, role__gte=Role.AUDITOR)
     return Inquiry.objects.filter(conversation__workspace__in=allowed.values("workspace_id"))

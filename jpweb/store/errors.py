@@ -1,29 +1,29 @@
-"""What the store refuses.
+"""Errors that the store raises.
 
 * StoreError
-  + NoDatabase            the database cannot be reached
+  + DatabaseUnavailable   the database cannot be reached
   + NoWorkspace           there is no ``.jp`` at or above the path
   + UnknownConversation   no such conversation
-  + UnknownEvent          no such event in the conversation
+  + UnknownAnchor         no such event in the conversation
   + UnknownInquiry        no such inquiry
-  + AlreadySettled        somebody or something decided first; carries the row
-  + UnknownPrompt         no such permission or delivery prompt, or no run that could ask it
-  + AlreadyDecided        somebody decided the prompt first, or it was withdrawn; carries the row
+  + AlreadySettled        another answer came first; carries the row
+  + UnknownApproval       no such approval, or no run that could ask for it
+  + AlreadyDecided        another decision came first, or the call ended; carries the row
   + AlreadyRunning        the conversation has a run
-  + NotHolder             another process executes the run, or nobody does any more
+  + LeaseLost             another process executes the run, or the run has ended
   + NothingToRetry        the newest run of the conversation did not fail
-  + ReadOnly              the conversation belongs to JP
-  + ExportBroken          what is downloaded was rewritten or removed meanwhile
-  + BadLink               the sign-in link is unknown, used or too old
-  + BadName               a name hides or imitates something; says what
+  + ReadOnlyConversation  the conversation belongs to JP
+  + ExportBroken          the conversation was rewritten or removed during its download
+  + InvalidLink           the sign-in link is unknown, used or too old
+  + InvalidName           a name hides or imitates characters; says which
   + NameTaken             a member has that name, or one that looks like it
   + TooManyLinks          the person made as many links as one may in an hour
   + LastOwner             a workspace keeps at least one owner
-  + BadFile               a file of the configuration, or the overrides, cannot be read
-  + Outdated              what somebody decided about is not what they saw
-  + BadBackup             the file is no backup, is damaged, or cannot be written
-  + OtherSchema           the database or the backup is of another version of jpweb
-  + NotEmpty              a backup would be restored over what is there
+  + InvalidConfigFile     a configuration file, or the overrides, cannot be read
+  + StaleVersion          the row was changed since the person saw it
+  + InvalidBackup         the file is no backup, is damaged, or cannot be written
+  + SchemaMismatch        the database or the backup is of another version of jpweb
+  + DatabaseNotEmpty      a backup would be restored over existing rows
   + DatabaseInUse         a backup would be restored under a running jpweb
 """
 
@@ -39,7 +39,7 @@ class StoreError(Exception):
     """Base of everything the store raises; the message is for people."""
 
 
-class NoDatabase(StoreError):
+class DatabaseUnavailable(StoreError):
     """The database cannot be reached."""
 
 
@@ -51,7 +51,7 @@ class UnknownConversation(StoreError):
     """No such conversation."""
 
 
-class UnknownEvent(StoreError):
+class UnknownAnchor(StoreError):
     """No such event in the conversation."""
 
 
@@ -67,43 +67,43 @@ class AlreadySettled(StoreError):
         self.inquiry = inquiry
 
 
-class UnknownPrompt(StoreError):
-    """No such permission or delivery prompt, or no run that could ask it."""
+class UnknownApproval(StoreError):
+    """No such approval, or no run that could ask for it."""
 
 
 class AlreadyDecided(StoreError):
-    """The prompt was decided or withdrawn before; ``prompt`` says how and by whom."""
+    """The approval was decided or withdrawn before; ``approval`` says how and by whom."""
 
-    def __init__(self, prompt: Prompt) -> None:
+    def __init__(self, approval: Prompt) -> None:
         super().__init__("This is already decided.")
-        self.prompt = prompt
+        self.approval = approval
 
 
 class AlreadyRunning(StoreError):
     """The conversation has a run."""
 
 
-class NotHolder(StoreError):
-    """This process does not hold the run any more; what it wanted to write was not written."""
+class LeaseLost(StoreError):
+    """The run's lease belongs to another process, or the run has ended; nothing was written."""
 
 
 class NothingToRetry(StoreError):
     """The newest run of the conversation did not fail."""
 
 
-class ReadOnly(StoreError):
+class ReadOnlyConversation(StoreError):
     """The conversation belongs to JP."""
 
 
 class ExportBroken(StoreError):
-    """What is downloaded was rewritten or removed meanwhile; its file cannot be made whole."""
+    """The conversation was rewritten or removed during its download; the file is incomplete."""
 
 
-class BadLink(StoreError):
+class InvalidLink(StoreError):
     """The sign-in link is unknown, used or too old."""
 
 
-class BadName(StoreError):
+class InvalidName(StoreError):
     """A name hides or imitates something; says what."""
 
 
@@ -119,23 +119,23 @@ class LastOwner(StoreError):
     """A workspace keeps at least one owner."""
 
 
-class BadFile(StoreError):
-    """A file of the configuration, or the overrides, cannot be read; names file and line."""
+class InvalidConfigFile(StoreError):
+    """A configuration file, or the overrides, cannot be read; names file and line."""
 
 
-class Outdated(StoreError):
-    """What somebody decided about is no longer what they saw."""
+class StaleVersion(StoreError):
+    """The row was changed since the person saw it."""
 
 
-class BadBackup(StoreError):
+class InvalidBackup(StoreError):
     """The file is no backup, is damaged, or cannot be written."""
 
 
-class OtherSchema(StoreError):
+class SchemaMismatch(StoreError):
     """The database or the backup is of another version of jpweb."""
 
 
-class NotEmpty(StoreError):
+class DatabaseNotEmpty(StoreError):
     """The database already holds rows."""
 
 

@@ -1,7 +1,7 @@
-"""Conversations as files to take away, in pieces: each is one short unit of work in the database.
+"""Exports of conversations in chunks: each is one short unit of work in the database.
 
-Between two pieces nothing is held open: no cursor, no transaction and no connection. So a reader
-may take a piece a minute, and other people's requests run between two pieces.
+Between two chunks no cursor, transaction or connection is open. So a client may read
+one chunk a minute, and requests of other people run between two chunks.
 """
 
 from __future__ import annotations
@@ -16,50 +16,50 @@ from jpweb.store.models import Conversation, JournalEntry
 from jpweb.stream import wire
 
 #: Entries of one piece, and characters after which a piece takes no further entry.
-MAX_PIECE_ENTRIES, MAX_PIECE_CHARACTERS = 1000, 1_000_000
+MAX_CHUNK_ENTRIES, MAX_CHUNK_CHARS = 1000, 1_000_000
 #: Rows that are fetched at once: a piece holds at most so many beyond ``MAX_PIECE_CHARACTERS``.
-FETCHED_ROWS = 16
+FETCH_ROWS = 16
 
 
-class Piece(NamedTuple):
-    """Bytes of a file; ``done`` of ``total`` rows are in this piece and those before it."""
+class ExportChunk(NamedTuple):
+    """Bytes of a file; ``done_rows`` of ``total_rows`` are in this chunk and those before it."""
 
     data: bytes
-    done: int
-    total: int
+    done_rows: int
+    total_rows: int
 
     @property
     def is_last(self) -> bool:
-        """Whether no piece follows."""
-        return self.done >= self.total
+        """Whether no chunk follows."""
+        return self.done_rows >= self.total_rows
 
 
-def jp(conversation: Conversation) -> Iterator[Piece]:
+def export_jp_json(conversation: Conversation) -> Iterator[ExportChunk]:
     """Yield ``events.json``: of a mirrored conversation the bytes that were read."""
     total = conversation.length
-    for start, texts in _texts(conversation):
-        part = wire.join_part(texts, start, total, conversation.framing)
-        yield Piece(part.encode(), start + len(texts), total)
+    for start, texts in _iterate_texts(conversation):
+        chunk_text = wire.join_array_part(texts, start, total, conversation.framing)
+        yield ExportChunk(chunk_text.encode(), start + len(texts), total)
 
 
-def jsonl(conversation: Conversation) -> Iterator[Piece]:
-    """Yield an element a line."""
-    for start, texts in _texts(conversation):
-        lines = "".join(f"{_one_line(text)}\n" for text in texts)
-        yield Piece(lines.encode(), start + len(texts), conversation.length)
+def export_json_lines(conversation: Conversation) -> Iterator[ExportChunk]:
+    """Yield one element per line."""
+    for start, texts in _iterate_texts(conversation):
+        lines = "".join(f"{_format_one_line(text)}\n" for text in texts)
+        yield ExportChunk(lines.encode(), start + len(texts), conversation.length)
 
 
 def check_unchanged(conversation: Conversation) -> None:
     """Raise ExportBroken where entries were replaced since the conversation was loaded.
 
-    It is called after the entries of a piece were read, so that no file mixes two versions.
+    It is called after the entries of a chunk were read, so that no file mixes two versions.
     """
-    own = Conversation.objects.filter(pk=conversation.pk)
-    if own.values_list("revision", flat=True).first() != conversation.revision:
+    matching = Conversation.objects.filter(pk=conversation.pk)
+    if matching.values_list("revision", flat=True).first() != conversation.revision:
         raise ExportBroken("The conversation was rewritten while it was downloaded.")
 
 
-def _texts(conversation: Conversation) -> Iterator[tuple[int, list[str]]]:
+def _iterate_texts(conversation: Conversation) -> Iterator[tuple[int, list[str]]]:
     """Yield the texts of the entries in order, with the position of the first; at least once."""
     position = 0
     while True:
@@ -75,22 +75,22 @@ def _texts(conversation: Conversation) -> Iterator[tuple[int, list[str]]]:
 
 
 def _read_texts(conversation: Conversation, position: int) -> list[str]:
-    end = min(position + MAX_PIECE_ENTRIES, conversation.length)
+    end = min(position + MAX_CHUNK_ENTRIES, conversation.length)
     rows = JournalEntry.objects.filter(
         conversation=conversation, position__gte=position, position__lt=end
     )
     texts: list[str] = []
     characters = 0
     ordered = rows.order_by("position").values_list("text", flat=True)
-    for text in ordered.iterator(chunk_size=FETCHED_ROWS):
+    for text in ordered.iterator(chunk_size=FETCH_ROWS):
         texts.append(text)
         characters += len(text)
-        if characters >= MAX_PIECE_CHARACTERS:
+        if characters >= MAX_CHUNK_CHARS:
             break
     return texts
 
 
-def _one_line(text: str) -> str:
+def _format_one_line(text: str) -> str:
     """Return the JSON without its line ends; a text that is no good JSON keeps its words."""
     try:
         return msgspec.json.format(text, indent=-1)

@@ -1,7 +1,7 @@
-"""Inquiry rows: what was asked, how it ended, who decided.
+"""Inquiry rows: the question, its outcome, and the person who decided.
 
-They are derived from the journal, except that the row of an open question is also what decides
-who answers first.
+They are derived from the journal, except that the row of an open question also decides
+which of two answers came first (compare-and-set).
 """
 
 from __future__ import annotations
@@ -18,7 +18,9 @@ from django.db import transaction
 from django.db.models import Count, Exists, OuterRef, QuerySet, Subquery
 from django.db.models.functions import Coalesce
 
-from jpweb.store import plain
+from jpweb.store import db_text
+from jpweb.store.choices import UNFINISHED_STATES, Role, RunState
+from jpweb.store.derived_rows import from_stream
 from jpweb.store.errors import AlreadySettled, UnknownInquiry
 from jpweb.store.models import (
     Conversation,
@@ -29,49 +31,51 @@ from jpweb.store.models import (
     Turn,
     Workspace,
 )
-from jpweb.store.rows import derived, many, single
-from jpweb.store.rows.prepared import Prepared
-from jpweb.store.terms import UNFINISHED, Role, RunState
+from jpweb.store.sql import bulk, compiled_write
+from jpweb.store.sql.compiled_query import CompiledQuery
 from jpweb.stream import wire
-from jpweb.stream.answers import Boolean, Secret
+from jpweb.stream.answer_type import Boolean, Secret
 from jpweb.stream.events import ConversationEvent
 from jpweb.stream.inquiry import AnswerReusePolicy, InquiryRequest, InquiryResponse
 from jpweb.stream.outline import Outline
 
-OPEN = "open"
+OPEN_STATE = "open"
 #: Characters that are kept of what somebody says beside a decline.
-NOTE = 2000
+MAX_NOTE_CHARS = 2000
 #: Every state a row can have, in the order in which people list them.
-STATES = ("open", "answered", "redacted", "cancelled", "unanswered")
+INQUIRY_STATES = ("open", "answered", "redacted", "cancelled", "unanswered")
 
 #: Rows that are deleted in one transaction.
-_DROPPED_TOGETHER = 500
-_COLUMNS = ("conversation_id", *derived.INQUIRY)
+_DELETE_BATCH_ROWS = 500
+_COLUMNS = ("conversation_id", *from_stream.INQUIRY_COLUMNS)
 #: Where a derived row's two times begin.
-_ASKED = derived.INQUIRY.index("asked_at")
-_STATE = derived.INQUIRY.index("state")
+_ASKED_AT_INDEX = from_stream.INQUIRY_COLUMNS.index("asked_at")
+_STATE_INDEX = from_stream.INQUIRY_COLUMNS.index("state")
 
 
 @dataclass(frozen=True, slots=True)
 class Decider:
-    """Who or what made a decision. ``kind``: person, configuration, memory, assistant, system."""
+    """The person or part that made a decision.
+
+    ``kind``: person, configuration, memory, assistant, system.
+    """
 
     kind: str
     name: str = ""
     person_id: int | None = None
 
-    def note(self, **more: bool | str) -> dict[str, Any]:
-        """Return what is written to ``metadata.jpweb`` of the response, and what else is said."""
+    def make_note(self, **extras: bool | str) -> dict[str, Any]:
+        """Return the response's ``metadata.jpweb``: the decider, and the extras that are set."""
         by: dict[str, Any] = {"kind": self.kind}
         if self.name:
             by["name"] = self.name
         if self.person_id is not None:
             by["id"] = self.person_id
-        return {"jpweb": {"by": by} | {name: said for name, said in more.items() if said}}
+        return {"jpweb": {"by": by} | {name: value for name, value in extras.items() if value}}
 
 
-class Settled(Protocol):
-    """When a question was asked and settled: of an ``Inquiry``, or of a row that was read of it."""
+class SettlementTimes(Protocol):
+    """The times of a question and its outcome, of an ``Inquiry`` or of a row of its columns."""
 
     @property
     def asked_at(self) -> datetime:
@@ -82,104 +86,114 @@ class Settled(Protocol):
         """When it was settled; None while it is open."""
 
 
-class OlderOpen(Exception):
-    """An older question of the turn is open under the same id, to which a response would belong."""
+class OlderInquiryOpen(Exception):
+    """An older question of the turn is open under the same id; a response would settle that one."""
 
 
-class Ended(NamedTuple):
-    """A question that is not open any more; whether its answer counts for the rest of the turn."""
+class SettledInquiry(NamedTuple):
+    """A settled question; ``is_remembered``: its answer counts for the rest of the turn."""
 
-    row: Inquiry
-    remembered: bool
+    inquiry: Inquiry
+    is_remembered: bool
 
 
-def get(inquiry_id: int) -> Inquiry:
+def get_inquiry(inquiry_id: int) -> Inquiry:
     """Return a row with its conversation. Raises UnknownInquiry."""
-    rows: list[Inquiry] = _rows([inquiry_id])
+    rows: list[Inquiry] = _inquiry_query([inquiry_id])
     if not rows:
         raise UnknownInquiry("Question not found.")
     return rows[0]
 
 
-_rows = Prepared(
+_inquiry_query = CompiledQuery(
     lambda keys: Inquiry.objects.select_related("conversation__workspace", "run", "decider").filter(
         pk__in=keys
     )
 )
-_states = Prepared(lambda keys: Inquiry.objects.filter(pk__in=keys).values_list("state"))
+_state_query = CompiledQuery(lambda keys: Inquiry.objects.filter(pk__in=keys).values_list("state"))
 
 
-def ended(inquiry_id: int) -> Ended | None:
-    """Return how a question ended; None while it is open. Raises UnknownInquiry."""
-    if _states([inquiry_id]) == [(OPEN,)]:
+def get_if_settled(inquiry_id: int) -> SettledInquiry | None:
+    """Return how a question was settled; None while it is open. Raises UnknownInquiry."""
+    if _state_query([inquiry_id]) == [(OPEN_STATE,)]:
         return None
-    row = get(inquiry_id)
-    return Ended(row, remembered(row))
+    row = get_inquiry(inquiry_id)
+    return SettledInquiry(row, is_remembered(row))
 
 
-def by_stream_id(conversation_id: int, inquiry_id: str) -> Inquiry:
+def find_by_inquiry_id(conversation_id: int, inquiry_id: str) -> Inquiry:
     """Return the newest row of a conversation with this inquiry id. Raises UnknownInquiry."""
-    own = [conversation_id], [plain.text(inquiry_id)]
+    lookup = [conversation_id], [db_text.clean_text(inquiry_id)]
     # Of those with one id the newest is settled last, and an index knows what is open.
-    rows: list[Inquiry] = _open_named(*own) or _named(*own)
+    rows: list[Inquiry] = _newest_open_query(*lookup) or _newest_query(*lookup)
     if not rows:
         raise UnknownInquiry("Question not found.")
     return rows[0]
 
 
-def _newest(talks: list[int], names: list[str]) -> QuerySet[Inquiry]:
-    own = Inquiry.objects.filter(conversation_id__in=talks, inquiry_id__in=names)
-    return own.select_related("conversation").order_by("-position")
+def _newest_first(conversation_ids: list[int], inquiry_ids: list[str]) -> QuerySet[Inquiry]:
+    rows = Inquiry.objects.filter(conversation_id__in=conversation_ids, inquiry_id__in=inquiry_ids)
+    return rows.select_related("conversation").order_by("-position")
 
 
-_named = Prepared(lambda talks, names: _newest(talks, names)[:1])
-_open_named = Prepared(lambda talks, names: _newest(talks, names).filter(state=OPEN)[:1])
+_newest_query = CompiledQuery(
+    lambda conversation_ids, inquiry_ids: _newest_first(conversation_ids, inquiry_ids)[:1]
+)
+_newest_open_query = CompiledQuery(
+    lambda conversation_ids, inquiry_ids: _newest_first(conversation_ids, inquiry_ids).filter(
+        state=OPEN_STATE
+    )[:1]
+)
 
 
-def waiting(*people: int) -> QuerySet[Inquiry]:
-    """Return the questions that a run holds open and these people may answer, oldest first."""
-    return _answerable(*people).filter(goes_on(), state=OPEN).order_by("asked_at", "id")
+def list_open(*person_ids: int) -> QuerySet[Inquiry]:
+    """Return the open questions of unfinished runs that these people may answer, oldest first."""
+    return (
+        _list_answerable(*person_ids)
+        .filter(run_is_unfinished(), state=OPEN_STATE)
+        .order_by("asked_at", "id")
+    )
 
 
-def closed_unasked(person_id: int, limit: int = 20) -> list[Inquiry]:
-    """Return the newest questions that ended without anybody deciding."""
-    ended = _answerable(person_id).filter(run__isnull=False, reason__in=("lost", "expired"))
-    return list(ended.order_by("-settled_at", "-id")[:limit])
+def list_closed_unanswered(person_id: int, limit: int = 20) -> list[Inquiry]:
+    """Return the newest questions that were lost or expired without an answer."""
+    closed = _list_answerable(person_id).filter(run__isnull=False, reason__in=("lost", "expired"))
+    return list(closed.order_by("-settled_at", "-id")[:limit])
 
 
-def decided_by(person_id: int, limit: int = 20) -> list[Inquiry]:
+def list_decided_by(person_id: int, limit: int = 20) -> list[Inquiry]:
     """Return the newest questions that this person answered or declined."""
-    mine = _answerable(person_id).filter(decider_id=person_id)
-    return list(mine.order_by("-settled_at", "-id")[:limit])
+    decided = _list_answerable(person_id).filter(decider_id=person_id)
+    return list(decided.order_by("-settled_at", "-id")[:limit])
 
 
-def counts(conversation_ids: Iterable[int]) -> dict[int, dict[str, int]]:
-    """Return the inquiries by state, a conversation each; one query."""
-    every = Inquiry.objects.filter(conversation_id__in=list(conversation_ids))
-    found: dict[int, dict[str, int]] = defaultdict(dict)
-    for row in every.values("conversation_id", "state").annotate(n=Count("id")):
-        found[row["conversation_id"]][row["state"]] = row["n"]
-    return found
+def count_by_state(conversation_ids: Iterable[int]) -> dict[int, dict[str, int]]:
+    """Return the number of inquiries by state for each conversation; one query."""
+    inquiries = Inquiry.objects.filter(conversation_id__in=list(conversation_ids))
+    counts: dict[int, dict[str, int]] = defaultdict(dict)
+    for row in inquiries.values("conversation_id", "state").annotate(n=Count("id")):
+        counts[row["conversation_id"]][row["state"]] = row["n"]
+    return counts
 
 
-def keys(conversation_id: int) -> dict[str, int]:
-    """Return the keys of a conversation's questions by their anchors; one query."""
-    every = Inquiry.objects.filter(conversation_id=conversation_id)
-    return dict(every.values_list("anchor", "pk"))
+def ids_by_anchor(conversation_id: int) -> dict[str, int]:
+    """Return the primary keys of a conversation's questions by their anchors; one query."""
+    inquiries = Inquiry.objects.filter(conversation_id=conversation_id)
+    return dict(inquiries.values_list("anchor", "pk"))
 
 
-def open_row(
+def insert_open_row(
     entry: JournalEntry,
     event: ConversationEvent,
-    asked: InquiryRequest,
+    request: InquiryRequest,
     run: Run | None,
     tool: str = "",
 ) -> Inquiry:
-    """Insert the row of a question that jpweb asks; ``tool`` is the name of the one that does.
+    """Insert the row of a question that jpweb asks; ``tool`` is the name of the asking tool.
 
-    It expires as its own note says, else as its workspace does now, else never.
+    It expires as its event's note says, else as its workspace does now, else never.
     """
-    asker = tool or asked.source.name or asked.source.tag
+    asker_name = tool or request.source.name or request.source.tag
     workspace_id = entry.conversation.workspace_id
     row = Inquiry(
         conversation_id=entry.conversation_id,
@@ -187,183 +201,206 @@ def open_row(
         run=run,
         anchor=entry.anchor,
         position=entry.position,
-        label=derived.label(event),
-        state=OPEN,
+        label=from_stream.get_label(event),
+        state=OPEN_STATE,
         note="",
-        asked_at=derived.moment(event),
-        expires_at=_expiry(workspace_id, event),
-        asker=plain.text(asker)[:200],
+        asked_at=from_stream.get_time(event),
+        expires_at=_expires_at(workspace_id, event),
+        asker=db_text.clean_text(asker_name)[:200],
         waiter="",
         seal_key="",
-        **derived.asked(asked),
+        **from_stream.question_columns(request),
     )
-    row.alike = _alike(row, workspace_id)
-    single.insert(row)
+    row.alike = _same_question_key(row, workspace_id)
+    compiled_write.insert_row(row)
     return row
 
 
 def settle_row(
     entry: JournalEntry,
     event: ConversationEvent,
-    given: InquiryResponse,
+    response: InquiryResponse,
     row_id: int | None = None,
 ) -> tuple[int, int | None]:
     """Settle the oldest open row of this inquiry id in the last turn by compare-and-set.
 
-    Ids are unique within a turn alone (RFD 082), and a response belongs to the oldest request that
-    waits there. With a ``row_id`` it has to be this row: raises OlderOpen where another is older.
-    Returns the head of the item that it is shown in; the key of its run, where that is parked: only
-    who holds the conversation, as the caller does, may park one. A person's key is believed: only
-    our own events come this way. Raises AlreadySettled, UnknownInquiry.
+    Ids are unique within a turn alone (RFD 082), and a response belongs to the oldest
+    request that waits there. With a ``row_id`` it has to be this row: raises
+    OlderInquiryOpen where another is older. Returns the head of the item that it is shown
+    in, and the key of its run, where that is parked: only the holder of the conversation's
+    lock, as the caller is, may park one. A person's key is believed: only our own events
+    come this way. Raises AlreadySettled, UnknownInquiry.
     """
-    talk, name = entry.conversation_id, plain.text(given.id)
-    values = derived.settled(event, given, entry.position)
-    values["decider_id"] = _decider(event)
-    values["note"] = note(str(event.note.get("note") or ""))
-    found = _oldest_open([talk], [name])
-    if row_id is not None and (not found or found[0][0] != row_id):
-        row = get(row_id)
-        raise OlderOpen if found and row.state == OPEN else AlreadySettled(row)
-    if not found or not single.update(Inquiry, {"id": found[0][0], "state": OPEN}, **values):
-        own = Inquiry.objects.filter(conversation_id=talk, inquiry_id=name)
-        first = own.order_by("-position").select_related("decider").first()
-        if first is None:
-            raise UnknownInquiry(f"No question has the id {given.id}.")
-        raise AlreadySettled(first)
-    _, head, run_id, state = found[0]
+    conversation_id, inquiry_id = entry.conversation_id, db_text.clean_text(response.id)
+    values = from_stream.outcome_columns(event, response, entry.position)
+    values["decider_id"] = _decider_id(event)
+    values["note"] = clean_note(str(event.note.get("note") or ""))
+    open_rows = _oldest_open_query([conversation_id], [inquiry_id])
+    if row_id is not None and (not open_rows or open_rows[0][0] != row_id):
+        row = get_inquiry(row_id)
+        raise OlderInquiryOpen if open_rows and row.state == OPEN_STATE else AlreadySettled(row)
+    if not open_rows or not compiled_write.update_rows(
+        Inquiry, {"id": open_rows[0][0], "state": OPEN_STATE}, **values
+    ):
+        same_id_rows = Inquiry.objects.filter(
+            conversation_id=conversation_id, inquiry_id=inquiry_id
+        )
+        newest = same_id_rows.order_by("-position").select_related("decider").first()
+        if newest is None:
+            raise UnknownInquiry(f"No question has the id {response.id}.")
+        raise AlreadySettled(newest)
+    _, head, run_id, state = open_rows[0]
     return head, run_id if state == RunState.PARKED else None
 
 
-_asked_in = JournalEntry.objects.filter(
+_request_entry = JournalEntry.objects.filter(
     conversation_id=OuterRef("conversation_id"), position=OuterRef("position")
 )
 _last_turn = Turn.objects.filter(conversation_id=OuterRef("conversation_id")).order_by("-number")
-_oldest_open = Prepared(
-    lambda talks, names: (
+_oldest_open_query = CompiledQuery(
+    lambda conversation_ids, inquiry_ids: (
         Inquiry.objects.filter(
-            conversation_id__in=talks,
-            inquiry_id__in=names,
+            conversation_id__in=conversation_ids,
+            inquiry_id__in=inquiry_ids,
             position__gte=Coalesce(Subquery(_last_turn.values("position")[:1]), 0),
-            state=OPEN,
+            state=OPEN_STATE,
         )
         .order_by("position")
-        .values_list("pk", Subquery(_asked_in.values("head")), "run_id", "run__state")[:1]
+        .values_list("pk", Subquery(_request_entry.values("head")), "run_id", "run__state")[:1]
     )
 )
 
 
-def derive(conversation: Conversation, outline: Outline) -> Counter[str]:
-    """Make the rows of a conversation follow its outline; returns them by state."""
-    return hold(conversation, derived.inquiries(outline))
+def derive_rows(conversation: Conversation, outline: Outline) -> Counter[str]:
+    """Derive the rows of a conversation from its outline; returns their number by state."""
+    return replace_rows(conversation, from_stream.derive_inquiry_rows(outline))
 
 
-def hold(
-    conversation: Conversation, found: Sequence[derived.Asked], *, fresh: bool = False
+def replace_rows(
+    conversation: Conversation,
+    inquiry_rows: Sequence[from_stream.InquiryColumns],
+    *,
+    is_new: bool = False,
 ) -> Counter[str]:
-    """Make the rows of a conversation be those found; returns them by state.
+    """Replace the rows of a conversation by these; returns their number by state.
 
-    A row keeps its key while its question keeps its anchor. A ``fresh`` conversation has no rows.
+    A row keeps its key while its question keeps its anchor. A new conversation (``is_new``)
+    has none.
     """
-    if not fresh:
-        drop_stale(conversation, found)
-    return put(conversation, found, fresh=fresh)
+    if not is_new:
+        delete_stale(conversation, inquiry_rows)
+    return upsert_rows(conversation, inquiry_rows, is_new=is_new)
 
 
-def drop_stale(conversation: Conversation, found: Sequence[derived.Asked]) -> None:
-    """Delete the rows of a conversation that are not among those found."""
-    known = Inquiry.objects.filter(conversation=conversation)
-    stale = sorted(set(known.values_list("anchor", flat=True)) - {row[0] for row in found})
-    for begin in range(0, len(stale), _DROPPED_TOGETHER):
+def delete_stale(
+    conversation: Conversation, inquiry_rows: Sequence[from_stream.InquiryColumns]
+) -> None:
+    """Delete the rows of a conversation whose anchors are not among these."""
+    existing = Inquiry.objects.filter(conversation=conversation)
+    stale = sorted(
+        set(existing.values_list("anchor", flat=True)) - {row[0] for row in inquiry_rows}
+    )
+    for begin in range(0, len(stale), _DELETE_BATCH_ROWS):
         with transaction.atomic():
-            known.filter(anchor__in=stale[begin : begin + _DROPPED_TOGETHER]).delete()
+            existing.filter(anchor__in=stale[begin : begin + _DELETE_BATCH_ROWS]).delete()
 
 
-def put(
-    conversation: Conversation, found: Sequence[derived.Asked], *, fresh: bool = False
+def upsert_rows(
+    conversation: Conversation,
+    inquiry_rows: Sequence[from_stream.InquiryColumns],
+    *,
+    is_new: bool = False,
 ) -> Counter[str]:
-    """Insert or overwrite rows by their anchors; returns them by state."""
-    adapt = many.moments()
-    made = [
-        (conversation.pk, *row[:_ASKED], adapt(row[_ASKED]), adapt(row[_ASKED + 1]))
-        for row in found
+    """Insert or overwrite rows by their anchors; returns their number by state."""
+    adapt = bulk.time_adapter()
+    values = [
+        (
+            conversation.pk,
+            *row[:_ASKED_AT_INDEX],
+            adapt(row[_ASKED_AT_INDEX]),
+            adapt(row[_ASKED_AT_INDEX + 1]),
+        )
+        for row in inquiry_rows
     ]
-    if fresh:
-        many.insert(Inquiry.TABLE, _COLUMNS, made)
+    if is_new:
+        bulk.insert_rows(Inquiry.TABLE, _COLUMNS, values)
     else:
-        many.upsert(Inquiry.TABLE, _COLUMNS, made, _COLUMNS[:2])
-    return Counter(row[_STATE] for row in found)
+        bulk.upsert_rows(Inquiry.TABLE, _COLUMNS, values, _COLUMNS[:2])
+    return Counter(row[_STATE_INDEX] for row in inquiry_rows)
 
 
-def waiting_time(row: Settled) -> float | None:
+def waiting_seconds(row: SettlementTimes) -> float | None:
     """Return the seconds between question and outcome, or None."""
     if row.settled_at is None:
         return None
     return max((row.settled_at - row.asked_at).total_seconds(), 0.0)
 
 
-def may_be_remembered(row: Inquiry) -> bool:
-    """Tell whether a person may let an answer count for the rest of the turn.
+def can_remember(row: Inquiry) -> bool:
+    """Tell whether an answer can count for the rest of the turn.
 
-    As in JP's terminal (y, Y, n, N) that is said of booleans alone.
+    As in JP's terminal (y, Y, n, N) only answers to boolean questions can.
     """
     policy = row.question.get("persistence", AnswerReusePolicy.TURN)
     return row.answer_type == Boolean.TAG and policy == AnswerReusePolicy.TURN
 
 
-def remembered(row: Inquiry) -> bool:
-    """Tell whether the person who answered let the answer count for the rest of the turn."""
-    if row.response_position is None or not may_be_remembered(row):
+def is_remembered(row: Inquiry) -> bool:
+    """Tell whether the person let the answer count for the rest of the turn."""
+    if row.response_position is None or not can_remember(row):
         return False
-    ((text,),) = _texts([row.conversation_id], [row.response_position])
-    return any(event.note.get("remember") is True for event in wire.read(text).events)
+    ((text,),) = _text_query([row.conversation_id], [row.response_position])
+    return any(event.note.get("remember") is True for event in wire.read_element(text).events)
 
 
-_texts = Prepared(
-    lambda talks, places: JournalEntry.objects.filter(
-        conversation_id__in=talks, position__in=places
+_text_query = CompiledQuery(
+    lambda conversation_ids, positions: JournalEntry.objects.filter(
+        conversation_id__in=conversation_ids, position__in=positions
     ).values_list("text")
 )
 
 
-def note(text: str) -> str:
-    """Return what is kept of what somebody says beside a decline."""
-    return plain.text(text.replace("\r\n", "\n")).strip()[:NOTE]
+def clean_note(text: str) -> str:
+    """Return the note beside a decline with normal line ends, cut to its maximum."""
+    return db_text.clean_text(text.replace("\r\n", "\n")).strip()[:MAX_NOTE_CHARS]
 
 
-def _alike(row: Inquiry, workspace_id: int) -> str:
-    """Return what the same question of the same asker has in common; a secret has nothing."""
+def _same_question_key(row: Inquiry, workspace_id: int) -> str:
+    """Return a key that equal questions of one asker share; empty for a secret."""
     if row.answer_type == Secret.TAG:
         return ""
-    same = [workspace_id, row.asker, row.answer_type, row.question["text"]]
-    return hashlib.sha256(json.dumps(same).encode()).hexdigest()[:40]
+    identity = [workspace_id, row.asker, row.answer_type, row.question["text"]]
+    return hashlib.sha256(json.dumps(identity).encode()).hexdigest()[:40]
 
 
-def goes_on() -> Exists:
-    """Return the condition that the run of a row has yet to end.
+def run_is_unfinished() -> Exists:
+    """Return the condition that the run of a row has not ended.
 
-    Looked at for each row, and not joined: a database that knows no figures would begin with all
-    runs that wait.
+    A subquery for each row, and no join: without statistics PostgreSQL would begin a join
+    with all unfinished runs.
     """
-    return Exists(Run.objects.filter(pk=OuterRef("run_id"), state__in=UNFINISHED))
+    return Exists(Run.objects.filter(pk=OuterRef("run_id"), state__in=UNFINISHED_STATES))
 
 
-def _answerable(*people: int) -> QuerySet[Inquiry]:
-    workspaces = Membership.objects.filter(person_id__in=people, role__gte=Role.RESPONDER)
+def _list_answerable(*person_ids: int) -> QuerySet[Inquiry]:
+    workspaces = Membership.objects.filter(person_id__in=person_ids, role__gte=Role.RESPONDER)
     return Inquiry.objects.filter(workspace__in=workspaces.values("workspace_id")).select_related(
         "conversation__workspace", "run", "decider"
     )
 
 
-def _expiry(workspace_id: int, event: ConversationEvent) -> datetime | None:
+def _expires_at(workspace_id: int, event: ConversationEvent) -> datetime | None:
     seconds = event.note.get("expires_after")
     if seconds is None:
-        ((seconds,),) = _seconds([workspace_id])
-    return None if seconds is None else derived.moment(event) + timedelta(seconds=seconds)
+        ((seconds,),) = _expires_after_query([workspace_id])
+    return None if seconds is None else from_stream.get_time(event) + timedelta(seconds=seconds)
 
 
-_seconds = Prepared(lambda keys: Workspace.objects.filter(pk__in=keys).values_list("expires_after"))
+_expires_after_query = CompiledQuery(
+    lambda keys: Workspace.objects.filter(pk__in=keys).values_list("expires_after")
+)
 
 
-def _decider(event: ConversationEvent) -> Any:
+def _decider_id(event: ConversationEvent) -> Any:
     by = event.note.get("by")
     return by.get("id") if isinstance(by, dict) else None

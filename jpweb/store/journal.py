@@ -1,7 +1,7 @@
-"""The journal: the ordered, durable events of a conversation. The one truth.
+"""The journal: the ordered, durable events of a conversation (an event store).
 
-A row keeps an element's JSON text as it came; the other columns, and the inquiry rows, are
-derived from it in the same transaction.
+A row keeps an element's JSON text as it came; the other columns, and the inquiry rows,
+are derived from it in the same transaction.
 """
 
 from __future__ import annotations
@@ -13,13 +13,14 @@ from django.db import transaction
 from django.db.models import Q
 
 from jpweb.store import inquiries
-from jpweb.store.errors import ReadOnly, UnknownConversation, UnknownEvent
+from jpweb.store.choices import Origin, RunPhase
+from jpweb.store.derived_rows import from_stream, on_append
+from jpweb.store.errors import ReadOnlyConversation, UnknownAnchor, UnknownConversation
 from jpweb.store.models import Conversation, Inquiry, JournalEntry, Run, Turn
-from jpweb.store.rows import derived, growth, many, single
-from jpweb.store.rows.prepared import Prepared
-from jpweb.store.running import leases, leaving
-from jpweb.store.terms import Origin, RunPhase
-from jpweb.stream import identity, timestamps, wire
+from jpweb.store.run_queue import leases, unanswered_inquiries
+from jpweb.store.sql import bulk, compiled_write
+from jpweb.store.sql.compiled_query import CompiledQuery
+from jpweb.stream import anchor_ids, timestamps, wire
 from jpweb.stream.events import (
     ChatRequest,
     ConversationEvent,
@@ -28,35 +29,37 @@ from jpweb.stream.events import (
     ToolCallResponse,
 )
 from jpweb.stream.inquiry import CancellationReason, Cancelled, InquiryRequest, InquiryResponse
-from jpweb.stream.layout.facets import facet
+from jpweb.stream.transcript.categories import categorize_element
 
 _COLUMNS = ("conversation_id", "position", "text", "kind", "anchor", "head", "facet")
 #: What an event changes of its conversation.
-_GROWS = (*growth.COLUMNS, "last_activity")
+_GROWTH_COLUMNS = (*on_append.GROWTH_COLUMNS, "last_activity")
 #: The columns of a turn.
-TURN = ("conversation_id", "number", "position", "words")
+TURN_COLUMNS = ("conversation_id", "number", "position", "words")
 
 
-def elements(conversation_id: int) -> tuple[Element, ...]:
+def read_elements(conversation_id: int) -> tuple[Element, ...]:
     """Return the whole stream, in order."""
     texts = JournalEntry.objects.filter(conversation_id=conversation_id).order_by("position")
-    return tuple(wire.read(text) for text in texts.values_list("text", flat=True))
+    return tuple(wire.read_element(text) for text in texts.values_list("text", flat=True))
 
 
-def element(conversation_id: int, anchor: str) -> tuple[int, Element]:
-    """Return the position and the element of a permalink. Raises UnknownEvent.
+def find_element(conversation_id: int, anchor: str) -> tuple[int, Element]:
+    """Return the position and the element of a permalink. Raises UnknownAnchor.
 
-    A permalink to an event inside a legacy element leads to the whole of it.
+    A permalink to an event inside a legacy element leads to the whole element.
     """
-    whole, _ = identity.whole(anchor)
-    entry = JournalEntry.objects.filter(conversation_id=conversation_id, anchor=whole).first()
+    element_anchor, _ = anchor_ids.split_anchor(anchor)
+    entry = JournalEntry.objects.filter(
+        conversation_id=conversation_id, anchor=element_anchor
+    ).first()
     if entry is None:
-        raise UnknownEvent(f"There is no event {anchor} in this conversation.")
-    return entry.position, wire.read(entry.text)
+        raise UnknownAnchor(f"There is no event {anchor} in this conversation.")
+    return entry.position, wire.read_element(entry.text)
 
 
 @transaction.atomic
-def append(
+def append_events(
     conversation_id: int,
     events: Sequence[ConversationEvent],
     run: Run | None = None,
@@ -64,139 +67,161 @@ def append(
 ) -> int:
     """Append events; all or none. Returns the new length.
 
-    An ``inquiry_request`` opens a row, an ``inquiry_response`` settles it by compare-and-set, and
-    wakes the run that is parked over it. With a ``run`` it is its holder that appends. With a
-    ``row`` the event is a response that settles this row and no other; open questions that stand
-    before it under the same id are closed as lost, since a reader pairs by order.
-    Raises AlreadySettled (and appends nothing) where a response comes second, ReadOnly for a
-    mirrored conversation, UnknownConversation where the conversation is gone, NotHolder.
+    An ``inquiry_request`` opens a row, an ``inquiry_response`` settles it by
+    compare-and-set, and queues the run that is parked on it. With a ``run`` its holder
+    appends. With a ``row`` the event is a response that settles this row and no other; open
+    questions that stand before it under the same id are closed as lost, since a reader
+    pairs by order.
+
+    Raises AlreadySettled (and appends nothing) where a response comes second,
+    ReadOnlyConversation for a mirrored conversation, UnknownConversation where the
+    conversation was deleted, LeaseLost.
     """
     if row is None:
-        return add(conversation_id, events, run)
+        return append_in_transaction(conversation_id, events, run)
     while True:
         try:
-            return add(conversation_id, events, run, row.pk)
-        except inquiries.OlderOpen:  # another program asked; nothing is written yet
-            lost = InquiryResponse(row.inquiry_id, Cancelled(CancellationReason.LOST))
-            note = inquiries.Decider("system").note()
-            add(conversation_id, [ConversationEvent(events[0].timestamp, lost, note)], run)
+            return append_in_transaction(conversation_id, events, run, row.pk)
+        except inquiries.OlderInquiryOpen:  # another program asked; nothing is written yet
+            response = InquiryResponse(row.inquiry_id, Cancelled(CancellationReason.LOST))
+            note = inquiries.Decider("system").make_note()
+            append_in_transaction(
+                conversation_id, [ConversationEvent(events[0].timestamp, response, note)], run
+            )
 
 
-def add(
+def append_in_transaction(
     conversation_id: int,
     events: Sequence[ConversationEvent],
     run: Run | None = None,
     row_id: int | None = None,
 ) -> int:
-    """As ``append``, in the transaction of the caller, which ends it where this raises."""
-    conversation = _writable(conversation_id)
+    """As ``append_events``, in the transaction of the caller, which ends it where this raises."""
+    conversation = _lock_writable(conversation_id)
     if run is not None:
-        leases.guard(run, _phase(events))
-    turn = growth.Turning(conversation)
+        leases.assert_held(run, _next_phase(events))
+    turn = on_append.CurrentTurn(conversation)
     for event in events:
-        made = wire.write(event)
-        entry = _entry(conversation, made)
-        if turn.take(entry, event):
-            leaving.leave_before(conversation.pk, entry.position)
+        element = wire.write_element(event)
+        entry = _make_entry(conversation, element)
+        if turn.apply_event(entry, event):
+            unanswered_inquiries.mark_before_turn(conversation.pk, entry.position)
         match event.kind:
             case InquiryRequest():
-                entry.head, asker = turn.asker(entry, event)
-                inquiries.open_row(entry, event, event.kind, run, asker)
-            case InquiryResponse() as given:
-                settled = inquiries.settle_row(entry, event, given, row_id)
-                entry.head, parked = settled
-                if parked is not None:
-                    leases.wake(parked)
+                entry.head, asker = turn.find_asker(entry, event)
+                inquiries.insert_open_row(entry, event, event.kind, run, asker)
+            case InquiryResponse() as response:
+                settlement = inquiries.settle_row(entry, event, response, row_id)
+                entry.head, parked_run_id = settlement
+                if parked_run_id is not None:
+                    leases.requeue_parked(parked_run_id)
             case ToolCallResponse():
-                entry.head = turn.caller(entry, event.kind.id)
-                leaving.leave_call(conversation.pk, entry.head)
+                entry.head = turn.find_caller(entry, event.kind.id)
+                unanswered_inquiries.mark_of_call(conversation.pk, entry.head)
             case _:
                 pass
-        single.insert(entry)
-        growth.account(conversation, entry.facet)
-        conversation.last_activity = timestamps.parse(event.timestamp) or conversation.last_activity
-    grown = {name: getattr(conversation, name) for name in _GROWS}
-    single.update(Conversation, {"id": conversation.pk}, **grown)
+        compiled_write.insert_row(entry)
+        on_append.count_entry(conversation, entry.facet)
+        conversation.last_activity = (
+            timestamps.parse_timestamp(event.timestamp) or conversation.last_activity
+        )
+    growth_values = {name: getattr(conversation, name) for name in _GROWTH_COLUMNS}
+    compiled_write.update_rows(Conversation, {"id": conversation.pk}, **growth_values)
     return conversation.length
 
 
-def replace(conversation: Conversation, read: Sequence[Element], anchors: Sequence[str]) -> int:
-    """As ``hold``, of elements with their anchors; what the caller saves is counted as well."""
-    laid = derived.laid(read, anchors)
-    count(conversation, laid)
-    return hold(conversation, laid)
+def replace_elements(
+    conversation: Conversation, elements: Sequence[Element], anchors: Sequence[str]
+) -> int:
+    """Replace the journal by elements with their anchors, and set the conversation's counts.
 
-
-def count(conversation: Conversation, laid: derived.Laid) -> None:
-    """Say on a conversation, which the caller saves, how much there is of it."""
-    conversation.length, conversation.turns = len(laid.entries), len(laid.turns)
-    conversation.accounts = dict(Counter(entry[-1] for entry in laid.entries))
-    conversation.placed, conversation.unindexed = growth.PLACED, True
-
-
-def hold(conversation: Conversation, laid: derived.Laid, *, fresh: bool = False) -> int:
-    """Make the journal of a conversation hold these entries; returns the rows written.
-
-    Rows that are the same up to the first difference stay as they are, so growth only adds; where
-    rows had to go, the conversation has a new revision (which the caller saves). Of a ``fresh``
-    conversation nothing is there, and not looked for.
+    The caller saves the conversation.
     """
-    same, turns = trim(conversation, laid, fresh=fresh)
-    return insert(conversation, laid, same, turns)
+    laid = from_stream.derive_stream_rows(elements, anchors)
+    set_counts(conversation, laid)
+    return replace_rows(conversation, laid)
 
 
-def trim(conversation: Conversation, laid: derived.Laid, *, fresh: bool = False) -> tuple[int, int]:
+def set_counts(conversation: Conversation, stream_rows: from_stream.StreamRows) -> None:
+    """Set the counts of a conversation, which the caller saves."""
+    conversation.length, conversation.turns = len(stream_rows.entries), len(stream_rows.turns)
+    conversation.accounts = dict(Counter(entry[-1] for entry in stream_rows.entries))
+    conversation.placed, conversation.unindexed = on_append.DERIVED_VERSION, True
+
+
+def replace_rows(
+    conversation: Conversation, stream_rows: from_stream.StreamRows, *, is_new: bool = False
+) -> int:
+    """Replace the journal of a conversation by these rows; returns the number of rows written.
+
+    Rows that are the same up to the first difference stay as they are, so growth only adds;
+    where rows were deleted, the conversation has a new revision (which the caller saves). A
+    new conversation (``is_new``) has no rows, and none are looked for.
+    """
+    same, turns = delete_changed(conversation, stream_rows, is_new=is_new)
+    return insert_rows(conversation, stream_rows, same, turns)
+
+
+def delete_changed(
+    conversation: Conversation, stream_rows: from_stream.StreamRows, *, is_new: bool = False
+) -> tuple[int, int]:
     """Delete the rows from the first difference on; returns the entries and turns that stay."""
-    if fresh:
+    if is_new:
         return 0, 0
-    same = _common(conversation, laid.entries)
-    known = list(Turn.objects.filter(conversation=conversation).order_by("number"))
-    stay = growth.common(known, laid.turns)
-    Turn.objects.filter(conversation=conversation, number__gte=stay).delete()
-    return same, stay
+    kept_entries = _delete_from_difference(conversation, stream_rows.entries)
+    existing = list(Turn.objects.filter(conversation=conversation).order_by("number"))
+    kept_turns = on_append.count_equal_turns(existing, stream_rows.turns)
+    Turn.objects.filter(conversation=conversation, number__gte=kept_turns).delete()
+    return kept_entries, kept_turns
 
 
-def insert(conversation: Conversation, laid: derived.Laid, entries: int, turns: int) -> int:
-    """Insert what comes after so many entries and turns; returns the entries written."""
+def insert_rows(
+    conversation: Conversation, stream_rows: from_stream.StreamRows, entries: int, turns: int
+) -> int:
+    """Insert the rows after so many entries and turns; returns the number of entries written."""
     key = conversation.pk
-    new = laid.entries[entries:] if entries else laid.entries
-    made = [(key, at, *entry) for at, entry in enumerate(new, entries)]
-    many.insert(JournalEntry.TABLE, _COLUMNS, made)
-    begun = [(key, number, *turn) for number, turn in enumerate(laid.turns)]
-    many.insert(Turn.TABLE, TURN, begun[turns:])
-    return len(made)
+    new_entries = stream_rows.entries[entries:] if entries else stream_rows.entries
+    entry_rows = [(key, position, *entry) for position, entry in enumerate(new_entries, entries)]
+    bulk.insert_rows(JournalEntry.TABLE, _COLUMNS, entry_rows)
+    turn_rows = [(key, number, *turn) for number, turn in enumerate(stream_rows.turns)]
+    bulk.insert_rows(Turn.TABLE, TURN_COLUMNS, turn_rows[turns:])
+    return len(entry_rows)
 
 
-def _common(conversation: Conversation, found: Sequence[derived.Entry]) -> int:
-    """Return how many rows already hold ``found``; the others are deleted."""
-    entries = JournalEntry.objects.filter(conversation=conversation)
-    known = entries.order_by("position").values_list("text", "head", "facet")
-    same = 0
-    for row, (text, _, _, *place) in zip(known.iterator(), found, strict=False):
-        if row != (text, *place):
+def _delete_from_difference(
+    conversation: Conversation, entries: Sequence[from_stream.EntryColumns]
+) -> int:
+    """Delete the entries from the first difference on; returns how many stay."""
+    journal_rows = JournalEntry.objects.filter(conversation=conversation)
+    existing = journal_rows.order_by("position").values_list("text", "head", "facet")
+    equal_count = 0
+    for row, (text, _, _, *derived_columns) in zip(existing.iterator(), entries, strict=False):
+        if row != (text, *derived_columns):
             break
-        same += 1
-    if entries.filter(position__gte=same).delete()[0]:
+        equal_count += 1
+    if journal_rows.filter(position__gte=equal_count).delete()[0]:
         conversation.revision += 1
-    return same
+    return equal_count
 
 
-def held(conversation_id: int) -> Conversation:
+def lock_conversation(conversation_id: int) -> Conversation:
     """Return a conversation, its row locked until the transaction ends.
 
     Raises UnknownConversation.
     """
-    found: list[Conversation] = _held([conversation_id])
-    if not found:
+    rows: list[Conversation] = _locked_query([conversation_id])
+    if not rows:
         raise UnknownConversation("This conversation is gone.")
-    return found[0]
+    return rows[0]
 
 
-_held = Prepared(lambda keys: Conversation.objects.select_for_update().filter(pk__in=keys))
+_locked_query = CompiledQuery(
+    lambda keys: Conversation.objects.select_for_update().filter(pk__in=keys)
+)
 
 
-def _phase(events: Sequence[ConversationEvent]) -> RunPhase | None:
-    """Return what a run does once these events are on record, where they change that."""
+def _next_phase(events: Sequence[ConversationEvent]) -> RunPhase | None:
+    """Return the phase of a run after these events; None where they do not change it."""
     for event in reversed(events):
         match event.kind:
             case ToolCallRequest():
@@ -208,38 +233,40 @@ def _phase(events: Sequence[ConversationEvent]) -> RunPhase | None:
     return None
 
 
-def _writable(conversation_id: int) -> Conversation:
-    found = held(conversation_id)
-    if found.origin != Origin.NATIVE:
-        raise ReadOnly("This conversation is managed by jp. Answer its questions there.")
-    return found
+def _lock_writable(conversation_id: int) -> Conversation:
+    conversation = lock_conversation(conversation_id)
+    if conversation.origin != Origin.NATIVE:
+        raise ReadOnlyConversation(
+            "This conversation is managed by jp. Answer its questions there."
+        )
+    return conversation
 
 
-def _entry(conversation: Conversation, made: Element) -> JournalEntry:
-    own = identity.name(made)
-    twins = _twins(conversation.pk, own)
+def _make_entry(conversation: Conversation, element: Element) -> JournalEntry:
+    content_anchor = anchor_ids.content_anchor(element)
+    equal_count = _count_equal(conversation.pk, content_anchor)
     return JournalEntry(
         conversation=conversation,
         position=conversation.length,
-        text=made.raw,
-        kind=made.tag,
-        anchor=identity.numbered(own, twins + 1),
+        text=element.raw,
+        kind=element.tag,
+        anchor=anchor_ids.with_ordinal(content_anchor, equal_count + 1),
         head=conversation.length,
-        facet=facet(made),
+        facet=categorize_element(element),
     )
 
 
-def _twins(conversation_id: int, own: str) -> int:
-    """Return how many elements there are that are equal to the one with this name."""
+def _count_equal(conversation_id: int, content_anchor: str) -> int:
+    """Return the number of elements that are equal to the one with this anchor."""
     # They are numbered from the first, which an index finds; the others it does not.
-    if not _equal([conversation_id], [own]):
+    if not _equal_query([conversation_id], [content_anchor]):
         return 0
-    named = Q(anchor=own) | Q(anchor__startswith=f"{own}-x")
-    return JournalEntry.objects.filter(named, conversation_id=conversation_id).count()
+    same_anchor = Q(anchor=content_anchor) | Q(anchor__startswith=f"{content_anchor}-x")
+    return JournalEntry.objects.filter(same_anchor, conversation_id=conversation_id).count()
 
 
-_equal = Prepared(
-    lambda talks, anchors: JournalEntry.objects.filter(
-        conversation_id__in=talks, anchor__in=anchors
+_equal_query = CompiledQuery(
+    lambda conversation_ids, anchors: JournalEntry.objects.filter(
+        conversation_id__in=conversation_ids, anchor__in=anchors
     ).values_list("pk")[:1]
 )

@@ -1,4 +1,4 @@
-"""Runs: a turn being executed, as a row; how it begins and how it ends."""
+"""Runs: a turn's execution as a row; its start, its recovery and its end."""
 
 from __future__ import annotations
 
@@ -9,22 +9,29 @@ from django.db import IntegrityError, transaction
 from django.db.models import Exists, OuterRef, QuerySet
 from django.db.models.functions import Now
 
-from jpweb.store import journal, plain, prompts
-from jpweb.store.database import clock
-from jpweb.store.errors import AlreadyRunning, NothingToRetry, ReadOnly
-from jpweb.store.inquiries import OPEN, Decider
-from jpweb.store.models import Conversation, Inquiry, Prompt, Run
-from jpweb.store.outage import BROKEN_ROWS
-from jpweb.store.rows.prepared import Prepared
-from jpweb.store.running import heartbeats, interruptions, jobs, kept, leases, leaving
-from jpweb.store.terms import (
-    UNFINISHED,
+from jpweb.store import approvals, db_text, journal
+from jpweb.store.choices import (
+    UNFINISHED_STATES,
+    ApprovalState,
     InterruptKind,
     Origin,
-    PromptState,
     RunPhase,
     RunState,
 )
+from jpweb.store.database import clock
+from jpweb.store.database.availability import INCONSISTENT_ROWS
+from jpweb.store.errors import AlreadyRunning, NothingToRetry, ReadOnlyConversation
+from jpweb.store.inquiries import OPEN_STATE, Decider
+from jpweb.store.models import Conversation, Inquiry, Prompt, Run
+from jpweb.store.run_queue import (
+    call_checkpoints,
+    heartbeats,
+    interrupts,
+    jobs,
+    leases,
+    unanswered_inquiries,
+)
+from jpweb.store.sql.compiled_query import CompiledQuery
 from jpweb.stream import timestamps
 from jpweb.stream.events import (
     ChatRequest,
@@ -33,33 +40,33 @@ from jpweb.stream.events import (
     ToolCallResponse,
 )
 from jpweb.stream.inquiry import CancellationReason, Cancelled, InquiryResponse
-from jpweb.stream.repair import INTERRUPTED
-from jpweb.stream.turns import pair, split
+from jpweb.stream.sanitize import INTERRUPTED
+from jpweb.stream.turns import pair_elements, split_turns
 
 logger = logging.getLogger(__name__)
 
 #: Processes that may end, one after the other, while a run gets nowhere: it may be what ends them.
-DEATHS = 5
+MAX_DEATHS = 5
 
 #: Stranded runs that are brought back at once.
-_RECALLED = 500
-_SECOND = "A turn is already running in this conversation."
+_MAX_REQUEUED = 500
+_ALREADY_RUNNING_TEXT = "A turn is already running in this conversation."
 
 
-def begin(
+def start_run(
     conversation_id: int,
     person_id: int,
     provider: str,
     model: str = "",
-    opening: Sequence[ConversationEvent] = (),
+    opening_events: Sequence[ConversationEvent] = (),
 ) -> Run:
     """Queue a run and append the events that open its turn, or nothing.
 
-    Raises AlreadyRunning, ReadOnly.
+    Raises AlreadyRunning, ReadOnlyConversation.
     """
     conversation = Conversation.objects.get(pk=conversation_id)
     if conversation.origin != Origin.NATIVE:
-        raise ReadOnly("Managed by jp. Continue it there.")
+        raise ReadOnlyConversation("Managed by jp. Continue it there.")
     try:
         with transaction.atomic():
             run = Run.objects.create(
@@ -69,230 +76,247 @@ def begin(
                 started_by_id=person_id,
                 queued_at=Now(),
             )
-            journal.append(conversation_id, list(opening))
-            jobs.enqueue(run.pk)
+            journal.append_events(conversation_id, list(opening_events))
+            jobs.enqueue_job(run.pk)
             return run
     except IntegrityError as error:
-        raise AlreadyRunning(_SECOND) from error
+        raise AlreadyRunning(_ALREADY_RUNNING_TEXT) from error
 
 
-def refuse_second(conversation_id: int) -> None:
-    """Raise AlreadyRunning where a run is under way; ``begin`` is what decides in a race."""
-    if Run.objects.filter(conversation_id=conversation_id, state__in=UNFINISHED).exists():
-        raise AlreadyRunning(_SECOND)
+def require_no_run(conversation_id: int) -> None:
+    """Raise AlreadyRunning where a run is unfinished; ``start_run`` decides in a race."""
+    if Run.objects.filter(conversation_id=conversation_id, state__in=UNFINISHED_STATES).exists():
+        raise AlreadyRunning(_ALREADY_RUNNING_TEXT)
 
 
-def refuse_retry(conversation_id: int) -> None:
-    """Raise NothingToRetry unless the newest run failed, or lost its process."""
-    newest = latest(conversation_id)
+def require_retryable(conversation_id: int) -> None:
+    """Raise NothingToRetry unless the newest run failed or was lost."""
+    newest = get_newest(conversation_id)
     if newest is None or newest.state not in (RunState.FAILED, RunState.LOST):
         raise NothingToRetry("The last turn didn't fail. Send a message instead.")
 
 
 @transaction.atomic
-def end(run: Run, state: RunState, problem: str = "", told: Iterable[int] = ()) -> bool:
+def end_run(
+    run: Run, state: RunState, problem: str = "", given_interrupt_ids: Iterable[int] = ()
+) -> bool:
     """End a run that its holder executes; tells whether it did.
 
-    A turn is not done where somebody has said something in words meanwhile, other than what it was
-    ``told``. Raises NotHolder.
+    A run is not done where a person sent words during it, other than
+    ``given_interrupt_ids``. Raises LeaseLost.
     """
-    journal.held(run.conversation_id)
-    leases.guard(run)
-    if state == RunState.DONE and interruptions.words(run, told):
+    journal.lock_conversation(run.conversation_id)
+    leases.assert_held(run)
+    if state == RunState.DONE and interrupts.list_replies(run, given_interrupt_ids):
         return False
-    if _waits(run):
-        close(run, CancellationReason.LOST)  # its calls have ended, so nobody would hear an answer
+    if _waits_for_people(run):
+        close_open(
+            run, CancellationReason.LOST
+        )  # its calls have ended, so nobody would hear an answer
     if state == RunState.DONE:
-        leaving.leave_all(run.conversation_id)
-    return _end(Run.objects.filter(pk=run.pk), state, problem)
+        unanswered_inquiries.mark_all(run.conversation_id)
+    return _mark_ended(Run.objects.filter(pk=run.pk), state, problem)
 
 
 @transaction.atomic
-def fail(
+def fail_run(
     run: Run, reason: CancellationReason, state: RunState, problem: str = "", failure: str = ""
 ) -> bool:
-    """End a run whose turn is not complete, and what it has left open. Raises NotHolder.
+    """End a run whose turn is incomplete; close its questions and calls. Raises LeaseLost.
 
-    ``failure`` is the kind of a provider's.
+    ``failure`` is the kind of a provider's failure.
     """
-    journal.held(run.conversation_id)
-    leases.guard(run)
-    close(run, reason)
-    return _end(Run.objects.filter(pk=run.pk), state, problem, failure)
+    journal.lock_conversation(run.conversation_id)
+    leases.assert_held(run)
+    close_open(run, reason)
+    return _mark_ended(Run.objects.filter(pk=run.pk), state, problem, failure)
 
 
-def latest(conversation_id: int) -> Run | None:
+def get_newest(conversation_id: int) -> Run | None:
     """Return the newest run of a conversation."""
-    return next(iter(_newest([conversation_id])), None)
+    return next(iter(_newest_query([conversation_id])), None)
 
 
-_newest = Prepared(
-    lambda talks: (
-        Run.objects.filter(conversation_id__in=talks)
+_newest_query = CompiledQuery(
+    lambda conversation_ids: (
+        Run.objects.filter(conversation_id__in=conversation_ids)
         .select_related("started_by")
         .order_by("-id")[:1]
     )
 )
 
 
-def unfinished(conversation_id: int) -> Run | None:
-    """Return the run of a conversation that has not ended."""
-    found = Run.objects.filter(conversation_id=conversation_id, state__in=UNFINISHED)
-    return found.select_related("conversation").first()
+def get_unfinished(conversation_id: int) -> Run | None:
+    """Return the unfinished run of a conversation, or None."""
+    unfinished_runs = Run.objects.filter(
+        conversation_id=conversation_id, state__in=UNFINISHED_STATES
+    )
+    return unfinished_runs.select_related("conversation").first()
 
 
-def recover(lease_seconds: float, besides: Collection[int] = ()) -> list[Run]:
-    """Queue the runs whose leases ran out; returns all that this changed.
+def recover_expired(lease_seconds: float, own_run_ids: Collection[int] = ()) -> list[Run]:
+    """Queue the runs whose leases expired; returns all runs that this changed.
 
-    One that ended its processes time and again without getting anywhere is lost instead, unless it
-    was waiting for somebody. ``besides`` are the keys of runs that this process executes itself:
-    that it was too slow to renew their leases is no reason to take them away from itself.
+    A run whose processes died ``MAX_DEATHS`` times without progress is lost instead, unless
+    it waited for people. ``own_run_ids`` are the runs that this process executes: it does
+    not take its own runs away from itself for renewing their leases late.
     """
-    changed: list[Run] = []
-    for run in leases.over(besides):
-        died = heartbeats.has_died(run, lease_seconds)
+    changed_runs: list[Run] = []
+    for run in leases.list_expired(own_run_ids):
+        has_died = heartbeats.has_died(run, lease_seconds)
         deaths = heartbeats.count_deaths(run, lease_seconds)
-        if died and deaths >= DEATHS and not _waits(run):
-            _lose_whole(run, f"The server stopped {deaths + 1} times while this turn was running.")
-        elif not leases.bury(run, died=died):
+        if has_died and deaths >= MAX_DEATHS and not _waits_for_people(run):
+            _lose_or_mark_lost(
+                run, f"The server stopped {deaths + 1} times while this turn was running."
+            )
+        elif not leases.requeue_expired(run, has_died=has_died):
             continue
-        changed.append(run)
-    return changed
+        changed_runs.append(run)
+    return changed_runs
 
 
-def recall() -> list[int]:
-    """Wake the parked runs that have nothing open; returns their keys.
+def requeue_stranded() -> list[int]:
+    """Queue the parked runs that have nothing open; returns their keys.
 
-    Whatever settles the last open thing of a run wakes it. This is for what nobody foresaw.
+    The answer that settles the last open row of a run queues it. This covers the cases that
+    no code path foresaw.
     """
-    asked = Inquiry.objects.filter(run=OuterRef("pk"), state=OPEN)
-    prompted = Prompt.objects.filter(run=OuterRef("pk"), state=PromptState.OPEN)
-    parked = Run.objects.filter(~Exists(asked), ~Exists(prompted), state=RunState.PARKED)
-    keys = list(parked.order_by("id").values_list("pk", flat=True)[:_RECALLED])
-    return [key for key in keys if leases.wake(key)]
+    open_questions = Inquiry.objects.filter(run=OuterRef("pk"), state=OPEN_STATE)
+    open_approvals = Prompt.objects.filter(run=OuterRef("pk"), state=ApprovalState.OPEN)
+    parked = Run.objects.filter(
+        ~Exists(open_questions), ~Exists(open_approvals), state=RunState.PARKED
+    )
+    keys = list(parked.order_by("id").values_list("pk", flat=True)[:_MAX_REQUEUED])
+    return [key for key in keys if leases.requeue_parked(key)]
 
 
 @transaction.atomic
-def interrupt(conversation_id: int, kind: InterruptKind, by: Decider, text: str = "") -> Run | None:
-    """Say something to the run of a conversation; returns the run, None where nothing runs.
+def interrupt_run(
+    conversation_id: int, kind: InterruptKind, decider: Decider, text: str = ""
+) -> Run | None:
+    """Send an interrupt to the run of a conversation; returns the run, None where none is.
 
-    A run that nobody executes is stopped here; to hear anything else, it is woken.
+    A run without a holder is stopped here; for the other kinds it is queued.
     """
-    if unfinished(conversation_id) is None:
+    if get_unfinished(conversation_id) is None:
         return None
-    journal.held(conversation_id)
-    run = unfinished(conversation_id)  # as it is from here on
+    journal.lock_conversation(conversation_id)
+    run = get_unfinished(conversation_id)  # as it is from here on
     if run is None:
         return None
     if kind == InterruptKind.STOP and run.state != RunState.RUNNING:
-        _stop(run, by)
+        _stop_idle(run, decider)
         return run
-    interruptions.say(run, kind, by, text)
-    leases.wake(run.pk)
+    interrupts.add_interrupt(run, kind, decider, text)
+    leases.requeue_parked(run.pk)
     return run
 
 
 @transaction.atomic
-def park(run: Run, questions: Iterable[int], decisions: Iterable[int]) -> bool:
-    """Put down a run whose calls wait for these inquiries and prompts; tells whether it was.
+def park_run(run: Run, questions: Iterable[int], decisions: Iterable[int]) -> bool:
+    """Park a run whose calls wait for these inquiries and approvals; tells whether it was.
 
-    Not where one of them is settled by now, where a call has yet to go on with a decision, or
-    where somebody said something to the run.
+    It is not where one of them is settled, where a call has not used its decision, or where
+    an interrupt is pending.
     """
-    journal.held(run.conversation_id)
-    asked, prompted = set(questions), set(decisions)
-    still = Inquiry.objects.filter(pk__in=asked, state=OPEN).count()
-    still += Prompt.objects.filter(pk__in=prompted, state=PromptState.OPEN).count()
-    if not still or still != len(asked) + len(prompted):
+    journal.lock_conversation(run.conversation_id)
+    question_ids, approval_ids = set(questions), set(decisions)
+    open_count = Inquiry.objects.filter(pk__in=question_ids, state=OPEN_STATE).count()
+    open_count += Prompt.objects.filter(pk__in=approval_ids, state=ApprovalState.OPEN).count()
+    if not open_count or open_count != len(question_ids) + len(approval_ids):
         return False
-    if prompts.undone(run) or interruptions.waiting([run]):
+    if approvals.has_unused_decision(run) or interrupts.list_pending([run]):
         return False
-    held = Run.objects.filter(pk=run.pk, fence=run.fence, state=RunState.RUNNING)
-    parked = {"state": RunState.PARKED, "phase": RunPhase.WAITING}
-    return bool(held.update(**parked, holder="", lease_until=None, deaths=0, left_by=""))
+    held_run = Run.objects.filter(pk=run.pk, fence=run.fence, state=RunState.RUNNING)
+    changes = {"state": RunState.PARKED, "phase": RunPhase.WAITING}
+    return bool(held_run.update(**changes, holder="", lease_until=None, deaths=0, left_by=""))
 
 
-def lose(run: Run, problem: str) -> None:
-    """End a run that nobody can go on with; does nothing where somebody does meanwhile."""
+def lose_run(run: Run, problem: str) -> None:
+    """Mark a run as lost that no process can continue; does nothing where its row has changed."""
     with transaction.atomic():
-        journal.held(run.conversation_id)
-        same = Run.objects.filter(pk=run.pk, fence=run.fence, state=run.state)
-        if _end(same, RunState.LOST, problem):
-            close(run, CancellationReason.LOST)
+        journal.lock_conversation(run.conversation_id)
+        unchanged_run = Run.objects.filter(pk=run.pk, fence=run.fence, state=run.state)
+        if _mark_ended(unchanged_run, RunState.LOST, problem):
+            close_open(run, CancellationReason.LOST)
 
 
-def _lose_whole(run: Run, problem: str) -> None:
-    """End a run, also one whose journal takes no end: others wait to be recovered after it."""
+def _lose_or_mark_lost(run: Run, problem: str) -> None:
+    """Mark a run as lost even where its journal takes no end: others wait for recovery."""
     try:
-        lose(run, problem)
-    except BROKEN_ROWS as broken:
-        logger.error("run %s is lost without an end on record: %r", run.pk, broken)  # noqa: TRY400  the rows would stand in its traceback
-        same = Run.objects.filter(pk=run.pk, fence=run.fence, state=run.state)
-        _end(same, RunState.LOST, problem)
+        lose_run(run, problem)
+    except INCONSISTENT_ROWS as error:
+        logger.error("run %s is lost without an end on record: %r", run.pk, error)  # noqa: TRY400  the rows would stand in its traceback
+        unchanged_run = Run.objects.filter(pk=run.pk, fence=run.fence, state=run.state)
+        _mark_ended(unchanged_run, RunState.LOST, problem)
 
 
 @transaction.atomic
-def close(run: Run, reason: CancellationReason, by: Decider | None = None) -> None:
-    """Give every open question and tool call of a run an end on record; withdraw its prompts."""
+def close_open(run: Run, reason: CancellationReason, decider: Decider | None = None) -> None:
+    """Close every open question and tool call of a run, and withdraw its approvals."""
     # Held from here on, so that no answer comes between the look and the record.
-    journal.held(run.conversation_id)
-    prompts.withdraw_all(run)
-    stamp = timestamps.written(clock.now())
-    note = (by or Decider("system")).note(withdrawn=by is not None)
-    for row in Inquiry.objects.filter(run=run, state=OPEN).order_by("position"):
-        closed = InquiryResponse(row.inquiry_id, Cancelled(reason))
-        journal.append(run.conversation_id, [ConversationEvent(stamp, closed, note)], row=row)
-    kept.forget(run)
-    journal.append(
+    journal.lock_conversation(run.conversation_id)
+    approvals.withdraw_all(run)
+    timestamp = timestamps.format_timestamp(clock.now())
+    note = (decider or Decider("system")).make_note(withdrawn=decider is not None)
+    for row in Inquiry.objects.filter(run=run, state=OPEN_STATE).order_by("position"):
+        response = InquiryResponse(row.inquiry_id, Cancelled(reason))
+        journal.append_events(
+            run.conversation_id, [ConversationEvent(timestamp, response, note)], row=row
+        )
+    call_checkpoints.clear_checkpoints(run)
+    journal.append_events(
         run.conversation_id,
         [
-            ConversationEvent(stamp, ToolCallResponse(call_id, INTERRUPTED, is_error=True))
-            for call_id in open_calls(run.conversation_id)
+            ConversationEvent(timestamp, ToolCallResponse(call_id, INTERRUPTED, is_error=True))
+            for call_id in list_open_calls(run.conversation_id)
         ],
     )
     # What somebody said and no turn acted on is what the next one begins with.
-    left = interruptions.words(run)
-    said = [ChatRequest(words.text, author=words.person_name or None) for words in left]
-    journal.append(run.conversation_id, [ConversationEvent(stamp, words) for words in said])
-    interruptions.taken(words.pk for words in left)
+    unhandled = interrupts.list_replies(run)
+    requests = [ChatRequest(words.text, author=words.person_name or None) for words in unhandled]
+    journal.append_events(
+        run.conversation_id, [ConversationEvent(timestamp, words) for words in requests]
+    )
+    interrupts.mark_handled(words.pk for words in unhandled)
 
 
-def _stop(run: Run, by: Decider) -> None:
+def _stop_idle(run: Run, decider: Decider) -> None:
     # Ended first: a settled question would wake it.
-    _end(Run.objects.filter(pk=run.pk), RunState.STOPPED)
-    close(run, CancellationReason.USER, by)
+    _mark_ended(Run.objects.filter(pk=run.pk), RunState.STOPPED)
+    close_open(run, CancellationReason.USER, decider)
 
 
-def _end(found: QuerySet[Run], state: RunState, problem: str = "", failure: str = "") -> bool:
+def _mark_ended(runs: QuerySet[Run], state: RunState, problem: str = "", failure: str = "") -> bool:
     return bool(
-        found.update(
+        runs.update(
             state=state,
             holder="",
             lease_until=None,
             queued_at=None,
-            problem=plain.text(problem)[:1000],
+            problem=db_text.clean_text(problem)[:1000],
             failure=failure,
             ended_at=clock.now(),
         )
     )
 
 
-def _waits(run: Run) -> bool:
-    """Tell whether a run does nothing but wait for people."""
-    questions = Inquiry.objects.filter(run=run, state=OPEN)
-    return questions.exists() or run.prompts.filter(state=PromptState.OPEN).exists()
+def _waits_for_people(run: Run) -> bool:
+    """Tell whether a run has an open question or approval."""
+    questions = Inquiry.objects.filter(run=run, state=OPEN_STATE)
+    return questions.exists() or run.prompts.filter(state=ApprovalState.OPEN).exists()
 
 
-def open_calls(conversation_id: int) -> list[str]:
-    """Return the ids of the tool calls of the last turn that have no response."""
-    read = journal.elements(conversation_id)
-    turns = split(read)
+def list_open_calls(conversation_id: int) -> list[str]:
+    """Return the ids of the tool calls of the last turn without a response."""
+    elements = journal.read_elements(conversation_id)
+    turns = split_turns(elements)
     if not turns:
         return []
-    pairs = pair(read, turns[-1])
-    kinds = ((p, read[p].kind) for p in range(turns[-1].start, turns[-1].end))
+    pairs = pair_elements(elements, turns[-1])
+    positioned_kinds = ((p, elements[p].kind) for p in range(turns[-1].start, turns[-1].end))
     return [
         kind.id
-        for position, kind in kinds
+        for position, kind in positioned_kinds
         if isinstance(kind, ToolCallRequest) and position not in pairs.responses
     ]

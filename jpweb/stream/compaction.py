@@ -1,6 +1,6 @@
-"""The view of a stream that the model gets: old turns shortened (jp-storage-format, section 18).
+"""Projection of a stream for the model: old turns shortened (jp-storage-format, section 18).
 
-The stream itself stays as it is; this is computed anew each time.
+The stream itself stays unchanged; the projection is computed for each request.
 """
 
 from __future__ import annotations
@@ -24,18 +24,18 @@ from jpweb.stream.events import (
     ToolCallResponse,
     TurnStart,
 )
-from jpweb.stream.turns import Place, Turn, match, placed, split
+from jpweb.stream.turns import Place, TurnSpan, iter_events, match_events, split_turns
 
 SUMMARY_REQUEST = "[Summary of previous conversation]"
 #: The tool's name where a result belongs to no call.
-UNKNOWN = "unknown"
+UNKNOWN_TOOL_NAME = "unknown"
 
 
 @dataclass(frozen=True, slots=True)
 class ProjectedTurn:
     """A turn as the model gets it, made of the raw turns ``first`` to ``last``, inclusive.
 
-    Of a shortened event the body alone is new; ``raw`` is the text of the event as it happened.
+    Of a shortened event only the body is new; ``raw`` is the text of the original event.
     """
 
     first: int
@@ -43,8 +43,8 @@ class ProjectedTurn:
     elements: tuple[Element, ...]
 
 
-class Overlay(NamedTuple):
-    """A compaction, with its time as it is written and its position in the stream."""
+class CompactionOverlay(NamedTuple):
+    """A compaction with its timestamp as written and its position in the stream."""
 
     timestamp: str
     position: int
@@ -52,8 +52,8 @@ class Overlay(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Policy:
-    """What applies to one turn: of each kind, what the newest overlay says that says anything."""
+class TurnPolicy:
+    """The policy of one turn: of each kind, the newest overlay's that has one."""
 
     summary: str | None = None
     #: What makes overlays the same: their text, range and time.
@@ -64,90 +64,99 @@ class Policy:
     strip_results: bool = False
 
 
-class Overlays:
-    """What the compactions of a stream say of its turns."""
+class CompactionOverlays:
+    """The compaction overlays of a stream, newest first."""
 
-    def __init__(self, found: Iterable[Overlay]) -> None:
-        keyed = [(timestamps.instant(each.timestamp), each.position, each.kind) for each in found]
+    def __init__(self, overlays: Iterable[CompactionOverlay]) -> None:
+        keyed = [
+            (timestamps.normalize_timestamp(item.timestamp), item.position, item.kind)
+            for item in overlays
+        ]
         keyed.sort(key=lambda overlay: overlay[:2], reverse=True)
         #: With their times, the one that wins first: of equals, the later.
-        self._newest_first = [(moment, kind, _opinions(moment, kind)) for moment, _, kind in keyed]
+        self._newest_first = [
+            (moment, kind, _read_policies(moment, kind)) for moment, _, kind in keyed
+        ]
 
     def __bool__(self) -> bool:
         return bool(self._newest_first)
 
-    def policy(self, turn: int) -> Policy:
-        """Return what applies to a turn, by its index."""
+    def get_policy(self, turn: int) -> TurnPolicy:
+        """Return the policy of the turn with this index."""
         policy: dict[str, Any] = {}
-        said: set[str] = set()
+        decided_keys: set[str] = set()
         for _, overlay, opinions in self._newest_first:
             if overlay.from_turn <= turn <= overlay.to_turn:
-                for key in opinions.keys() - said:
-                    said.add(key)
+                for key in opinions.keys() - decided_keys:
+                    decided_keys.add(key)
                     policy |= opinions[key]
-        return Policy(**policy)
+        return TurnPolicy(**policy)
 
-    def run(self, turn: int) -> tuple[int, int]:
-        """Return the first and the last of the turns that are summarised together with one.
+    def find_summary_range(self, turn: int) -> tuple[int, int]:
+        """Return the first and the last turn that are summarised together with this one.
 
         The last may be beyond the end of the stream.
         """
-        own = self.policy(turn).overlay
-        if own is None:
+        turn_overlay = self.get_policy(turn).overlay
+        if turn_overlay is None:
             return turn, turn
-        _, first, last, _ = own
+        _, first, last, _ = turn_overlay
         summaries = [
             opinions["summary"]["overlay"]
             for _, overlay, opinions in self._newest_first
             if "summary" in opinions and overlay.from_turn <= overlay.to_turn
         ]
-        for taken in summaries[: summaries.index(own)]:
+        for newer_overlay in summaries[: summaries.index(turn_overlay)]:
             # It is newer and wins where it reaches, so it does not reach the turn.
-            if taken[2] < turn:
-                first = max(first, taken[2] + 1)
+            if newer_overlay[2] < turn:
+                first = max(first, newer_overlay[2] + 1)
             else:
-                last = min(last, taken[1] - 1)
+                last = min(last, newer_overlay[1] - 1)
         return first, last
 
 
-def project(elements: Sequence[Element]) -> tuple[ProjectedTurn, ...]:
-    """Return the turns as the model gets them. Without a compaction they are what they were."""
-    turns = split(elements)
-    overlays = Overlays(_overlays(elements))
+def project_turns(elements: Sequence[Element]) -> tuple[ProjectedTurn, ...]:
+    """Return the turns as the model gets them. Without a compaction they are unchanged."""
+    turns = split_turns(elements)
+    overlays = CompactionOverlays(_iter_overlays(elements))
     if not overlays:
         return tuple(
             ProjectedTurn(t.index, t.index, tuple(elements[t.start : t.end])) for t in turns
         )
-    policies = [overlays.policy(turn.index) for turn in turns]
+    policies = [overlays.get_policy(turn.index) for turn in turns]
     projected: list[ProjectedTurn] = []
-    at = 0
-    while at < len(turns):
-        end = at + 1
-        if policies[at].overlay is not None:
-            while end < len(turns) and policies[end].overlay == policies[at].overlay:
+    index = 0
+    while index < len(turns):
+        end = index + 1
+        if policies[index].overlay is not None:
+            while end < len(turns) and policies[end].overlay == policies[index].overlay:
                 end += 1
-            shown = _summarised(elements[turns[at].start : turns[end - 1].end], policies[at])
+            projected_elements = _summarise_elements(
+                elements[turns[index].start : turns[end - 1].end], policies[index]
+            )
         else:
-            shown = _shortened(elements, turns[at], policies[at])
-        projected.append(ProjectedTurn(turns[at].index, turns[end - 1].index, tuple(shown)))
-        at = end
+            projected_elements = _shorten_turn(elements, turns[index], policies[index])
+        projected.append(
+            ProjectedTurn(turns[index].index, turns[end - 1].index, tuple(projected_elements))
+        )
+        index = end
     return tuple(projected)
 
 
-def _overlays(elements: Sequence[Element]) -> Iterator[Overlay]:
+def _iter_overlays(elements: Sequence[Element]) -> Iterator[CompactionOverlay]:
     for position, element in enumerate(elements):
         for event in element.events:
             if isinstance(event.kind, Compaction):
-                yield Overlay(event.timestamp, position, event.kind)
+                yield CompactionOverlay(event.timestamp, position, event.kind)
 
 
-def _opinions(moment: str, overlay: Compaction) -> dict[str, dict[str, Any]]:
-    """Return what an overlay says of each kind; what has another shape says nothing."""
+def _read_policies(moment: str, overlay: Compaction) -> dict[str, dict[str, Any]]:
+    """Return the policies of an overlay by kind; values of another shape are ignored."""
     opinions: dict[str, dict[str, Any]] = {}
     match overlay.policies.get("summary"):
         case {"summary": str(text)}:
-            same = (text, overlay.from_turn, overlay.to_turn, moment)
-            opinions["summary"] = {"summary": text, "overlay": same}
+            overlay_key = (text, overlay.from_turn, overlay.to_turn, moment)
+            opinions["summary"] = {"summary": text, "overlay": overlay_key}
         case _:
             pass
     if overlay.policies.get("reasoning") == "strip":
@@ -155,70 +164,76 @@ def _opinions(moment: str, overlay: Compaction) -> dict[str, dict[str, Any]]:
     match overlay.policies.get("tool_calls"):
         case {"policy": "omit"}:
             opinions["tool_calls"] = {"omit_calls": True}
-        case {"policy": "strip", **which}:
+        case {"policy": "strip", **flags}:
             opinions["tool_calls"] = {
-                "strip_arguments": which.get("request") is True,
-                "strip_results": which.get("response") is True,
+                "strip_arguments": flags.get("request") is True,
+                "strip_results": flags.get("response") is True,
             }
         case _:
             pass
     return opinions
 
 
-def _summarised(elements: Sequence[Element], policy: Policy) -> Iterator[Element]:
-    """Put the summary where the first event stood; overlays and unknown elements stay."""
-    written = False
+def _summarise_elements(elements: Sequence[Element], policy: TurnPolicy) -> Iterator[Element]:
+    """Replace the first event by the summary; overlays and unknown elements stay."""
+    is_written = False
     for element in elements:
-        happened = [event for event in element.events if not event.kind.OVERLAY]
-        if happened and not written:
-            written = True
-            yield from _summary(happened[0].timestamp, policy.summary or "")
-        left = [event for event in element.events if isinstance(event.kind, ConfigDelta)]
-        if left or not element.events:
-            yield _with(element, left)
+        turn_events = [event for event in element.events if not event.kind.OVERLAY]
+        if turn_events and not is_written:
+            is_written = True
+            yield from _make_summary(turn_events[0].timestamp, policy.summary or "")
+        config_events = [event for event in element.events if isinstance(event.kind, ConfigDelta)]
+        if config_events or not element.events:
+            yield _replace_events(element, config_events)
 
 
-def _summary(stamp: str, text: str) -> Iterator[Element]:
+def _make_summary(stamp: str, text: str) -> Iterator[Element]:
     kinds = (TurnStart(), ChatRequest(SUMMARY_REQUEST), ChatResponse("message", text))
     for kind in kinds:
-        yield wire.write(ConversationEvent(stamp, kind))
+        yield wire.write_element(ConversationEvent(stamp, kind))
 
 
-def _shortened(elements: Sequence[Element], turn: Turn, policy: Policy) -> Iterator[Element]:
-    names = _names(elements, turn)
+def _shorten_turn(
+    elements: Sequence[Element], turn: TurnSpan, policy: TurnPolicy
+) -> Iterator[Element]:
+    names = _tool_names(elements, turn)
     for position in range(turn.start, turn.end):
         element = elements[position]
-        left = [
+        remaining_events = [
             event if kind is event.kind else replace(event, kind=kind)
             for part, event in enumerate(element.events)
-            if (kind := kept(event.kind, names.get((position, part), UNKNOWN), policy))
+            if (
+                kind := apply_policy(
+                    event.kind, names.get((position, part), UNKNOWN_TOOL_NAME), policy
+                )
+            )
         ]
-        if left or not element.events:
-            yield _with(element, left)
+        if remaining_events or not element.events:
+            yield _replace_events(element, remaining_events)
 
 
-def _with(element: Element, events: Sequence[ConversationEvent]) -> Element:
-    """Return the element with these of its events; itself where they are all it has."""
+def _replace_events(element: Element, events: Sequence[ConversationEvent]) -> Element:
+    """Return the element with only these events; itself where they are all it has."""
     if all(map(is_, events, element.events)) and len(events) == len(element.events):
         return element
     legacy = isinstance(element.body, LegacyEvents)
     return Element(element.raw, LegacyEvents(element.tag, tuple(events)) if legacy else events[0])
 
 
-def _names(elements: Sequence[Element], turn: Turn) -> dict[Place, str]:
+def _tool_names(elements: Sequence[Element], turn: TurnSpan) -> dict[Place, str]:
     """Return, for the place of each result, the name of the tool whose call it answers."""
-    events = dict(placed(elements, turn))
+    events = dict(iter_events(elements, turn))
     return {
         end: call.name
-        for start, end in match(events.items()).responses.items()
+        for start, end in match_events(events.items()).responses.items()
         if isinstance(call := events[start].kind, ToolCallRequest)
     }
 
 
-def kept(kind: EventKind, name: str, policy: Policy) -> EventKind | None:
-    """Return what a policy without a summary leaves of an event, None for nothing.
+def apply_policy(kind: EventKind, name: str, policy: TurnPolicy) -> EventKind | None:
+    """Return the event kind that a policy without a summary leaves, None for nothing.
 
-    ``name`` is the tool's, for results; ``unknown`` where no call is known.
+    ``name`` is the tool's, for results; ``unknown`` where the call is missing.
     """
     match kind:
         case Compaction():
@@ -230,7 +245,7 @@ def kept(kind: EventKind, name: str, policy: Policy) -> EventKind | None:
         case ToolCallRequest() if policy.strip_arguments:
             return replace(kind, arguments={})
         case ToolCallResponse(is_error=is_error) if policy.strip_results:
-            ended = "error" if is_error else "success"
-            return replace(kind, content=f"[compacted] {name}: {ended}")
+            status = "error" if is_error else "success"
+            return replace(kind, content=f"[compacted] {name}: {status}")
         case _:
             return kind

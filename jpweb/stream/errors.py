@@ -1,25 +1,25 @@
-"""What can be wrong with a stream.
+"""Errors of reading a stream.
 
 * StreamError
-  + NotAStream      the file as a whole cannot be read
-  + BrokenElement   one element does not have the shape of its kind
-  + Unfit           an answer does not fit the question's answer type
+  + MalformedStream   the file as a whole cannot be read
+  + MalformedElement  one element does not have the shape of its kind
+  + InvalidAnswer     an answer does not match the question's answer type
 """
 
 from __future__ import annotations
 
 
 class StreamError(Exception):
-    """Base of everything this package raises."""
+    """Base class of this package's errors."""
 
 
-class NotAStream(StreamError):
-    """The text is not a JSON array of elements; the message says where it breaks."""
+class MalformedStream(StreamError):
+    """The text is not a JSON array of elements; the message names the place of the error."""
 
 
-class BrokenElement(StreamError):
+class MalformedElement(StreamError):
     """An element of a known kind lacks a field or has one of the wrong type."""
 
 
-class Unfit(StreamError):
-    """The answer does not fit; the message tells the person what would."""
+class InvalidAnswer(StreamError):
+    """The answer does not match its type; the message tells the person which answers do."""

@@ -8,13 +8,21 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Literal, Self, TypeAlias, get_args
 
-from jpweb.stream.errors import BrokenElement
+from jpweb.stream.errors import MalformedElement
+from jpweb.stream.event_kind import (
+    EventKindBase,
+    Fields,
+    read_flag,
+    read_mapping,
+    read_number,
+    read_optional_text,
+    read_text,
+)
 from jpweb.stream.inquiry import InquiryRequest, InquiryResponse
-from jpweb.stream.kinds import Fields, Kind, flag, mapping, number, optional_text, text
 
 
 @dataclass(frozen=True, slots=True)
-class TurnStart(Kind):
+class TurnStart(EventKindBase):
     """Opens a turn. Has no fields; JP refuses any."""
 
     TAG: ClassVar[str] = "turn_start"
@@ -30,8 +38,8 @@ class TurnStart(Kind):
 
 
 @dataclass(frozen=True, slots=True)
-class ChatRequest(Kind):
-    """What the person said."""
+class ChatRequest(EventKindBase):
+    """The message of a person."""
 
     TAG: ClassVar[str] = "chat_request"
     PROVIDER_VISIBLE: ClassVar[bool] = True
@@ -41,9 +49,9 @@ class ChatRequest(Kind):
 
     @classmethod
     def from_fields(cls, fields: Fields) -> Self:
-        """Read the fields. Raises BrokenElement."""
-        schema = mapping(fields, "schema") if fields.get("schema") is not None else None
-        return cls(text(fields, "content"), schema, optional_text(fields, "author"))
+        """Read the fields. Raises MalformedElement."""
+        schema = read_mapping(fields, "schema") if fields.get("schema") is not None else None
+        return cls(read_text(fields, "content"), schema, read_optional_text(fields, "author"))
 
     def to_fields(self) -> dict[str, Any]:
         """Return the fields in JP's order, absent ones left out."""
@@ -51,28 +59,28 @@ class ChatRequest(Kind):
         return {"content": self.content} | {k: v for k, v in optional.items() if v is not None}
 
 
-Variant: TypeAlias = Literal["message", "reasoning", "data"]
+ResponseVariant: TypeAlias = Literal["message", "reasoning", "data"]
 
 
 @dataclass(frozen=True, slots=True)
-class ChatResponse(Kind):
-    """What the assistant said: a message, its reasoning, or structured data."""
+class ChatResponse(EventKindBase):
+    """A reply of the assistant: a message, its reasoning, or structured data."""
 
     TAG: ClassVar[str] = "chat_response"
     PROVIDER_VISIBLE: ClassVar[bool] = True
-    variant: Variant
+    variant: ResponseVariant
     content: Any
 
     @classmethod
     def from_fields(cls, fields: Fields) -> Self:
-        """Take the first of message, reasoning, data that fits. Raises BrokenElement."""
+        """Take the first of message, reasoning, data that fits. Raises MalformedElement."""
         if isinstance(fields.get("message"), str):
             return cls("message", fields["message"])
         if isinstance(fields.get("reasoning"), str):
             return cls("reasoning", fields["reasoning"])
         if "data" in fields:
             return cls("data", fields["data"])
-        raise BrokenElement("a chat_response needs “message”, “reasoning” or “data”")
+        raise MalformedElement("a chat_response needs “message”, “reasoning” or “data”")
 
     def to_fields(self) -> dict[str, Any]:
         """Return the one field of the variant."""
@@ -80,7 +88,7 @@ class ChatResponse(Kind):
 
 
 @dataclass(frozen=True, slots=True)
-class ToolCallRequest(Kind):
+class ToolCallRequest(EventKindBase):
     """The assistant calls a tool. ``id`` is the provider's and may repeat in a turn."""
 
     TAG: ClassVar[str] = "tool_call_request"
@@ -92,8 +100,10 @@ class ToolCallRequest(Kind):
 
     @classmethod
     def from_fields(cls, fields: Fields) -> Self:
-        """Read the fields. Raises BrokenElement."""
-        return cls(text(fields, "id"), text(fields, "name"), mapping(fields, "arguments"))
+        """Read the fields. Raises MalformedElement."""
+        return cls(
+            read_text(fields, "id"), read_text(fields, "name"), read_mapping(fields, "arguments")
+        )
 
     def to_fields(self) -> dict[str, Any]:
         """Return the fields in JP's order."""
@@ -101,8 +111,8 @@ class ToolCallRequest(Kind):
 
 
 @dataclass(frozen=True, slots=True)
-class ToolCallResponse(Kind):
-    """What a tool call gave back."""
+class ToolCallResponse(EventKindBase):
+    """The result of a tool call."""
 
     TAG: ClassVar[str] = "tool_call_response"
     PROVIDER_VISIBLE: ClassVar[bool] = True
@@ -113,8 +123,10 @@ class ToolCallResponse(Kind):
 
     @classmethod
     def from_fields(cls, fields: Fields) -> Self:
-        """Read the fields. Raises BrokenElement."""
-        return cls(text(fields, "id"), text(fields, "content"), flag(fields, "is_error"))
+        """Read the fields. Raises MalformedElement."""
+        return cls(
+            read_text(fields, "id"), read_text(fields, "content"), read_flag(fields, "is_error")
+        )
 
     def to_fields(self) -> dict[str, Any]:
         """Return the fields in JP's order."""
@@ -122,11 +134,11 @@ class ToolCallResponse(Kind):
 
 
 #: What a flattened config_delta holds beside the configuration.
-_ENVELOPE = frozenset({"type", "timestamp", "metadata", "event_id", "request_id", "delta"})
+_ENVELOPE_KEYS = frozenset({"type", "timestamp", "metadata", "event_id", "request_id", "delta"})
 
 
 @dataclass(frozen=True, slots=True)
-class ConfigDelta(Kind):
+class ConfigDelta(EventKindBase):
     """A change of JP's configuration; applies to what follows. Read leniently."""
 
     TAG: ClassVar[str] = "config_delta"
@@ -139,7 +151,7 @@ class ConfigDelta(Kind):
         delta = fields.get("delta")
         if isinstance(delta, dict):
             return cls(delta)
-        return cls({key: value for key, value in fields.items() if key not in _ENVELOPE})
+        return cls({key: value for key, value in fields.items() if key not in _ENVELOPE_KEYS})
 
     def to_fields(self) -> dict[str, Any]:
         """Return the nested form."""
@@ -147,8 +159,8 @@ class ConfigDelta(Kind):
 
 
 @dataclass(frozen=True, slots=True)
-class Compaction(Kind):
-    """How a range of turns is shortened for the model; the turns themselves stay."""
+class Compaction(EventKindBase):
+    """A range of turns that is shortened for the model; the turns themselves stay."""
 
     TAG: ClassVar[str] = "compaction"
     OVERLAY: ClassVar[bool] = True
@@ -158,15 +170,19 @@ class Compaction(Kind):
 
     @classmethod
     def from_fields(cls, fields: Fields) -> Self:
-        """Read the fields. Raises BrokenElement."""
-        return cls(number(fields, "from_turn"), number(fields, "to_turn"), _policies(fields))
+        """Read the fields. Raises MalformedElement."""
+        return cls(
+            read_number(fields, "from_turn"), read_number(fields, "to_turn"), _pick_policies(fields)
+        )
 
     def to_fields(self) -> dict[str, Any]:
         """Return the fields in JP's order."""
-        return {"from_turn": self.from_turn, "to_turn": self.to_turn} | _policies(self.policies)
+        return {"from_turn": self.from_turn, "to_turn": self.to_turn} | _pick_policies(
+            self.policies
+        )
 
 
-def _policies(fields: Fields) -> dict[str, Any]:
+def _pick_policies(fields: Fields) -> dict[str, Any]:
     return {key: fields[key] for key in ("summary", "reasoning", "tool_calls") if key in fields}
 
 
@@ -186,7 +202,7 @@ KINDS: dict[str, type[EventKind]] = {kind.TAG: kind for kind in get_args(EventKi
 
 @dataclass(frozen=True, slots=True)
 class ConversationEvent:
-    """One event: when (JP's text, UTC), what, and its opaque metadata (decoded).
+    """One event: its time (JP's text, UTC), its kind, and its opaque metadata (decoded).
 
     ``event_id`` is RFD 097's name of the event, ``request_id`` RFD 098's link to the chat_request
     that it answers. Both are read and kept, and mean nothing here.
@@ -200,9 +216,9 @@ class ConversationEvent:
 
     @property
     def note(self) -> dict[str, Any]:
-        """What jpweb noted beside it (jp-storage-format, section 11)."""
-        noted = self.metadata.get("jpweb")
-        return noted if isinstance(noted, dict) else {}
+        """The note of jpweb in the event's metadata (jp-storage-format, section 11)."""
+        note = self.metadata.get("jpweb")
+        return note if isinstance(note, dict) else {}
 
 
 @dataclass(frozen=True, slots=True)
@@ -225,22 +241,22 @@ class BrokenEvent:
 class LegacyEvents:
     """An element of a layout older than event streams, and the events that it stands for.
 
-    There is at least one (jp-storage-format, section 12). Written back as it came, always.
+    There is at least one (jp-storage-format, section 12). It is always written back verbatim.
     """
 
     tag: str
     events: tuple[ConversationEvent, ...]
 
 
-Body: TypeAlias = ConversationEvent | LegacyEvents | UnknownEvent | BrokenEvent
+ElementBody: TypeAlias = ConversationEvent | LegacyEvents | UnknownEvent | BrokenEvent
 
 
 @dataclass(frozen=True, slots=True)
 class Element:
-    """One element of a stream: its JSON text as it came, and what was made of it."""
+    """One element of a stream: its JSON text verbatim, and the body read from it."""
 
     raw: str
-    body: Body
+    body: ElementBody
 
     @property
     def tag(self) -> str:

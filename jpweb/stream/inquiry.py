@@ -6,13 +6,20 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, ClassVar, Literal, Self, TypeAlias
 
-from jpweb.stream.answers import AnswerType, answer_type
-from jpweb.stream.errors import BrokenElement
-from jpweb.stream.kinds import Fields, Kind, flag, optional_text, required_mapping, text
+from jpweb.stream.answer_type import AnswerType, read_answer_type
+from jpweb.stream.errors import MalformedElement
+from jpweb.stream.event_kind import (
+    EventKindBase,
+    Fields,
+    read_flag,
+    read_optional_text,
+    read_required_mapping,
+    read_text,
+)
 
 
 class CancellationReason(StrEnum):
-    """The reasons that jpweb writes; RFD 082, 083, and the last two of our own."""
+    """Reasons that jpweb writes: those of RFD 082 and 083, ``expired`` and ``lost``."""
 
     USER = "user"
     BACKEND_ERROR = "backend_error"
@@ -36,7 +43,7 @@ class UnknownReason:
 
 
 class SourceTag(StrEnum):
-    """Who may ask."""
+    """Kinds of sources that may ask a question (RFD 082 *Source attribution*)."""
 
     TOOL = "tool"
     ASSISTANT = "assistant"
@@ -46,24 +53,24 @@ class SourceTag(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class InquirySource:
-    """Who asked. Fixed at the executor boundary (RFD 082 *Source attribution*)."""
+    """Source of a question, fixed at the executor boundary (RFD 082 *Source attribution*)."""
 
     tag: SourceTag
     name: str | None = None
 
     @classmethod
-    def tool(cls, name: str) -> Self:
-        """Return the source of a question that a tool asks."""
+    def for_tool(cls, name: str) -> Self:
+        """Return the source of a question that the named tool asks."""
         return cls(SourceTag.TOOL, name)
 
     @classmethod
     def from_fields(cls, fields: Fields) -> Self:
-        """Read ``{"source": tag, "name"?: …}``. Raises BrokenElement."""
+        """Read ``{"source": tag, "name"?: …}``. Raises MalformedElement."""
         tag = fields.get("source")
         if tag not in list(SourceTag):
-            raise BrokenElement(f"unknown inquiry source {str(tag)[:80]!r}")
-        named = tag in (SourceTag.TOOL, SourceTag.OTHER)
-        return cls(SourceTag(tag), text(fields, "name") if named else None)
+            raise MalformedElement(f"unknown inquiry source {str(tag)[:80]!r}")
+        has_name = tag in (SourceTag.TOOL, SourceTag.OTHER)
+        return cls(SourceTag(tag), read_text(fields, "name") if has_name else None)
 
     def to_fields(self) -> dict[str, Any]:
         """Return the wire object."""
@@ -90,16 +97,16 @@ class InquiryQuestion:
 
     @classmethod
     def from_fields(cls, fields: Fields) -> Self:
-        """Read a question; keys of RFD 083 may be absent. Raises BrokenElement."""
+        """Read a question; keys of RFD 083 may be absent. Raises MalformedElement."""
         persistence = fields.get("persistence", "turn")
         if persistence not in list(AnswerReusePolicy):
-            raise BrokenElement("“persistence” must be none or turn")
+            raise MalformedElement("“persistence” must be none or turn")
         return cls(
-            text=text(fields, "text"),
-            answer_type=answer_type(fields.get("answer_type")),
+            text=read_text(fields, "text"),
+            answer_type=read_answer_type(fields.get("answer_type")),
             default=fields.get("default"),
-            context=optional_text(fields, "context"),
-            exclusive=flag(fields, "exclusive", default=False),
+            context=read_optional_text(fields, "context"),
+            exclusive=read_flag(fields, "exclusive", default=False),
             persistence=AnswerReusePolicy(persistence),
         )
 
@@ -117,7 +124,7 @@ class InquiryQuestion:
 
 
 @dataclass(frozen=True, slots=True)
-class InquiryRequest(Kind):
+class InquiryRequest(EventKindBase):
     """A question that was asked. ``id`` is opaque to readers and unique within its turn."""
 
     TAG: ClassVar[str] = "inquiry_request"
@@ -127,11 +134,11 @@ class InquiryRequest(Kind):
 
     @classmethod
     def from_fields(cls, fields: Fields) -> Self:
-        """Read the fields. Raises BrokenElement."""
+        """Read the fields. Raises MalformedElement."""
         return cls(
-            text(fields, "id"),
-            InquirySource.from_fields(required_mapping(fields, "source")),
-            InquiryQuestion.from_fields(required_mapping(fields, "question")),
+            read_text(fields, "id"),
+            InquirySource.from_fields(read_required_mapping(fields, "source")),
+            InquiryQuestion.from_fields(read_required_mapping(fields, "question")),
         )
 
     def to_fields(self) -> dict[str, Any]:
@@ -166,21 +173,21 @@ class Redacted:
     TAG: ClassVar[Literal["redacted"]] = "redacted"
 
 
-Outcome: TypeAlias = Answered | Cancelled | Redacted
+InquiryOutcome: TypeAlias = Answered | Cancelled | Redacted
 
 
 @dataclass(frozen=True, slots=True)
-class InquiryResponse(Kind):
+class InquiryResponse(EventKindBase):
     """How the inquiry of the same ``id`` ended (RFD 082 *InquiryResponse serialization*)."""
 
     TAG: ClassVar[str] = "inquiry_response"
     id: str
-    outcome: Outcome
+    outcome: InquiryOutcome
 
     @classmethod
     def from_fields(cls, fields: Fields) -> Self:
-        """Read the tagged and the legacy flat form. Raises BrokenElement."""
-        return cls(text(fields, "id"), _outcome(fields))
+        """Read the tagged and the legacy flat form. Raises MalformedElement."""
+        return cls(read_text(fields, "id"), _read_outcome(fields))
 
     def to_fields(self) -> dict[str, Any]:
         """Return the tagged form: outcome, id, payload."""
@@ -188,28 +195,28 @@ class InquiryResponse(Kind):
         match self.outcome:
             case Answered(answer):
                 return head | {"answer": answer}
-            case Cancelled(reason):
-                return head | {"reason": reason.tag}
+            case Cancelled(read_reason):
+                return head | {"reason": read_reason.tag}
             case Redacted():
                 return head
 
 
-def reason(tag: Any) -> CancellationReason | UnknownReason:
+def read_reason(tag: Any) -> CancellationReason | UnknownReason:
     """Read a reason. A missing or non-text one is ``user`` (RFD 082), others are kept."""
     if not isinstance(tag, str):
         return CancellationReason.USER
     return CancellationReason(tag) if tag in list(CancellationReason) else UnknownReason(tag)
 
 
-def _outcome(fields: Fields) -> Outcome:
+def _read_outcome(fields: Fields) -> InquiryOutcome:
     match fields.get("outcome", "answered"):
         case "answered":
             if "answer" not in fields:
-                raise BrokenElement("an answered inquiry needs “answer”")
+                raise MalformedElement("an answered inquiry needs “answer”")
             return Answered(fields["answer"])
         case "cancelled":
-            return Cancelled(reason(fields.get("reason")))
+            return Cancelled(read_reason(fields.get("reason")))
         case "redacted":
             return Redacted()
-        case other:
-            raise BrokenElement(f"unknown outcome {str(other)[:80]!r}")
+        case unknown_tag:
+            raise MalformedElement(f"unknown outcome {str(unknown_tag)[:80]!r}")

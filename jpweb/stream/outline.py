@@ -1,4 +1,4 @@
-"""What a reader sees: turn > tool call > inquiries. Every event has exactly one place."""
+"""The outline that a reader sees: turn > tool call > inquiries, each event at exactly one place."""
 
 from __future__ import annotations
 
@@ -6,122 +6,132 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from jpweb.stream import identity
+from jpweb.stream import anchor_ids
 from jpweb.stream.events import Element, ToolCallRequest, ToolCallResponse
 from jpweb.stream.inquiry import InquiryRequest, InquiryResponse
-from jpweb.stream.layout.items import Inquiry, Item, Placed, StrayInquiry, ToolCall
-from jpweb.stream.layout.laying import lay, parts
+from jpweb.stream.transcript.builder import build_turn_items, split_parts
+from jpweb.stream.transcript.items import InquiryPair, Item, OrphanInquiry, PlacedElement, ToolCall
 from jpweb.stream.turns import (
-    Happening,
+    EventLike,
     Place,
-    Turn,
-    incomplete,
-    match,
-    owners,
-    placed,
-    split,
+    TurnSpan,
+    find_owners,
+    is_turn_incomplete,
+    iter_events,
+    match_events,
+    split_turns,
 )
-from jpweb.stream.wire.glances import Glance
+from jpweb.stream.wire.partial import PartialElement
 
 #: The kinds without which a turn asks nothing; legacy elements have none, whatever they hold.
-_ASKING = frozenset({InquiryRequest, type(None)})
+_INQUIRY_TYPES = frozenset({InquiryRequest, type(None)})
 #: What is part of a tool call or an inquiry, and so of what ``asked`` shows.
-_PAIRED = frozenset({ToolCallRequest, ToolCallResponse, InquiryRequest, InquiryResponse})
+_PAIRED_TYPES = frozenset({ToolCallRequest, ToolCallResponse, InquiryRequest, InquiryResponse})
 
 
 @dataclass(frozen=True, slots=True)
 class OutlineTurn:
-    """A turn as a reader sees it."""
+    """A turn with its items."""
 
     index: int
     anchor: str
     first: int
     items: tuple[Item, ...]
-    incomplete: bool
+    is_incomplete: bool
 
 
 @dataclass(frozen=True, slots=True)
 class Outline:
-    """The whole conversation as a reader sees it."""
+    """The whole conversation as turns and items."""
 
     turns: tuple[OutlineTurn, ...]
     anchors: tuple[str, ...]
 
-    def states(self) -> dict[str, int]:
-        """Return how many inquiries are in each state, those that occur."""
-        return dict(Counter(inquiry.state for inquiry, _ in self.inquiries()))
+    def count_states(self) -> dict[str, int]:
+        """Return the number of inquiries by state, of the states that occur."""
+        return dict(Counter(inquiry.state for inquiry, _ in self.list_inquiries()))
 
-    def inquiries(self) -> list[tuple[Inquiry, ToolCall | None]]:
+    def list_inquiries(self) -> list[tuple[InquiryPair, ToolCall | None]]:
         """Return every inquiry, in the order of the outline, with the tool call it belongs to."""
-        found: list[tuple[Inquiry, ToolCall | None]] = []
+        pairs: list[tuple[InquiryPair, ToolCall | None]] = []
         for turn in self.turns:
             for item in turn.items:
                 if isinstance(item, ToolCall):
-                    found.extend((inquiry, item) for inquiry in item.inquiries)
-                elif isinstance(item, StrayInquiry):
-                    found.append((item.inquiry, None))
-        return found
+                    pairs.extend((inquiry, item) for inquiry in item.inquiries)
+                elif isinstance(item, OrphanInquiry):
+                    pairs.append((item.inquiry, None))
+        return pairs
 
 
-def outline(elements: Sequence[Element]) -> Outline:
+def build_outline(elements: Sequence[Element]) -> Outline:
     """Return the outline of a whole stream."""
-    anchors = identity.anchors(elements)
-    turns = split(elements)
-    last = turns[-1].index if turns else -1
-    shown = tuple(_turn(elements, anchors, turn, turn.index == last) for turn in turns)
-    return Outline(shown, tuple(anchors))
+    element_anchors = anchor_ids.make_anchors(elements)
+    turns = split_turns(elements)
+    last_index = turns[-1].index if turns else -1
+    outline_turns = tuple(
+        _build_turn(elements, element_anchors, turn, turn.index == last_index) for turn in turns
+    )
+    return Outline(outline_turns, tuple(element_anchors))
 
 
-def asked(glances: Sequence[Glance], anchors: Sequence[str]) -> Outline:
-    """Return the outline with nothing but inquiries and the tool calls that ask them.
+def build_inquiry_outline(
+    glances: Sequence[PartialElement], element_anchors: Sequence[str]
+) -> Outline:
+    """Return the outline with only inquiries and the tool calls that ask them.
 
-    Its turns, anchors and inquiries are those of ``outline``, for a fraction of the time.
+    Its turns, anchors and inquiries are those of ``build_outline``, for a fraction of the time.
     """
-    turns = split(glances)
-    shown = tuple(_asked(glances, anchors, turn, turn is turns[-1]) for turn in turns)
-    return Outline(shown, tuple(anchors))
+    turns = split_turns(glances)
+    outline_turns = tuple(
+        _build_inquiry_turn(glances, element_anchors, turn, turn is turns[-1]) for turn in turns
+    )
+    return Outline(outline_turns, tuple(element_anchors))
 
 
-def _turn(
-    elements: Sequence[Element], anchors: Sequence[str], turn: Turn, is_last: bool
+def _build_turn(
+    elements: Sequence[Element], element_anchors: Sequence[str], turn: TurnSpan, is_last: bool
 ) -> OutlineTurn:
-    events = list(placed(elements, turn))
-    unfinished = is_last and incomplete(elements, turn)
-    here: dict[Place, Placed] = {}
+    events = list(iter_events(elements, turn))
+    is_incomplete = is_last and is_turn_incomplete(elements, turn)
+    parts_by_place: dict[Place, PlacedElement] = {}
     for position in range(turn.start, turn.end):
-        here |= parts(position, anchors[position], elements[position])
-    found = match(events)
-    items = lay(here, found, owners(events, found), unfinished)
-    return OutlineTurn(turn.index, anchors[turn.start], turn.start, items, unfinished)
+        parts_by_place |= split_parts(position, element_anchors[position], elements[position])
+    matches = match_events(events)
+    items = build_turn_items(parts_by_place, matches, find_owners(events, matches), is_incomplete)
+    return OutlineTurn(turn.index, element_anchors[turn.start], turn.start, items, is_incomplete)
 
 
-def _asked(
-    glances: Sequence[Glance], anchors: Sequence[str], turn: Turn, is_last: bool
+def _build_inquiry_turn(
+    glances: Sequence[PartialElement], element_anchors: Sequence[str], turn: TurnSpan, is_last: bool
 ) -> OutlineTurn:
-    """Return a turn as ``asked`` shows it."""
-    unfinished = is_last and incomplete(glances, turn)
+    """Return a turn of ``build_inquiry_outline``."""
+    is_incomplete = is_last and is_turn_incomplete(glances, turn)
     kinds = {type(glances[position].kind) for position in range(turn.start, turn.end)}
-    if kinds.isdisjoint(_ASKING):
-        return OutlineTurn(turn.index, anchors[turn.start], turn.start, (), unfinished)
-    events = _paired(glances, turn)
-    found = match(events)
-    owned = owners(events, found)
+    if kinds.isdisjoint(_INQUIRY_TYPES):
+        return OutlineTurn(turn.index, element_anchors[turn.start], turn.start, (), is_incomplete)
+    events = _paired_events(glances, turn)
+    matches = match_events(events)
+    owner_by_inquiry = find_owners(events, matches)
     questions = [place for place, event in events if type(event.kind) is InquiryRequest]
-    ends = (found.responses.get(place) for place in questions)
-    shown = {*questions, *ends, *owned.values()}
-    here: dict[Place, Placed] = {}
+    ends = (matches.responses.get(place) for place in questions)
+    visible_places = {*questions, *ends, *owner_by_inquiry.values()}
+    parts_by_place: dict[Place, PlacedElement] = {}
     for place, _ in events:
-        if place in shown:
-            here[place] = parts(place[0], anchors[place[0]], glances[place[0]].element)[place]
-    items = lay(here, found, owned, unfinished)
-    return OutlineTurn(turn.index, anchors[turn.start], turn.start, items, unfinished)
+        if place in visible_places:
+            parts_by_place[place] = split_parts(
+                place[0], element_anchors[place[0]], glances[place[0]].element
+            )[place]
+    items = build_turn_items(parts_by_place, matches, owner_by_inquiry, is_incomplete)
+    return OutlineTurn(turn.index, element_anchors[turn.start], turn.start, items, is_incomplete)
 
 
-def _paired(glances: Sequence[Glance], turn: Turn) -> list[tuple[Place, Happening]]:
+def _paired_events(
+    glances: Sequence[PartialElement], turn: TurnSpan
+) -> list[tuple[Place, EventLike]]:
     """Return the events of tool calls and inquiries, and all of legacy elements."""
     return [
         ((position, part), event)
         for position in range(turn.start, turn.end)
-        if (kind := glances[position].kind) is None or type(kind) in _PAIRED
+        if (kind := glances[position].kind) is None or type(kind) in _PAIRED_TYPES
         for part, event in enumerate(glances[position].events)
     ]

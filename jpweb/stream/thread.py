@@ -1,6 +1,6 @@
-"""What a provider may see of a stream (RFD 005 *Event Visibility*, *Thread Decomposition*).
+"""The provider-visible part of a stream (RFD 005 *Event Visibility*, *Thread Decomposition*).
 
-An allow-list on the kinds: what does not say ``PROVIDER_VISIBLE`` stays here, inquiries above all.
+An allow-list on the kinds: only a kind with ``PROVIDER_VISIBLE`` is sent; inquiries never are.
 """
 
 from __future__ import annotations
@@ -8,25 +8,25 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from jpweb.stream.compaction import project
+from jpweb.stream.compaction import project_turns
 from jpweb.stream.events import ConversationEvent, Element
 
 
 @dataclass(frozen=True, slots=True)
 class SystemPart:
-    """A piece of the system prompt, between tags of this name where it has one."""
+    """A piece of the system prompt, wrapped in the named tag where it has one."""
 
     content: str
     tag: str = ""
 
-    def rendered(self) -> str:
+    def render_text(self) -> str:
         """Return the text that is sent."""
         return f"<{self.tag}>\n{self.content}\n</{self.tag}>" if self.tag else self.content
 
 
 @dataclass(frozen=True, slots=True)
 class ThreadParts:
-    """What is sent: the system prompt's parts, then the visible events in order."""
+    """The content of a request: the system prompt's parts, then the visible events in order."""
 
     system: tuple[str, ...]
     events: tuple[ConversationEvent, ...]
@@ -40,20 +40,20 @@ class Thread:
     elements: tuple[Element, ...]
 
     def into_parts(self) -> ThreadParts:
-        """Return the parts, old turns compacted. The one way for events to reach a provider."""
-        turns = project(self.elements)
-        return self._parts(element for turn in turns for element in turn.elements)
+        """Return the parts, old turns compacted. Events reach a provider only this way."""
+        turns = project_turns(self.elements)
+        return self._make_parts(element for turn in turns for element in turn.elements)
 
     def raw_parts(self) -> ThreadParts:
         """Return the parts as if nothing were compacted; for people to compare."""
-        return self._parts(self.elements)
+        return self._make_parts(self.elements)
 
-    def _parts(self, elements: Iterable[Element]) -> ThreadParts:
-        system = [part if isinstance(part, str) else part.rendered() for part in self.system]
-        return ThreadParts(tuple(system), tuple(visible(elements)))
+    def _make_parts(self, elements: Iterable[Element]) -> ThreadParts:
+        system = [part if isinstance(part, str) else part.render_text() for part in self.system]
+        return ThreadParts(tuple(system), tuple(visible_events(elements)))
 
 
-def visible(elements: Iterable[Element]) -> list[ConversationEvent]:
+def visible_events(elements: Iterable[Element]) -> list[ConversationEvent]:
     """Return the events that a provider may see, in order."""
     return [
         event for element in elements for event in element.events if event.kind.PROVIDER_VISIBLE

@@ -7,59 +7,59 @@ from datetime import UTC, datetime, timedelta, timezone
 from functools import lru_cache
 
 #: The two forms that JP reads: its own, read loosely, and RFC 3339, read strictly.
-_OWN = re.compile(
+_JP_FORM = re.compile(
     r"[ \t]*\+?(\d{4})-(\d{1,2})-(\d{1,2})[ \t]+(\d{1,2}):(\d{1,2}):(\d{1,2})(?:\.(\d+))?", re.ASCII
 )
 _RFC_3339 = re.compile(
     r"(\d{4})-(\d\d)-(\d\d)[Tt ](\d\d):(\d\d):(\d\d)(?:\.(\d+))?([Zz]|[+-]\d\d:[0-5]\d)", re.ASCII
 )
 #: What JP writes itself; nearly every timestamp there is.
-_WRITTEN = re.compile(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\.\d{1,9}", re.ASCII)
+_CANONICAL_FORM = re.compile(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\.\d{1,9}", re.ASCII)
 
 
-def parse(text: str) -> datetime | None:
+def parse_timestamp(text: str) -> datetime | None:
     """Return the instant in UTC, to the microsecond, or None where JP would refuse the text."""
-    exact = _exact(text)
+    exact = _parse_exact(text)
     return exact[0] if exact else None
 
 
-def instant(text: str) -> str:
+def normalize_timestamp(text: str) -> str:
     """Return a spelling that two texts share when they mean the same nanosecond."""
-    exact = _exact(text)
+    exact = _parse_exact(text)
     if exact is None:
         return text
-    if _WRITTEN.fullmatch(text):
+    if _CANONICAL_FORM.fullmatch(text):
         return f"{text[:19]}.{exact[1]}"
     return f"{exact[0].replace(microsecond=0, tzinfo=None).isoformat(' ')}.{exact[1]}"
 
 
-def written(moment: datetime) -> str:
+def format_timestamp(moment: datetime) -> str:
     """Return JP's written form: trailing zeros cut, at least one digit left."""
     fraction = f"{moment.microsecond:06d}".rstrip("0") or "0"
     second = moment.astimezone(UTC).replace(microsecond=0, tzinfo=None)
     return f"{second.isoformat(' ')}.{fraction}"
 
 
-def _exact(text: str) -> tuple[datetime, str] | None:
-    return _remembered(text) if len(text) <= _USUAL else _read(text)
+def _parse_exact(text: str) -> tuple[datetime, str] | None:
+    return _parse_cached(text) if len(text) <= _MAX_CACHED_CHARS else _parse_uncached(text)
 
 
-def _read(text: str) -> tuple[datetime, str] | None:
-    if _WRITTEN.fullmatch(text):
+def _parse_uncached(text: str) -> tuple[datetime, str] | None:
+    if _CANONICAL_FORM.fullmatch(text):
         try:
             return datetime.fromisoformat(text[:26]).replace(tzinfo=UTC), text[20:].ljust(9, "0")
         except ValueError:
             pass  # a leap second, or no such day: the long way tells them apart
-    found = _OWN.fullmatch(text) or _RFC_3339.fullmatch(text)
-    if not found:
+    match = _JP_FORM.fullmatch(text) or _RFC_3339.fullmatch(text)
+    if not match:
         return None
-    *parts, fraction, zone = [*found.groups(), "Z"][:8]
+    *parts, fraction, zone = [*match.groups(), "Z"][:8]
     nanoseconds = (fraction or "").ljust(9, "0")[:9]
     year, month, day, hour, minute, second = (int(part) for part in parts)
     second = 59 if second == 60 else second  # noqa: PLR2004  a leap second
     try:
         moment = datetime(
-            year, month, day, hour, minute, second, int(nanoseconds[:6]), tzinfo=_zone(zone)
+            year, month, day, hour, minute, second, int(nanoseconds[:6]), tzinfo=_parse_zone(zone)
         )
         return moment.astimezone(UTC), nanoseconds
     except (ValueError, OverflowError):
@@ -67,11 +67,11 @@ def _read(text: str) -> tuple[datetime, str] | None:
 
 
 #: An event's time is read for several ends, one after the other; what is hostile is not kept.
-_remembered = lru_cache(maxsize=4096)(_read)
-_USUAL = 40
+_parse_cached = lru_cache(maxsize=4096)(_parse_uncached)
+_MAX_CACHED_CHARS = 40
 
 
-def _zone(text: str) -> timezone:
+def _parse_zone(text: str) -> timezone:
     if text in "Zz":
         return UTC
     offset = timedelta(hours=int(text[1:3]), minutes=int(text[4:6]))

@@ -24,24 +24,24 @@ from jpweb.stream.events import (
 )
 from jpweb.stream.inquiry import InquiryRequest, InquiryResponse
 
-_EVENTS = frozenset(tag for tag, kind in KINDS.items() if not kind.OVERLAY)
+_TURN_EVENT_TAGS = frozenset(tag for tag, kind in KINDS.items() if not kind.OVERLAY)
 Place: TypeAlias = tuple[int, int]
 
 
-class Happening(Protocol):
-    """What pairing needs to know of an event."""
+class EventLike(Protocol):
+    """The part of an event that pairing reads."""
 
     @property
     def kind(self) -> EventKind | None:
-        """What happened."""
+        """The event's kind."""
 
     @property
     def note(self) -> dict[str, Any]:
-        """What jpweb noted beside it."""
+        """The note of jpweb in the event's metadata."""
 
 
-class Seen(Protocol):
-    """What turns need to know of an element: an ``Element``, or a glance at one."""
+class ElementLike(Protocol):
+    """The part of an element that turns read: an ``Element`` or a ``PartialElement``."""
 
     @property
     def tag(self) -> str:
@@ -52,12 +52,12 @@ class Seen(Protocol):
         """The kind, or None for legacy, unknown and broken elements."""
 
     @property
-    def events(self) -> Sequence[Happening]:
+    def events(self) -> Sequence[EventLike]:
         """The events in it."""
 
 
 @dataclass(frozen=True, slots=True)
-class Turn:
+class TurnSpan:
     """The elements ``start`` to ``end`` (exclusive) of a stream; ``index`` counts from 0."""
 
     index: int
@@ -65,18 +65,18 @@ class Turn:
     end: int
 
 
-def is_event(element: Seen) -> bool:
-    """Tell whether an element happens in a turn; a broken one tells by its tag."""
+def is_event(element: ElementLike) -> bool:
+    """Tell whether an element belongs in a turn; a broken one is judged by its tag."""
     kind = element.kind
     if kind is not None:
         return not kind.OVERLAY
-    inside = element.events
-    if inside:
-        return any(event.kind is not None and not event.kind.OVERLAY for event in inside)
-    return element.tag in _EVENTS
+    events = element.events
+    if events:
+        return any(event.kind is not None and not event.kind.OVERLAY for event in events)
+    return element.tag in _TURN_EVENT_TAGS
 
 
-def split(elements: Sequence[Seen]) -> list[Turn]:
+def split_turns(elements: Sequence[ElementLike]) -> list[TurnSpan]:
     """Return the turns. Overlays and unknown elements belong to the turn they follow.
 
     A ``turn_start`` opens a turn only where the current one already has an event. Broken events
@@ -91,11 +91,11 @@ def split(elements: Sequence[Seen]) -> list[Turn]:
             starts.append(position)
         has_event = True
     edges = [0, *starts, len(elements)] if elements else []
-    return [Turn(i, a, b) for i, (a, b) in enumerate(pairwise(edges))]
+    return [TurnSpan(i, a, b) for i, (a, b) in enumerate(pairwise(edges))]
 
 
 @dataclass(frozen=True, slots=True)
-class Pairs:
+class ElementPairs:
     """Positions of requests and of the responses that belong to them, within one turn.
 
     A legacy element counts as one: it is among the requests when each of its calls is answered,
@@ -107,21 +107,23 @@ class Pairs:
 
 
 @dataclass(frozen=True, slots=True)
-class Matches:
-    """As ``Pairs``, place by place."""
+class EventMatches:
+    """The matches of ``ElementPairs``, place by place."""
 
     responses: dict[Place, Place]
     orphans: frozenset[Place]
 
 
-def placed(elements: Sequence[Element], turn: Turn) -> Iterator[tuple[Place, ConversationEvent]]:
+def iter_events(
+    elements: Sequence[Element], turn: TurnSpan
+) -> Iterator[tuple[Place, ConversationEvent]]:
     """Return the events of a turn with their places, in order."""
     for position in range(turn.start, turn.end):
         for part, event in enumerate(elements[position].events):
             yield (position, part), event
 
 
-def match(events: Iterable[tuple[Place, Happening]]) -> Matches:
+def match_events(events: Iterable[tuple[Place, EventLike]]) -> EventMatches:
     """Match within one turn by count: the nth response of an id belongs to its nth request.
 
     A response that finds no waiting request is an orphan. Ids are opaque (RFD 082 *Inquiry ID
@@ -143,100 +145,104 @@ def match(events: Iterable[tuple[Place, Happening]]) -> Matches:
                 responses[waiting.popleft()] = place
             else:
                 orphans.add(place)
-    return Matches(responses, frozenset(orphans))
+    return EventMatches(responses, frozenset(orphans))
 
 
-def pair(elements: Sequence[Seen], turn: Turn) -> Pairs:
-    """Match the elements of a turn by count, as ``match`` does."""
-    events = list(_happenings(elements, turn))
-    found = match(events)
-    asked = ToolCallRequest | InquiryRequest
+def pair_elements(elements: Sequence[ElementLike], turn: TurnSpan) -> ElementPairs:
+    """Match the elements of a turn by count, as ``match_events`` does."""
+    events = list(_iter_event_likes(elements, turn))
+    matches = match_events(events)
+    request_types = ToolCallRequest | InquiryRequest
     unanswered = {
         place[0]
         for place, event in events
-        if isinstance(event.kind, asked) and place not in found.responses
+        if isinstance(event.kind, request_types) and place not in matches.responses
     }
-    return Pairs(
-        {a: b for (a, _), (b, _) in found.responses.items() if a not in unanswered},
-        frozenset(a for a, _ in found.orphans if elements[a].kind is not None),
+    return ElementPairs(
+        {a: b for (a, _), (b, _) in matches.responses.items() if a not in unanswered},
+        frozenset(a for a, _ in matches.orphans if elements[a].kind is not None),
     )
 
 
-def owners(events: Iterable[tuple[Place, Happening]], found: Matches) -> dict[Place, Place]:
-    """Return, for each inquiry of a turn that a tool call asks, that call.
+def find_owners(
+    events: Iterable[tuple[Place, EventLike]], matches: EventMatches
+) -> dict[Place, Place]:
+    """Return, for each inquiry that a tool call of the turn asks, that call.
 
-    As jpweb noted it, else the likeliest of the calls that run at that time. Inquiry ids are
-    opaque (RFD 082), so a shared beginning only ever decides between running calls; the longest
-    wins, for ids of calls may hold dots. Of equals, the last.
+    The call is the one that jpweb noted, else the likeliest of those running at that time. Inquiry
+    ids are opaque (RFD 082), so a shared prefix only ever decides between running calls; the
+    longest wins, because ids of calls may hold dots. Of equals, the last.
     """
-    running = _Running()
-    ended = {end: start for start, end in found.responses.items()}
-    owned: dict[Place, Place] = {}
+    running = _RunningCalls()
+    requests_by_response = {end: start for start, end in matches.responses.items()}
+    owner_by_inquiry: dict[Place, Place] = {}
     for place, event in events:
         kind = event.kind
         if isinstance(kind, ToolCallRequest):
-            running.add(place, kind)
+            running.add_call(place, kind)
         elif isinstance(kind, ToolCallResponse):
-            if place in ended:
-                running.end(ended[place])
+            if place in requests_by_response:
+                running.end_call(requests_by_response[place])
         elif isinstance(kind, InquiryRequest):
-            owner = running.asking(kind, event.note.get("tool_call_id"))
+            owner = running.find_asking_call(kind, event.note.get("tool_call_id"))
             if owner is not None:
-                owned[place] = owner
-    return owned
+                owner_by_inquiry[place] = owner
+    return owner_by_inquiry
 
 
-def _happenings(elements: Sequence[Seen], turn: Turn) -> Iterator[tuple[Place, Happening]]:
-    """As ``placed``, of what may be no more than seen."""
+def _iter_event_likes(
+    elements: Sequence[ElementLike], turn: TurnSpan
+) -> Iterator[tuple[Place, EventLike]]:
+    """Yield the events of a turn with their places, of elements that may be partial."""
     for position in range(turn.start, turn.end):
         for part, event in enumerate(elements[position].events):
             yield (position, part), event
 
 
-class _Running:
-    """The calls that run, found without looking at each: a hostile file may have very many."""
+class _RunningCalls:
+    """The running calls, indexed: a hostile file may have very many."""
 
     def __init__(self) -> None:
         self._calls: dict[Place, ToolCallRequest] = {}
-        self._ever: dict[str, Place] = {}
-        self._ids: dict[str, dict[Place, None]] = defaultdict(dict)
-        self._names: dict[str, dict[Place, None]] = defaultdict(dict)
-        self._lengths: dict[int, int] = defaultdict(int)
+        self._places_by_id: dict[str, Place] = {}
+        self._running_by_id: dict[str, dict[Place, None]] = defaultdict(dict)
+        self._running_by_name: dict[str, dict[Place, None]] = defaultdict(dict)
+        self._id_lengths: dict[int, int] = defaultdict(int)
 
-    def add(self, place: Place, call: ToolCallRequest) -> None:
+    def add_call(self, place: Place, call: ToolCallRequest) -> None:
         self._calls[place] = call
-        self._ever[call.id] = place
-        self._ids[call.id][place] = self._names[call.name][place] = None
-        self._lengths[len(call.id)] += 1
+        self._places_by_id[call.id] = place
+        self._running_by_id[call.id][place] = self._running_by_name[call.name][place] = None
+        self._id_lengths[len(call.id)] += 1
 
-    def end(self, place: Place) -> None:
+    def end_call(self, place: Place) -> None:
         call = self._calls.pop(place)
-        del self._ids[call.id][place], self._names[call.name][place]
-        self._lengths[len(call.id)] -= 1
+        del self._running_by_id[call.id][place], self._running_by_name[call.name][place]
+        self._id_lengths[len(call.id)] -= 1
 
-    def asking(self, asked: InquiryRequest, noted: Any) -> Place | None:
-        if isinstance(noted, str) and noted in self._ever:
-            return self._ever[noted]
-        name = asked.source.name
-        by_name = None if name is None else self._names.get(name)
-        guesses = (self._beginning(asked.id), by_name, self._calls)
+    def find_asking_call(self, request: InquiryRequest, recorded_call_id: Any) -> Place | None:
+        if isinstance(recorded_call_id, str) and recorded_call_id in self._places_by_id:
+            return self._places_by_id[recorded_call_id]
+        name = request.source.name
+        by_name = None if name is None else self._running_by_name.get(name)
+        guesses = (self._calls_with_prefix(request.id), by_name, self._calls)
         return next((next(reversed(guess)) for guess in guesses if guess), None)
 
-    def _beginning(self, inquiry_id: str) -> dict[Place, None] | None:
-        lengths = [length for length, count in self._lengths.items() if count]
+    def _calls_with_prefix(self, inquiry_id: str) -> dict[Place, None] | None:
+        lengths = [length for length, count in self._id_lengths.items() if count]
         for length in sorted(lengths, reverse=True):
-            running = self._ids.get(inquiry_id[:length])
+            running = self._running_by_id.get(inquiry_id[:length])
             if running and inquiry_id[length : length + 1] == ".":
                 return running
         return None
 
 
 class TurnCompleteness:
-    """Tells whether a turn stopped half-way (RFD 023), element by element.
+    """Tells whether a turn is incomplete (RFD 023), element by element.
 
-    A turn did where it lacks a reply, where a tool call has no response, or where no reply follows
-    the last response. A turn without any event has nothing to complete. The ids of calls that wait
-    for a response are all that is kept, so a turn may have any length.
+    It is where it lacks a reply, where a tool call has no response, or where no reply follows the
+    last response. A turn without any event is complete. Only the ids of calls without a response
+    are kept, so a turn may have any length.
     """
 
     def __init__(self) -> None:
@@ -244,15 +250,15 @@ class TurnCompleteness:
         self._ends_with_reply = False
         self._open_calls: Counter[str] = Counter()
 
-    def add(self, element: Seen) -> None:
-        """Take the next element of the turn."""
+    def add_element(self, element: ElementLike) -> None:
+        """Process the next element of the turn."""
         self._has_event = self._has_event or is_event(element)
         for event in element.events:
             match event.kind:
                 case ToolCallRequest(id=key):
                     self._open_calls[key] += 1
                 case ToolCallResponse(id=key):
-                    self._settle(key)
+                    self._close_call(key)
                     self._ends_with_reply = False
                 case ChatResponse():
                     self._ends_with_reply = True
@@ -264,74 +270,74 @@ class TurnCompleteness:
         """Whether the elements so far are those of an incomplete turn."""
         return self._has_event and (bool(self._open_calls) or not self._ends_with_reply)
 
-    def _settle(self, key: str) -> None:
-        """Count one call of this id less; a response without a call is an orphan."""
+    def _close_call(self, key: str) -> None:
+        """Remove one call of this id; a response without a call is an orphan."""
         if self._open_calls[key] > 1:
             self._open_calls[key] -= 1
         else:
             del self._open_calls[key]
 
 
-def incomplete(elements: Sequence[Seen], turn: Turn) -> bool:
-    """Tell whether the turn stopped half-way, as ``TurnCompleteness`` does."""
+def is_turn_incomplete(elements: Sequence[ElementLike], turn: TurnSpan) -> bool:
+    """Tell whether the turn is incomplete, as ``TurnCompleteness`` does."""
     completeness = TurnCompleteness()
     for element in elements[turn.start : turn.end]:
-        completeness.add(element)
+        completeness.add_element(element)
     return completeness.is_incomplete
 
 
 @dataclass(frozen=True, slots=True)
 class Streaming:
-    """The provider is to be asked: no reply yet, or none after the results."""
+    """The provider has to reply: there is no reply yet, or none after the results."""
 
 
 @dataclass(frozen=True, slots=True)
 class Executing:
-    """These calls are to be run; no question of theirs is open."""
+    """These calls have to run; they have no open question."""
 
     calls: tuple[tuple[int, ToolCallRequest], ...]
 
 
 @dataclass(frozen=True, slots=True)
 class WaitingForInput:
-    """These calls are to be run, and these questions of theirs wait for an answer."""
+    """These calls have to run, and these questions of theirs have no answer yet."""
 
     calls: tuple[tuple[int, ToolCallRequest], ...]
     inquiries: tuple[tuple[int, InquiryRequest], ...]
 
 
-Phase: TypeAlias = Streaming | Executing | WaitingForInput
+TurnPhase: TypeAlias = Streaming | Executing | WaitingForInput
 
 
 @dataclass(frozen=True, slots=True)
-class Unfinished:
-    """A last turn that stopped half-way, and the phase to resume it from."""
+class UnfinishedTurn:
+    """An incomplete last turn, and the phase to resume it from."""
 
-    turn: Turn
-    phase: Phase
+    turn: TurnSpan
+    phase: TurnPhase
 
 
-def unfinished(elements: Sequence[Element]) -> Unfinished | None:
+def find_unfinished_turn(elements: Sequence[Element]) -> UnfinishedTurn | None:
     """Return the last turn where it is incomplete (RFD 023), else None.
 
-    It is to be split off and resumed, not repaired: ``repair(elements[: turn.start])`` is safe.
-    A question that no unanswered call owns holds up nothing and is not waited for.
+    The caller splits it off and resumes it; ``sanitize_stream(elements[: turn.start])`` is safe.
+    A question that no unanswered call owns is left out: it blocks nothing.
     """
-    turns = split(elements)
-    if not turns or not incomplete(elements, turns[-1]):
+    turns = split_turns(elements)
+    if not turns or not is_turn_incomplete(elements, turns[-1]):
         return None
-    events = list(placed(elements, turns[-1]))
-    found = match(events)
-    owned = owners(events, found)
+    events = list(iter_events(elements, turns[-1]))
+    matches = match_events(events)
+    owner_by_inquiry = find_owners(events, matches)
     calls = [(p, e.kind) for p, e in events if isinstance(e.kind, ToolCallRequest)]
-    open_calls = {p: call for p, call in calls if p not in found.responses}
+    open_calls = {p: call for p, call in calls if p not in matches.responses}
     questions = [(p, e.kind) for p, e in events if isinstance(e.kind, InquiryRequest)]
     unmatched = tuple((p[0], call) for p, call in open_calls.items())
     waiting = tuple(
-        (p[0], asked)
-        for p, asked in questions
-        if p not in found.responses and owned.get(p) in open_calls
+        (p[0], request)
+        for p, request in questions
+        if p not in matches.responses and owner_by_inquiry.get(p) in open_calls
     )
     if waiting:
-        return Unfinished(turns[-1], WaitingForInput(unmatched, waiting))
-    return Unfinished(turns[-1], Executing(unmatched) if unmatched else Streaming())
+        return UnfinishedTurn(turns[-1], WaitingForInput(unmatched, waiting))
+    return UnfinishedTurn(turns[-1], Executing(unmatched) if unmatched else Streaming())

@@ -1,7 +1,8 @@
-"""Who may open which page. Every view is wrapped by one of these rules.
+"""Access rules: decorators that admit a request to a view by the person's role.
 
-Outsiders get 404, so that a page does not tell what exists; members whose role is too low get
-403; people who are not signed in are sent to the sign-in page.
+Every view has one. People without a role in the workspace get 404, so that a page does not tell
+what exists; members whose role is too low get 403; people who are not signed in are redirected
+to the sign-in page.
 """
 
 from __future__ import annotations
@@ -18,12 +19,12 @@ from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.urls import reverse
 from django_htmx.http import HttpResponseClientRedirect
 
-from jpweb.runtime.crossing import in_store
-from jpweb.store import accounts, conversations, inquiries, prompts
+from jpweb.runtime.db_threads import run_in_db_thread
+from jpweb.store import accounts, approvals, conversations, inquiries
+from jpweb.store.choices import Role
+from jpweb.store.database.availability import DATABASE_UNAVAILABLE
 from jpweb.store.errors import StoreError
-from jpweb.store.outage import DATABASE_GONE
-from jpweb.store.terms import Role
-from jpweb.web.security import activity, caches, trail
+from jpweb.web.security import cache_headers, security_log, session_activity
 
 if TYPE_CHECKING:
     from jpweb.store.models import Conversation, Inquiry, Membership, Person, Prompt, Workspace
@@ -33,7 +34,7 @@ View = Callable[..., Any]
 
 
 class NotSignedIn(Exception):
-    """Nobody is signed in."""
+    """The request carries no valid sign-in."""
 
 
 class NotMember(Http404):
@@ -41,207 +42,216 @@ class NotMember(Http404):
 
 
 def public(view: View) -> View:
-    """Let everybody in."""
-    return _mark(view, "public")
+    """Admit every request, signed in or not."""
+    return _tag_access_rule(view, "public")
 
 
 def signed_in(view: View) -> View:
-    """Let in whoever is signed in; the page shows them only what is theirs."""
-    return _guard(view, "signed in", lambda _request: {})
+    """Admit people who are signed in; the view limits its rows to their workspaces."""
+    return _guard_view(view, "signed in", lambda _request: {})
 
 
 def conversation(role: Role) -> Callable[[View], View]:
-    """Let in members of the conversation's workspace from this role on; hands over the row."""
+    """Admit members with at least this role; the view gets the ``conversation``."""
 
     def check(request: Request, conversation_id: int) -> dict[str, Any]:
-        return {"conversation": readable(request.user.pk, conversation_id, role)}
+        return {"conversation": get_readable_conversation(request.user.pk, conversation_id, role)}
 
-    return lambda view: _guard(view, f"conversation: {role.label}", check)
+    return lambda view: _guard_view(view, f"conversation: {role.label}", check)
 
 
 def inquiry(role: Role) -> Callable[[View], View]:
-    """Let in members of the question's workspace from this role on; hands over the row."""
+    """Admit members with at least this role in its workspace; the view gets the ``inquiry``."""
 
     def check(request: Request, inquiry_id: int) -> dict[str, Any]:
-        found: Inquiry = _or_404(inquiries.get, inquiry_id)
-        _need(request.user.pk, found.conversation.workspace_id, role)
-        return {"inquiry": found}
+        row: Inquiry = _get_or_404(inquiries.get_inquiry, inquiry_id)
+        _require_role(request.user.pk, row.conversation.workspace_id, role)
+        return {"inquiry": row}
 
-    return lambda view: _guard(view, f"inquiry: {role.label}", check)
+    return lambda view: _guard_view(view, f"inquiry: {role.label}", check)
 
 
-def prompt(role: Role) -> Callable[[View], View]:
-    """Let in members of the prompt's workspace from this role on; hands over the row."""
+def approval(role: Role) -> Callable[[View], View]:
+    """Admit members with at least this role in its workspace; the view gets the ``prompt``."""
 
     def check(request: Request, prompt_id: int) -> dict[str, Any]:
-        found: Prompt = _or_404(prompts.get, prompt_id)
-        _need(request.user.pk, found.conversation.workspace_id, role)
-        return {"prompt": found}
+        row: Prompt = _get_or_404(approvals.get_approval, prompt_id)
+        _require_role(request.user.pk, row.conversation.workspace_id, role)
+        return {"prompt": row}
 
-    return lambda view: _guard(view, f"prompt: {role.label}", check)
+    return lambda view: _guard_view(view, f"prompt: {role.label}", check)
 
 
 def workspace(role: Role) -> Callable[[View], View]:
-    """Let in members of the workspace from this role on; hands over the row."""
+    """Admit members with at least this role; the view gets the ``workspace``."""
 
     def check(request: Request, workspace_id: int) -> dict[str, Any]:
-        _need(request.user.pk, workspace_id, role)
-        found: Workspace = accounts.workspace(workspace_id)
-        return {"workspace": found}
+        _require_role(request.user.pk, workspace_id, role)
+        row: Workspace = accounts.get_workspace(workspace_id)
+        return {"workspace": row}
 
-    return lambda view: _guard(view, f"workspace: {role.label}", check)
+    return lambda view: _guard_view(view, f"workspace: {role.label}", check)
 
 
 def membership(role: Role) -> Callable[[View], View]:
-    """Let in members of the membership's workspace from this role on; hands over the row."""
+    """Admit members with at least this role in its workspace; the view gets the ``member``."""
 
     def check(request: Request, membership_id: int) -> dict[str, Any]:
-        found: Membership | None = accounts.membership(membership_id)
-        if found is None:
+        row: Membership | None = accounts.get_membership(membership_id)
+        if row is None:
             raise Http404
-        _need(request.user.pk, found.workspace_id, role)
-        return {"member": found}
+        _require_role(request.user.pk, row.workspace_id, role)
+        return {"member": row}
 
-    return lambda view: _guard(view, f"membership: {role.label}", check)
+    return lambda view: _guard_view(view, f"membership: {role.label}", check)
 
 
-def somewhere(role: Role) -> Callable[[View], View]:
-    """Let in whoever has this role in some workspace; the page shows only those workspaces."""
+def any_workspace(role: Role) -> Callable[[View], View]:
+    """Admit people with at least this role in any workspace; the view shows only those."""
 
     def check(request: Request) -> dict[str, Any]:
-        if role > max(accounts.roles(request.user.pk).values(), default=0):
+        if role > max(accounts.get_roles(request.user.pk).values(), default=0):
             raise PermissionDenied
         return {}
 
-    return lambda view: _guard(view, f"somewhere: {role.label}", check)
+    return lambda view: _guard_view(view, f"somewhere: {role.label}", check)
 
 
-def readable(person_id: int, conversation_id: int, role: Role = Role.READER) -> Conversation:
+def get_readable_conversation(
+    person_id: int, conversation_id: int, role: Role = Role.READER
+) -> Conversation:
     """Return a conversation or raise Http404 (outsider) or PermissionDenied (role too low)."""
-    found: Conversation = _or_404(conversations.get, conversation_id)
-    _need(person_id, found.workspace_id, role)
-    return found
+    row: Conversation = _get_or_404(conversations.get_conversation, conversation_id)
+    _require_role(person_id, row.workspace_id, role)
+    return row
 
 
-def may(person_id: int, workspace_id: int, role: Role) -> bool:
+def has_role(person_id: int, workspace_id: int, role: Role) -> bool:
     """Tell whether a person has at least this role in a workspace."""
-    own = accounts.role_in(person_id, workspace_id)
-    return own is not None and own >= role
+    actual_role = accounts.get_role(person_id, workspace_id)
+    return actual_role is not None and actual_role >= role
 
 
 def navigation(request: HttpRequest) -> dict[str, Any]:
-    """Return what the head of every page shows: own roles, how much waits, where one is."""
+    """Return the header's context: workspaces, roles and the number of pending questions."""
     user = getattr(request, "user", None)
     if user is None or not user.is_authenticated:
         return {}
-    roles = accounts.roles(user.pk)
-    joined = accounts.workspaces(user.pk, Role.READER) if roles else []
+    roles = accounts.get_roles(user.pk)
+    member_workspaces = accounts.list_workspaces(user.pk, Role.READER) if roles else []
     return {
         "may_audit": any(role >= Role.AUDITOR for role in roles.values()),
         "may_answer": any(role >= Role.RESPONDER for role in roles.values()),
-        "joined": joined,
-        "owned": [each for each in joined if roles.get(each.pk) == Role.OWNER],
-        "waiting_count": prompts.waiting_count(user.pk),
+        "joined": member_workspaces,
+        "owned": [
+            member_workspace
+            for member_workspace in member_workspaces
+            if roles.get(member_workspace.pk) == Role.OWNER
+        ],
+        "waiting_count": approvals.count_waiting(user.pk),
         "section": request.path.strip("/").partition("/")[0],
     }
 
 
-def lasts(session_key: str) -> bool:
-    """Tell whether a sign-in lasts; where the database is away nobody is sent off for it."""
+def is_session_valid(session_key: str) -> bool:
+    """Tell whether a session is signed in; True while the database is unavailable."""
     try:
-        return accounts.signed_in(session_key) is not None
-    except DATABASE_GONE:
+        return accounts.get_signed_in_person(session_key) is not None
+    except DATABASE_UNAVAILABLE:
         return True
 
 
-def answering(session_key: str | None, inquiry_id: int) -> tuple[Person, Inquiry]:
-    """Return who answers by a sign-in, and the row of the question, as ``question-answer`` does.
+def authorize_answer(session_key: str | None, inquiry_id: int) -> tuple[Person, Inquiry]:
+    """Return the person of a session and the inquiry that they may answer.
 
-    Raises NotSignedIn where the sign-in has ended, Http404 or PermissionDenied.
+    The rule is that of the route ``question-answer``. Raises NotSignedIn where the session has
+    ended, Http404 or PermissionDenied.
     """
-    person = accounts.signed_in(session_key)
+    person = accounts.get_signed_in_person(session_key)
     if person is None:
         raise NotSignedIn
-    activity.note(session_key)
-    found: Inquiry = _or_404(inquiries.get, inquiry_id)
-    _need(person.pk, found.conversation.workspace_id, Role.RESPONDER)
-    return person, found
+    session_activity.note_session_use(session_key)
+    row: Inquiry = _get_or_404(inquiries.get_inquiry, inquiry_id)
+    _require_role(person.pk, row.conversation.workspace_id, Role.RESPONDER)
+    return person, row
 
 
-def _need(person_id: int, workspace_id: int, role: Role) -> None:
-    own = accounts.role_in(person_id, workspace_id)
-    if own is None:
+def _require_role(person_id: int, workspace_id: int, role: Role) -> None:
+    actual_role = accounts.get_role(person_id, workspace_id)
+    if actual_role is None:
         raise NotMember
-    if own < role:
+    if actual_role < role:
         raise PermissionDenied
 
 
-def _or_404(get: Callable[[int], Any], key: int) -> Any:
+def _get_or_404(fetch: Callable[[int], Any], key: int) -> Any:
     try:
-        return get(key)
-    except StoreError as missing:
-        raise Http404(str(missing)) from missing
+        return fetch(key)
+    except StoreError as error:
+        raise Http404(str(error)) from error
 
 
-def _mark(view: View, rule: str) -> View:
+def _tag_access_rule(view: View, rule: str) -> View:
     view.access_rule = rule  # type: ignore[attr-defined]  # read by the test over all routes
     return view
 
 
-def _guard(view: View, rule: str, check: Callable[..., dict[str, Any]]) -> View:
-    """Wrap a view: the check takes the route's keys and returns what the view gets for them."""
-    taken = list(signature(check).parameters)[1:]
+def _guard_view(view: View, rule: str, check: Callable[..., dict[str, Any]]) -> View:
+    """Wrap a view: the check takes route parameters and returns the view's arguments for them."""
+    check_params = list(signature(check).parameters)[1:]
 
-    def enter(request: HttpRequest, keys: dict[str, Any]) -> dict[str, Any]:
-        given = {name: keys.pop(name) for name in taken}
-        return keys | _admit(request, rule, partial(check, request, **given))
+    def admit_request(request: HttpRequest, route_args: dict[str, Any]) -> dict[str, Any]:
+        check_args = {name: route_args.pop(name) for name in check_params}
+        return route_args | _check_access(request, rule, partial(check, request, **check_args))
 
     if iscoroutinefunction(view):
 
         @wraps(view)
-        async def guarded_async(request: HttpRequest, **keys: Any) -> HttpResponse:
+        async def guarded_async_view(request: HttpRequest, **route_args: Any) -> HttpResponse:
             try:
-                found = await in_store(enter, request, keys)
+                view_args = await run_in_db_thread(admit_request, request, route_args)
             except NotSignedIn:
-                return _to_sign_in(request)
-            awaitable: Awaitable[HttpResponse] = view(request, **found)
+                return _redirect_to_sign_in(request)
+            awaitable: Awaitable[HttpResponse] = view(request, **view_args)
             return await awaitable
 
-        return _mark(guarded_async, rule)
+        return _tag_access_rule(guarded_async_view, rule)
 
     @wraps(view)
-    def guarded(request: HttpRequest, **keys: Any) -> HttpResponse:
+    def guarded_view(request: HttpRequest, **route_args: Any) -> HttpResponse:
         try:
-            found = enter(request, keys)
+            view_args = admit_request(request, route_args)
         except NotSignedIn:
-            return _to_sign_in(request)
-        response: HttpResponse = view(request, **found)
+            return _redirect_to_sign_in(request)
+        response: HttpResponse = view(request, **view_args)
         return response
 
-    return _mark(guarded, rule)
+    return _tag_access_rule(guarded_view, rule)
 
 
-def _admit(request: HttpRequest, rule: str, check: Callable[[], dict[str, Any]]) -> dict[str, Any]:
-    """Return what the check finds. Raises NotSignedIn, and what the check raises."""
+def _check_access(
+    request: HttpRequest, rule: str, check: Callable[[], dict[str, Any]]
+) -> dict[str, Any]:
+    """Return what the check returns. Raises NotSignedIn, Http404 and PermissionDenied."""
     if not request.user.is_authenticated:
         raise NotSignedIn
-    if activity.is_by_person(request):
-        activity.note(request.session.session_key)
+    if session_activity.is_by_person(request):
+        session_activity.note_session_use(request.session.session_key)
     try:
         return check()
     except (PermissionDenied, NotMember):
-        trail.record("denied", request, rule=rule, path=request.path)
+        security_log.log_event("denied", request, rule=rule, path=request.path)
         raise
 
 
-def _to_sign_in(request: HttpRequest) -> HttpResponse:
-    there = reverse("sign-in")
+def _redirect_to_sign_in(request: HttpRequest) -> HttpResponse:
+    sign_in_url = reverse("sign-in")
     if request.headers.get("HX-Request"):
         # htmx would follow a redirect and put the whole page where a fragment belongs.
-        return HttpResponseClientRedirect(there)
+        return HttpResponseClientRedirect(sign_in_url)
     query = urlencode({"next": request.get_full_path()}) if request.method == "GET" else ""
-    response = HttpResponseRedirect(there + (f"?{query}" if query else ""))
+    response = HttpResponseRedirect(sign_in_url + (f"?{query}" if query else ""))
     if settings.SESSION_COOKIE_NAME in request.COOKIES:
         # A sign-in has ended elsewhere or by itself; what was typed is its person's still.
-        caches.clear_site_data(response, storage=False)
+        cache_headers.clear_site_data(response, storage=False)
     return response

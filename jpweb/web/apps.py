@@ -1,4 +1,4 @@
-"""The pages as a Django app."""
+"""Django app of the pages."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ from django.core.checks import register
 
 
 class WebConfig(AppConfig):
-    """Holds the pages, the sockets and the template tags."""
+    """Configuration of the app that holds views, consumers and template tags."""
 
     name = "jpweb.web"
     label = "web"
 
     def ready(self) -> None:
-        """Register the checks."""
-        from jpweb.web.checks import provider_is_known  # noqa: PLC0415  needs the apps
+        """Register the system checks."""
+        from jpweb.web.checks import check_provider  # noqa: PLC0415  needs the apps
 
-        register(provider_is_known)
+        register(check_provider)

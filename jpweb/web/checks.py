@@ -1,4 +1,4 @@
-"""Mistakes in the settings, told at the start and not at first use."""
+"""System checks: errors in the settings, found at start."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from django.core.checks import CheckMessage, Error
 from jpweb.runtime import wiring
 
 
-def provider_is_known(**_: Any) -> list[CheckMessage]:
-    """Refuse a provider that nobody wrote."""
-    known = wiring.providers()
-    if settings.PROVIDER in known:
+def check_provider(**_: Any) -> list[CheckMessage]:
+    """Return an error where JPWEB_MODEL names an unknown provider."""
+    providers = wiring.list_providers()
+    if settings.PROVIDER in providers:
         return []
     return [
         Error(
             f"JPWEB_MODEL begins with “{settings.PROVIDER}”, which is no provider.",
-            hint=f"Write provider/model; providers are: {', '.join(known)}.",
+            hint=f"Write provider/model; providers are: {', '.join(providers)}.",
             id="jpweb.E001",
         )
     ]

@@ -1,4 +1,4 @@
-"""The request as the pages get it."""
+"""Type of the request that views get."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 class Request(HttpRequest):
-    """A request of someone who is signed in."""
+    """The request of a person who is signed in."""
 
     #: The access rule has let nobody else through.
     user: Person

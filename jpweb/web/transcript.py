@@ -1,8 +1,8 @@
-"""What a page shows of a conversation: a window of it, chosen by its address.
+"""The window of a conversation that a page shows, chosen by its address.
 
-An address says where (``at``, ``turn``, ``after``, ``before``), what (``show``), which folds are
-open (``open``) and which of those that are open by themselves are not (``shut``), so that a copied
-one shows the same to somebody else.
+An address says where (``at``, ``turn``, ``after``, ``before``), what (``show``), which folds
+are open (``open``) and which of those that are open by default are closed (``shut``), so that
+a copied address shows the same to another person.
 """
 
 from __future__ import annotations
@@ -15,250 +15,294 @@ from urllib.parse import urlencode
 
 from django.urls import reverse
 
-from jpweb.store.browsing import turns, windows
-from jpweb.store.browsing.contents import Contents
-from jpweb.store.browsing.windows import Window
+from jpweb.store.transcript import turns, windows
+from jpweb.store.transcript.item_loader import LoadedItems
+from jpweb.store.transcript.windows import Window
 from jpweb.stream import timestamps
 from jpweb.stream.events import ConversationEvent
-from jpweb.stream.layout.facets import GROUPS, PROBLEMS, facet
-from jpweb.stream.layout.items import Entry, Item
-from jpweb.web import numbers
+from jpweb.stream.transcript.categories import (
+    CATEGORY_GROUPS,
+    PROBLEM_CATEGORIES,
+    categorize_element,
+)
+from jpweb.stream.transcript.items import Item, StandaloneItem
+from jpweb.web import converters
 
 if TYPE_CHECKING:
     from jpweb.store.models import Conversation, Turn
 
 #: Folds that an address names at most, of either sort.
-FOLDS = 50
+MAX_FOLDS = 50
 #: Characters of what it looks for.
-WORDS = 200
+MAX_QUERY_CHARS = 200
 #: Seconds without an event that a reader is told of.
-GAP = 15 * 60
+MIN_GAP_SECONDS = 15 * 60
 #: What a reader can choose: groups of facets, and what went wrong.
-CHOICES = GROUPS | {"problems": PROBLEMS}
+FILTER_GROUPS = CATEGORY_GROUPS | {"problems": PROBLEM_CATEGORIES}
 
 
 @dataclass(frozen=True, slots=True)
-class Choice:
-    """What an address asks for. Positions and heads that are no numbers count as not said."""
+class TranscriptQuery:
+    """The parameters of a transcript's address. Invalid positions count as absent."""
 
     at: str = ""
     turn: int | None = None
     after: int | None = None
     before: int | None = None
     show: tuple[str, ...] = ()
-    opened: frozenset[str] = frozenset()
+    open_folds: frozenset[str] = frozenset()
     words: str = ""
-    shut: frozenset[str] = frozenset()
+    closed_folds: frozenset[str] = frozenset()
 
     @classmethod
-    def read(cls, says: Mapping[str, str]) -> Choice:
-        """Read the parameters of an address; what nobody knows is left out.
+    def from_params(cls, params: Mapping[str, str]) -> TranscriptQuery:
+        """Parse the parameters of an address; unknown groups are dropped.
 
-        A fold that is named both open and shut is shut.
+        A fold that is named both open and shut is closed.
         """
-        shut = _anchors(says.get("shut", ""))
+        closed_folds = _parse_anchors(params.get("shut", ""))
         return cls(
-            says.get("at", "")[:80],
-            numbers.read(says.get("turn")),
-            numbers.read(says.get("after")),
-            numbers.read(says.get("before")),
-            groups(says.get("show", "")),
-            _anchors(says.get("open", "")) - shut,
-            says.get("q", "").strip()[:WORDS],
-            shut,
+            params.get("at", "")[:80],
+            converters.parse_number(params.get("turn")),
+            converters.parse_number(params.get("after")),
+            converters.parse_number(params.get("before")),
+            parse_groups(params.get("show", "")),
+            _parse_anchors(params.get("open", "")) - closed_folds,
+            params.get("q", "").strip()[:MAX_QUERY_CHARS],
+            closed_folds,
         )
 
     @property
-    def facets(self) -> frozenset[str] | None:
-        """The facets to show, or None for all."""
-        return facets(self.show)
+    def categories(self) -> frozenset[str] | None:
+        """The categories to show, None for all."""
+        return find_categories(self.show)
 
-    def kept(self, **more: Any) -> str:
-        """Return the query of an address elsewhere that shows the same kinds and words."""
-        says = {"show": ",".join(self.show), "q": self.words} | more
-        return urlencode({k: v for k, v in says.items() if v not in ("", None)}, safe=",")
+    def to_query_string(self, **extra: Any) -> str:
+        """Return the query string of another address with the same groups and search words."""
+        params = {"show": ",".join(self.show), "q": self.words} | extra
+        return urlencode(
+            {name: value for name, value in params.items() if value not in ("", None)}, safe=","
+        )
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
-    """An item with what stands before it: its turn's heading, a gap in time, where news begin."""
+class TranscriptLine:
+    """An item, with its turn's heading, the gap in time and the unread mark before it."""
 
     item: Item
     turn: Turn | None = None
-    continued: bool = False
+    is_continued: bool = False
     gap: int = 0
-    news: bool = False
-    more: int = 0
+    is_first_new: bool = False
+    omitted_count: int = 0
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
-    """A window as a page shows it."""
+class TranscriptPage:
+    """A window, and its items as lines of a page."""
 
     window: Window = field(default_factory=Window)
-    lines: list[Line] = field(default_factory=list)
+    lines: list[TranscriptLine] = field(default_factory=list)
 
     @property
     def first(self) -> int:
-        """The head of its first item, -1 where there is none."""
+        """The head of the first item, -1 where there is none."""
         return self.window.heads[0] if self.window.heads else -1
 
     @property
     def last(self) -> int:
-        """The head of its last item, -1 where there is none."""
+        """The head of the last item, -1 where there is none."""
         return self.window.heads[-1] if self.window.heads else -1
 
 
-def groups(text: str) -> tuple[str, ...]:
-    """Return the groups that a text names, each once, in their order."""
-    said = set(text.split(","))
-    return tuple(name for name in CHOICES if name in said)
+def parse_groups(text: str) -> tuple[str, ...]:
+    """Return the filter groups that a text names, each once, in their order."""
+    names = set(text.split(","))
+    return tuple(name for name in FILTER_GROUPS if name in names)
 
 
-def facets(show: Iterable[str]) -> frozenset[str] | None:
-    """Return the facets of some groups, or None for all where there is no group."""
-    return frozenset(facet for name in show for facet in CHOICES[name]) or None
+def find_categories(show: Iterable[str]) -> frozenset[str] | None:
+    """Return the categories of some groups, None for all where there is no group."""
+    return frozenset(category for name in show for category in FILTER_GROUPS[name]) or None
 
 
-def chosen(item: Item, facets: frozenset[str] | None, length: int | None = None) -> bool:
-    """Tell whether an item is shown where these facets are; or was, among so many entries."""
-    own = [each for each in item.elements if length is None or each.position < length]
-    return bool(own) and (facets is None or any(facet(each.element) in facets for each in own))
+def is_item_shown(item: Item, categories: frozenset[str] | None, length: int | None = None) -> bool:
+    """Tell whether one of an item's first ``length`` entries has one of these categories."""
+    elements = [element for element in item.elements if length is None or element.position < length]
+    return bool(elements) and (
+        categories is None
+        or any(categorize_element(element.element) in categories for element in elements)
+    )
 
 
-def part(found: Conversation, choice: Choice, *, read: int | None, live: bool = False) -> Part:
-    """Return the window that an address asks for.
+def load_page(
+    conversation: Conversation,
+    query: TranscriptQuery,
+    *,
+    read_count: int | None,
+    is_live: bool = False,
+) -> TranscriptPage:
+    """Return the page that an address asks for.
 
-    ``read`` is how many entries its reader has seen, ``live`` whether it goes on. Raises
-    UnknownEvent for a permalink to nothing.
+    ``read_count`` is how many entries its reader has seen, ``is_live`` whether a run goes on.
+    Raises UnknownEvent for a permalink to no event.
     """
-    window = _window(found, choice, read, live=live)
-    if read is not None and window.previous is not None and window.previous >= read:
-        read = None  # the news begin further up
-    before = None if window.previous is None else windows.ended(found.pk, window.previous)
-    made = lines(window.contents, found.length, read=read, top=not window.earlier, before=before)
-    return Part(window, made)
+    window = _load_window(conversation, query, read_count, is_live=is_live)
+    if (
+        read_count is not None
+        and window.previous_head is not None
+        and window.previous_head >= read_count
+    ):
+        read_count = None  # the news begin further up
+    previous_end = (
+        None
+        if window.previous_head is None
+        else windows.get_end_time(conversation.pk, window.previous_head)
+    )
+    page_lines = build_lines(
+        window.contents,
+        conversation.length,
+        read_count=read_count,
+        is_start=not window.has_earlier,
+        previous_end=previous_end,
+    )
+    return TranscriptPage(window, page_lines)
 
 
-def lines(
-    shown: Contents,
+def build_lines(
+    contents: LoadedItems,
     length: int,
     *,
-    read: int | None = None,
-    whole: bool = True,
-    top: bool = False,
-    before: datetime | None = None,
-) -> list[Line]:
-    """Return items as a page shows them; without ``whole`` they need not stand in a row.
+    read_count: int | None = None,
+    is_contiguous: bool = True,
+    is_start: bool = False,
+    previous_end: datetime | None = None,
+) -> list[TranscriptLine]:
+    """Return items as lines of a page; not ``is_contiguous`` means that others may lie between.
 
-    A turn's heading stands above the first item that is shown of it: above the first of all, where
-    ``top`` says that none is before that. ``before`` is when what stands before them ended.
+    A turn's heading is above the first of its items that is shown: above the first of all, where
+    ``is_start`` says that none precedes it. ``previous_end`` is when the item before them ended.
     """
-    starts = {turn.position: turn for turn in shown.turns.values()}
-    made: list[Line] = []
-    known = read is None or read >= length
-    for number, (turn, item) in enumerate(shown.items):
-        begun = starts.get(item.first)
-        if begun is None and whole and (turn != shown.items[number - 1][0] if number else top):
-            begun = shown.turns.get(turn)
-        continued = whole and number == 0 and begun is None
-        news = not known and read is not None and item.first >= read
-        known = known or news
-        made.append(
-            Line(
+    turns_by_start = {turn.position: turn for turn in contents.turns.values()}
+    page_lines: list[TranscriptLine] = []
+    is_news_marked = read_count is None or read_count >= length
+    for index, (turn, item) in enumerate(contents.items):
+        starting_turn = turns_by_start.get(item.first)
+        if (
+            starting_turn is None
+            and is_contiguous
+            and (turn != contents.items[index - 1][0] if index else is_start)
+        ):
+            starting_turn = contents.turns.get(turn)
+        is_continued = is_contiguous and index == 0 and starting_turn is None
+        is_new = not is_news_marked and read_count is not None and item.first >= read_count
+        is_news_marked = is_news_marked or is_new
+        page_lines.append(
+            TranscriptLine(
                 item,
-                begun or (shown.turns.get(turn) if continued else None),
-                continued,
-                gap(item, before) if whole else 0,
-                news and item.first > 0,
-                shown.more.get(item.first, 0),
+                starting_turn or (contents.turns.get(turn) if is_continued else None),
+                is_continued,
+                find_gap(item, previous_end) if is_contiguous else 0,
+                is_new and item.first > 0,
+                contents.unread_counts.get(item.first, 0),
             )
         )
-        before = ended(item) or before
-    return made
+        previous_end = find_end_time(item) or previous_end
+    return page_lines
 
 
-def gap(item: Item, before: datetime | None) -> int:
-    """Return the seconds that passed before an item, where a reader is told of so many; else 0."""
-    begun = next(iter(_times(item)), None)
-    passed = int((begun - before).total_seconds()) if begun and before else 0
-    return passed if passed >= GAP else 0
+def find_gap(item: Item, previous_end: datetime | None) -> int:
+    """Return the seconds since the previous item's end; 0 below ``MIN_GAP_SECONDS``."""
+    start = next(iter(_find_event_times(item)), None)
+    seconds = int((start - previous_end).total_seconds()) if start and previous_end else 0
+    return seconds if seconds >= MIN_GAP_SECONDS else 0
 
 
-def ended(item: Item) -> datetime | None:
-    """Return when the last event of an item happened; None where none of them says."""
-    return max(_times(item), default=None)
+def find_end_time(item: Item) -> datetime | None:
+    """Return when the last event of an item happened; None without timestamps."""
+    return max(_find_event_times(item), default=None)
 
 
-def context(found: Conversation, choice: Choice, part: Part) -> dict[str, Any]:
-    """Return what the template of a window needs."""
-    here = reverse("conversation", args=[found.pk])
-    found.question_keys = part.window.contents.questions  # type: ignore[attr-defined]  # for the tag
+def build_window_context(
+    conversation: Conversation, query: TranscriptQuery, page: TranscriptPage
+) -> dict[str, Any]:
+    """Return the context of a window's template."""
+    page_url = reverse("conversation", args=[conversation.pk])
+    conversation.question_keys = page.window.contents.question_ids  # type: ignore[attr-defined]  # for the tag
     return {
-        "conversation": found,
-        "part": part,
-        "here": here,
-        "kept": choice.kept(),
-        "opened": choice.opened,
-        "shut": choice.shut,
-        "earlier": part.window.earlier and f"{here}?{choice.kept(before=part.first)}",
-        "later": part.window.later and f"{here}?{choice.kept(after=part.last)}",
+        "conversation": conversation,
+        "part": page,
+        "here": page_url,
+        "kept": query.to_query_string(),
+        "opened": query.open_folds,
+        "shut": query.closed_folds,
+        "earlier": page.window.has_earlier
+        and f"{page_url}?{query.to_query_string(before=page.first)}",
+        "later": page.window.has_later and f"{page_url}?{query.to_query_string(after=page.last)}",
     }
 
 
-def aside(found: Conversation, here: Part) -> dict[str, Any]:
-    """Return what the outline shows: the turns around the window, and of one turn what is in it."""
-    numbers = sorted(here.window.contents.turns)
-    current = numbers[0] if numbers else 0
-    inside: dict[int, list[Item]] = {}
-    for turn, item in here.window.contents.items:
-        if not isinstance(item, Entry):
-            inside.setdefault(turn, []).append(item)
+def build_outline_context(conversation: Conversation, page: TranscriptPage) -> dict[str, Any]:
+    """Return the context of the outline: turns around the window, and items of the current turn."""
+    turn_numbers = sorted(page.window.contents.turns)
+    current_number = turn_numbers[0] if turn_numbers else 0
+    items_by_turn: dict[int, list[Item]] = {}
+    for turn, item in page.window.contents.items:
+        if not isinstance(item, StandaloneItem):
+            items_by_turn.setdefault(turn, []).append(item)
     return {
-        "stretch": turns.around(found.pk, current, found.turns),
-        "current": current,
-        "inside": inside.get(current, []),
-        "partly": bool(numbers) and not _holds(here, current),
+        "stretch": turns.get_slice(conversation.pk, current_number, conversation.turns),
+        "current": current_number,
+        "inside": items_by_turn.get(current_number, []),
+        "partly": bool(turn_numbers) and not _has_whole_turn(page, current_number),
     }
 
 
-def _holds(here: Part, number: int) -> bool:
-    """Tell whether all of a turn is in a window."""
-    turns = here.window.contents.turns
-    begins = turns[number].position >= here.first or not here.window.earlier
-    return begins and (number + 1 in turns or not here.window.later)
+def _has_whole_turn(page: TranscriptPage, turn_number: int) -> bool:
+    """Tell whether a page holds all of a turn."""
+    turns_by_number = page.window.contents.turns
+    has_start = turns_by_number[turn_number].position >= page.first or not page.window.has_earlier
+    return has_start and (turn_number + 1 in turns_by_number or not page.window.has_later)
 
 
-def _window(found: Conversation, choice: Choice, read: int | None, *, live: bool) -> Window:
-    key, facets = found.pk, choice.facets
-    if choice.after is not None:
-        return windows.after(key, choice.after, facets)
-    if choice.before is not None:
-        return windows.before(key, choice.before, facets)
-    place = _place(found, choice, read)
-    if place is not None:
-        return windows.around(key, place, facets)
-    ends = choice.at in ("end", "new") or (live and not choice.at)
-    return windows.end(key, facets) if ends else windows.start(key, facets)
+def _load_window(
+    conversation: Conversation, query: TranscriptQuery, read_count: int | None, *, is_live: bool
+) -> Window:
+    conversation_id, categories = conversation.pk, query.categories
+    if query.after is not None:
+        return windows.load_after(conversation_id, query.after, categories)
+    if query.before is not None:
+        return windows.load_before(conversation_id, query.before, categories)
+    position = _find_position(conversation, query, read_count)
+    if position is not None:
+        return windows.load_around(conversation_id, position, categories)
+    is_at_end = query.at in ("end", "new") or (is_live and not query.at)
+    return (
+        windows.load_last(conversation_id, categories)
+        if is_at_end
+        else windows.load_first(conversation_id, categories)
+    )
 
 
-def _place(found: Conversation, choice: Choice, read: int | None) -> int | None:
-    """Return the position that an address names, or None where it names none."""
-    if choice.turn is not None:
-        return turns.begins(found.pk, choice.turn) or 0
-    if choice.at == "new":
-        return read if read is not None and read < found.length else None
-    if choice.at in ("", "end"):
+def _find_position(
+    conversation: Conversation, query: TranscriptQuery, read_count: int | None
+) -> int | None:
+    """Return the position that an address names, None where it names none."""
+    if query.turn is not None:
+        return turns.get_start(conversation.pk, query.turn) or 0
+    if query.at == "new":
+        return read_count if read_count is not None and read_count < conversation.length else None
+    if query.at in ("", "end"):
         return None
-    number = numbers.read(choice.at)
-    return windows.position(found.pk, choice.at) if number is None else number
+    number = converters.parse_number(query.at)
+    return windows.get_position(conversation.pk, query.at) if number is None else number
 
 
-def _times(item: Item) -> list[datetime]:
-    bodies = [each.element.body for each in item.elements]
-    said = [body.timestamp for body in bodies if isinstance(body, ConversationEvent)]
-    return [at for at in map(timestamps.parse, said) if at]
+def _find_event_times(item: Item) -> list[datetime]:
+    bodies = [element.element.body for element in item.elements]
+    texts = [body.timestamp for body in bodies if isinstance(body, ConversationEvent)]
+    return [time for time in map(timestamps.parse_timestamp, texts) if time]
 
 
-def _anchors(text: str) -> frozenset[str]:
-    return frozenset([anchor for anchor in text.split(",") if anchor][:FOLDS])
+def _parse_anchors(text: str) -> frozenset[str]:
+    return frozenset([anchor for anchor in text.split(",") if anchor][:MAX_FOLDS])

@@ -8,14 +8,12 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Any, Literal, TypeAlias, TypeVar
 
-from jpweb.agent.calls.coordinator import ToolCoordinator
-from jpweb.agent.calls.state import TurnState
-from jpweb.agent.config import Detached, QuestionConfig, RequestConfig
-from jpweb.agent.outcome import Kept, NeedsInput, Outcome, Question, Success
+from jpweb.agent.config import DetachedPolicy, QuestionConfig, RequestConfig
+from jpweb.agent.event_writer import EventWriter
+from jpweb.agent.interrupts import Interrupts
 from jpweb.agent.ports import (
     Answer,
-    Ask,
-    Asked,
+    AskQuestion,
     Declined,
     Delivered,
     DeliverPrompt,
@@ -23,16 +21,18 @@ from jpweb.agent.ports import (
     Permitted,
     ProviderEvent,
     ProviderRequest,
+    QuestionPrompt,
     RunPrompt,
     Skipped,
     Withheld,
 )
-from jpweb.agent.scribe import Scribe
-from jpweb.agent.setup import UNCONFIGURED, Setup, default_config
-from jpweb.agent.stopping import Interrupts
-from jpweb.agent.turn import TurnEnd, TurnPorts, opening, resume_turn
+from jpweb.agent.tool_calls.coordinator import ToolCoordinator
+from jpweb.agent.tool_calls.turn_state import TurnState
+from jpweb.agent.tool_outcome import CallProgress, NeedsInput, Question, Success, ToolOutcome
+from jpweb.agent.turn import TurnEnd, TurnPorts, make_opening_events, resume_turn
+from jpweb.agent.turn_setup import UNCONFIGURED_SETUP, TurnSetup, default_config
 from jpweb.stream import wire
-from jpweb.stream.answers import Boolean
+from jpweb.stream.answer_type import Boolean
 from jpweb.stream.events import ConversationEvent, Element, EventKind, ToolCallResponse
 from jpweb.stream.inquiry import (
     Answered,
@@ -44,7 +44,7 @@ from jpweb.stream.inquiry import (
     Redacted,
 )
 from jpweb.stream.inquiry import (
-    Outcome as Ended,
+    InquiryOutcome as Ended,
 )
 
 K = TypeVar("K")
@@ -61,30 +61,30 @@ class ListRecorder:
 
     events: list[ConversationEvent] = field(default_factory=list)
     complete: bool = False
-    held: dict[str, Kept] = field(default_factory=dict)
-    keeps: list[tuple[str, Kept]] = field(default_factory=list)
+    held: dict[str, CallProgress] = field(default_factory=dict)
+    keeps: list[tuple[str, CallProgress]] = field(default_factory=list)
 
-    async def record(self, *events: ConversationEvent, last: bool = False) -> None:
+    async def record(self, *events: ConversationEvent, is_last: bool = False) -> None:
         await asyncio.sleep(0)
         self.events.extend(events)
-        self.complete = last
+        self.complete = is_last
         for event in events:
             if isinstance(event.kind, ToolCallResponse):
                 self.held.pop(event.kind.id, None)
 
-    async def keep(self, tool_call_id: str, kept: Kept) -> None:
+    async def save_progress(self, tool_call_id: str, kept: CallProgress) -> None:
         await asyncio.sleep(0)
         self.keeps.append((tool_call_id, kept))
         self.held[tool_call_id] = kept
 
-    async def kept(self) -> Mapping[str, Kept]:
+    async def load_progress(self) -> Mapping[str, CallProgress]:
         return dict(self.held)
 
-    async def forget(self) -> None:
+    async def clear_progress(self) -> None:
         self.held.clear()
 
     async def elements(self) -> tuple[Element, ...]:
-        return tuple(wire.read(wire.write(event).raw) for event in self.events)
+        return tuple(wire.read_element(wire.write_element(event).raw) for event in self.events)
 
     @property
     def kinds(self) -> list[EventKind]:
@@ -94,7 +94,7 @@ class ListRecorder:
         return [event.kind for event in self.events if isinstance(event.kind, kind)]
 
     def raw(self) -> str:
-        return "\n".join(wire.write(event).raw for event in self.events)
+        return "\n".join(wire.write_element(event).raw for event in self.events)
 
     def notes(self, kind: type[EventKind]) -> list[Any]:
         return [e.metadata.get("jpweb") for e in self.events if isinstance(e.kind, kind)]
@@ -118,7 +118,7 @@ class QueuePrompter:
     recorder: ListRecorder
     replies: list[Reply] = field(default_factory=list)
     is_reachable: bool = True
-    asked: list[Asked] = field(default_factory=list)
+    asked: list[QuestionPrompt] = field(default_factory=list)
     withdrawn: list[tuple[str, CancellationReason]] = field(default_factory=list)
     on_record_when_asked: list[list[EventKind]] = field(default_factory=list)
     waiting: asyncio.Event = field(default_factory=asyncio.Event)
@@ -126,10 +126,10 @@ class QueuePrompter:
     prompts: list[RunPrompt | DeliverPrompt] = field(default_factory=list)
     put_aside: list[RunPrompt | DeliverPrompt] = field(default_factory=list)
 
-    async def reachable(self) -> bool:
+    async def has_reachable_person(self) -> bool:
         return self.is_reachable
 
-    async def ask(self, asked: Asked) -> Answer | Declined:
+    async def ask(self, asked: QuestionPrompt) -> Answer | Declined:
         self.asked.append(asked)
         self.on_record_when_asked.append(self.recorder.kinds)
         self.waiting.set()
@@ -139,7 +139,7 @@ class QueuePrompter:
         await self._commit(asked, reply)
         return reply
 
-    async def withdraw(self, asked: Asked, reason: CancellationReason) -> None:
+    async def withdraw(self, asked: QuestionPrompt, reason: CancellationReason) -> None:
         if any(r.id == asked.inquiry_id for r in self.recorder.of(InquiryResponse)):
             return
         self.withdrawn.append((asked.inquiry_id, reason))
@@ -153,7 +153,7 @@ class QueuePrompter:
         decision: Delivered | Withheld = await self._decide(prompt)
         return decision
 
-    async def put_away(self, prompt: RunPrompt | DeliverPrompt) -> None:
+    async def close_prompt(self, prompt: RunPrompt | DeliverPrompt) -> None:
         self.put_aside.append(prompt)
 
     async def _decide(self, prompt: RunPrompt | DeliverPrompt) -> Any:
@@ -161,11 +161,11 @@ class QueuePrompter:
         decision = self.decisions.pop(0)
         return await decision if isinstance(decision, Awaitable) else decision
 
-    async def _commit(self, asked: Asked, reply: Answer | Declined) -> None:
+    async def _commit(self, asked: QuestionPrompt, reply: Answer | Declined) -> None:
         ended: Ended
         if isinstance(reply, Declined):
             ended = Cancelled(reply.reason)
-        elif asked.question.answer_type.KEEP:
+        elif asked.question.answer_type.RECORDS_ANSWER:
             ended = Answered(reply.value)
         else:
             ended = Redacted()
@@ -213,7 +213,9 @@ class QueueProvider:
             self.closed += 1
 
 
-Run: TypeAlias = Callable[[Mapping[str, Any], Mapping[str, Any]], Awaitable[Outcome] | Outcome]
+Run: TypeAlias = Callable[
+    [Mapping[str, Any], Mapping[str, Any]], Awaitable[ToolOutcome] | ToolOutcome
+]
 
 
 @dataclass
@@ -228,7 +230,9 @@ class StubTool:
     DESCRIPTION: str = "A tool of the tests."
     PARAMETERS: Mapping[str, Any] = field(default_factory=dict)
 
-    async def execute(self, arguments: Mapping[str, Any], answers: Mapping[str, Any]) -> Outcome:
+    async def execute(
+        self, arguments: Mapping[str, Any], answers: Mapping[str, Any]
+    ) -> ToolOutcome:
         self.runs.append(answers)
         outcome = self.run(arguments, answers)
         if isinstance(outcome, Awaitable):
@@ -236,7 +240,7 @@ class StubTool:
         return outcome
 
     def inquiry_source(self, name: str) -> InquirySource:
-        return self.source or InquirySource.tool(name)
+        return self.source or InquirySource.for_tool(name)
 
 
 CONFIRM = Question("confirm", "Overwrite?", Boolean())
@@ -247,7 +251,7 @@ def asks(
 ) -> StubTool:
     """Return a tool that asks the questions in turn, then says what it was given."""
 
-    def run(arguments: Mapping[str, Any], answers: Mapping[str, Any]) -> Outcome:
+    def run(arguments: Mapping[str, Any], answers: Mapping[str, Any]) -> ToolOutcome:
         for question in questions:
             if question.id not in answers:
                 return NeedsInput(question)
@@ -262,20 +266,20 @@ class OutsideStub:
     """A tool from outside made of a function, which may ask in the middle."""
 
     NAME: str
-    run: Callable[[Mapping[str, Any], Mapping[str, Any], Ask], Awaitable[Outcome]]
+    run: Callable[[Mapping[str, Any], Mapping[str, Any], AskQuestion], Awaitable[ToolOutcome]]
     QUESTIONS: Mapping[str, QuestionConfig] = field(default_factory=dict)
     DESCRIPTION: str = "A tool from outside."
     PARAMETERS: Mapping[str, Any] = field(default_factory=dict)
 
     async def execute(
-        self, arguments: Mapping[str, Any], answers: Mapping[str, Any], ask: Ask
-    ) -> Outcome:
+        self, arguments: Mapping[str, Any], answers: Mapping[str, Any], ask: AskQuestion
+    ) -> ToolOutcome:
         return await self.run(arguments, answers, ask)
 
 
-def setup_of(tools: Sequence[Any], changes: Mapping[str, Any], **more: Any) -> Setup:
+def setup_of(tools: Sequence[Any], changes: Mapping[str, Any], **more: Any) -> TurnSetup:
     """Return a setup of these tools, each with its name's changes to the configuration."""
-    return Setup(
+    return TurnSetup(
         tools=tuple(replace(default_config(t), **changes.get(t.NAME, {})) for t in tools),
         builtins=tuple(t for t in tools if not isinstance(t, OutsideStub)),
         outside={t.NAME: t for t in tools if isinstance(t, OutsideStub)},
@@ -293,17 +297,17 @@ class Bench:
     recorder: ListRecorder = field(default_factory=ListRecorder)
     stop: Interrupts = field(default_factory=Interrupts)
     changes: Mapping[str, Any] = field(default_factory=dict)
-    detached: Detached = Detached.AUTO
+    detached: DetachedPolicy = DetachedPolicy.AUTO
     backend: InquiryBackend | None = None
 
     def __post_init__(self) -> None:
         self.prompter = QueuePrompter(self.recorder, self.replies)
         setup = setup_of(self.tools, self.changes, detached=self.detached)
-        scribe = Scribe(self.recorder, clock)
+        scribe = EventWriter(self.recorder, clock)
         self.coordinator = ToolCoordinator(
             self.prompter, scribe, setup, self.state, self.stop, self.backend
         )
-        self.run = self.coordinator.run
+        self.run = self.coordinator.run_calls
 
     @property
     def asked_ids(self) -> list[str]:
@@ -354,10 +358,10 @@ async def run_turn(
     content: str,
     author: str | None,
     interrupts: Interrupts,
-    setup: Setup = UNCONFIGURED,
+    setup: TurnSetup = UNCONFIGURED_SETUP,
 ) -> TurnEnd:
     """Begin a turn with what the author says, as the runtime does, and run it to its end."""
-    await ports.recorder.record(*opening(content, author, ports.clock()))
+    await ports.recorder.record(*make_opening_events(content, author, ports.clock()))
     return await resume_turn(ports, interrupts, setup)
 
 

@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from jpweb.agent.config import Command, Local, Mode
-from jpweb.agent.outcome import NeedsInput, Outcome, Question, Success
+from jpweb.agent.config import Local, Mode, ToolCommand
 from jpweb.agent.ports import Answer, Permitted, RunPrompt, Skipped
-from jpweb.stream.answers import Boolean
+from jpweb.agent.tool_outcome import NeedsInput, Question, Success, ToolOutcome
+from jpweb.stream.answer_type import Boolean
 from jpweb.stream.inquiry import Answered, CancellationReason, Cancelled, InquiryRequest
 from tests.agent.doubles import Bench, OutsideStub, never, until
 from tests.agent.test_rebuilding import NOTE, PERSON, WAITS, ended, event, resume, stage
@@ -28,23 +28,23 @@ class Shell:
         self.runs: list[Any] = []
         self.tool = OutsideStub("tool", self.run)
 
-    async def run(self, arguments: Any, answers: Any, _ask: Any) -> Outcome:
+    async def run(self, arguments: Any, answers: Any, _ask: Any) -> ToolOutcome:
         self.runs.append(dict(arguments))
         return Success("done") if "confirm" in answers else NeedsInput(QUESTION)
 
 
 def changes(default: str, mode: Mode = Mode.ASK) -> dict[str, Any]:
     schema = {"type": "object", "properties": {"target": {"type": "string", "default": default}}}
-    return {"run": mode, "parameters": schema, "source": Local("tool", Command("true"))}
+    return {"run": mode, "parameters": schema, "source": Local("tool", ToolCommand("true"))}
 
 
 async def parked(mode: Mode, definition: str, permitted: Any = None) -> dict[str, Any]:
     """Return the note of the question at which a call waits that had the default "safe"."""
     shell = Shell()
     bench = Bench((shell.tool,), [never()], changes={"tool": changes("safe", mode)})
-    inquirer = bench.coordinator._inquirer
+    inquirer = bench.coordinator._inquiry_runner
     bench.coordinator._definitions = {"tool": definition}
-    bench.coordinator._inquirer = replace(inquirer, definitions={"tool": definition})
+    bench.coordinator._inquiry_runner = replace(inquirer, definitions={"tool": definition})
     bench.prompter.decisions = [Permitted({"target": "safe"} if permitted is None else permitted)]
     running = asyncio.create_task(bench.run([CALL]))
     await until(lambda: bench.prompter.asked)

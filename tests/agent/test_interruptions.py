@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from jpweb.agent.calls import texts
 from jpweb.agent.errors import ProviderFailed
-from jpweb.agent.outcome import Success
-from jpweb.agent.ports import Answer, Calling, CallTool, Delta, Finished
-from jpweb.agent.stopping import Stop
+from jpweb.agent.interrupts import Stop
+from jpweb.agent.ports import Answer, CompleteToolCall, PartialToolCall, ReplyFinished, TextDelta
+from jpweb.agent.tool_calls import model_messages
+from jpweb.agent.tool_outcome import Success
 from jpweb.agent.turn import TurnEnd
 from jpweb.stream.events import ChatResponse, ToolCallResponse
 from jpweb.stream.inquiry import (
@@ -40,7 +40,7 @@ async def stopped(bench, calls, ready) -> Any:
     """Run the calls, say stop once ready, and wait for the end."""
     running = asyncio.create_task(bench.run(calls))
     await until(ready)
-    bench.stop.say(Stop())
+    bench.stop.interrupt(Stop())
     await running
     assert not others()
 
@@ -50,7 +50,7 @@ async def test_a_stop_withdraws_the_open_question_and_tells_the_model():
     await stopped(bench, [called("c1", "tool")], lambda: bench.prompter.asked)
     assert bench.prompter.withdrawn == [("c1.confirm.1", CancellationReason.USER)]
     assert bench.recorder.outcomes == [Cancelled(CancellationReason.USER)]
-    assert bench.recorder.results == [("c1", texts.STOPPED, False)]
+    assert bench.recorder.results == [("c1", model_messages.STOPPED, False)]
 
 
 async def test_a_stop_withdraws_every_open_question():
@@ -75,7 +75,7 @@ async def test_a_stop_cancels_the_running_tool_and_keeps_the_results_that_are_th
 
     bench = Bench((StubTool("slow", slow), StubTool("fast", lambda *_: Success("result"))))
     await stopped(bench, [called("a", "slow"), called("b", "fast")], running.is_set)
-    assert bench.recorder.results == [("a", texts.STOPPED, False), ("b", "result", False)]
+    assert bench.recorder.results == [("a", model_messages.STOPPED, False), ("b", "result", False)]
     assert cleaned == ["slow"]
 
 
@@ -83,7 +83,7 @@ async def test_an_answer_that_comes_with_the_stop_stays_and_the_tool_is_not_run_
     bench = Bench((asks(CONFIRM),))
 
     async def answer() -> Any:
-        bench.stop.say(Stop())
+        bench.stop.interrupt(Stop())
         return Answer(value=True)
 
     bench.replies.append(answer())
@@ -91,7 +91,7 @@ async def test_an_answer_that_comes_with_the_stop_stays_and_the_tool_is_not_run_
     assert bench.recorder.outcomes == [Answered(answer=True)]
     assert bench.prompter.withdrawn == []
     assert bench.tools[0].runs == [{}]
-    assert bench.recorder.results == [("c1", texts.STOPPED, False)]
+    assert bench.recorder.results == [("c1", model_messages.STOPPED, False)]
 
 
 async def test_a_question_that_is_being_recorded_at_the_stop_is_closed_too(monkeypatch):
@@ -99,7 +99,7 @@ async def test_a_question_that_is_being_recorded_at_the_stop_is_closed_too(monke
     record = bench.recorder.record
 
     async def record_and_stop(*events, **more) -> Any:
-        bench.stop.say(Stop())
+        bench.stop.interrupt(Stop())
         await record(*events, **more)
 
     monkeypatch.setattr(bench.recorder, "record", record_and_stop)
@@ -129,14 +129,14 @@ async def test_a_cancellation_from_outside_records_nothing_and_leaks_nothing():
 async def turn_stopped(stage, ready) -> Any:
     running = asyncio.create_task(run_turn(stage.ports, "Go.", None, stage.stop, stage.setup))
     await until(ready)
-    stage.stop.say(Stop())
+    stage.stop.interrupt(Stop())
     end = await running
     assert not others()
     return end
 
 
 async def test_a_stop_while_text_comes_commits_the_text_so_far():
-    provider = QueueProvider([[Delta("message", "Half a"), asyncio.Event()]])
+    provider = QueueProvider([[TextDelta("message", "Half a"), asyncio.Event()]])
     stage = Stage(provider)
     end = await turn_stopped(stage, lambda: stage.display.shown)
     assert end is TurnEnd.STOPPED
@@ -145,10 +145,10 @@ async def test_a_stop_while_text_comes_commits_the_text_so_far():
 
 
 async def test_a_stop_between_two_pieces_closes_the_stream(monkeypatch):
-    stage = Stage(QueueProvider([[Delta("message", "a"), Delta("message", "b")]]))
+    stage = Stage(QueueProvider([[TextDelta("message", "a"), TextDelta("message", "b")]]))
 
     async def partial(variant, text) -> Any:
-        stage.stop.say(Stop())
+        stage.stop.interrupt(Stop())
 
     monkeypatch.setattr(stage.display, "partial", partial)
     assert await run_turn(stage.ports, "Go.", None, stage.stop, stage.setup) is TurnEnd.STOPPED
@@ -158,45 +158,45 @@ async def test_a_stop_between_two_pieces_closes_the_stream(monkeypatch):
 
 
 async def test_a_stop_after_a_call_was_announced_answers_the_call():
-    steps = [CallTool("c1", "tool", {}), Calling("tool", "{"), asyncio.Event()]
+    steps = [CompleteToolCall("c1", "tool", {}), PartialToolCall("tool", "{"), asyncio.Event()]
     tool = asks(CONFIRM)
     stage = Stage(QueueProvider([steps]), (tool,))
     end = await turn_stopped(stage, lambda: stage.display.shown)
     assert end is TurnEnd.STOPPED
-    assert stage.recorder.results == [("c1", texts.STOPPED, False)]
+    assert stage.recorder.results == [("c1", model_messages.STOPPED, False)]
     assert tool.runs == []
 
 
 async def test_a_stop_while_a_question_waits_ends_the_turn():
-    provider = QueueProvider([[CallTool("c1", "tool", {}), Finished()]])
+    provider = QueueProvider([[CompleteToolCall("c1", "tool", {}), ReplyFinished()]])
     stage = Stage(provider, (asks(CONFIRM),), [never()])
     assert await turn_stopped(stage, lambda: stage.prompter.asked) is TurnEnd.STOPPED
     assert stage.recorder.outcomes == [Cancelled(CancellationReason.USER)]
-    assert stage.recorder.results == [("c1", texts.STOPPED, False)]
+    assert stage.recorder.results == [("c1", model_messages.STOPPED, False)]
     assert len(provider.requests) == 1
 
 
 async def test_a_stop_before_the_first_request_sends_none():
-    stage = Stage(QueueProvider([[Finished()]]))
-    stage.stop.say(Stop())
+    stage = Stage(QueueProvider([[ReplyFinished()]]))
+    stage.stop.interrupt(Stop())
     assert await run_turn(stage.ports, "Go.", None, stage.stop, stage.setup) is TurnEnd.STOPPED
     assert [kind.TAG for kind in stage.recorder.kinds] == ["turn_start", "chat_request"]
 
 
 async def test_a_reply_that_was_complete_when_the_stop_came_completes_the_turn(monkeypatch):
-    stage = Stage(QueueProvider([[Delta("message", "Done."), Finished()]]))
+    stage = Stage(QueueProvider([[TextDelta("message", "Done."), ReplyFinished()]]))
     record = stage.recorder.record
 
     async def record_and_stop(*events, **more) -> Any:
         await record(*events, **more)
         if isinstance(events[0].kind, ChatResponse):
-            stage.stop.say(Stop())
+            stage.stop.interrupt(Stop())
 
     monkeypatch.setattr(stage.recorder, "record", record_and_stop)
     assert await run_turn(stage.ports, "Go.", None, stage.stop, stage.setup) is TurnEnd.COMPLETE
 
 
-@pytest.mark.parametrize("steps", [[], [Delta("message", "Half a")]])
+@pytest.mark.parametrize("steps", [[], [TextDelta("message", "Half a")]])
 async def test_a_cancellation_while_text_comes_records_nothing_more(steps):
     stage = Stage(QueueProvider([[*steps, asyncio.Event()]]))
     running = asyncio.create_task(run_turn(stage.ports, "Go.", None, stage.stop, stage.setup))
@@ -210,14 +210,14 @@ async def test_a_cancellation_while_text_comes_records_nothing_more(steps):
 
 
 async def test_a_failing_provider_fails_the_turn_after_the_text_so_far():
-    stage = Stage(QueueProvider([[Delta("message", "Half a"), ProviderFailed("Overloaded.")]]))
+    stage = Stage(QueueProvider([[TextDelta("message", "Half a"), ProviderFailed("Overloaded.")]]))
     with pytest.raises(ProviderFailed, match="Overloaded"):
         await run_turn(stage.ports, "Go.", None, stage.stop, stage.setup)
     assert stage.recorder.kinds[2:] == [ChatResponse("message", "Half a")]
 
 
 async def test_a_reply_without_an_end_is_a_failure_of_the_provider():
-    stage = Stage(QueueProvider([[Delta("message", "Half a")]]))
+    stage = Stage(QueueProvider([[TextDelta("message", "Half a")]]))
     with pytest.raises(ProviderFailed, match="ended before it was complete"):
         await run_turn(stage.ports, "Go.", None, stage.stop, stage.setup)
     assert stage.recorder.kinds[2:] == [ChatResponse("message", "Half a")]

@@ -9,13 +9,13 @@ from typing import Any
 
 import pytest
 
-from jpweb.agent.calls import texts
-from jpweb.agent.config import Detached, Mode, QuestionConfig, QuestionTarget
-from jpweb.agent.outcome import Kept, Question, Success
-from jpweb.agent.ports import Answer, Delta, Finished, Skipped
-from jpweb.agent.stopping import Respond, Restart, Stop
+from jpweb.agent.config import DetachedPolicy, Mode, QuestionConfig, QuestionTarget
+from jpweb.agent.interrupts import Respond, Restart, Stop
+from jpweb.agent.ports import Answer, ReplyFinished, Skipped, TextDelta
+from jpweb.agent.tool_calls import model_messages
+from jpweb.agent.tool_outcome import CallProgress, Question, Success
 from jpweb.agent.turn import TurnEnd, resume_turn
-from jpweb.stream.answers import Secret
+from jpweb.stream.answer_type import Secret
 from jpweb.stream.events import ChatRequest, ConversationEvent, ToolCallResponse, TurnStart
 from jpweb.stream.inquiry import (
     Answered,
@@ -40,7 +40,9 @@ from tests.agent.doubles import (
 from tests.builders import called
 
 CALL = called("c1", "tool")
-WAITS = InquiryRequest("c1.confirm.1", InquirySource.tool("tool"), CONFIRM.persisted())
+WAITS = InquiryRequest(
+    "c1.confirm.1", InquirySource.for_tool("tool"), CONFIRM.to_inquiry_question()
+)
 NOTE = {"tool_call_id": "c1", "tool": "tool", "question_id": "confirm", "attempt": 1}
 WITH_PERSON = NOTE | {"person": True}
 LOST, USER = Cancelled(CancellationReason.LOST), Cancelled(CancellationReason.USER)
@@ -54,7 +56,7 @@ def stage(*events: Any, tools: Sequence[Any] = (), replies: Any = ()) -> Any:
     """Return a turn that stands at these events, with a tool that asks unless told otherwise."""
     before = [event(TurnStart()), event(ChatRequest("Go.")), *events]
     recorder = ListRecorder([e if isinstance(e, ConversationEvent) else event(e) for e in before])
-    provider = QueueProvider([(Delta("message", "Done."), Finished())])
+    provider = QueueProvider([(TextDelta("message", "Done."), ReplyFinished())])
     return Stage(provider, tuple(tools) or (asks(CONFIRM),), list(replies), recorder)
 
 
@@ -79,7 +81,7 @@ def closed(made: Any) -> list[tuple[str, Any]]:
 @pytest.mark.parametrize("said", [Respond("Leave it."), Respond(), Stop()])
 async def test_a_turn_that_is_woken_by_an_interrupt_closes_what_waits(said, crashed):
     made = stage(CALL, event(WAITS, **WITH_PERSON))
-    made.stop.say(said)
+    made.stop.interrupt(said)
     end = await resume(made, crashed=crashed)
     assert end is (TurnEnd.STOPPED if isinstance(said, Stop) else TurnEnd.COMPLETE)
     assert closed(made) == [("c1.confirm.1", USER)]
@@ -95,15 +97,15 @@ async def test_what_is_said_while_questions_are_closed_is_something_else():
         made.stop.say(Respond("And this."))
 
     made.prompter.withdraw = withdraw_and_say
-    made.stop.say(Respond("Leave it."))
+    made.stop.interrupt(Respond("Leave it."))
     assert await resume(made) is TurnEnd.COMPLETE
-    assert made.recorder.results == [("c1", texts.responded("Leave it."), False)]
+    assert made.recorder.results == [("c1", model_messages.describe_response("Leave it."), False)]
     assert made.recorder.of(ChatRequest)[1:] == [ChatRequest("And this.")]
 
 
 async def test_a_restart_leaves_it_open_for_the_call_that_asks_it_again():
     made = stage(CALL, event(WAITS, **NOTE), replies=[Answer(value=True)])
-    made.stop.say(Restart())
+    made.stop.interrupt(Restart())
     assert await resume(made) is TurnEnd.COMPLETE
     assert closed(made) == [("c1.confirm.1", Answered(answer=True))]
 
@@ -125,7 +127,7 @@ async def test_nor_does_a_call_that_is_skipped_or_refused_or_whose_tool_is_gone(
     gated, kept = made.setup.tools
     made.setup = replace(made.setup, tools=(replace(gated, run=Mode.ASK), kept))
     made.prompter.decisions = [Skipped()]
-    made.recorder.held["c3"] = Kept("before", delivered=True)
+    made.recorder.held["c3"] = CallProgress("before", is_final=True)
     assert await resume(made, crashed=True) is TurnEnd.COMPLETE
     assert closed(made) == [("c1.q", LOST), ("c2.q", LOST), ("c3.q", LOST)]
 
@@ -151,7 +153,7 @@ async def test_an_answer_closes_no_other_question_of_its_key():
 
 async def test_what_is_closed_is_handed_on_as_it_was_asked():
     secret = Question("confirm", "Key?", Secret(), context="Vault", exclusive=True)
-    waits = replace(WAITS, question=secret.persisted())
+    waits = replace(WAITS, question=secret.to_inquiry_question())
     made = stage(CALL, event(waits, **NOTE), tools=[asks()])
     handed: list[Any] = []
 
@@ -166,17 +168,17 @@ async def test_what_is_closed_is_handed_on_as_it_was_asked():
 # open for whom it was put before
 
 
-def detached(made: Any, policy: Detached) -> Any:
+def detached(made: Any, policy: DetachedPolicy) -> Any:
     made.setup = replace(made.setup, detached=policy)
     made.prompter.is_reachable = False
     return made
 
 
-@pytest.mark.parametrize("policy", list(Detached))
+@pytest.mark.parametrize("policy", list(DetachedPolicy))
 @pytest.mark.parametrize("exclusive", [True, False])
 async def test_after_a_crash_too_it_waits_for_the_people_it_was_put_before(policy, exclusive):
     question = replace(CONFIRM, exclusive=exclusive, default=False)
-    waits = replace(WAITS, question=question.persisted())
+    waits = replace(WAITS, question=question.to_inquiry_question())
     made = stage(
         *(CALL, event(waits, **WITH_PERSON)), tools=[asks(question)], replies=[Answer(value=True)]
     )
@@ -188,14 +190,14 @@ async def test_after_a_crash_too_it_waits_for_the_people_it_was_put_before(polic
 @pytest.mark.parametrize("noted", [{}, {"person": "true"}, {"person": False}])
 async def test_one_that_was_not_is_decided_about_again(noted):
     made = stage(CALL, event(WAITS, **NOTE | noted))
-    await resume(detached(made, Detached.DENY), crashed=True)
+    await resume(detached(made, DetachedPolicy.DENY), crashed=True)
     assert closed(made) == [("c1.confirm.1", Cancelled(CancellationReason.NO_PROMPT_BACKEND))]
 
 
 async def test_another_question_of_that_id_was_not_put_before_anybody():
-    before = replace(WAITS, question=replace(CONFIRM, text="Another?").persisted())
+    before = replace(WAITS, question=replace(CONFIRM, text="Another?").to_inquiry_question())
     made = stage(CALL, event(before, **WITH_PERSON))
-    await resume(detached(made, Detached.DENY), crashed=True)
+    await resume(detached(made, DetachedPolicy.DENY), crashed=True)
     nobody = Cancelled(CancellationReason.NO_PROMPT_BACKEND)
     assert closed(made) == [("c1.confirm.1", LOST), ("c1.confirm.2", nobody)]
     assert made.recorder.notes(InquiryRequest)[1] == NOTE | {"attempt": 2}
@@ -213,7 +215,7 @@ async def test_of_two_that_wait_each_is_gone_on_with_under_its_own_number():
         tools=[OutsideStub("tool", run)],
         replies=[Answer(value=True), Answer(value=False)],
     )
-    await resume(detached(made, Detached.DENY), crashed=True)
+    await resume(detached(made, DetachedPolicy.DENY), crashed=True)
     assert [asked.inquiry_id for asked in made.prompter.asked] == ["c1.other.1", "c1.confirm.1"]
     assert made.recorder.results == [("c1", "[True, False]", False)]
 

@@ -8,21 +8,21 @@ from typing import Any
 
 import pytest
 
-from jpweb.agent.calls import texts
-from jpweb.agent.config import Detached, Mode, QuestionConfig, QuestionTarget
-from jpweb.agent.outcome import Question, Success
-from jpweb.agent.ports import Answer, Declined, Delta, Finished, Permitted, Skipped
+from jpweb.agent.config import DetachedPolicy, Mode, QuestionConfig, QuestionTarget
+from jpweb.agent.ports import Answer, Declined, Permitted, ReplyFinished, Skipped, TextDelta
+from jpweb.agent.tool_calls import model_messages
+from jpweb.agent.tool_outcome import Question, Success
 from jpweb.agent.turn import TurnEnd, resume_turn
-from jpweb.stream.answers import Secret, Text
+from jpweb.stream.answer_type import Secret, Text
 from jpweb.stream.events import ChatRequest, ConversationEvent, ToolCallResponse, TurnStart
 from jpweb.stream.inquiry import (
     Answered,
     CancellationReason,
     Cancelled,
+    InquiryOutcome,
     InquiryRequest,
     InquiryResponse,
     InquirySource,
-    Outcome,
     Redacted,
 )
 from tests.agent.doubles import (
@@ -39,9 +39,11 @@ from tests.agent.doubles import (
 )
 from tests.builders import answered, called, returned
 
-DONE = (Delta("message", "Done."), Finished())
+DONE = (TextDelta("message", "Done."), ReplyFinished())
 CALL = called("c1", "tool")
-WAITS = InquiryRequest("c1.confirm.1", InquirySource.tool("tool"), CONFIRM.persisted())
+WAITS = InquiryRequest(
+    "c1.confirm.1", InquirySource.for_tool("tool"), CONFIRM.to_inquiry_question()
+)
 NOTE = {"tool_call_id": "c1", "tool": "tool", "question_id": "confirm", "attempt": 1}
 EXPIRED, USER = CancellationReason.EXPIRED, CancellationReason.USER
 PERSON = {"by": {"kind": "person"}}
@@ -51,7 +53,7 @@ def event(kind: Any, **note: Any) -> ConversationEvent:
     return ConversationEvent(AT, kind, {"jpweb": note} if note else {})
 
 
-def ended(outcome: Outcome, **note: Any) -> ConversationEvent:
+def ended(outcome: InquiryOutcome, **note: Any) -> ConversationEvent:
     return event(InquiryResponse("c1.confirm.1", outcome), **note)
 
 
@@ -102,7 +104,7 @@ async def test_what_the_process_answered_itself_had_reached_the_call(kind):
 
 
 async def test_a_later_question_waits_though_an_earlier_one_was_answered():
-    second = replace(WAITS, id="c1.second.1", question=CONFIRM.persisted())
+    second = replace(WAITS, id="c1.second.1", question=CONFIRM.to_inquiry_question())
     tools = (asks(CONFIRM, replace(CONFIRM, id="second")),)
     made = stage(
         *(CALL, event(WAITS, **NOTE), ended(Answered(answer=True), **PERSON)),
@@ -168,11 +170,11 @@ async def test_calls_before_the_one_that_waits_for_permission_had_got_theirs():
 async def test_who_was_asked_about_a_call_decides_though_nobody_is_there_now(mode):
     """They may have decided already, before they left: the policy is not asked again."""
     made = stage(CALL, tools=(asks(),), tool={"run": mode})
-    made.setup = replace(made.setup, detached=Detached.AUTO)
+    made.setup = replace(made.setup, detached=DetachedPolicy.AUTO)
     made.prompter.is_reachable = False
     made.prompter.decisions = [Skipped("No.")]
     await resume(made, waiting=frozenset({"c1"}))
-    assert made.recorder.results == [("c1", texts.skipped("No."), False)]
+    assert made.recorder.results == [("c1", model_messages.describe_skip("No."), False)]
     assert made.prompter.prompts[0].edit is (mode is Mode.EDIT)
 
 
@@ -227,7 +229,7 @@ async def test_another_call_of_its_id_was_not_permitted():
     made = stage(*before, returned("c1"), CALL, tools=(asks(),), tool={"run": Mode.ASK})
     made.prompter.decisions = [Skipped()]
     await resume(made)
-    assert made.recorder.results[-1] == ("c1", texts.SKIPPED, False)
+    assert made.recorder.results[-1] == ("c1", model_messages.SKIPPED, False)
 
 
 async def test_a_permission_is_noted_beside_the_questions_of_its_own_call_alone():
@@ -244,7 +246,9 @@ async def test_a_permission_is_noted_beside_the_questions_of_its_own_call_alone(
 
 
 @pytest.mark.parametrize(
-    ("may_run", "text"), [(True, "done"), (False, texts.SKIPPED_REMEMBERED)], ids=["run", "skip"]
+    ("may_run", "text"),
+    [(True, "done"), (False, model_messages.SKIPPED_REMEMBERED)],
+    ids=["run", "skip"],
 )
 async def test_what_people_decided_for_the_rest_of_the_turn_still_holds(may_run, text):
     made = stage(CALL, tools=(asks(),), tool={"run": Mode.ASK})
@@ -259,10 +263,10 @@ async def test_what_people_decided_for_the_rest_of_the_turn_still_holds(may_run,
 @pytest.mark.parametrize("exclusive", [True, False])
 async def test_a_question_to_a_person_waits_on_for_one_though_nobody_is_there_now(exclusive):
     question = replace(CONFIRM, exclusive=exclusive)
-    waits = replace(WAITS, question=question.persisted())
+    waits = replace(WAITS, question=question.to_inquiry_question())
     tools = (asks(question),)
     made = stage(CALL, event(waits, **NOTE), tools=tools, replies=[Answer(value=True)])
-    made.setup = replace(made.setup, detached=Detached.AUTO)
+    made.setup = replace(made.setup, detached=DetachedPolicy.AUTO)
     made.prompter.is_reachable = False
     await resume(made)
     assert [asked.inquiry_id for asked in made.prompter.asked] == ["c1.confirm.1"]
@@ -270,9 +274,9 @@ async def test_a_question_to_a_person_waits_on_for_one_though_nobody_is_there_no
 
 async def test_after_a_process_ended_the_policy_decides_about_open_questions_again():
     question = replace(CONFIRM, exclusive=True)
-    waits = replace(WAITS, question=question.persisted())
+    waits = replace(WAITS, question=question.to_inquiry_question())
     made = stage(CALL, event(waits, **NOTE), tools=(asks(question),))
-    made.setup = replace(made.setup, detached=Detached.AUTO)
+    made.setup = replace(made.setup, detached=DetachedPolicy.AUTO)
     made.prompter.is_reachable = False
     await resume(made, crashed=True)
     reason = CancellationReason.NO_PROMPT_BACKEND
@@ -301,8 +305,8 @@ async def live(declined: Declined, config: QuestionConfig | None = None) -> Any:
 @pytest.mark.parametrize(
     ("declined", "text", "is_error"),
     [
-        (Declined(EXPIRED), texts.unanswered("tool", "confirm", EXPIRED), True),
-        (Declined(USER), texts.INPUT_CANCELLED, False),
+        (Declined(EXPIRED), model_messages.describe_unanswered("tool", "confirm", EXPIRED), True),
+        (Declined(USER), model_messages.INPUT_CANCELLED, False),
         (Declined(USER, "Ask Ann."), "Tool input cancelled by user: Ask Ann.", False),
     ],
     ids=["expired", "declined", "noted"],
@@ -324,7 +328,7 @@ async def test_a_question_that_ended_while_the_turn_was_put_down_ends_its_call_a
 async def test_a_note_that_is_no_text_is_none():
     made = stage(CALL, event(WAITS, **NOTE), ended(Cancelled(USER), note=["x"], **PERSON))
     await resume(made)
-    assert made.recorder.results == [("c1", texts.INPUT_CANCELLED, False)]
+    assert made.recorder.results == [("c1", model_messages.INPUT_CANCELLED, False)]
 
 
 async def test_what_closed_a_question_counts_no_longer_once_it_was_asked_anew():
@@ -365,7 +369,7 @@ async def test_a_question_without_an_expiry_waits_for_ever():
 
 async def test_a_secret_that_was_given_before_is_asked_for_again():
     question = Question("confirm", "Key?", Secret())
-    waits = replace(WAITS, question=question.persisted())
+    waits = replace(WAITS, question=question.to_inquiry_question())
     made = stage(
         *(CALL, event(waits, **NOTE), ended(Redacted(), **PERSON)),
         tools=(asks(question),),
@@ -379,7 +383,7 @@ async def test_two_calls_wait_and_the_one_that_was_answered_goes_on_alone():
     """The other stays as it is: its question keeps its number, and nobody is asked twice."""
     other = Question("other", "?", Text())
     tools = (asks(CONFIRM), asks(other, name="b"))
-    waits = InquiryRequest("c2.other.1", InquirySource.tool("b"), other.persisted())
+    waits = InquiryRequest("c2.other.1", InquirySource.for_tool("b"), other.to_inquiry_question())
     note = {"tool_call_id": "c2", "tool": "b", "question_id": "other", "attempt": 1}
     made = stage(
         *(CALL, called("c2", "b"), event(WAITS, **NOTE), event(waits, **note)),

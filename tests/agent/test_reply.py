@@ -9,9 +9,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jpweb.agent.ports import Calling, CallTool, Data, Delta, Finished, Noted
-from jpweb.agent.reply import Reply
-from jpweb.agent.scribe import Scribe
+from jpweb.agent.event_writer import EventWriter
+from jpweb.agent.ports import (
+    CompleteToolCall,
+    PartialToolCall,
+    ReplyFinished,
+    ReplyMetadata,
+    StructuredReply,
+    TextDelta,
+)
+from jpweb.agent.reply import ReplyRecorder
 from jpweb.agent.turn import TurnEnd
 from jpweb.stream.events import ChatRequest, ChatResponse, ToolCallRequest, ToolCallResponse
 from tests.agent.doubles import (
@@ -24,17 +31,17 @@ from tests.agent.doubles import (
     run_turn,
 )
 
-DONE = (Delta("message", "Done."), Finished())
+DONE = (TextDelta("message", "Done."), ReplyFinished())
 SIGNED = {"anthropic_signature": "abc"}
 
 
 async def recorded(*steps) -> Any:
     """Return kinds and metadata of what these pieces leave on record."""
     recorder = ListRecorder()
-    reply = Reply(Scribe(recorder, clock), ListDisplay())
+    reply = ReplyRecorder(EventWriter(recorder, clock), ListDisplay())
     for step in steps:
-        await reply.take(step)
-    reply.finished = True
+        await reply.take_event(step)
+    reply.is_finished = True
     await reply.close()
     return [(event.kind, dict(event.metadata)) for event in recorder.events]
 
@@ -45,31 +52,33 @@ def said(variant, content, **metadata) -> Any:
 
 async def test_a_note_ends_the_text_before_it_and_stands_beside_it():
     assert await recorded(
-        Delta("reasoning", "Hm"), Delta("reasoning", "."), Noted("reasoning", SIGNED)
+        TextDelta("reasoning", "Hm"),
+        TextDelta("reasoning", "."),
+        ReplyMetadata("reasoning", SIGNED),
     ) == [said("reasoning", "Hm.", **SIGNED)]
 
 
 @pytest.mark.parametrize("variant", ["message", "reasoning"])
 @pytest.mark.parametrize("text", [" ", "\n\n", "\u2003\t"], ids=["space", "lines", "wide"])
 async def test_reply_of_whitespace_alone_is_not_recorded(variant: Any, text: str):
-    assert await recorded(Delta(variant, text)) == []
+    assert await recorded(TextDelta(variant, text)) == []
     other: Any = "reasoning" if variant == "message" else "message"
-    assert await recorded(Delta(variant, text), Delta(other, "x")) == [said(other, "x")]
-    signed = await recorded(Delta(variant, text), Noted(variant, SIGNED))
+    assert await recorded(TextDelta(variant, text), TextDelta(other, "x")) == [said(other, "x")]
+    signed = await recorded(TextDelta(variant, text), ReplyMetadata(variant, SIGNED))
     assert signed == [said(variant, text, **SIGNED)]
 
 
 async def test_text_of_a_reply_keeps_its_whitespace():
-    pieces = (Delta("message", "\n"), Delta("message", " a "), Delta("message", "\n"))
+    pieces = (TextDelta("message", "\n"), TextDelta("message", " a "), TextDelta("message", "\n"))
     assert await recorded(*pieces) == [said("message", "\n a \n")]
 
 
 async def test_text_after_a_note_is_another_event_though_of_the_same_variant():
     assert await recorded(
-        Delta("reasoning", "One."),
-        Noted("reasoning", SIGNED),
-        Delta("reasoning", "Two."),
-        Delta("message", "Three."),
+        TextDelta("reasoning", "One."),
+        ReplyMetadata("reasoning", SIGNED),
+        TextDelta("reasoning", "Two."),
+        TextDelta("message", "Three."),
     ) == [
         said("reasoning", "One.", **SIGNED),
         said("reasoning", "Two."),
@@ -79,9 +88,11 @@ async def test_text_after_a_note_is_another_event_though_of_the_same_variant():
 
 @pytest.mark.parametrize("variant", ["reasoning", "message"])
 async def test_a_note_without_text_has_an_empty_event_to_itself(variant):
-    noted = Noted(variant, {"redacted": "xyz"})
+    noted = ReplyMetadata(variant, {"redacted": "xyz"})
     assert await recorded(noted) == [said(variant, "", redacted="xyz")]
-    assert await recorded(Delta("message", "Before."), noted, Delta("message", "After.")) == (
+    assert await recorded(
+        TextDelta("message", "Before."), noted, TextDelta("message", "After.")
+    ) == (
         [said("message", "Before."), said("reasoning", "", redacted="xyz")]
         if variant == "reasoning"
         else [said("message", "Before.", redacted="xyz")]
@@ -89,12 +100,12 @@ async def test_a_note_without_text_has_an_empty_event_to_itself(variant):
 
 
 async def test_an_empty_note_without_text_leaves_nothing():
-    assert await recorded(Noted("reasoning", {}), Delta("message", "")) == []
+    assert await recorded(ReplyMetadata("reasoning", {}), TextDelta("message", "")) == []
 
 
 async def test_a_call_keeps_what_the_provider_wants_back_with_it():
-    call = CallTool("c1", "tool", {"x": 1}, {"thought": "t"})
-    assert await recorded(Delta("message", "First."), call) == [
+    call = CompleteToolCall("c1", "tool", {"x": 1}, {"thought": "t"})
+    assert await recorded(TextDelta("message", "First."), call) == [
         said("message", "First."),
         (ToolCallRequest("c1", "tool", {"x": 1}), {"thought": "t"}),
     ]
@@ -102,7 +113,7 @@ async def test_a_call_keeps_what_the_provider_wants_back_with_it():
 
 @pytest.mark.parametrize("value", [{"a": [1, None]}, [], None, "text", 0])
 async def test_structured_data_are_a_response_of_their_own(value):
-    assert await recorded(Delta("reasoning", "Hm."), Data(value)) == [
+    assert await recorded(TextDelta("reasoning", "Hm."), StructuredReply(value)) == [
         said("reasoning", "Hm."),
         said("data", value),
     ]
@@ -110,10 +121,10 @@ async def test_structured_data_are_a_response_of_their_own(value):
 
 async def test_a_call_that_is_still_coming_is_shown_and_not_recorded():
     recorder, display = ListRecorder(), ListDisplay()
-    reply = Reply(Scribe(recorder, clock), display)
-    await reply.take(Delta("message", "I "))
-    await reply.take(Calling("tool", '{"x"'))
-    await reply.take(Delta("message", "call."))
+    reply = ReplyRecorder(EventWriter(recorder, clock), display)
+    await reply.take_event(TextDelta("message", "I "))
+    await reply.take_event(PartialToolCall("tool", '{"x"'))
+    await reply.take_event(TextDelta("message", "call."))
     await reply.close()
     assert display.shown == [
         ("message", "I "),
@@ -126,28 +137,28 @@ async def test_a_call_that_is_still_coming_is_shown_and_not_recorded():
 @pytest.mark.parametrize(
     ("event", "begun"),
     [
-        (Delta("message", "x"), True),
-        (Delta("message", ""), False),
-        (Delta("reasoning", ""), False),
-        (Calling("tool", "{"), False),
-        (CallTool("c1", "tool", {}), True),
-        (Noted("reasoning", {"redacted": "x"}), True),
-        (Data(None), True),
+        (TextDelta("message", "x"), True),
+        (TextDelta("message", ""), False),
+        (TextDelta("reasoning", ""), False),
+        (PartialToolCall("tool", "{"), False),
+        (CompleteToolCall("c1", "tool", {}), True),
+        (ReplyMetadata("reasoning", {"redacted": "x"}), True),
+        (StructuredReply(None), True),
     ],
 )
 async def test_a_reply_has_begun_once_something_of_it_will_be_on_record(event, begun):
-    reply = Reply(Scribe(ListRecorder(), clock), ListDisplay())
-    assert not reply.begun
-    await reply.take(event)
-    assert reply.begun is begun
-    await reply.take(Calling("tool", "{"))
-    assert reply.begun is begun
+    reply = ReplyRecorder(EventWriter(ListRecorder(), clock), ListDisplay())
+    assert not reply.has_begun
+    await reply.take_event(event)
+    assert reply.has_begun is begun
+    await reply.take_event(PartialToolCall("tool", "{"))
+    assert reply.has_begun is begun
 
 
 variants = st.sampled_from(["message", "reasoning"])
 
 
-@given(st.lists(st.builds(Delta, variants, st.text(max_size=3))))
+@given(st.lists(st.builds(TextDelta, variants, st.text(max_size=3))))
 async def test_however_text_is_cut_the_same_text_is_recorded(deltas):
     kinds = [kind for kind, _ in await recorded(*deltas)]
     for variant in ("message", "reasoning"):
@@ -160,11 +171,11 @@ async def test_however_text_is_cut_the_same_text_is_recorded(deltas):
 
 async def test_what_the_provider_wants_back_comes_with_the_next_request():
     first = [
-        Noted("reasoning", {"redacted": "xyz"}),
-        Delta("reasoning", "Hm."),
-        Noted("reasoning", SIGNED),
-        CallTool("c1", "tool", {}, {"thought": "t"}),
-        Finished(),
+        ReplyMetadata("reasoning", {"redacted": "xyz"}),
+        TextDelta("reasoning", "Hm."),
+        ReplyMetadata("reasoning", SIGNED),
+        CompleteToolCall("c1", "tool", {}, {"thought": "t"}),
+        ReplyFinished(),
     ]
     stage = Stage(QueueProvider([first, DONE]), (asks(),))
     assert await run_turn(stage.ports, "Go.", None, stage.stop, stage.setup) is TurnEnd.COMPLETE

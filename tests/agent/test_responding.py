@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
-from jpweb.agent.calls import texts
 from jpweb.agent.errors import FailureKind, ProviderFailed
-from jpweb.agent.outcome import Success
-from jpweb.agent.ports import Calling, CallTool, Delta, Finished
-from jpweb.agent.stopping import Respond, Restart, Stop
+from jpweb.agent.interrupts import Respond, Restart, Stop
+from jpweb.agent.ports import CompleteToolCall, PartialToolCall, ReplyFinished, TextDelta
+from jpweb.agent.tool_calls import model_messages
+from jpweb.agent.tool_outcome import Success
 from jpweb.agent.turn import TurnEnd
 from jpweb.stream.events import (
     ChatRequest,
@@ -33,18 +33,18 @@ from tests.agent.doubles import (
     until,
 )
 
-DONE = (Delta("message", "Done."), Finished())
+DONE = (TextDelta("message", "Done."), ReplyFinished())
 SAID = Respond("Leave it.", "Alice")
 TOLD = ChatRequest("Leave it.", author="Alice")
 #: A complete call, and the beginning of the next one.
-CALLED = (CallTool("c1", "tool", {}), Calling("tool", "{"))
+CALLED = (CompleteToolCall("c1", "tool", {}), PartialToolCall("tool", "{"))
 
 
 async def interrupted(stage, ready, *said) -> Any:
     running = asyncio.create_task(run_turn(stage.ports, "Go.", None, stage.stop, stage.setup))
     await until(ready)
     for what in said:
-        stage.stop.say(what)
+        stage.stop.interrupt(what)
     end = await running
     assert not others()
     return end
@@ -52,7 +52,7 @@ async def interrupted(stage, ready, *said) -> Any:
 
 def half(*steps) -> Any:
     """Return a stage whose first reply hangs after these steps."""
-    steps = steps or (Delta("message", "Half a"),)
+    steps = steps or (TextDelta("message", "Half a"),)
     return Stage(QueueProvider([[*steps, asyncio.Event()], DONE]), (asks(),))
 
 
@@ -84,7 +84,7 @@ async def test_a_reply_that_is_interrupted_without_words_is_gone_on_with(said):
 async def test_a_call_of_an_interrupted_reply_reads_what_was_said_and_is_not_run():
     stage = half(*CALLED)
     await interrupted(stage, lambda: stage.display.shown, SAID)
-    assert stage.recorder.results == [("c1", texts.responded("Leave it."), False)]
+    assert stage.recorder.results == [("c1", model_messages.describe_response("Leave it."), False)]
     assert stage.recorder.of(ChatRequest) == [ChatRequest("Go.")]
     assert len(stage.provider.requests) == 2
 
@@ -114,19 +114,19 @@ async def test_a_stop_beats_a_response_and_a_response_a_restart(said, end):
 
 
 async def test_what_is_said_while_calls_run_is_told_once():
-    provider = QueueProvider([[CallTool("c1", "tool", {}), Finished()], DONE])
+    provider = QueueProvider([[CompleteToolCall("c1", "tool", {}), ReplyFinished()], DONE])
     stage = Stage(provider, (asks(CONFIRM),), [never()])
     assert await interrupted(stage, lambda: stage.prompter.asked, SAID) is TurnEnd.COMPLETE
-    assert stage.recorder.results == [("c1", texts.responded("Leave it."), False)]
+    assert stage.recorder.results == [("c1", model_messages.describe_response("Leave it."), False)]
     assert stage.recorder.of(ChatRequest) == [ChatRequest("Go.")]
 
 
 async def test_what_is_said_when_every_call_has_its_result_is_told_nevertheless():
     def run(arguments, answers) -> Any:
-        stage.stop.say(SAID)
+        stage.stop.interrupt(SAID)
         return Success("result")
 
-    provider = QueueProvider([[CallTool("c1", "tool", {}), Finished()], DONE])
+    provider = QueueProvider([[CompleteToolCall("c1", "tool", {}), ReplyFinished()], DONE])
     stage = Stage(provider, (StubTool("tool", run),))
     assert await run_turn(stage.ports, "Go.", None, stage.stop, stage.setup) is TurnEnd.COMPLETE
     assert stage.recorder.results == [("c1", "result", False)]
@@ -140,7 +140,7 @@ def saying(stage, kind, *said) -> None:
     async def record_and_say(*events, **more) -> None:
         await record(*events, **more)
         if isinstance(events[0].kind, kind) and left:
-            stage.stop.say(left.pop(0))
+            stage.stop.interrupt(left.pop(0))
 
     stage.recorder.record = record_and_say
 
@@ -164,13 +164,13 @@ async def test_without_words_a_complete_reply_completes_the_turn(said):
 
 
 async def test_a_turn_that_is_restarted_without_end_is_ended_by_its_limit():
-    replies = [[Delta("message", f"{n}"), Delta("message", "!")] for n in range(3)]
+    replies = [[TextDelta("message", f"{n}"), TextDelta("message", "!")] for n in range(3)]
     stage = Stage(QueueProvider(replies), cycle_limit=3)
     shown = stage.display.partial
 
     async def partial(variant, text) -> None:
         await shown(variant, text)
-        stage.stop.say(Restart())
+        stage.stop.interrupt(Restart())
 
     stage.display.partial = partial  # type: ignore[method-assign]  # a double
     end = await run_turn(stage.ports, "Go.", None, stage.stop, stage.setup)
@@ -178,22 +178,22 @@ async def test_a_turn_that_is_restarted_without_end_is_ended_by_its_limit():
 
 
 async def test_of_two_things_that_are_said_each_is_told_once():
-    replies = [[CallTool("c1", "tool", {}), Finished()], DONE]
+    replies = [[CompleteToolCall("c1", "tool", {}), ReplyFinished()], DONE]
     stage = Stage(QueueProvider(replies), (asks(CONFIRM),), [never()])
     saying(stage, ToolCallResponse, Respond("And this.", "Eve"))
     assert await interrupted(stage, lambda: stage.prompter.asked, SAID) is TurnEnd.COMPLETE
-    assert stage.recorder.results == [("c1", texts.responded("Leave it."), False)]
+    assert stage.recorder.results == [("c1", model_messages.describe_response("Leave it."), False)]
     assert stage.recorder.of(ChatRequest)[1:] == [ChatRequest("And this.", author="Eve")]
 
 
 async def test_what_is_said_to_a_reply_that_fails_is_on_record():
     failing = ProviderFailed("No.", FailureKind.WRONG_KEY)
-    stage = Stage(QueueProvider([[Delta("message", "Half a"), asyncio.Event(), failing]]))
+    stage = Stage(QueueProvider([[TextDelta("message", "Half a"), asyncio.Event(), failing]]))
 
     class Late(QueueProvider):
         async def stream(self, request) -> Any:
-            yield Delta("message", "Half a")
-            stage.stop.say(SAID)
+            yield TextDelta("message", "Half a")
+            stage.stop.interrupt(SAID)
             raise failing
 
     stage.ports = replace(stage.ports, provider=Late([]))
@@ -204,7 +204,10 @@ async def test_what_is_said_to_a_reply_that_fails_is_on_record():
 
 @pytest.mark.parametrize("choice", ["required", "tool"])
 async def test_a_choice_of_tool_holds_until_one_is_called(choice):
-    replies = [[Delta("message", "Hm."), asyncio.Event()], [CallTool("c1", "tool", {}), Finished()]]
+    replies = [
+        [TextDelta("message", "Hm."), asyncio.Event()],
+        [CompleteToolCall("c1", "tool", {}), ReplyFinished()],
+    ]
     stage = Stage(QueueProvider([*replies, DONE]), (StubTool("tool", lambda *_: Success("ok")),))
     stage.setup = replace(stage.setup, tool_choice=choice)
     assert await interrupted(stage, lambda: stage.display.shown, SAID) is TurnEnd.COMPLETE
@@ -218,8 +221,8 @@ async def test_a_formatter_holds_up_no_stop():
         begun.set()
         return await never()
 
-    replies = [[CallTool("c1", "tool", {}), Finished()]]
+    replies = [[CompleteToolCall("c1", "tool", {}), ReplyFinished()]]
     stage = Stage(QueueProvider(replies), (asks(),))
     stage.setup = replace(stage.setup, formatters={"tool": slow})
     assert await interrupted(stage, begun.is_set, Stop()) is TurnEnd.STOPPED
-    assert stage.recorder.results == [("c1", texts.STOPPED, False)]
+    assert stage.recorder.results == [("c1", model_messages.STOPPED, False)]

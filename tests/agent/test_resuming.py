@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from jpweb.agent.calls import texts
-from jpweb.agent.outcome import NeedsInput, Success
-from jpweb.agent.ports import Answer, CallTool, Data, Delta, Finished
-from jpweb.agent.stopping import Respond, Stop
+from jpweb.agent.interrupts import Respond, Stop
+from jpweb.agent.ports import Answer, CompleteToolCall, ReplyFinished, StructuredReply, TextDelta
+from jpweb.agent.tool_calls import model_messages
+from jpweb.agent.tool_outcome import NeedsInput, Success
 from jpweb.agent.turn import TurnEnd, resume_turn
 from jpweb.stream.events import (
     ChatRequest,
@@ -44,7 +44,7 @@ from tests.agent.doubles import (
 )
 from tests.builders import answered, asked, called, returned
 
-DONE = (Delta("message", "Done."), Finished())
+DONE = (TextDelta("message", "Done."), ReplyFinished())
 START, SAYS, CALL = TurnStart(), ChatRequest("Go."), called("c1", "tool")
 NOTE = {"tool_call_id": "c1", "tool": "tool", "question_id": "confirm", "attempt": 1}
 
@@ -96,7 +96,9 @@ async def test_open_calls_are_run_first_and_those_with_a_response_are_not():
     assert sent[-1].kind == ToolCallResponse("c1", "done", is_error=False)
 
 
-WAITS = InquiryRequest("c1.confirm.1", InquirySource.tool("tool"), CONFIRM.persisted())
+WAITS = InquiryRequest(
+    "c1.confirm.1", InquirySource.for_tool("tool"), CONFIRM.to_inquiry_question()
+)
 
 
 async def test_a_question_that_was_open_goes_on_waiting_under_its_own_number():
@@ -111,8 +113,8 @@ async def test_a_question_that_was_open_goes_on_waiting_under_its_own_number():
 @pytest.mark.parametrize(
     "before",
     [
-        replace(WAITS, question=replace(CONFIRM, text="Another?").persisted()),
-        replace(WAITS, source=InquirySource.tool("other")),
+        replace(WAITS, question=replace(CONFIRM, text="Another?").to_inquiry_question()),
+        replace(WAITS, source=InquirySource.for_tool("other")),
     ],
 )
 async def test_a_question_that_is_another_now_is_closed_as_lost_and_asked_anew(before):
@@ -136,7 +138,7 @@ async def test_what_was_declined_is_not_asked_again():
     made = stage(START, SAYS, CALL, event(WAITS, **NOTE), no)
     assert await resume(made) is TurnEnd.COMPLETE
     assert made.prompter.asked == []
-    assert made.recorder.results == [("c1", texts.INPUT_CANCELLED, False)]
+    assert made.recorder.results == [("c1", model_messages.INPUT_CANCELLED, False)]
 
 
 @pytest.mark.parametrize(
@@ -203,7 +205,7 @@ async def test_a_stop_while_open_calls_run_ends_the_turn_before_any_request():
     await until(lambda: made.prompter.asked)
     made.stop.say(Stop())
     assert await running is TurnEnd.STOPPED
-    assert made.recorder.results == [("c1", texts.STOPPED, False)]
+    assert made.recorder.results == [("c1", model_messages.STOPPED, False)]
     assert made.provider.requests == []
 
 
@@ -213,7 +215,7 @@ async def test_a_response_while_open_calls_run_is_told_and_the_turn_goes_on():
     await until(lambda: made.prompter.asked)
     made.stop.say(Respond("Leave it."))
     assert await running is TurnEnd.COMPLETE
-    assert made.recorder.results == [("c1", texts.responded("Leave it."), False)]
+    assert made.recorder.results == [("c1", model_messages.describe_response("Leave it."), False)]
     assert made.recorder.of(ChatRequest) == [SAYS]
 
 
@@ -225,7 +227,7 @@ async def test_calls_of_the_next_cycle_go_on_counting():
         event(asked("c1.confirm.1"), **NOTE),
         answered("c1.confirm.1"),
         returned("c1"),
-        turns=([CallTool("c1", "tool", {}), Finished()], DONE),
+        turns=([CompleteToolCall("c1", "tool", {}), ReplyFinished()], DONE),
         replies=[Answer(value=True)],
     )
     assert await resume(made) is TurnEnd.COMPLETE
@@ -239,7 +241,10 @@ SCHEMA = {"type": "object"}
 
 async def test_the_first_request_of_the_turn_says_what_every_reply_looks_like():
     wanted = ChatRequest("Go.", SCHEMA)
-    replies = ([CallTool("c1", "tool", {}), Finished()], [Data({"a": 1}), Finished()])
+    replies = (
+        [CompleteToolCall("c1", "tool", {}), ReplyFinished()],
+        [StructuredReply({"a": 1}), ReplyFinished()],
+    )
     made = stage(START, wanted, ChatRequest("More."), turns=replies, tools=(asks(),))
     assert await resume(made) is TurnEnd.COMPLETE
     assert [request.schema for request in made.provider.requests] == [SCHEMA, SCHEMA]
@@ -264,7 +269,7 @@ async def test_a_schema_of_another_request_or_turn_does_not_count(events):
 async def test_a_call_whose_tool_is_gone_is_told_so_and_the_turn_goes_on():
     made = stage(START, SAYS, ToolCallRequest("c1", "gone", {}))
     assert await resume(made) is TurnEnd.COMPLETE
-    assert made.recorder.results == [("c1", texts.unknown_tool("gone"), True)]
+    assert made.recorder.results == [("c1", model_messages.describe_unknown_tool("gone"), True)]
 
 
 async def test_what_a_restart_withdrew_was_not_declined():
@@ -277,7 +282,7 @@ async def test_what_a_restart_withdrew_was_not_declined():
 
 
 async def test_a_call_that_is_run_again_says_so_and_later_ones_do_not():
-    again = (CallTool("c2", "tool", {}), Finished())
+    again = (CompleteToolCall("c2", "tool", {}), ReplyFinished())
     replies = [Answer(value=True), Answer(value=True)]
     made = stage(START, SAYS, CALL, turns=[again, DONE], replies=replies)
     assert await resume(made) is TurnEnd.COMPLETE
@@ -288,7 +293,7 @@ async def test_a_call_that_is_run_again_says_so_and_later_ones_do_not():
 
 
 async def test_a_later_call_of_the_same_id_was_not_run_again():
-    later = (CallTool("c1", "tool", {}), Finished())
+    later = (CompleteToolCall("c1", "tool", {}), ReplyFinished())
     made = stage(START, SAYS, CALL, turns=[later, DONE], tools=(asks(),))
     assert await resume(made) is TurnEnd.COMPLETE
     assert made.recorder.notes(ToolCallResponse) == [{"again": True}, None]
@@ -307,7 +312,7 @@ async def test_what_closed_a_question_is_nothing_to_another_call_of_its_id(reaso
 async def test_what_a_call_was_permitted_to_run_with_is_nothing_to_another_of_its_id():
     note = NOTE | {"permitted": True, "arguments": {"n": 2}}
     answer = event(answered("c1.confirm.1"), by={"kind": "person"})
-    free = event(replace(WAITS, id="c1.confirm.2", source=InquirySource.tool("free")), **NOTE)
+    free = event(replace(WAITS, id="c1.confirm.2", source=InquirySource.for_tool("free")), **NOTE)
     seen: list[Any] = []
 
     def run(arguments, answers) -> Any:
@@ -323,18 +328,18 @@ async def test_what_a_call_was_permitted_to_run_with_is_nothing_to_another_of_it
 
 
 WHOLE = (
-    Delta("message", "Both."),
-    CallTool("c1", "tool", {}),
-    Delta("message", "And."),
-    CallTool("c2", "tool", {}),
-    Delta("message", "So."),
+    TextDelta("message", "Both."),
+    CompleteToolCall("c1", "tool", {}),
+    TextDelta("message", "And."),
+    CompleteToolCall("c2", "tool", {}),
+    TextDelta("message", "So."),
 )
 
 
 @pytest.mark.parametrize("received", range(len(WHOLE) + 1))
 async def test_reply_cut_off_at_any_piece_is_asked_for_again(received):
     hang = asyncio.Event()
-    cut = (*WHOLE[:received], hang, *WHOLE[received:], Finished())
+    cut = (*WHOLE[:received], hang, *WHOLE[received:], ReplyFinished())
     made = stage(START, SAYS, turns=(cut,), tools=(asks(),))
     running = asyncio.create_task(resume(made))
     await until(lambda: made.provider.waiting is hang)
@@ -342,7 +347,7 @@ async def test_reply_cut_off_at_any_piece_is_asked_for_again(received):
     with pytest.raises(asyncio.CancelledError):
         await running
 
-    again = stage(*made.recorder.events, turns=((*WHOLE, Finished()), DONE), tools=(asks(),))
+    again = stage(*made.recorder.events, turns=((*WHOLE, ReplyFinished()), DONE), tools=(asks(),))
     assert await resume(again) is TurnEnd.COMPLETE
     assert [call.id for call in again.recorder.of(ToolCallRequest)] == ["c1", "c2"]
     assert again.recorder.results == [("c1", "done", False), ("c2", "done", False)]
@@ -350,12 +355,12 @@ async def test_reply_cut_off_at_any_piece_is_asked_for_again(received):
 
 
 async def test_reply_calls_and_text_after_them_are_one_commit(monkeypatch):
-    made = stage(START, SAYS, turns=((*WHOLE, Finished()), DONE), tools=(asks(),))
+    made = stage(START, SAYS, turns=((*WHOLE, ReplyFinished()), DONE), tools=(asks(),))
     commits, record = [], made.recorder.record
 
-    async def watched(*events, last=False) -> None:
+    async def watched(*events, is_last=False) -> None:
         commits.append([type(event.kind) for event in events])
-        await record(*events, last=last)
+        await record(*events, is_last=is_last)
 
     monkeypatch.setattr(made.recorder, "record", watched)
     await resume(made)

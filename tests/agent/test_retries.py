@@ -9,14 +9,21 @@ from typing import Any
 import pytest
 
 from jpweb.agent.config import RequestConfig
-from jpweb.agent.errors import PASSING, FailureKind, ProviderFailed
-from jpweb.agent.ports import Calling, CallTool, Data, Delta, Finished, Noted
-from jpweb.agent.stopping import Respond, Restart, Stop
+from jpweb.agent.errors import TRANSIENT_FAILURES, FailureKind, ProviderFailed
+from jpweb.agent.interrupts import Respond, Restart, Stop
+from jpweb.agent.ports import (
+    CompleteToolCall,
+    PartialToolCall,
+    ReplyFinished,
+    ReplyMetadata,
+    StructuredReply,
+    TextDelta,
+)
 from jpweb.agent.turn import TurnEnd, TurnPorts
 from jpweb.stream.events import ChatRequest, ChatResponse
 from tests.agent.doubles import QueueProvider, Stage, asks, never, others, run_turn, until
 
-DONE = (Delta("message", "Done."), Finished())
+DONE = (TextDelta("message", "Done."), ReplyFinished())
 
 
 def failing(kind=FailureKind.RATE_LIMIT, after=None) -> Any:
@@ -28,10 +35,10 @@ async def run(stage) -> Any:
 
 
 @pytest.mark.parametrize("kind", FailureKind)
-@pytest.mark.parametrize("before", [[], [Calling("tool", "{")], [Delta("message", "")]])
+@pytest.mark.parametrize("before", [[], [PartialToolCall("tool", "{")], [TextDelta("message", "")]])
 async def test_what_may_pass_is_asked_again_while_nothing_has_come(kind, before):
     stage = Stage(QueueProvider([[*before, failing(kind)], DONE]))
-    if kind in PASSING:
+    if kind in TRANSIENT_FAILURES:
         assert await run(stage) is TurnEnd.COMPLETE
         assert stage.pauses == [1.0]
         first, second = stage.provider.requests
@@ -46,11 +53,11 @@ async def test_what_may_pass_is_asked_again_while_nothing_has_come(kind, before)
 @pytest.mark.parametrize(
     "come",
     [
-        Delta("message", "Half a"),
-        Delta("reasoning", "Hm."),
-        Noted("reasoning", {"redacted": "x"}),
-        CallTool("c1", "tool", {}),
-        Data({"a": 1}),
+        TextDelta("message", "Half a"),
+        TextDelta("reasoning", "Hm."),
+        ReplyMetadata("reasoning", {"redacted": "x"}),
+        CompleteToolCall("c1", "tool", {}),
+        StructuredReply({"a": 1}),
     ],
 )
 async def test_after_something_has_come_nothing_is_asked_again(come):
@@ -59,7 +66,7 @@ async def test_after_something_has_come_nothing_is_asked_again(come):
         await run(stage)
     assert len(stage.provider.requests) == 1
     # A call of a reply without an end never runs, so it is not on record either.
-    assert len(stage.recorder.events) == (2 if isinstance(come, CallTool) else 3)
+    assert len(stage.recorder.events) == (2 if isinstance(come, CompleteToolCall) else 3)
     assert stage.pauses == []
 
 
@@ -101,7 +108,7 @@ async def test_a_pause_that_is_longer_than_the_longest_is_not_begun():
 
 
 async def test_retries_are_counted_for_each_cycle():
-    calling = [CallTool("c1", "tool", {}), Finished()]
+    calling = [CompleteToolCall("c1", "tool", {}), ReplyFinished()]
     replies = [[failing()], calling, [failing()], DONE]
     stage = Stage(QueueProvider(replies), (asks(),), request=RequestConfig(max_retries=1))
     assert await run(stage) is TurnEnd.COMPLETE
@@ -120,7 +127,7 @@ async def paused(said) -> tuple[Any, Any]:
     stage.ports = replace(stage.ports, pause=pause)
     running = asyncio.create_task(run(stage))
     await begun.wait()
-    stage.stop.say(said)
+    stage.stop.interrupt(said)
     end = await running
     assert not others()
     return stage, end

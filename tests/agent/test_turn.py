@@ -3,11 +3,11 @@ from __future__ import annotations
 from collections.abc import AsyncIterator
 from typing import Any
 
-from jpweb.agent.calls import texts
-from jpweb.agent.ports import Answer, CallTool, Delta, Finished
-from jpweb.agent.setup import UNCONFIGURED
+from jpweb.agent.ports import Answer, CompleteToolCall, ReplyFinished, TextDelta
+from jpweb.agent.tool_calls import model_messages
 from jpweb.agent.tools import BUILTINS
 from jpweb.agent.turn import TurnEnd, TurnPorts
+from jpweb.agent.turn_setup import UNCONFIGURED_SETUP
 from jpweb.stream import wire
 from jpweb.stream.events import (
     ChatRequest,
@@ -20,7 +20,7 @@ from jpweb.stream.events import (
 from jpweb.stream.inquiry import InquiryRequest, InquiryResponse
 from tests.agent.doubles import AT, CONFIRM, ListRecorder, QueueProvider, Stage, asks, run_turn
 
-DONE = (Delta("message", "Done."), Finished())
+DONE = (TextDelta("message", "Done."), ReplyFinished())
 
 
 async def run(stage, content="Go.", author=None) -> Any:
@@ -51,11 +51,11 @@ async def test_the_query_is_committed_at_once_with_the_turns_start(monkeypatch):
 
 async def test_pieces_of_one_variant_become_one_event():
     pieces = [
-        Delta("reasoning", "Let me "),
-        Delta("reasoning", "see."),
-        Delta("message", "It "),
-        Delta("message", "works."),
-        Finished(),
+        TextDelta("reasoning", "Let me "),
+        TextDelta("reasoning", "see."),
+        TextDelta("message", "It "),
+        TextDelta("message", "works."),
+        ReplyFinished(),
     ]
     stage = Stage(QueueProvider([pieces]))
     await run(stage)
@@ -73,11 +73,11 @@ async def test_pieces_of_one_variant_become_one_event():
 
 async def test_a_tool_call_commits_the_text_before_it_and_itself():
     first = [
-        Delta("message", "One"),
-        CallTool("a", "tool", {"x": 1}),
-        Delta("message", "Two"),
-        CallTool("b", "gone", {}),
-        Finished(),
+        TextDelta("message", "One"),
+        CompleteToolCall("a", "tool", {"x": 1}),
+        TextDelta("message", "Two"),
+        CompleteToolCall("b", "gone", {}),
+        ReplyFinished(),
     ]
     stage = Stage(QueueProvider([first, DONE]), (asks(CONFIRM),), [Answer(value=True)])
     assert await run(stage) is TurnEnd.COMPLETE
@@ -92,26 +92,28 @@ async def test_a_tool_call_commits_the_text_before_it_and_itself():
         ChatResponse("message", "Two"),
         ToolCallRequest("b", "gone", {}),
         ToolCallResponse("a", "done", is_error=False),
-        ToolCallResponse("b", texts.unknown_tool("gone"), is_error=True),
+        ToolCallResponse("b", model_messages.describe_unknown_tool("gone"), is_error=True),
         ChatResponse("message", "Done."),
     ]
 
 
 async def test_a_reply_of_nothing_completes_the_turn():
-    stage = Stage(QueueProvider([[Delta("message", ""), Finished()]]))
+    stage = Stage(QueueProvider([[TextDelta("message", ""), ReplyFinished()]]))
     assert await run(stage) is TurnEnd.COMPLETE
     assert len(stage.recorder.events) == 2
 
 
 async def test_what_comes_after_the_end_of_a_reply_is_not_read():
-    stage = Stage(QueueProvider([[Finished(), Delta("message", "too late")]]))
+    stage = Stage(QueueProvider([[ReplyFinished(), TextDelta("message", "too late")]]))
     await run(stage)
     assert len(stage.recorder.events) == 2
     assert stage.provider.closed == 1
 
 
 async def test_each_cycle_sends_system_prompt_tools_and_all_that_is_visible():
-    stage = Stage(QueueProvider([[CallTool("a", "tool", {}), Finished()], DONE]), (asks(),))
+    stage = Stage(
+        QueueProvider([[CompleteToolCall("a", "tool", {}), ReplyFinished()], DONE]), (asks(),)
+    )
     await run(stage)
     first, second = stage.provider.requests
     assert first.parts.system == second.parts.system == ("Be brief.",)
@@ -126,7 +128,7 @@ async def test_each_cycle_sends_system_prompt_tools_and_all_that_is_visible():
 
 async def test_no_inquiry_event_reaches_the_provider():
     stage = Stage(
-        QueueProvider([[CallTool("a", "tool", {}), Finished()], DONE]),
+        QueueProvider([[CompleteToolCall("a", "tool", {}), ReplyFinished()], DONE]),
         (asks(CONFIRM),),
         [Answer(value=True)],
     )
@@ -145,14 +147,14 @@ async def test_a_call_that_a_crash_left_open_is_closed_in_the_request_alone():
     assert [event.kind for event in request.parts.events] == [
         ChatRequest("Before."),
         ToolCallRequest("old", "tool", {}),
-        ToolCallResponse("old", texts.INTERRUPTED, is_error=True),
+        ToolCallResponse("old", model_messages.INTERRUPTED, is_error=True),
         ChatRequest("Go."),
     ]
     assert recorder.of(ToolCallResponse) == []
 
 
 async def test_attempts_go_on_over_the_cycles_of_a_turn_and_begin_anew_with_the_next():
-    cycle = [CallTool("same", "tool", {}), Finished()]
+    cycle = [CompleteToolCall("same", "tool", {}), ReplyFinished()]
     replies = [Answer(value=True)] * 3
     stage = Stage(QueueProvider([cycle, cycle, DONE, cycle, DONE]), (asks(CONFIRM),), replies)
     await run(stage)
@@ -165,7 +167,7 @@ async def test_attempts_go_on_over_the_cycles_of_a_turn_and_begin_anew_with_the_
 
 
 async def test_an_answer_is_remembered_over_the_cycles_of_a_turn_but_not_longer():
-    cycle = [CallTool("c", "tool", {}), Finished()]
+    cycle = [CompleteToolCall("c", "tool", {}), ReplyFinished()]
     replies = [Answer(value=True, remember=True), Answer(value=False)]
     stage = Stage(QueueProvider([cycle, cycle, DONE, cycle, DONE]), (asks(CONFIRM),), replies)
     await run(stage)
@@ -175,7 +177,7 @@ async def test_an_answer_is_remembered_over_the_cycles_of_a_turn_but_not_longer(
 
 
 async def test_a_turn_that_calls_tools_without_end_is_ended_whole():
-    cycle = [CallTool("c", "tool", {}), Finished()]
+    cycle = [CompleteToolCall("c", "tool", {}), ReplyFinished()]
     stage = Stage(QueueProvider([cycle] * 4), (asks(),), cycle_limit=3)
     assert await run(stage) is TurnEnd.CYCLE_LIMIT
     assert len(stage.recorder.of(ToolCallResponse)) == 3
@@ -193,7 +195,7 @@ async def test_a_provider_may_be_any_iterator():
             return self
 
         async def __anext__(self) -> Any:
-            return Finished()
+            return ReplyFinished()
 
     stage = Stage(Plain())
     assert await run(stage) is TurnEnd.COMPLETE
@@ -206,6 +208,8 @@ async def test_without_configuration_every_builtin_is_offered_and_the_clock_is_r
     await run_turn(real, "Go.", None, stage.stop)
     offered = [tool.name for tool in stage.provider.requests[0].tools]
     assert offered == [tool.NAME for tool in BUILTINS]
-    assert UNCONFIGURED.cycle_limit == 50
+    assert UNCONFIGURED_SETUP.cycle_limit == 50
     assert all(event.timestamp > AT for event in stage.recorder.events)
-    assert all(wire.read(wire.write(e).raw).body == e for e in stage.recorder.events)
+    assert all(
+        wire.read_element(wire.write_element(e).raw).body == e for e in stage.recorder.events
+    )

@@ -21,7 +21,7 @@ READS = {
 #: Files that may, and why.
 MAY = {
     "jpweb/store/database/clock.py": "it is the database's clock where there is no server",
-    "jpweb/agent/scribe.py": "a default of tests; the runtime gives turns the database's",
+    "jpweb/agent/event_writer.py": "a default of tests; the runtime gives turns the database's",
 }
 
 

@@ -8,25 +8,27 @@ from typing import get_args
 import pytest
 
 from jpweb.agent.errors import FailureKind
-from jpweb.store.terms import PromptKind
-from jpweb.stream import answers, events, inquiry
-from jpweb.web import words
+from jpweb.store.choices import ApprovalKind
+from jpweb.stream import answer_type, events, inquiry
+from jpweb.web import display_text
 from tests.architecture.tree import files
 
 TEMPLATES = {str(path) for path in files() if path.parts[0] == "templates"}
 SAMPLES = {path.name for path in files() if path.parts[:3] == ("tests", "samples", "events")}
-OUTCOMES = [outcome.TAG for outcome in get_args(inquiry.Outcome)]
+OUTCOMES = [outcome.TAG for outcome in get_args(inquiry.InquiryOutcome)]
 UNSETTLED = ["open", "unanswered"]
 REASONS = [reason.value for reason in inquiry.CancellationReason]
 
 
 def test_each_tag_has_the_word_that_people_read():
-    assert set(words.KINDS) == {*events.KINDS}
-    assert set(words.STATES) == {*OUTCOMES, *UNSETTLED}
-    assert set(words.REASONS) == {*REASONS}
-    assert set(words.SOURCES) == {source.value for source in inquiry.SourceTag}
-    assert set(words.FAILURES) == {kind.value for kind in FailureKind}
-    assert {kind for kind, _ in words.DECISIONS} == {kind.value for kind in PromptKind}
+    assert set(display_text.EVENT_KIND_LABELS) == {*events.KINDS}
+    assert set(display_text.STATE_LABELS) == {*OUTCOMES, *UNSETTLED}
+    assert set(display_text.REASON_TEXTS) == {*REASONS}
+    assert set(display_text.SOURCE_LABELS) == {source.value for source in inquiry.SourceTag}
+    assert set(display_text.FAILURE_TEXTS) == {kind.value for kind in FailureKind}
+    assert {kind for kind, _ in display_text.DECISION_LABELS} == {
+        kind.value for kind in ApprovalKind
+    }
 
 
 @pytest.mark.parametrize("tag", events.KINDS)
@@ -50,7 +52,7 @@ def test_each_reason_has_its_sample(tag: str):
     assert f"inquiry_response.cancelled.{tag}.json" in SAMPLES
 
 
-@pytest.mark.parametrize("tag", answers.ANSWER_TYPES)
+@pytest.mark.parametrize("tag", answer_type.ANSWER_TYPES)
 def test_each_answer_type_has_its_template_and_sample(tag: str):
     assert f"templates/answers/{tag}.html" in TEMPLATES
     assert f"inquiry_request.{tag}.json" in SAMPLES
@@ -60,7 +62,7 @@ def test_each_answer_type_has_its_template_and_sample(tag: str):
     ("folder", "known"),
     [
         ("events", {*events.KINDS, "unknown", "broken"}),
-        ("answers", {*answers.ANSWER_TYPES, "unknown"}),
+        ("answers", {*answer_type.ANSWER_TYPES, "unknown"}),
     ],
 )
 def test_no_template_is_left_of_what_is_gone(folder: str, known: set[str]):

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from jpweb.cli.entrypoint import COMMANDS
-from jpweb.web.pages.help.pages import CONTENTS, PAGES
+from jpweb.web.views.help.pages import CONTENTS, PAGES
 from tests.architecture.tree import files, text
 
 README, OPERATIONS = Path("README.md"), Path("docs/operations.md")

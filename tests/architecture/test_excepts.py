@@ -12,7 +12,7 @@ import pytest
 from tests.architecture.tree import modules, nodes, text
 
 #: The edge where a run's failure becomes a recorded fact, whatever it was.
-MAY_CATCH_ALL = Path("jpweb/runtime/executing/turns.py")
+MAY_CATCH_ALL = Path("jpweb/runtime/execution/turn_runner.py")
 BROAD = {"Exception", "BaseException"}
 #: What a file holds that catches anything; only such files are parsed.
 CATCHING = re.compile(r"\b(except|suppress)\b")

@@ -10,7 +10,7 @@ import pytest
 
 from tests.architecture.tree import modules, nodes
 
-DOOR = Path("jpweb/store/disk/directory.py")
+DOOR = Path("jpweb/store/jp_files/directory_handles.py")
 #: Methods of a path that look at, open or change what it names.
 METHODS = {
     "chmod", "exists", "expanduser", "glob", "is_mount", "iterdir", "lstat", "mkdir",
@@ -52,7 +52,7 @@ def _is_touch(call: ast.Call) -> bool:
 
 
 def test_one_module_reaches_the_files_of_a_workspace():
-    disk = [path for path in modules("jpweb") if path.is_relative_to("jpweb/store/disk")]
+    disk = [path for path in modules("jpweb") if path.is_relative_to("jpweb/store/jp_files")]
     assert DOOR in disk
     assert [line for path in disk if path != DOOR for line in touches(path)] == []
 

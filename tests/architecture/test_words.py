@@ -6,15 +6,15 @@ import re
 from pathlib import Path
 from typing import get_args
 
-from jpweb.store.terms import Role
-from jpweb.stream import answers, events, inquiry
+from jpweb.store.choices import Role
+from jpweb.stream import answer_type, events, inquiry
 from tests.architecture.tree import modules, templates, text
 
 TAGS = [
     *events.KINDS,
-    *(outcome.TAG for outcome in get_args(inquiry.Outcome)),
+    *(outcome.TAG for outcome in get_args(inquiry.InquiryOutcome)),
     *(reason.value for reason in inquiry.CancellationReason),
-    *answers.ANSWER_TYPES,
+    *answer_type.ANSWER_TYPES,
     *Role.labels,
 ]
 #: The folders that are a table of plug-ins; a file there is named by its table.

@@ -13,7 +13,7 @@ from tests.machine.browsing import Pages
 from tests.machine.ports import free_port
 from tests.machine.serving import ROOT, Server
 
-DEMO = ROOT / "jpweb" / "store" / "disk" / "demo" / ".jp"
+DEMO = ROOT / "jpweb" / "store" / "jp_files" / "demo" / ".jp"
 ELSEWHERE = "elsewhere"
 
 

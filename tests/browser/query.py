@@ -12,7 +12,7 @@ import shutil
 import sys
 from pathlib import Path
 
-from tests.store.disk.writing import jp
+from tests.store.jp_files.writing import jp
 
 
 def write(stream: Path, elements: list[object], *, keep: bool) -> None:

@@ -16,17 +16,17 @@ django.setup()
 
 from jpweb.runtime import configuration  # noqa: E402  needs Django set up
 from jpweb.store import accounts  # noqa: E402  needs Django set up
+from jpweb.store.choices import Role  # noqa: E402  needs Django set up
 from jpweb.store.models import Membership, Person  # noqa: E402  needs Django set up
-from jpweb.store.terms import Role  # noqa: E402  needs Django set up
 
 
 def main() -> None:
-    owner = accounts.first_owner()
-    homes = accounts.workspaces(owner.pk, Role.OWNER)
+    owner = accounts.get_or_create_owner()
+    homes = accounts.list_workspaces(owner.pk, Role.OWNER)
     (home,) = (each for each in homes if each.name != "Demo")
-    things = [thing.wanted for thing in configuration.current(home).things]
+    things = [thing.item for thing in configuration.load_workspace_config(home).trust_statuses]
     seen = [(each.kind.value, each.name, each.fingerprint) for each in things]
-    configuration.give(home, seen, owner)
+    configuration.grant_trust(home, seen, owner)
     size, name = int(sys.argv[1]), sys.argv[2]
     people = []
     for account in (f"{name}-{n}" for n in range(size)):

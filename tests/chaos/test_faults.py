@@ -16,7 +16,7 @@ from pathlib import Path
 import psycopg
 import pytest
 
-from jpweb.store.database.patience import connection_options
+from jpweb.store.database.timeouts import make_connection_options
 from tests.chaos import people, record, stage
 from tests.chaos.crew import LEASE_SECONDS, Crew, crew
 from tests.chaos.turns import answer_all, begin_turns, settle
@@ -39,7 +39,7 @@ _RUNS_LOCKED = "SELECT id FROM store_run WHERE state = 'running' FOR UPDATE"
 @contextmanager
 def lock_held_in_silence(database: str) -> Iterator[None]:
     """Lock what is being worked on, as a connection of jpweb's does whose line falls silent."""
-    options = connection_options(FAULT_SECONDS, {})["options"]
+    options = make_connection_options(FAULT_SECONDS, {})["options"]
     with psycopg.connect(database, options=options) as holder:
         holder.execute(_LOCKED)
         holder.execute(_RUNS_LOCKED)

@@ -17,9 +17,9 @@ from typing import Any
 import pytest
 from django.core.management import CommandError, call_command
 
-from jpweb.cli.lock import lock_data_dir
+from jpweb.cli.data_folder_lock import lock_data_dir
 from jpweb.store import accounts
-from jpweb.store.backups.archive import Table, create_archive, open_archive
+from jpweb.store.backups.archive import BackupTable, create_archive, open_archive
 from tests.browser import evidence
 from tests.installing.crawling import crawl, diff_pages
 from tests.installing.owner import Owner
@@ -158,8 +158,8 @@ def write_older_backup(newest: Path, older: Path, columns: dict[str, list[str]])
                 if column in columns.get(table.name, ())
             ]
             if places:
-                kept.append(Table(table.name, [table.columns[place] for place in places]))
-                rows = ([row[place] for place in places] for row in source.rows(table))
+                kept.append(BackupTable(table.name, [table.columns[place] for place in places]))
+                rows = ([row[place] for place in places] for row in source.read_rows(table))
                 target.write_table(kept[-1], rows)
         source.manifest.tables, source.manifest.migration = kept, C430B99_MIGRATION
         target.write_manifest(source.manifest)
@@ -169,7 +169,7 @@ def test_older_backup_is_brought_up_to_date(live: Live, tmp_path: Path):
     source, target = live(start=False), live(start=False)
     for server in (source, target):
         copy_migrated_sqlite(server.data)
-    run_command(source, "mirror", "jpweb/store/disk/demo")
+    run_command(source, "mirror", "jpweb/store/jp_files/demo")
     newest, older, again = (tmp_path / name for name in ("newest", "older", "again"))
     assert run_command(source, "backup", str(newest))[0] == 0
     write_older_backup(newest, older, read_older_columns())
@@ -189,7 +189,7 @@ def call(*arguments: str) -> str:
 @pytest.mark.django_db(transaction=True)
 def test_commands_refuse_what_would_destroy_something(settings: Any, tmp_path: Path):
     settings.DATA_DIR = tmp_path / "data"
-    accounts.first_owner()
+    accounts.get_or_create_owner()
     backup = str(tmp_path / "file")
     assert call("backup", backup).startswith(f"Backup written to {backup}: ")
     with pytest.raises(CommandError, match=f"^{backup} already exists. Choose another name"):

@@ -12,7 +12,7 @@ from django.core.management import CommandError, call_command
 
 from jpweb.runtime.exports import FORMATS
 from jpweb.store import accounts, exports
-from jpweb.store.disk import mirror
+from jpweb.store.jp_files import mirror
 from jpweb.store.models import Conversation, JournalEntry, Membership, Person, Workspace
 from jpweb.stream.events import ChatRequest, EventKind, TurnStart
 from jpweb.stream.inquiry import InquiryResponse, Redacted
@@ -64,7 +64,7 @@ def root(tmp_path: Path) -> Path:
 
 
 def test_mirror_prints_json_that_adds_up():
-    out, _ = printed("mirror", mirror.DEMO, "--json")
+    out, _ = printed("mirror", mirror.DEMO_PATH, "--json")
     found = json.loads(out)
     assert set(found) == {"workspace", "problems", "conversations"}
     assert found["workspace"]["root"] == "demo"
@@ -86,7 +86,7 @@ def test_mirror_names_what_it_could_not_read_and_makes_an_owner(root: Path):
     assert (whole["elements"], whole["turns"], whole["inquiries"]) == (6, 1, {"answered": 1})
     assert (broken["elements"], bool(broken["problem"]), broken["archived"]) == (0, True, True)
     member = Membership.objects.get(workspace=Workspace.objects.get())
-    assert member.person == accounts.first_owner()
+    assert member.person == accounts.get_or_create_owner()
 
 
 def test_mirror_prints_a_table_and_a_line(root: Path, capsys: pytest.CaptureFixture[str]):
@@ -135,11 +135,11 @@ def test_check_stream_lists_what_repair_would_do_and_what_an_older_jp_cannot_ope
 
 
 @pytest.mark.parametrize(
-    "path", sorted(mirror.DEMO.rglob("events.json")), ids=lambda p: p.parent.name
+    "path", sorted(mirror.DEMO_PATH.rglob("events.json")), ids=lambda p: p.parent.name
 )
 def test_check_stream_agrees_with_mirror_on_the_demo(path: Path):
     checked = json.loads(printed("check_stream", path, "--json")[0])
-    entries = json.loads(printed("mirror", mirror.DEMO, "--json")[0])["conversations"]
+    entries = json.loads(printed("mirror", mirror.DEMO_PATH, "--json")[0])["conversations"]
     (entry,) = [each for each in entries if each["folder"] == path.parent.name]
     assert checked["faithful"] is True
     for key in ("elements", "kinds", "turns", "inquiries", "unanswered", "unknown", "broken"):
@@ -160,20 +160,20 @@ def test_check_stream_of_no_file_is_one_line(tmp_path: Path):
 
 @pytest.mark.parametrize("spelling", ["{}", "jp-c{}", "jp-c{}-{}", " jp-c{} "])
 def test_export_knows_each_spelling(tmp_path: Path, spelling: str):
-    home, _ = mirror.mirror(mirror.DEMO, "Demo")
+    home, _ = mirror.mirror_workspace(mirror.DEMO_PATH, "Demo")
     target = tmp_path / "out"
     out, err = printed("export", spelling.format(TOUR, home.jp_id), "--output", target)
-    (source,) = mirror.DEMO.rglob(f"{TOUR}-*/events.json")
+    (source,) = mirror.DEMO_PATH.rglob(f"{TOUR}-*/events.json")
     assert target.read_bytes() == source.read_bytes()
     assert (out, err) == ("", f"{target}: {len(target.read_bytes())} bytes\n")
 
 
 @pytest.mark.parametrize("form", FORMATS)
 def test_export_writes_to_standard_output(form: str, capfdbinary: pytest.CaptureFixture[bytes]):
-    mirror.mirror(mirror.DEMO, "Demo")
+    mirror.mirror_workspace(mirror.DEMO_PATH, "Demo")
     call_command("export", str(TOUR), "--format", form)
     talk = Conversation.objects.get(jp_id=TOUR)
-    assert capfdbinary.readouterr().out == join_pieces(FORMATS[form].pieces(talk))
+    assert capfdbinary.readouterr().out == join_pieces(FORMATS[form].make_pieces(talk))
 
 
 @pytest.mark.parametrize("odd", ["", "tour", "jp-c", "-5", "1" * 20, "1" * 400, "17-", "17_1"])
@@ -182,7 +182,7 @@ def test_export_of_no_id_is_one_line(odd: str):
 
 
 def test_export_of_what_is_not_here_is_one_line():
-    mirror.mirror(mirror.DEMO, "Demo")
+    mirror.mirror_workspace(mirror.DEMO_PATH, "Demo")
     for unknown in ("17", f"jp-c{TOUR}-zzzzz"):
         assert refused("export", unknown) == f"No conversation here has the id {unknown}."
 
@@ -190,24 +190,24 @@ def test_export_of_what_is_not_here_is_one_line():
 def test_export_of_what_two_workspaces_have_names_both(root: Path, tmp_path: Path):
     folder(tmp_path / "orchard", NAME, stream(*KINDS))
     (tmp_path / "orchard" / ".jp" / ".id").write_text("zz000\n")
-    mirror.mirror(root)
-    mirror.mirror(tmp_path / "orchard")
+    mirror.mirror_workspace(root)
+    mirror.mirror_workspace(tmp_path / "orchard")
     said = refused("export", "jp-c17000000000")
     for word in ("garden (ab1z9)", "orchard (zz000)", "jp-c17000000000-"):
         assert word in said
     printed("export", "jp-c17000000000-zz000", "--output", tmp_path / "out")
     talk = Conversation.objects.get(workspace__jp_id="zz000")
-    assert (tmp_path / "out").read_bytes() == join_pieces(exports.jp(talk))
+    assert (tmp_path / "out").read_bytes() == join_pieces(exports.export_jp_json(talk))
 
 
 def test_export_into_a_folder_that_is_not_there_is_one_line(tmp_path: Path):
-    mirror.mirror(mirror.DEMO, "Demo")
+    mirror.mirror_workspace(mirror.DEMO_PATH, "Demo")
     target = tmp_path / "away" / "out"
     assert refused("export", str(TOUR), "--output", target).startswith(f"{target} cannot be")
 
 
 def test_sign_in_link_signs_the_owner_in_once():
-    owner = accounts.first_owner()
+    owner = accounts.get_or_create_owner()
     address = printed("sign_in_link")[0].strip()
     token = address.rpartition("/sign-in#")[2]
     assert address.startswith("http://127.0.0.1:")

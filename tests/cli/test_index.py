@@ -24,7 +24,7 @@ def told(*options: str) -> str:
 @pytest.fixture
 def talk() -> Conversation:
     made: Conversation = making.conversation(making.workspace())
-    journal.append(made.pk, [making.event(ChatResponse("message", "pear"))])
+    journal.append_events(made.pk, [making.event(ChatResponse("message", "pear"))])
     making.conversation(made.workspace)
     return made
 

@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from jpweb.store.finding import index
+from jpweb.store.search import indexer
 from tests.load import synthetic
 from tests.machine.ports import end, wait_until
 from tests.machine.sizes import IS_PROOF, choose_size
@@ -28,7 +28,7 @@ DEATHS = (1, 5_000, 10_000) if IS_PROOF else (1, 2_000)
 LAST = "amaryllis"
 _SEARCH = f"""
 from jpweb.store import accounts
-from jpweb.store.finding import language, search
+from jpweb.store.search import language, search
 found = search.search(accounts.first_owner().pk, language.read("{LAST}"))
 print([hit.position for hit in found.newest().rows])
 """
@@ -164,4 +164,7 @@ def test_killed_again_and_again_it_ends_as_one_that_never_was(
 
 def test_between_two_deaths_lies_more_than_is_written_at_once():
     ends = [*DEATHS, EVENTS]
-    assert min(later - death for death, later in zip(DEATHS, ends[1:], strict=True)) > index.ENTRIES
+    assert (
+        min(later - death for death, later in zip(DEATHS, ends[1:], strict=True))
+        > indexer.BATCH_ENTRIES
+    )

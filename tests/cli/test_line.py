@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from channels_redis.pubsub import RedisPubSubChannelLayer
 
-from jpweb.runtime.signals import announce, relay
+from jpweb.runtime.broadcast import channel_layer, publisher
 from tests.layers import make_keys
 from tests.load.crowd import Crowd, Visitor, crowd
 from tests.machine.serving import Server, run_server
@@ -59,7 +59,9 @@ def told(url: str, *signals: dict[str, Any], each: Callable[[], object]) -> None
             hosts=[url], symmetric_encryption_keys=make_keys(SECRET_KEY)
         )
         for number, signal in enumerate(signals, 1):
-            await layer.group_send(relay.group(signal["kind"]), signal | {"origin": "another"})
+            await layer.group_send(
+                channel_layer.make_group(signal["kind"]), signal | {"origin": "another"}
+            )
             if not number % 2:
                 await asyncio.to_thread(each)
         await layer.flush()
@@ -71,7 +73,7 @@ def test_a_browser_that_stops_reading_costs_little_and_ends_with_the_latest(
     server: Server, reader: tuple[str, int]
 ):
     cookie, talk = reader
-    topic = announce.conversation_group(talk)
+    topic = publisher.make_conversation_topic(talk)
     texts = [
         {"kind": "partial", "to": topic, "variant": "message", "text": f"<{n}>".ljust(SIZE)}
         for n in range(TEXTS)
@@ -110,7 +112,7 @@ def test_a_frame_of_megabytes_reaches_a_browser(server: Server, reader: tuple[st
         (visitor,) = reading.enter(server.port, "/ws", [cookie], lambda _: None)
         visitor.say({"conversation": talk})
         reading.watch(2)
-        topic = announce.conversation_group(talk)
+        topic = publisher.make_conversation_topic(talk)
         told(
             server.settings["REDIS_URL"], {"kind": "partial", "to": topic} | text, each=lambda: None
         )

@@ -5,7 +5,7 @@ import sys
 
 import pytest
 
-from jpweb.cli.progress import bar
+from jpweb.cli.progress import show_progress
 
 
 class Terminal(io.StringIO):
@@ -21,7 +21,7 @@ def test_bar_shows_progress_on_a_terminal_alone(
 ):
     monkeypatch.setenv("TERM", "xterm")
     monkeypatch.setattr(sys, "stderr", file)
-    with bar("Reading garden") as report:
+    with show_progress("Reading garden") as report:
         report(1, 3, "a folder")
     assert ("Reading garden" in file.getvalue()) is is_shown
     assert ("1/3" in file.getvalue()) is is_shown

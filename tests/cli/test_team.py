@@ -115,7 +115,7 @@ def test_a_taken_port_is_one_line(tmp_path: Path):
 def test_what_is_missing_is_named_with_what_gets_it(tmp_path: Path):
     """Nothing is on the PATH, and no versioned folder has it either."""
     code = (
-        "import sys, jpweb.cli.team.programs as p\n"
+        "import sys, jpweb.cli.local_cluster.binaries as p\n"
         "p.on_machine = lambda program: None\n"
         "from django.core.management import execute_from_command_line\n"
         "execute_from_command_line(['manage.py', 'team'])\n"

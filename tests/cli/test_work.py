@@ -30,7 +30,7 @@ _BEGIN = """
 import asyncio, sys
 from jpweb.runtime import runs
 from jpweb.store import accounts, conversations
-from jpweb.store.disk import mirror
+from jpweb.store.jp_files import mirror
 home, _ = mirror.mirror(mirror.DEMO, "Demo")
 owner = accounts.first_owner()
 talk = conversations.begin(home, "A talk", owner.pk)

@@ -20,13 +20,13 @@ from channels.generic.websocket import AsyncWebsocketConsumer  # noqa: E402  nee
 from channels.layers import InMemoryChannelLayer, channel_layers  # noqa: E402  as above
 
 from jpweb.asgi import application as jpweb  # noqa: E402  as above
-from jpweb.cli.server import leave, serve  # noqa: E402  as above
-from jpweb.runtime.crossing import in_store  # noqa: E402  as above
-from jpweb.runtime.signals import announce  # noqa: E402  as above
+from jpweb.cli.daphne_server import exit_process, run_server  # noqa: E402  as above
+from jpweb.runtime.broadcast import publisher  # noqa: E402  as above
+from jpweb.runtime.db_threads import run_in_db_thread  # noqa: E402  as above
 from jpweb.store import journal  # noqa: E402  as above
 from jpweb.store.models import Conversation  # noqa: E402  as above
 from jpweb.stream.events import ChatResponse  # noqa: E402  as above
-from jpweb.web import changes  # noqa: E402  as above
+from jpweb.web.websocket import conversation_updates  # noqa: E402  as above
 from tests.store import making  # noqa: E402  as above
 
 GROUP = "everybody"
@@ -65,7 +65,7 @@ class _Record:
     text = "x" * 1000
 
     def __init__(self) -> None:
-        self._made = changes.conversation
+        self._made = conversation_updates.find_conversation_updates
 
     def __call__(self, *about: Any) -> Any:
         told = self._made(*about)
@@ -76,17 +76,17 @@ class _Record:
 
 
 record = _Record()
-changes.conversation = record  # type: ignore[assignment]  # it passes everything on
+conversation_updates.find_conversation_updates = record  # type: ignore[assignment]  # it passes everything on
 
 
 async def change(way: str) -> float:
     """Tell everybody; returns when that began."""
     if way == "ws":
-        talk = await in_store(Conversation.objects.latest, "pk")
+        talk = await run_in_db_thread(Conversation.objects.latest, "pk")
         word = making.event(ChatResponse("message", "A word, as models say them."))
-        await in_store(journal.append, talk.pk, [word])
+        await run_in_db_thread(journal.append_events, talk.pk, [word])
         began = perf_counter()
-        await announce.conversation(talk.pk)
+        await publisher.publish_conversation_changed(talk.pk)
         return began
     began = perf_counter()
     if way == "bare":
@@ -123,5 +123,5 @@ async def _nothing() -> None:
 
 if __name__ == "__main__":
     channel_layers.set("stock", InMemoryChannelLayer())
-    serve(application, int(sys.argv[1]), lambda: print("ready", flush=True), [], _nothing)
-    leave()
+    run_server(application, int(sys.argv[1]), lambda: print("ready", flush=True), [], _nothing)
+    exit_process()

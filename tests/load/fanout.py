@@ -20,7 +20,7 @@ from django.conf import settings
 from django.test import Client
 
 from jpweb.store import journal
-from jpweb.store.terms import Role
+from jpweb.store.choices import Role
 from jpweb.stream.events import ChatRequest, TurnStart
 from tests.load.benchmark import BenchRun, Progress, interleaved
 from tests.load.crowd import Crowd, crowd
@@ -130,7 +130,7 @@ def _prepare(people: int) -> tuple[int, list[str]]:
     """Make a conversation that many may read; return its key and a sign-in each."""
     home = making.workspace()
     talk = making.conversation(home)
-    journal.append(talk.pk, [making.event(TurnStart()), making.event(ChatRequest("Begin"))])
+    journal.append_events(talk.pk, [making.event(TurnStart()), making.event(ChatRequest("Begin"))])
     cookies = []
     for _ in range(people):
         client = Client()

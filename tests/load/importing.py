@@ -20,7 +20,7 @@ from django.apps import apps
 from django.conf import settings
 from django.db import connection
 
-from jpweb.store.disk import mirror
+from jpweb.store.jp_files import mirror
 from tests.load.benchmark import BenchRun, Progress, interleaved
 from tests.load.databases import database
 from tests.load.sizes import TOY
@@ -53,11 +53,11 @@ def workspace(bench: BenchRun) -> Path:
     At toy size always the demo.
     """
     if bench.size == TOY:
-        return mirror.DEMO
+        return mirror.DEMO_PATH
     named = os.environ.get("JPWEB_BENCH_WORKSPACE")
     if named:
         return Path(named)
-    return _BESIDE if _BESIDE.is_dir() else mirror.DEMO
+    return _BESIDE if _BESIDE.is_dir() else mirror.DEMO_PATH
 
 
 def _alone(source: Path, home: Path) -> Path:
@@ -78,7 +78,7 @@ def _alone(source: Path, home: Path) -> Path:
 def made(folder: Path, empty: Path, home: Path) -> Rows:
     """Import once and return the rows that were not there before."""
     with database(_fresh(folder, empty)) as path:
-        mirror.mirror(home)
+        mirror.mirror_workspace(home)
         with sqlite3.connect(path) as reader:
             tables = [model._meta.db_table for model in apps.get_app_config("store").get_models()]
             every = {t: f"SELECT * FROM {t}" for t in tables}  # noqa: S608  Django's own names
@@ -91,7 +91,7 @@ def _mirrored(folder: Path, empty: Path) -> float:
     with database(_fresh(folder, empty)):
         connection.ensure_connection()
         began = perf_counter()
-        mirror.mirror(folder / "workspace")
+        mirror.mirror_workspace(folder / "workspace")
         return perf_counter() - began
 
 

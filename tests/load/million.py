@@ -10,7 +10,7 @@ import sys
 from pathlib import Path
 from time import perf_counter
 
-from jpweb.store.disk import mirror
+from jpweb.store.jp_files import mirror
 from tests.load.benchmark import BenchRun, Progress
 from tests.load.databases import database
 from tests.load.importing import PRAGMAS, Rows, made, writing
@@ -66,7 +66,7 @@ def workspace(home: Path, conversations: int, events: int, progress: Progress) -
 def _mirrored(home: Path, folder: Path, empty: Path, progress: Progress) -> float:
     with database(Path(shutil.copy(empty, folder / "ours.sqlite3"))):
         began = perf_counter()
-        mirror.mirror(home, "", lambda done, total, _: progress(done, total))
+        mirror.mirror_workspace(home, "", lambda done, total, _: progress(done, total))
         taken = perf_counter() - began
     (folder / "ours.sqlite3").unlink()
     return taken

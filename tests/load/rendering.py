@@ -10,8 +10,7 @@ from time import perf_counter
 
 import comrak
 
-from jpweb.runtime import prose
-from jpweb.runtime.prose import markdown as rendering
+from jpweb.runtime.rendering import markdown as renderer
 from jpweb.stream import wire
 from jpweb.stream.events import ChatRequest, ChatResponse
 from tests.load.benchmark import BenchRun, Progress, interleaved
@@ -25,7 +24,10 @@ def markdown(bench: BenchRun, progress: Progress) -> tuple[float, float]:
     texts = messages(bench)
     size = sum(len(text.encode()) for text in texts) / MEGABYTE
     value, floor = interleaved(
-        bench, lambda: _timed(prose.html, texts), lambda: _timed(_bare, texts), progress
+        bench,
+        lambda: _timed(renderer.render_markdown, texts),
+        lambda: _timed(_bare, texts),
+        progress,
     )
     return value / size * 1000, floor / size * 1000
 
@@ -35,8 +37,8 @@ def messages(bench: BenchRun) -> list[str]:
     found: list[str] = []
     home = workspace(bench)
     for path in sorted((home / ".jp" / "conversations").glob("*/events.json")):
-        for raw in wire.split(path.read_bytes()):
-            for event in wire.read(raw).events:
+        for raw in wire.split_array(path.read_bytes()):
+            for event in wire.read_element(raw).events:
                 match event.kind:
                     case ChatRequest(content=text) | ChatResponse(content=str(text)):
                         found.append(text)
@@ -55,6 +57,6 @@ def _timed(make: Callable[[str], object], texts: list[str]) -> float:
 
 
 def _bare(text: str) -> str:
-    options = (rendering.EXTENSIONS, None, rendering.RENDER)
-    made: str = rendering.CLEANER.clean(comrak.markdown_to_html(text, *options))
+    options = (renderer.EXTENSIONS, None, renderer.RENDER_OPTIONS)
+    made: str = renderer.CLEANER.clean(comrak.markdown_to_html(text, *options))
     return made

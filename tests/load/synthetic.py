@@ -13,10 +13,10 @@ from itertools import islice
 from pathlib import Path
 
 from jpweb.store import inquiries, journal
+from jpweb.store.choices import Origin
 from jpweb.store.models import Conversation, Workspace
-from jpweb.store.terms import Origin
 from jpweb.stream import timestamps, wire
-from jpweb.stream.answers import AnswerType, Boolean, Option, Secret, Select, Text
+from jpweb.stream.answer_type import AnswerType, Boolean, Option, Secret, Select, Text
 from jpweb.stream.events import (
     ChatRequest,
     ChatResponse,
@@ -32,15 +32,15 @@ from jpweb.stream.inquiry import (
     Answered,
     CancellationReason,
     Cancelled,
+    InquiryOutcome,
     InquiryQuestion,
     InquiryRequest,
     InquiryResponse,
     InquirySource,
-    Outcome,
     Redacted,
     UnknownReason,
 )
-from jpweb.stream.outline import outline
+from jpweb.stream.outline import build_outline
 
 BEGIN = datetime(2026, 1, 1, 12, tzinfo=UTC)
 PROSE = "The planner keeps a list of beds and what grows in each of them. " * 8
@@ -53,7 +53,7 @@ NUMBER = 17_670_000_000
 _RARE, _LARGE, _HUGE = 100, 3, 150
 _CHOICE = Select((Option("backup", "Keep a copy first"), Option("overwrite"), Option(3)))
 #: Every way for a question to end; None is no outcome at all.
-_ENDS: Sequence[tuple[AnswerType, Outcome | None]] = (
+_ENDS: Sequence[tuple[AnswerType, InquiryOutcome | None]] = (
     (Boolean(), Answered(True)),
     (_CHOICE, Answered("backup")),
     (Secret(), Redacted()),
@@ -69,20 +69,20 @@ def conversation(events: int) -> bytes:
     """Return an ``events.json`` of so many events."""
     texts = []
     for number, kind in zip(range(events), _kinds(), strict=False):
-        stamp = timestamps.written(BEGIN + timedelta(milliseconds=700 * number))
-        texts.append(wire.write(ConversationEvent(stamp, kind)).raw)
-    return wire.join(texts).encode()
+        stamp = timestamps.format_timestamp(BEGIN + timedelta(milliseconds=700 * number))
+        texts.append(wire.write_element(ConversationEvent(stamp, kind)).raw)
+    return wire.join_array(texts).encode()
 
 
 def everything(events: int) -> bytes:
     """Return an ``events.json`` of so many elements, of every kind that there is."""
-    return wire.join(_texts(events)).encode()
+    return wire.join_array(_texts(events)).encode()
 
 
 def imported(home: Workspace, events: int) -> Conversation:
     """Put ``everything`` into the journal of a new conversation, as a mirror does."""
-    elements = [wire.read(text) for text in _texts(events)]
-    shown = outline(elements)
+    elements = [wire.read_element(text) for text in _texts(events)]
+    shown = build_outline(elements)
     made = Conversation(
         workspace=home,
         jp_id=NUMBER + events,
@@ -91,8 +91,8 @@ def imported(home: Workspace, events: int) -> Conversation:
         last_activity=BEGIN,
     )
     made.save()
-    journal.replace(made, elements, shown.anchors)
-    inquiries.derive(made, shown)
+    journal.replace_elements(made, elements, shown.anchors)
+    inquiries.derive_rows(made, shown)
     made.save()
     return made
 
@@ -102,7 +102,7 @@ def workspace(root: Path, events: int) -> Path:
     folder = root / ".jp" / "conversations" / f"{NUMBER + events}-everything"
     folder.mkdir(parents=True)
     (folder / "events.json").write_bytes(everything(events))
-    about = {"title": f"{events} events", "last_activated_at": timestamps.written(BEGIN)}
+    about = {"title": f"{events} events", "last_activated_at": timestamps.format_timestamp(BEGIN)}
     (folder / "metadata.json").write_text(json.dumps(about, indent=2) + "\n")
     return root
 
@@ -120,10 +120,10 @@ def _texts(events: int) -> list[str]:
 
 
 def _written(number: int, kind: EventKind) -> str:
-    stamp = timestamps.written(BEGIN + timedelta(seconds=7 * number))
+    stamp = timestamps.format_timestamp(BEGIN + timedelta(seconds=7 * number))
     noted = {"rendered_arguments": "\x1b[32m+ bed\x1b[0m"} if number % 40 == 7 else {}
     metadata = noted if isinstance(kind, ToolCallRequest) else {}
-    return wire.write(ConversationEvent(stamp, kind, metadata)).raw
+    return wire.write_element(ConversationEvent(stamp, kind, metadata)).raw
 
 
 def _every() -> Iterator[EventKind | str]:
@@ -160,7 +160,7 @@ def _changing(turn: int) -> Iterator[EventKind]:
         asked = f"{call}.apply.{attempt}"
         wanted_now = wanted if attempt == 1 else Text()
         question = InquiryQuestion(f"Apply this to bed {turn}?\n\n{CODE[:400]}", wanted_now)
-        yield InquiryRequest(asked, InquirySource.tool(name), question)
+        yield InquiryRequest(asked, InquirySource.for_tool(name), question)
         if end is not None:
             yield InquiryResponse(asked, end)
     yield ToolCallResponse(call, f"Bed {turn} is changed.", is_error=False)
@@ -204,7 +204,7 @@ def _kinds() -> Iterator[EventKind]:
             if name == "fs_modify_file":
                 question = InquiryQuestion(f"Apply this to bed {turn}?\n\n{CODE[:400]}", Boolean())
                 asked = f"{call}.apply_changes.1"
-                yield InquiryRequest(asked, InquirySource.tool(name), question)
+                yield InquiryRequest(asked, InquirySource.for_tool(name), question)
                 yield InquiryResponse(asked, Answered(True))
             yield ToolCallResponse(call, CODE, is_error=False)
         yield ChatResponse("message", f"Bed {turn} is looked after. {PROSE}")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 
-from jpweb.cli.team.programs import Missing
+from jpweb.cli.local_cluster.binaries import MissingProgram
 from tests.machine.programs import WANTED, find
 
 
@@ -13,7 +13,7 @@ def main() -> int:
     for wanted in WANTED:
         try:
             print(f"{wanted.program.title}: {find(wanted)}", flush=True)
-        except Missing as error:
+        except MissingProgram as error:
             print(error, file=sys.stderr)
             missing += 1
     return 1 if missing else 0

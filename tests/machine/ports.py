@@ -7,7 +7,7 @@ import subprocess
 import time
 from collections.abc import Callable
 
-from jpweb.cli.team.ports import find_free_port
+from jpweb.cli.local_cluster.ports import find_free_port
 
 LOOPBACK = "127.0.0.1"
 

@@ -14,8 +14,8 @@ import sys
 from dataclasses import dataclass
 from pathlib import Path
 
-from jpweb.cli.team import programs
-from jpweb.cli.team.programs import Missing, Program, on_machine
+from jpweb.cli.local_cluster import binaries
+from jpweb.cli.local_cluster.binaries import MissingProgram, Program, find_program
 from tests.machine.sizes import IS_PROOF
 
 
@@ -49,8 +49,8 @@ HEADLESS_CHROMIUM = Wanted(
     ("playwright", "install", "chromium"),
 )
 CHROMIUM = FULL_CHROMIUM if IS_PROOF else HEADLESS_CHROMIUM
-POSTGRES = Wanted(programs.POSTGRES, "JPWEB_TEST_POSTGRES")
-REDIS = Wanted(programs.REDIS, "JPWEB_TEST_REDIS")
+POSTGRES = Wanted(binaries.POSTGRES, "JPWEB_TEST_POSTGRES")
+REDIS = Wanted(binaries.REDIS, "JPWEB_TEST_REDIS")
 #: A library, not a program: it is loaded into a process whose clock it shifts.
 FAKETIME = Wanted(
     Program(
@@ -71,13 +71,13 @@ def find(wanted: Wanted) -> Path:
     named = os.environ.get(wanted.variable)
     if named:
         return _named(wanted, Path(named))
-    found = on_machine(program)
+    found = find_program(program)
     if found is None and shutil.which("apt-get") and os.geteuid() == 0:
         found = _from_debian(program)
     if found is None and wanted.download:
         found = _downloaded(wanted)
     if found is None:
-        raise Missing(
+        raise MissingProgram(
             f"{program.title} is missing: apt-get install {program.package}, "
             f"or name one in {wanted.variable}"
         )
@@ -90,7 +90,7 @@ def _named(wanted: Wanted, path: Path) -> Path:
     for candidate in (path, *(path / name for name in names)):
         if candidate.is_file() and (wanted == FAKETIME or os.access(candidate, os.X_OK)):
             return candidate
-    raise Missing(f"{wanted.variable} names {path}, where no {names[0]} is")
+    raise MissingProgram(f"{wanted.variable} names {path}, where no {names[0]} is")
 
 
 def _from_debian(program: Program) -> Path | None:
@@ -102,7 +102,7 @@ def _from_debian(program: Program) -> Path | None:
     done = _run(install, env=quiet)
     if done.returncode:
         _say(done.stderr.strip())
-    return on_machine(program)
+    return find_program(program)
 
 
 @functools.cache

@@ -17,7 +17,7 @@ from typing import LiteralString
 import psycopg
 from psycopg import sql
 
-from jpweb.cli.team import servers
+from jpweb.cli.local_cluster import postgres_redis
 from tests.machine.ports import LOOPBACK, accepts, end, free_port, wait_until
 from tests.machine.programs import POSTGRES, REDIS, find
 from tests.machine.templates import migrate_database
@@ -42,7 +42,7 @@ class Cluster:
     @property
     def address(self) -> str:
         """The URL without a database."""
-        return f"postgres://{servers.ACCOUNT}@{LOOPBACK}:{self.port}"
+        return f"postgres://{postgres_redis.POSTGRES_ACCOUNT}@{LOOPBACK}:{self.port}"
 
     def __call__(self) -> str:
         return self._create("CREATE DATABASE {}")
@@ -69,17 +69,26 @@ class Cluster:
 
     def make(self) -> None:
         """Make the cluster, which trusts everyone on loopback."""
-        servers.hand_over(self.folder)
-        command = [*servers.initdb(self._programs, self.folder / "data"), "--no-sync"]
-        subprocess.run(command, check=True, cwd=self.folder, **servers.account())
+        postgres_redis.give_to_account(self.folder)
+        command = [
+            *postgres_redis.build_initdb_command(self._programs, self.folder / "data"),
+            "--no-sync",
+        ]
+        subprocess.run(command, check=True, cwd=self.folder, **postgres_redis.get_account_options())
 
     def start(self) -> None:
         """Start it, and wait until it answers."""
         more = (f"listen_addresses={LOOPBACK}", f"port={self.port}", *self.settings)
-        command = servers.postgres(self._programs, self.folder / "data", self.folder, more)
+        command = postgres_redis.build_postgres_command(
+            self._programs, self.folder / "data", self.folder, more
+        )
         with (self.folder / "log").open("ab") as log:
             self._process = subprocess.Popen(
-                command, cwd=self.folder, stdout=log, stderr=log, **servers.account()
+                command,
+                cwd=self.folder,
+                stdout=log,
+                stderr=log,
+                **postgres_redis.get_account_options(),
             )
         wait_until(self._serves, "PostgreSQL answers", 60)
 
@@ -130,7 +139,7 @@ class Signals:
         """Start it, and wait until it answers."""
         place = ("--port", str(self.port), "--bind", LOOPBACK, "--dir", str(self.folder))
         with (self.folder / "log").open("ab") as log:
-            command = servers.redis(find(REDIS), *place)
+            command = postgres_redis.build_redis_command(find(REDIS), *place)
             self._process = subprocess.Popen(command, stdout=log, stderr=log)
         wait_until(lambda: accepts(self.port), "Redis answers")
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from jpweb.cli.team.programs import Missing, Program
+from jpweb.cli.local_cluster.binaries import MissingProgram, Program
 from tests.machine.programs import REDIS, Wanted, find
 
 NOTHING = Program(title="Nothing", names=("no-such-program",), package="nothing")
@@ -33,13 +33,15 @@ def test_a_variable_that_names_nothing_is_not_passed_over(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
     monkeypatch.setenv(REDIS.variable, str(tmp_path))
-    with pytest.raises(Missing, match=r"JPWEB_TEST_REDIS names .*, where no redis-server is"):
+    with pytest.raises(
+        MissingProgram, match=r"JPWEB_TEST_REDIS names .*, where no redis-server is"
+    ):
         find(REDIS)
 
 
 def test_what_is_missing_is_said_in_one_line(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(os, "geteuid", lambda: 1000)
-    with pytest.raises(Missing) as missing:
+    with pytest.raises(MissingProgram) as missing:
         find(NOWHERE)
     assert str(missing.value) == (
         "Nothing is missing: apt-get install nothing, or name one in JPWEB_TEST_NOTHING"

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 import pytest
 from channels.layers import channel_layers
 
-from jpweb.runtime import desk, prompts
-from jpweb.runtime.executing import holding
+from jpweb.runtime.execution import run_executor
+from jpweb.runtime.inquiries import approvals, resolution
 from tests.runtime.playing import Scene
 
 
@@ -18,10 +18,10 @@ def nothing_left() -> Iterator[None]:
     channel_layers.backends.clear()
     yield
     channel_layers.backends.clear()
-    assert holding._active == {}
-    assert desk.bell.waiting == {}
-    assert prompts.bell.waiting == {}
-    assert desk.handover._waiting == {}
+    assert run_executor._active_runs == {}
+    assert resolution.settlement_waiters.waiters_by_key == {}
+    assert approvals.decision_waiters.waiters_by_key == {}
+    assert resolution.handover._arrivals == {}
 
 
 @pytest.fixture

@@ -7,13 +7,14 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from typing import Any
 
-from jpweb.runtime import desk, runs
-from jpweb.runtime.crossing import in_store
-from jpweb.runtime.executing import holding
-from jpweb.runtime.signals import fanout
+from jpweb.runtime import runs
+from jpweb.runtime.broadcast import local_bus
+from jpweb.runtime.db_threads import run_in_db_thread
+from jpweb.runtime.execution import run_executor
+from jpweb.runtime.inquiries import resolution
 from jpweb.store import conversations, inquiries, journal
+from jpweb.store.choices import Role
 from jpweb.store.models import Conversation, Inquiry, JournalEntry, Run
-from jpweb.store.terms import Role
 from jpweb.stream.events import Element
 from tests.store import making
 
@@ -36,40 +37,42 @@ class Scene:
             run = Run.objects.filter(conversation=self.talk).first()
             return making.question(run or making.running(self.talk, self.ada), *args)
 
-        return await in_store(ask)
+        return await run_in_db_thread(ask)
 
     async def elements(self) -> tuple[Element, ...]:
-        return await in_store(journal.elements, self.talk.pk)
+        return await run_in_db_thread(journal.read_elements, self.talk.pk)
 
     async def opened(self) -> Any:
         """Return the one question that waits, once there is one and its call waits for it."""
 
         async def one() -> Inquiry | None:
-            row = await in_store(Inquiry.objects.filter(conversation=self.talk, state="open").first)
-            waits = row is not None and row.pk in desk.bell.waiting
+            row = await run_in_db_thread(
+                Inquiry.objects.filter(conversation=self.talk, state="open").first
+            )
+            waits = row is not None and row.pk in resolution.settlement_waiters.waiters_by_key
             return row if waits else None
 
         return await eventually(one)
 
     async def start(self, text: str = "Begin") -> tuple[Run, asyncio.Task[None]]:
-        run = await runs.start(self.talk, self.ada, text)
-        task = holding._active[run.pk].task
+        run = await runs.start_turn(self.talk, self.ada, text)
+        task = run_executor._active_runs[run.pk].task
         assert task is not None
         return run, task
 
     async def resume(self, run: Run) -> asyncio.Task[None]:
         """Let this process take up what nobody executes; return the task that executes the run."""
-        await holding.look()
+        await run_executor.renew_and_recover()
 
         async def taken() -> asyncio.Task[None] | None:
-            active = holding._active.get(run.pk)
+            active = run_executor._active_runs.get(run.pk)
             return None if active is None else active.task
 
         task: asyncio.Task[None] = await eventually(taken)
         return task
 
     async def reload(self, row: Inquiry) -> Inquiry:
-        return await in_store(inquiries.get, row.pk)
+        return await run_in_db_thread(inquiries.get_inquiry, row.pk)
 
     async def texts(self) -> str:
         """Return everything that the database keeps of the conversation."""
@@ -77,10 +80,10 @@ class Scene:
         def read() -> str:
             kept: list[Any] = list(JournalEntry.objects.values_list())
             kept += Inquiry.objects.values_list()
-            kept += [conversations.get(self.talk.pk).title, *Run.objects.values_list()]
+            kept += [conversations.get_conversation(self.talk.pk).title, *Run.objects.values_list()]
             return repr(kept)
 
-        return await in_store(read)
+        return await run_in_db_thread(read)
 
 
 async def eventually(look: Callable[[], Awaitable[Any]]) -> Any:
@@ -100,7 +103,7 @@ async def waiting(row: Inquiry, call: Callable[[Inquiry], Any]) -> asyncio.Task[
     task = asyncio.create_task(call(row))
 
     async def waits() -> bool:
-        return task.done() or row.pk in desk.bell.waiting
+        return task.done() or row.pk in resolution.settlement_waiters.waiters_by_key
 
     await eventually(waits)
     return task
@@ -112,7 +115,7 @@ class Ear:
     def __init__(self) -> None:
         self._signals: list[dict[str, Any]] = []
 
-    def hear(self, signal: dict[str, Any]) -> None:
+    def on_signal(self, signal: dict[str, Any]) -> None:
         self._signals.append({name: said for name, said in signal.items() if name != "to"})
 
     async def __call__(self) -> dict[str, Any]:
@@ -132,8 +135,8 @@ class Ear:
 async def ear(topic: str) -> AsyncIterator[Ear]:
     """Hear what is announced to a topic."""
     listening = Ear()
-    fanout.join(topic, listening)
+    local_bus.add_subscriber(topic, listening)
     try:
         yield listening
     finally:
-        fanout.leave(topic, listening)
+        local_bus.remove_subscriber(topic, listening)

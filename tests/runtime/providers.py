@@ -8,8 +8,14 @@ from collections.abc import AsyncIterator, Callable
 import pytest
 
 from jpweb.agent.errors import ProviderFailed
-from jpweb.agent.ports import CallTool, Delta, Finished, ProviderEvent, ProviderRequest
-from jpweb.agent.providers.scripted import Scripted
+from jpweb.agent.ports import (
+    CompleteToolCall,
+    ProviderEvent,
+    ProviderRequest,
+    ReplyFinished,
+    TextDelta,
+)
+from jpweb.agent.providers.scripted import ScriptedProvider
 from jpweb.runtime import wiring
 from jpweb.stream.events import ToolCallResponse
 
@@ -23,10 +29,10 @@ class Says:
         self._then = then
 
     async def stream(self, request: ProviderRequest) -> AsyncIterator[ProviderEvent]:
-        yield Delta("message", "A word.\n")
+        yield TextDelta("message", "A word.\n")
         if self._then:
             self._then()
-        yield Finished()
+        yield ReplyFinished()
 
 
 class Asks:
@@ -41,8 +47,8 @@ class Asks:
         results = [e for e in request.parts.events if isinstance(e.kind, ToolCallResponse)]
         if self._forever or not results:
             self._calls += 1
-            yield CallTool(f"call_{self._calls}", self._tool, {})
-        yield Finished()
+            yield CompleteToolCall(f"call_{self._calls}", self._tool, {})
+        yield ReplyFinished()
 
 
 class Hangs:
@@ -54,7 +60,7 @@ class Hangs:
         self.said = asyncio.Event()
 
     async def stream(self, request: ProviderRequest) -> AsyncIterator[ProviderEvent]:
-        yield Delta("message", "Half a ")
+        yield TextDelta("message", "Half a ")
         self.said.set()
         await asyncio.Event().wait()
 
@@ -65,4 +71,6 @@ def fail() -> None:
 
 def use(monkeypatch: pytest.MonkeyPatch, provider: object = None) -> None:
     """Let every run be played by this provider, the script without its pauses by default."""
-    monkeypatch.setattr(wiring, "open_model", lambda _now, _model: provider or Scripted(pace=0))
+    monkeypatch.setattr(
+        wiring, "open_model", lambda _now, _model: provider or ScriptedProvider(pace=0)
+    )

@@ -8,26 +8,26 @@ from pathlib import Path
 
 import pytest
 
-from jpweb.runtime import exports, prose
+from jpweb.runtime import exports, rendering
 from jpweb.runtime.exports import FORMATS
 from jpweb.store import exports as store_exports
 from jpweb.store import journal
-from jpweb.store.browsing import sequence
-from jpweb.store.disk import mirror
 from jpweb.store.errors import ExportBroken
-from jpweb.store.exports import Piece
+from jpweb.store.exports import ExportChunk
+from jpweb.store.jp_files import mirror
 from jpweb.store.models import Conversation
+from jpweb.store.transcript import item_batches
 from jpweb.stream.events import ChatResponse, EventKind
 from jpweb.stream.inquiry import (
     CancellationReason,
     Cancelled,
+    InquiryOutcome,
     InquiryResponse,
-    Outcome,
     Redacted,
     UnknownReason,
 )
-from jpweb.stream.markdown import Options, markdown
-from jpweb.stream.outline import outline
+from jpweb.stream.markdown_export import MarkdownOptions, export_markdown
+from jpweb.stream.outline import build_outline
 from tests.builders import answered, asked, called, returned, stream
 from tests.exporting import join_pieces
 from tests.load.synthetic import imported
@@ -66,18 +66,18 @@ class Page(HTMLParser):
 
 
 def demo() -> list[Conversation]:
-    home, _ = mirror.mirror(mirror.DEMO, "Demo")
+    home, _ = mirror.mirror_workspace(mirror.DEMO_PATH, "Demo")
     return list(home.conversations.order_by("jp_id"))
 
 
 def one(tmp_path: Path, *kinds: EventKind, title: str = "A talk") -> Conversation:
     folder(tmp_path, "17000000000", stream(*kinds), title=title)
-    mirror.mirror(tmp_path)
+    mirror.mirror_workspace(tmp_path)
     return Conversation.objects.get()
 
 
 def outcomes(tmp_path: Path) -> Conversation:
-    said: tuple[tuple[str, Outcome], ...] = (
+    said: tuple[tuple[str, InquiryOutcome], ...] = (
         ("c.q.1", Redacted()),
         ("c.q.2", Cancelled(CancellationReason.USER)),
         ("c.q.3", Cancelled(UnknownReason("of\nlater"))),
@@ -93,7 +93,7 @@ def _text(talk: Conversation, *, reasoning: bool = True) -> str:
 
 
 def test_markdown_has_each_outcome_in_jps_words(tmp_path: Path):
-    lines = join_pieces(FORMATS["markdown"].pieces(outcomes(tmp_path))).decode().split("\n")
+    lines = join_pieces(FORMATS["markdown"].make_pieces(outcomes(tmp_path))).decode().split("\n")
     assert lines[0] == "# A talk"
     for line in ("Answer: <redacted>", "Cancelled (user)", 'Answer: "ß"'):
         assert line in lines
@@ -102,7 +102,7 @@ def test_markdown_has_each_outcome_in_jps_words(tmp_path: Path):
 
 def test_the_demo_has_them_too():
     whole = "\n".join(
-        join_pieces(FORMATS["markdown"].pieces(talk)).decode() for talk in demo()
+        join_pieces(FORMATS["markdown"].make_pieces(talk)).decode() for talk in demo()
     ).split("\n")
     assert "Answer: <redacted>" in whole
     assert "Cancelled (user)" in whole
@@ -118,13 +118,15 @@ def test_reasoning_is_there_unless_it_is_not_wanted(tmp_path: Path):
 def test_without_a_title_the_id_stands_for_it(tmp_path: Path):
     talk = one(tmp_path, title="")
     assert _text(talk).startswith("# jp\\-c17000000000")
-    assert "<title>jp-c17000000000</title>" in join_pieces(FORMATS["html"].pieces(talk)).decode()
+    assert (
+        "<title>jp-c17000000000</title>" in join_pieces(FORMATS["html"].make_pieces(talk)).decode()
+    )
 
 
 @pytest.mark.parametrize("position", range(5))
 def test_the_page_loads_and_runs_nothing(position: int):
     talk = demo()[position]
-    page = Page(join_pieces(FORMATS["html"].pieces(talk)).decode())
+    page = Page(join_pieces(FORMATS["html"].make_pieces(talk)).decode())
     assert LOADS & {tag for tag, _ in page.tags} == set()
     for tag, attributes in page.tags:
         assert [name for name in attributes if name.startswith("on")] == [], tag
@@ -137,7 +139,7 @@ def test_the_page_loads_and_runs_nothing(position: int):
 
 
 def test_the_style_of_the_page_loads_nothing():
-    page = join_pieces(FORMATS["html"].pieces(demo()[0])).decode()
+    page = join_pieces(FORMATS["html"].make_pieces(demo()[0])).decode()
     style = page.partition("<style>")[2].partition("</style>")[0]
     assert ".prose" in style
     assert "url(" not in style
@@ -146,14 +148,14 @@ def test_the_style_of_the_page_loads_nothing():
 
 def test_hostile_text_is_shown_as_text():
     (talk,) = [talk for talk in demo() if "hostile" in talk.source]
-    page = Page(join_pieces(FORMATS["html"].pieces(talk)).decode())
+    page = Page(join_pieces(FORMATS["html"].make_pieces(talk)).decode())
     assert "<script>alert(1)</script>" in page.said
     assert "<img src=x onerror=alert(1)>" in page.said
 
 
 def test_a_hostile_title_stays_in_its_place(tmp_path: Path):
     title = "</title></style><script>alert(1)</script># *x*"
-    page = Page(join_pieces(FORMATS["html"].pieces(one(tmp_path, title=title))).decode())
+    page = Page(join_pieces(FORMATS["html"].make_pieces(one(tmp_path, title=title))).decode())
     assert "script" not in {tag for tag, _ in page.tags}
     assert page.said.count(title) == 2
 
@@ -161,20 +163,22 @@ def test_a_hostile_title_stays_in_its_place(tmp_path: Path):
 @pytest.mark.parametrize("name", FORMATS)
 def test_every_format_gives_every_conversation_as_text(name: str):
     for talk in demo():
-        assert join_pieces(FORMATS[name].pieces(talk)).decode()
+        assert join_pieces(FORMATS[name].make_pieces(talk)).decode()
 
 
 def _expected(talk: Conversation) -> str:
     """Return the Markdown made of the whole conversation at once."""
-    shown = outline(journal.elements(talk.pk))
-    return markdown(shown, Options(title=talk.title or f"jp-c{talk.jp_id}", reasoning=True))
+    shown = build_outline(journal.read_elements(talk.pk))
+    return export_markdown(
+        shown, MarkdownOptions(title=talk.title or f"jp-c{talk.jp_id}", reasoning=True)
+    )
 
 
 def _layouts(root: Path) -> list[Conversation]:
     """Return a conversation of each layout that JP ever wrote."""
     for number, sample in enumerate(sorted(LAYOUTS.glob("*.json"))):
         folder(root, f"{17000000000 + number}", sample.read_bytes())
-    home, _ = mirror.mirror(root)
+    home, _ = mirror.mirror_workspace(root)
     return list(home.conversations.order_by("jp_id"))
 
 
@@ -187,12 +191,12 @@ def test_pieces_of_any_size_make_the_file_of_the_whole_conversation(
 ):
     (tmp_path / ".jp").mkdir()
     talks = [*demo(), *_layouts(tmp_path), imported(making.workspace(), 700)]
-    monkeypatch.setattr(sequence, "MAX_BATCH_ENTRIES", entries)
+    monkeypatch.setattr(item_batches, "MAX_BATCH_ENTRIES", entries)
     for talk in talks:
         expected = _expected(talk)
         assert _text(talk) == expected, talk.source
-        page = join_pieces(FORMATS["html"].pieces(talk)).decode()
-        whole = prose.html(expected, line_ends=True)
+        page = join_pieces(FORMATS["html"].make_pieces(talk)).decode()
+        whole = rendering.render_markdown(expected, keep_line_ends=True)
         # As one text, what holds many quotes counts as too deep and would be shown plain.
         assert whole in page or whole.startswith("<pre># 700 events"), talk.source
         assert "<h1>" in page
@@ -205,38 +209,40 @@ def test_pieces_of_few_characters_make_the_same_files(
 ):
     talks = [*demo(), imported(making.workspace(), 300)]
     files = {
-        (talk, name): join_pieces(FORMATS[name].pieces(talk)) for talk in talks for name in FORMATS
+        (talk, name): join_pieces(FORMATS[name].make_pieces(talk))
+        for talk in talks
+        for name in FORMATS
     }
-    monkeypatch.setattr(store_exports, "MAX_PIECE_CHARACTERS", characters)
-    monkeypatch.setattr(store_exports, "FETCHED_ROWS", 1)
-    monkeypatch.setattr(sequence, "MAX_BATCH_CHARACTERS", characters)
+    monkeypatch.setattr(store_exports, "MAX_CHUNK_CHARS", characters)
+    monkeypatch.setattr(store_exports, "FETCH_ROWS", 1)
+    monkeypatch.setattr(item_batches, "MAX_BATCH_CHARS", characters)
     for (talk, name), expected in files.items():
-        assert join_pieces(FORMATS[name].pieces(talk)) == expected, (talk.source, name)
-    assert len(list(FORMATS["html"].pieces(talks[-1]))) > 10
-    assert len(list(FORMATS["jp"].pieces(talks[-1]))) > 10
+        assert join_pieces(FORMATS[name].make_pieces(talk)) == expected, (talk.source, name)
+    assert len(list(FORMATS["html"].make_pieces(talks[-1]))) > 10
+    assert len(list(FORMATS["jp"].make_pieces(talks[-1]))) > 10
 
 
 def test_a_reference_of_one_text_reaches_into_no_other(tmp_path: Path):
     definition, use = "[docs]: https://elsewhere.example", "See [docs] and[^1]"
     talk = one(tmp_path, ChatResponse("message", definition), ChatResponse("message", use))
-    assert "elsewhere" not in join_pieces(FORMATS["html"].pieces(talk)).decode()
+    assert "elsewhere" not in join_pieces(FORMATS["html"].make_pieces(talk)).decode()
 
 
 @pytest.fixture(params=FORMATS)
 def begun_export(
     request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
-) -> tuple[Conversation, Iterator[Piece]]:
+) -> tuple[Conversation, Iterator[ExportChunk]]:
     """Make the first of several pieces of an export; return its conversation and the others."""
     conversation = imported(making.workspace(), 60)
-    monkeypatch.setattr(store_exports, "MAX_PIECE_ENTRIES", 20)
-    monkeypatch.setattr(sequence, "MAX_BATCH_ENTRIES", 20)
-    pieces = FORMATS[request.param].pieces(conversation)
+    monkeypatch.setattr(store_exports, "MAX_CHUNK_ENTRIES", 20)
+    monkeypatch.setattr(item_batches, "MAX_BATCH_ENTRIES", 20)
+    pieces = FORMATS[request.param].make_pieces(conversation)
     assert not next(pieces).is_last
     return conversation, pieces
 
 
 def test_conversation_rewritten_between_two_pieces_breaks_the_file(
-    begun_export: tuple[Conversation, Iterator[Piece]],
+    begun_export: tuple[Conversation, Iterator[ExportChunk]],
 ):
     conversation, pieces = begun_export
     Conversation.objects.filter(pk=conversation.pk).update(revision=conversation.revision + 1)
@@ -245,7 +251,7 @@ def test_conversation_rewritten_between_two_pieces_breaks_the_file(
 
 
 def test_conversation_removed_between_two_pieces_breaks_the_file(
-    begun_export: tuple[Conversation, Iterator[Piece]],
+    begun_export: tuple[Conversation, Iterator[ExportChunk]],
 ):
     conversation, pieces = begun_export
     Conversation.objects.filter(pk=conversation.pk).delete()
@@ -257,7 +263,7 @@ def test_export_ends_where_the_conversation_ended_when_it_began(monkeypatch: pyt
     talk = making.conversation(making.workspace())
     making.question(making.running(talk))
     talk.refresh_from_db()
-    expected = {name: join_pieces(FORMATS[name].pieces(talk)) for name in FORMATS}
-    journal.append(talk.pk, [making.event(ChatResponse("message", "Later"))])
-    made = {name: join_pieces(FORMATS[name].pieces(talk)) for name in FORMATS}
+    expected = {name: join_pieces(FORMATS[name].make_pieces(talk)) for name in FORMATS}
+    journal.append_events(talk.pk, [making.event(ChatResponse("message", "Later"))])
+    made = {name: join_pieces(FORMATS[name].make_pieces(talk)) for name in FORMATS}
     assert made == expected

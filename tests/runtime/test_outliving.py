@@ -10,11 +10,12 @@ from typing import Any
 
 import pytest
 
-from jpweb.runtime import desk, runs, wiring
-from jpweb.runtime.crossing import in_store
-from jpweb.runtime.executing import holding
-from jpweb.store.disk import attached
-from jpweb.store.errors import ReadOnly
+from jpweb.runtime import runs, wiring
+from jpweb.runtime.db_threads import run_in_db_thread
+from jpweb.runtime.execution import run_executor
+from jpweb.runtime.inquiries import resolution
+from jpweb.store.errors import ReadOnlyConversation
+from jpweb.store.jp_files import attachments
 from jpweb.store.models import Conversation, Run
 from jpweb.stream.events import ChatRequest, ToolCallResponse
 from jpweb.stream.inquiry import InquiryRequest
@@ -24,7 +25,7 @@ from tests.store.making import decider
 
 
 async def ended(run: Run) -> Run:
-    return await in_store(Run.objects.get, pk=run.pk)
+    return await run_in_db_thread(Run.objects.get, pk=run.pk)
 
 
 def results(elements: Any) -> list[ToolCallResponse]:
@@ -38,11 +39,11 @@ async def test_a_run_that_is_let_go_of_stays_as_it_stands(
     providers.use(monkeypatch, provider)
     run, task = await scene.start()
     await provider.said.wait()
-    await runs.let_go()
+    await runs.release_runs()
     assert task.cancelled()
     assert (await ended(run)).state == "queued", "who starts next decides what becomes of it"
-    assert not holding._active
-    await runs.let_go()
+    assert not run_executor._active_runs
+    await runs.release_runs()
 
 
 async def test_a_run_that_was_left_goes_on_with_its_open_question(
@@ -51,13 +52,13 @@ async def test_a_run_that_was_left_goes_on_with_its_open_question(
     providers.use(monkeypatch)
     run, _ = await scene.start()
     row = await scene.opened()
-    await runs.let_go()
+    await runs.release_runs()
     task = await scene.resume(run)
     same = await scene.opened()
     assert same == row, "it waits on, under its own number"
-    await desk.answer(row.pk, "false", decider(scene.eve))
+    await resolution.answer_inquiry(row.pk, "false", decider(scene.eve))
     await scene.opened()
-    assert await runs.stop(scene.talk.pk, decider(scene.eve))
+    assert await runs.stop_run(scene.talk.pk, decider(scene.eve))
     await done(task)
     assert (await ended(run)).resumed == 1
     tags = [element.tag for element in await scene.elements()]
@@ -72,12 +73,12 @@ async def test_an_answer_that_came_while_nothing_ran_is_what_the_call_goes_on_wi
     providers.use(monkeypatch)
     run, _ = await scene.start()
     row = await scene.opened()
-    await runs.let_go()
-    await desk.answer(row.pk, "true", decider(scene.ada))
+    await runs.release_runs()
+    await resolution.answer_inquiry(row.pk, "true", decider(scene.ada))
     task = await scene.resume(run)
     second = await scene.opened()
     assert second != row
-    assert await runs.stop(scene.talk.pk, decider(scene.eve))
+    assert await runs.stop_run(scene.talk.pk, decider(scene.eve))
     await done(task)
     asked = [e.kind.id for e in await scene.elements() if isinstance(e.kind, InquiryRequest)]
     assert len(set(asked)) == len(asked) == 2
@@ -89,13 +90,13 @@ async def test_run_let_go_that_cannot_go_on_fails_and_says_why(
     providers.use(monkeypatch)
     run, _ = await scene.start()
     row = await scene.opened()
-    await runs.let_go()
+    await runs.release_runs()
 
     def held(_conversation_id: int) -> None:
-        raise ReadOnly("jp has the lock")
+        raise ReadOnlyConversation("jp has the lock")
 
-    monkeypatch.setattr(attached, "attach", held)
-    await holding.look()
+    monkeypatch.setattr(attachments, "attach_files", held)
+    await run_executor.renew_and_recover()
 
     async def lost() -> Run | None:
         now = await ended(run)
@@ -127,8 +128,8 @@ class Slow:
         await self.go_on.wait()
 
     def use(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        self.real = wiring.equipped
-        monkeypatch.setattr(wiring, "equipped", self.equipped)
+        self.real = wiring.open_turn_resources
+        monkeypatch.setattr(wiring, "open_turn_resources", self.equipped)
 
 
 async def test_a_stop_does_not_wait_for_servers_to_start(
@@ -139,7 +140,7 @@ async def test_a_stop_does_not_wait_for_servers_to_start(
     slow.use(monkeypatch)
     run, task = await scene.start()
     await slow.waits.wait()
-    assert await runs.stop(scene.talk.pk, decider(scene.ada))
+    assert await runs.stop_run(scene.talk.pk, decider(scene.ada))
     await done(task)
     assert (await ended(run)).state == "stopped"
 
@@ -152,7 +153,7 @@ async def test_what_is_said_while_servers_start_is_heard_by_the_turn(
     slow.use(monkeypatch)
     run, task = await scene.start()
     await slow.waits.wait()
-    assert await runs.interrupt(scene.talk.pk, decider(scene.ada), "respond", "Be brief.")
+    assert await runs.interrupt_run(scene.talk.pk, decider(scene.ada), "respond", "Be brief.")
     slow.go_on.set()
     await done(task)
     assert (await ended(run)).state == "done"
@@ -168,13 +169,13 @@ async def test_who_speaks_to_a_turn_as_it_ends_is_heard(
     slow.use(monkeypatch)
     run, task = await scene.start()
     await slow.waits.wait()
-    assert await runs.interrupt(scene.talk.pk, decider(scene.ada), "respond", "Wait.")
+    assert await runs.interrupt_run(scene.talk.pk, decider(scene.ada), "respond", "Wait.")
     slow.go_on.set()
     await done(task)
     assert (await ended(run)).state == "done"
     said = [e.kind.content for e in await scene.elements() if isinstance(e.kind, ChatRequest)]
     assert said == ["Begin", "Wait."]
-    assert not await runs.interrupt(scene.talk.pk, decider(scene.ada), "respond", "Too late.")
+    assert not await runs.interrupt_run(scene.talk.pk, decider(scene.ada), "respond", "Too late.")
 
 
 async def test_nothing_is_restarted_while_no_tool_call_runs(
@@ -184,6 +185,6 @@ async def test_nothing_is_restarted_while_no_tool_call_runs(
     providers.use(monkeypatch, provider)
     _, task = await scene.start()
     await provider.said.wait()
-    assert not await runs.interrupt(scene.talk.pk, decider(scene.ada), "restart")
-    assert await runs.stop(scene.talk.pk, decider(scene.ada))
+    assert not await runs.interrupt_run(scene.talk.pk, decider(scene.ada), "restart")
+    assert await runs.stop_run(scene.talk.pk, decider(scene.ada))
     await done(task)

@@ -8,16 +8,17 @@ import pytest
 
 from jpweb.agent.errors import ProviderFailed
 from jpweb.agent.tools.demo_vault import DemoVault
-from jpweb.runtime import desk, runs
-from jpweb.runtime.crossing import in_store
-from jpweb.runtime.signals import announce
+from jpweb.runtime import runs
+from jpweb.runtime.broadcast import publisher
+from jpweb.runtime.db_threads import run_in_db_thread
+from jpweb.runtime.inquiries import resolution
 from jpweb.store import conversations, journal
 from jpweb.store import runs as stored
-from jpweb.store.errors import AlreadyRunning, AlreadySettled, ReadOnly
+from jpweb.store.errors import AlreadyRunning, AlreadySettled, ReadOnlyConversation
 from jpweb.store.models import Conversation, Inquiry, Run
 from jpweb.stream.events import ChatRequest, ChatResponse, ToolCallResponse
 from jpweb.stream.inquiry import CancellationReason
-from jpweb.stream.repair import INTERRUPTED
+from jpweb.stream.sanitize import INTERRUPTED
 from tests.runtime import providers
 from tests.runtime.playing import Scene, done, ear
 from tests.store import making
@@ -28,12 +29,12 @@ ANSWERS = {"boolean": "true", "select": "not at all", "text": "fräulein.md", "s
 
 
 async def ended(run: Run) -> Run:
-    return await in_store(Run.objects.get, pk=run.pk)
+    return await run_in_db_thread(Run.objects.get, pk=run.pk)
 
 
 async def rows(scene: Scene) -> list[Inquiry]:
     found = Inquiry.objects.filter(conversation=scene.talk).order_by("position")
-    return await in_store(list, found)
+    return await run_in_db_thread(list, found)
 
 
 def results(elements: Any) -> list[ToolCallResponse]:
@@ -49,7 +50,7 @@ async def test_the_script_asks_and_the_desk_answers(
     for kind, typed in ANSWERS.items():
         row = await scene.opened()
         assert row.answer_type == kind
-        await desk.answer(row.pk, typed, decider(scene.eve))
+        await resolution.answer_inquiry(row.pk, typed, decider(scene.eve))
     await done(task)
     read = await scene.elements()
     assert (await ended(run)).state == "done"
@@ -70,7 +71,7 @@ async def test_declining_everything_still_ends_well(scene: Scene, monkeypatch: p
     providers.use(monkeypatch)
     run, task = await scene.start()
     for _ in ANSWERS:
-        await desk.decline((await scene.opened()).pk, decider(scene.eve))
+        await resolution.decline_inquiry((await scene.opened()).pk, decider(scene.eve))
     await done(task)
     assert (await ended(run)).state == "done"
     assert {(row.state, row.reason) for row in await rows(scene)} == {("cancelled", "user")}
@@ -85,13 +86,13 @@ async def test_a_stop_closes_the_question_in_the_name_of_who_stopped(
     providers.use(monkeypatch)
     run, task = await scene.start()
     row = await scene.opened()
-    assert await runs.stop(scene.talk.pk, decider(scene.eve)) is True
+    assert await runs.stop_run(scene.talk.pk, decider(scene.eve)) is True
     await done(task)
     row = await scene.reload(row)
     assert (row.state, row.reason, row.decider_id) == ("cancelled", "user", scene.eve.pk)
     assert (await ended(run)).state == "stopped"
     assert len(results(await scene.elements())) == 1
-    assert await runs.stop(scene.talk.pk, decider(scene.eve)) is False
+    assert await runs.stop_run(scene.talk.pk, decider(scene.eve)) is False
 
 
 async def test_a_stop_touches_no_other_conversation(scene: Scene, monkeypatch: pytest.MonkeyPatch):
@@ -99,9 +100,9 @@ async def test_a_stop_touches_no_other_conversation(scene: Scene, monkeypatch: p
     providers.use(monkeypatch, provider)
     run, task = await scene.start()
     await provider.said.wait()
-    assert await runs.stop(scene.talk.pk + 1, decider(scene.eve)) is False
+    assert await runs.stop_run(scene.talk.pk + 1, decider(scene.eve)) is False
     assert not task.done()
-    assert await runs.stop(scene.talk.pk, decider(scene.eve))
+    assert await runs.stop_run(scene.talk.pk, decider(scene.eve))
     await done(task)
     assert (await ended(run)).state == "stopped"
     said = (await scene.elements())[-1].kind
@@ -113,8 +114,8 @@ async def test_an_answer_that_beats_the_stop_stands(scene: Scene, monkeypatch: p
     providers.use(monkeypatch)
     _, task = await scene.start()
     row = await scene.opened()
-    await in_store(making.settle, row, making.ANSWER, decider(scene.ada))
-    assert await runs.stop(scene.talk.pk, decider(scene.eve))
+    await run_in_db_thread(making.settle, row, making.ANSWER, decider(scene.ada))
+    assert await runs.stop_run(scene.talk.pk, decider(scene.eve))
     await done(task)
     row = await scene.reload(row)
     assert (row.state, row.decider_name) == ("answered", "Ada")
@@ -145,7 +146,7 @@ async def test_what_nobody_expected_fails_the_run_and_is_logged(
         "Internal error in jpweb: ZeroDivisionError. See the server log.",
     )
     assert [
-        r.getMessage() for r in caplog.records if r.name == "jpweb.runtime.executing.turns"
+        r.getMessage() for r in caplog.records if r.name == "jpweb.runtime.execution.turn_runner"
     ] == [f"run {run.pk} failed"]
 
 
@@ -155,7 +156,7 @@ async def test_a_tool_that_breaks_ends_what_is_open(scene: Scene, monkeypatch: p
     async def breaks(*_args: Any) -> None:
         raise OSError("no memory")
 
-    monkeypatch.setattr(desk, "wait_for_secret", breaks)
+    monkeypatch.setattr(resolution, "wait_for_secret", breaks)
     providers.use(monkeypatch, providers.Asks())
     run, task = await scene.start()
     await done(task)
@@ -195,8 +196,8 @@ async def test_one_turn_at_a_time(scene: Scene, monkeypatch: pytest.MonkeyPatch)
     providers.use(monkeypatch, providers.Hangs())
     _, task = await scene.start()
     with pytest.raises(AlreadyRunning):
-        await runs.start(scene.talk, scene.eve, "Me too")
-    await runs.stop(scene.talk.pk, decider(scene.ada))
+        await runs.start_turn(scene.talk, scene.eve, "Me too")
+    await runs.stop_run(scene.talk.pk, decider(scene.ada))
     await done(task)
     providers.use(monkeypatch, providers.Says())
     _, task = await scene.start("Now")
@@ -207,10 +208,10 @@ async def test_one_turn_at_a_time(scene: Scene, monkeypatch: pytest.MonkeyPatch)
 
 
 async def test_a_mirrored_conversation_is_not_run(scene: Scene):
-    await in_store(Conversation.objects.filter(pk=scene.talk.pk).update, origin="mirrored")
-    with pytest.raises(ReadOnly):
-        await runs.start(scene.talk, scene.ada, "Hello")
-    assert await in_store(Run.objects.count) == 0
+    await run_in_db_thread(Conversation.objects.filter(pk=scene.talk.pk).update, origin="mirrored")
+    with pytest.raises(ReadOnlyConversation):
+        await runs.start_turn(scene.talk, scene.ada, "Hello")
+    assert await run_in_db_thread(Run.objects.count) == 0
 
 
 async def test_the_end_is_told_and_clears_what_was_being_received(
@@ -218,8 +219,8 @@ async def test_the_end_is_told_and_clears_what_was_being_received(
 ):
     providers.use(monkeypatch, providers.Says())
     async with (
-        ear(announce.conversation_group(scene.talk.pk)) as reading,
-        ear(announce.workspace_group(scene.home.pk)) as answering,
+        ear(publisher.make_conversation_topic(scene.talk.pk)) as reading,
+        ear(publisher.make_workspace_topic(scene.home.pk)) as answering,
     ):
         _, task = await scene.start()
         await done(task)
@@ -236,10 +237,10 @@ async def test_an_answer_that_comes_while_a_failed_run_is_closed_stands(
 ):
     """The look at what is open and the record of its end are one step."""
     row = await scene.question()
-    run = await in_store(Run.objects.get, conversation=scene.talk)
+    run = await run_in_db_thread(Run.objects.get, conversation=scene.talk)
     outcomes = await asyncio.gather(
-        in_store(stored.close, run, CancellationReason.LOST),
-        desk.answer(row.pk, "true", decider(scene.ada)),
+        run_in_db_thread(stored.close_open, run, CancellationReason.LOST),
+        resolution.answer_inquiry(row.pk, "true", decider(scene.ada)),
         return_exceptions=True,
     )
     row = await scene.reload(row)
@@ -254,9 +255,9 @@ async def test_the_title_and_the_text_are_kept_as_said(
     providers.use(monkeypatch, providers.Says())
     _, task = await scene.start("NUL \x00 and <b>")
     await done(task)
-    read = await in_store(journal.elements, scene.talk.pk)
+    read = await run_in_db_thread(journal.read_elements, scene.talk.pk)
     assert read[1].kind == ChatRequest("NUL \x00 and <b>", author="Ada")
-    assert (await in_store(conversations.get, scene.talk.pk)).turns == 1
+    assert (await run_in_db_thread(conversations.get_conversation, scene.talk.pk)).turns == 1
 
 
 async def test_what_a_vendor_says_cannot_bar_the_conversation(
@@ -279,7 +280,7 @@ async def test_an_end_that_cannot_be_put_on_record_bars_nobody(
     def broken(*_: object) -> None:
         raise ZeroDivisionError(CANARY)
 
-    monkeypatch.setattr(stored, "close", broken)
+    monkeypatch.setattr(stored, "close_open", broken)
     run, task = await scene.start()
     with caplog.at_level(logging.ERROR):
         await done(task)

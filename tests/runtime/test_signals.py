@@ -9,17 +9,18 @@ from django.core.management import call_command
 from django.core.management.base import SystemCheckError
 from pytest_django import Settings
 
-from jpweb.agent.outcome import Question
-from jpweb.agent.ports import Answer, Asked, Declined
-from jpweb.runtime import desk, process, recorder
-from jpweb.runtime.crossing import in_store
-from jpweb.runtime.prompter import BrowserPrompter
+from jpweb.agent.ports import Answer, Declined, QuestionPrompt
+from jpweb.agent.tool_outcome import Question
+from jpweb.runtime import process_identity, recorder
+from jpweb.runtime.broadcast import publisher
+from jpweb.runtime.db_threads import run_in_db_thread
+from jpweb.runtime.inquiries import resolution
+from jpweb.runtime.inquiries.prompter import BrowserPrompter
 from jpweb.runtime.recorder import JournalRecorder, SocketDisplay
-from jpweb.runtime.signals import announce
 from jpweb.store import inquiries
 from jpweb.store.inquiries import Decider
 from jpweb.store.models import Run
-from jpweb.stream.answers import Boolean
+from jpweb.stream.answer_type import Boolean
 from jpweb.stream.events import ChatResponse
 from jpweb.stream.inquiry import Answered, CancellationReason, Cancelled, InquirySource
 from tests.builders import asked
@@ -28,15 +29,15 @@ from tests.store import making
 
 
 async def recorded(scene: Scene) -> JournalRecorder:
-    run = await in_store(making.running, scene.talk, scene.ada)
+    run = await run_in_db_thread(making.running, scene.talk, scene.ada)
     return JournalRecorder(run, scene.home.pk)
 
 
 async def test_what_is_recorded_is_read_back_and_told(scene: Scene):
     keeps = await recorded(scene)
     async with (
-        ear(announce.conversation_group(scene.talk.pk)) as reading,
-        ear(announce.workspace_group(scene.home.pk)) as answering,
+        ear(publisher.make_conversation_topic(scene.talk.pk)) as reading,
+        ear(publisher.make_workspace_topic(scene.home.pk)) as answering,
     ):
         await keeps.record(making.event(ChatResponse("message", "A word")))
         assert await reading() == {"kind": "conversation"}
@@ -45,15 +46,15 @@ async def test_what_is_recorded_is_read_back_and_told(scene: Scene):
         assert await reading() == {"kind": "conversation"}
         assert await answering() == {"kind": "questions"}
     assert await keeps.elements() == await scene.elements()
-    row = await in_store(inquiries.by_stream_id, scene.talk.pk, "call_1.q.1")
+    row = await run_in_db_thread(inquiries.find_by_inquiry_id, scene.talk.pk, "call_1.q.1")
     assert row.run_id == keeps.run.pk
 
 
 async def test_what_could_not_be_recorded_is_not_told(scene: Scene):
     keeps = await recorded(scene)
-    await in_store(Run.objects.all().delete)
-    await in_store(scene.talk.delete)
-    async with ear(announce.conversation_group(keeps.run.conversation_id)) as reading:
+    await run_in_db_thread(Run.objects.all().delete)
+    await run_in_db_thread(scene.talk.delete)
+    async with ear(publisher.make_conversation_topic(keeps.run.conversation_id)) as reading:
         with pytest.raises(Exception, match="gone"):
             await keeps.record(making.event(ChatResponse("message", "A word")))
         assert reading.take_all() == []
@@ -65,19 +66,21 @@ async def test_a_glance_is_had_ten_times_a_second_and_the_end_always(
     clock = SimpleNamespace(now=0.0)
     monkeypatch.setattr(recorder, "time", SimpleNamespace(monotonic=lambda: clock.now))
     display = SocketDisplay(7)
-    async with ear(announce.conversation_group(7)) as reading:
+    async with ear(publisher.make_conversation_topic(7)) as reading:
         for clock.now, text in ((100.0, "a"), (100.05, "ab"), (100.11, "abc"), (100.12, "")):
             await display.partial("message", text)
         heard = reading.take_all()
     assert [said["text"] for said in heard] == ["a", "abc", ""]
 
 
-def asking(inquiry_id: str) -> Asked:
-    return Asked(inquiry_id, Question("q", "Go on?", Boolean()), InquirySource.tool("t"), "t", None)
+def asking(inquiry_id: str) -> QuestionPrompt:
+    return QuestionPrompt(
+        inquiry_id, Question("q", "Go on?", Boolean()), InquirySource.for_tool("t"), "t", None
+    )
 
 
 async def test_the_prompter_gives_what_the_desk_got(scene: Scene, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(desk, "LOOK_AGAIN", 0.01)
+    monkeypatch.setattr(resolution, "ROW_POLL_SECONDS", 0.01)
     row = await scene.question()
     prompter = BrowserPrompter(scene.talk.pk, scene.home.pk, lambda: Decider("system"))
     for outcome, reply in (
@@ -87,7 +90,7 @@ async def test_the_prompter_gives_what_the_desk_got(scene: Scene, monkeypatch: p
     ):
         row = await scene.question()
         call = await waiting(row, lambda row: prompter.ask(asking(row.inquiry_id)))
-        await in_store(making.settle, row, outcome)
+        await run_in_db_thread(making.settle, row, outcome)
         assert await done(call) == reply
 
 
@@ -112,9 +115,9 @@ def test_a_provider_that_nobody_wrote_is_told_at_the_start(settings: Settings):
 
 
 def test_a_process_is_named_for_its_installation(settings: Settings):
-    first = process.name()
-    assert process.name() == first
+    first = process_identity.get_process_name()
+    assert process_identity.get_process_name() == first
     settings.DATA_DIR = "/somewhere/" + "x" * 200
-    assert process.name() != first
-    assert process.name().startswith(process.installation())
-    assert len(process.name()) <= 150
+    assert process_identity.get_process_name() != first
+    assert process_identity.get_process_name().startswith(process_identity.get_installation_name())
+    assert len(process_identity.get_process_name()) <= 150

@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from jpweb.runtime.crossing import in_store
-from jpweb.runtime.duties import watching
-from jpweb.runtime.signals import announce
-from jpweb.store.disk import mirror
-from jpweb.store.disk.mirror import Report
+from jpweb.runtime.broadcast import publisher
+from jpweb.runtime.db_threads import run_in_db_thread
+from jpweb.runtime.periodic import watch_workspaces
+from jpweb.store.jp_files import mirror
+from jpweb.store.jp_files.mirror import MirrorReport
 from jpweb.store.models import Conversation
 from jpweb.stream.events import ChatResponse
 from tests.builders import stream
@@ -30,42 +30,42 @@ def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 async def test_what_jp_writes_is_on_the_page_at_once(root: Path):
-    await in_store(mirror.mirror, root)
-    talk = await in_store(Conversation.objects.get)
-    told: list[Report] = []
-    async with ear(announce.conversation_group(talk.pk)) as reading:
-        task = asyncio.create_task(watching.follow(root, told.append))
+    await run_in_db_thread(mirror.mirror_workspace, root)
+    talk = await run_in_db_thread(Conversation.objects.get)
+    told: list[MirrorReport] = []
+    async with ear(publisher.make_conversation_topic(talk.pk)) as reading:
+        task = asyncio.create_task(watch_workspaces.follow_workspace(root, told.append))
         words = (ChatResponse("message", "One"), ChatResponse("message", "Two"))
 
         async def grown() -> bool:
             folder(root, NAME, stream(*words))
             await asyncio.sleep(0.2)
-            return (await in_store(Conversation.objects.get)).length == 2
+            return (await run_in_db_thread(Conversation.objects.get)).length == 2
 
         await eventually(grown)
         assert await reading() == {"kind": "conversation"}
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
             await task
-    assert told[0].events == 1
+    assert told[0].event_count == 1
 
 
 async def test_follow_watches_new_conversations_and_no_links(root: Path, tmp_path: Path):
     """A link that a watch followed would report what happens outside."""
-    await in_store(mirror.mirror, root)
+    await run_in_db_thread(mirror.mirror_workspace, root)
     outside = folder(tmp_path / "outside", NAME, stream(ChatResponse("message", "One")))
     (root / ".jp" / "conversations" / "17000000001-linked").symlink_to(outside)
-    passes: list[Report] = []
+    passes: list[MirrorReport] = []
     watched: list[list[Path]] = []
-    real = mirror.watchable
+    real = mirror.list_watched_folders
 
     def watchable(path: Path) -> list[Path]:
         watched.append(real(path))
         return watched[-1]
 
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(mirror, "watchable", watchable)
-        task = asyncio.create_task(watching.follow(root, passes.append))
+        patched.setattr(mirror, "list_watched_folders", watchable)
+        task = asyncio.create_task(watch_workspaces.follow_workspace(root, passes.append))
         try:
             await eventually_watched(watched, 2)
             new = folder(root, "17000000002-new", stream(ChatResponse("message", "One")))
@@ -76,7 +76,7 @@ async def test_follow_watches_new_conversations_and_no_links(root: Path, tmp_pat
     conversations = root / ".jp" / "conversations"
     assert watched[0] == [conversations, conversations / NAME]
     assert watched[-1] == [conversations, conversations / NAME, new]
-    assert sum(report.events for report in passes) == 1
+    assert sum(report.event_count for report in passes) == 1
 
 
 async def eventually_watched(watched: list[list[Path]], count: int) -> None:
@@ -95,19 +95,19 @@ async def test_follow_ends_where_the_system_has_no_more_watches(
             raise OSError(28, "No space left on device")
         yield ()
 
-    await in_store(mirror.mirror, root)
-    monkeypatch.setattr(watching, "awatch", refuse)
-    await asyncio.wait_for(watching.follow(root), 20)
+    await run_in_db_thread(mirror.mirror_workspace, root)
+    monkeypatch.setattr(watch_workspaces, "awatch", refuse)
+    await asyncio.wait_for(watch_workspaces.follow_workspace(root), 20)
 
 
 async def test_nothing_is_followed_where_there_is_nothing(tmp_path: Path):
-    await asyncio.wait_for(watching.follow(tmp_path), 5)
+    await asyncio.wait_for(watch_workspaces.follow_workspace(tmp_path), 5)
 
 
 async def test_a_pass_that_finds_nothing_tells_nobody(root: Path):
-    await in_store(mirror.mirror, root)
-    told: list[Report] = []
-    await watching.refresh(root, told.append)
+    await run_in_db_thread(mirror.mirror_workspace, root)
+    told: list[MirrorReport] = []
+    await watch_workspaces.mirror_changes(root, told.append)
     assert told == []
 
 
@@ -115,11 +115,11 @@ async def test_a_workspace_that_went_away_is_a_line_in_the_log(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ):
     caplog.set_level(logging.WARNING)
-    await watching.refresh(tmp_path / "away", lambda _report: None)
+    await watch_workspaces.mirror_changes(tmp_path / "away", lambda _report: None)
     assert "cannot be mirrored" in caplog.text
 
 
 async def test_problems_are_lines_in_the_log(root: Path, caplog: pytest.LogCaptureFixture):
     (root / ".jp" / "conversations" / NAME / "events.json").write_text("{")
-    await watching.refresh(root, watching._log)
+    await watch_workspaces.mirror_changes(root, watch_workspaces._log_problems)
     assert f"{NAME}: events.json" in caplog.text

@@ -10,7 +10,7 @@ from functools import partial
 
 import pytest
 
-from jpweb.cli.connections import HEAD_SECONDS
+from jpweb.cli.http_limits import HEAD_SECONDS
 from tests.machine.ports import LOOPBACK, wait_until
 from tests.machine.serving import Server, run_server
 from tests.machine.sizes import choose_size

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 from django.conf import settings
 
-from jpweb.store.terms import Role
+from jpweb.store.choices import Role
 from jpweb.stream.events import ChatResponse
 from tests.load.databases import database
 from tests.load.page import cookie

@@ -11,7 +11,7 @@ from urllib.parse import quote
 
 import pytest
 
-from jpweb.cli.connections import MAX_ANONYMOUS_BYTES
+from jpweb.cli.http_limits import MAX_ANONYMOUS_BYTES
 from tests.machine.fixtures import Live
 from tests.machine.ports import LOOPBACK, wait_until
 from tests.machine.serving import Server

@@ -11,15 +11,15 @@ from websockets.exceptions import ConnectionClosed
 from websockets.frames import Opcode
 from websockets.sync.client import ClientConnection
 
-from jpweb.cli import frames
-from jpweb.runtime.signals.codes import MALFORMED, TOO_MANY, TOO_MUCH
-from jpweb.web.sockets.bounds import MAX_SOCKETS
+from jpweb.cli import websocket_limits
+from jpweb.runtime.broadcast.close_codes import MALFORMED_MESSAGE, RATE_LIMITED, TOO_MANY_SOCKETS
+from jpweb.web.websocket.socket_limits import MAX_SOCKETS
 from tests.machine.fixtures import Live
 from tests.machine.serving import Server
 from tests.machine.visiting import Visitor
 
 SOON = 20
-MANY = frames.FRAMES_AT_ONCE * 3
+MANY = websocket_limits.FRAMES_AT_ONCE * 3
 #: Taken by the server, and answered by nothing.
 QUIET = json.dumps({"seen": []})
 
@@ -80,21 +80,21 @@ def test_frames_beyond_the_rate_close_their_socket_with_a_code(server: Server, a
                 codes[sort] = closes(line)
         assert hears(neighbour)
     # A binary message is refused as what it is, unless too many came before that was seen.
-    assert codes.pop(Opcode.BINARY) in (MALFORMED, TOO_MUCH)
-    assert set(codes.values()) == {TOO_MUCH}
+    assert codes.pop(Opcode.BINARY) in (MALFORMED_MESSAGE, RATE_LIMITED)
+    assert set(codes.values()) == {RATE_LIMITED}
     assert "Traceback" not in server.log_text()
 
 
 @pytest.mark.parametrize("parts", [1, 50])
 def test_a_message_above_the_size_closes_its_socket_with_a_code(ada: Visitor, parts: int):
-    text = json.dumps({"seen": [], "more": "x" * frames.MAX_MESSAGE_BYTES})
+    text = json.dumps({"seen": [], "more": "x" * websocket_limits.MAX_MESSAGE_BYTES})
     size = len(text) // parts
     pieces = [text[start : start + size] for start in range(0, len(text), size)]
     with ada.socket() as line:
         assert hears(line)
         with suppress(ConnectionClosed):
             line.send(pieces if parts > 1 else text)
-        assert closes(line) == MALFORMED
+        assert closes(line) == MALFORMED_MESSAGE
 
 
 def test_the_longest_answer_of_a_page_is_taken(ada: Visitor):
@@ -113,7 +113,7 @@ def test_hellos_that_name_too_many_cards_close_and_cost_nobody(server: Server, a
         for _ in range(3):
             with ada.socket() as line:
                 line.send(flooding)
-                assert closes(line) == MALFORMED
+                assert closes(line) == MALFORMED_MESSAGE
         assert hears(neighbour)
 
 
@@ -122,6 +122,6 @@ def test_a_person_with_too_many_sockets_loses_the_one_silent_for_longest(ada: Vi
         lines = [stack.enter_context(ada.socket()) for _ in range(MAX_SOCKETS)]
         assert hears(lines[0])
         last = stack.enter_context(ada.socket())
-        assert closes(lines[1]) == TOO_MANY
+        assert closes(lines[1]) == TOO_MANY_SOCKETS
         assert hears(last)
         assert hears(lines[0])

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from jpweb.store.choices import Role
 from jpweb.store.models import Person, Workspace
-from jpweb.store.terms import Role
 from tests.store import making
 
 

@@ -9,7 +9,8 @@ from itertools import count
 from pathlib import Path
 from typing import Any
 
-from jpweb.store import conversations, inquiries, journal, prompts, runs
+from jpweb.store import approvals, conversations, inquiries, journal, runs
+from jpweb.store.choices import ApprovalKind, Origin, Role
 from jpweb.store.inquiries import Decider
 from jpweb.store.models import (
     Conversation,
@@ -21,10 +22,9 @@ from jpweb.store.models import (
     Run,
     Workspace,
 )
-from jpweb.store.running import leases
-from jpweb.store.terms import Origin, PromptKind, Role
+from jpweb.store.run_queue import leases
 from jpweb.stream import wire
-from jpweb.stream.answers import AnswerType
+from jpweb.stream.answer_type import AnswerType
 from jpweb.stream.events import (
     ChatRequest,
     ConversationEvent,
@@ -33,8 +33,8 @@ from jpweb.stream.events import (
     ToolCallRequest,
     TurnStart,
 )
-from jpweb.stream.inquiry import Answered, InquiryResponse, Outcome
-from jpweb.stream.outline import outline
+from jpweb.stream.inquiry import Answered, InquiryOutcome, InquiryResponse
+from jpweb.stream.outline import build_outline
 from tests.builders import AT, asked, stream
 
 HOLDER = "test"
@@ -59,7 +59,7 @@ def person(name: str = "", role: Role | None = None, home: Workspace | None = No
 
 def conversation(home: Workspace, title: str = "A talk", starter: Person | None = None) -> Any:
     """Return a native conversation, begun as people begin one."""
-    return conversations.begin(home, title, (starter or person()).pk)
+    return conversations.create_conversation(home, title, (starter or person()).pk)
 
 
 def mirrored(home: Workspace, *kinds: Any) -> Conversation:
@@ -67,29 +67,29 @@ def mirrored(home: Workspace, *kinds: Any) -> Conversation:
     elements = stream(*kinds)
     talk: Conversation = conversation(home)
     talk.origin = Origin.MIRRORED
-    shown = outline(elements)
-    journal.replace(talk, elements, shown.anchors)
-    inquiries.derive(talk, shown)
+    shown = build_outline(elements)
+    journal.replace_elements(talk, elements, shown.anchors)
+    inquiries.derive_rows(talk, shown)
     talk.save()
     return talk
 
 
 def event(kind: EventKind, at: str = AT, by: Decider | None = None) -> ConversationEvent:
-    return ConversationEvent(at, kind, by.note() if by else {})
+    return ConversationEvent(at, kind, by.make_note() if by else {})
 
 
 def running(talk: Conversation, starter: Person | None = None, holder: str = HOLDER) -> Run:
     """Return a run whose turn has called one tool."""
-    begun = runs.begin(talk.pk, (starter or person()).pk, "scripted")
+    begun = runs.start_run(talk.pk, (starter or person()).pk, "scripted")
     run = taken(begun, holder)
     kinds = (TurnStart(), ChatRequest("Hello", author="Ada"), ToolCallRequest("call_1", "vault"))
-    journal.append(talk.pk, [event(kind) for kind in kinds], run)
+    journal.append_events(talk.pk, [event(kind) for kind in kinds], run)
     return run
 
 
 def taken(run: Run, holder: str = HOLDER, seconds: float = LEASE) -> Run:
     """Return a queued run as its holder has it."""
-    held = leases.take(run.pk, holder, seconds)
+    held = leases.acquire_lease(run.pk, holder, seconds)
     assert held is not None
     return held
 
@@ -97,24 +97,26 @@ def taken(run: Run, holder: str = HOLDER, seconds: float = LEASE) -> Run:
 def question(run: Run, kind: AnswerType | None = None, text: str = "Go on?") -> Inquiry:
     """Return the row of a new question that the run holds open."""
     inquiry_id = f"call_1.q{next(_numbers)}.1"
-    journal.append(run.conversation_id, [event(asked(inquiry_id, text, type=kind))], run)
-    return inquiries.get(inquiries.by_stream_id(run.conversation_id, inquiry_id).pk)
+    journal.append_events(run.conversation_id, [event(asked(inquiry_id, text, type=kind))], run)
+    return inquiries.get_inquiry(inquiries.find_by_inquiry_id(run.conversation_id, inquiry_id).pk)
 
 
-def prompt(run: Run, kind: PromptKind = PromptKind.RUN, **shown: Any) -> Prompt:
+def prompt(run: Run, kind: ApprovalKind = ApprovalKind.RUN, **shown: Any) -> Prompt:
     """Return the row of a new prompt of the run."""
-    usual: dict[PromptKind, dict[str, Any]] = {
-        PromptKind.RUN: {"described": "vault (local)", "arguments": {"path": "a.md"}},
-        PromptKind.DELIVER: {"content": "All done.", "is_error": False},
+    usual: dict[ApprovalKind, dict[str, Any]] = {
+        ApprovalKind.RUN: {"described": "vault (local)", "arguments": {"path": "a.md"}},
+        ApprovalKind.DELIVER: {"content": "All done.", "is_error": False},
     }
     given = {"edit": False} | usual[kind] | shown
-    return prompts.ask(run.conversation_id, kind, f"call_{next(_numbers)}", "vault", given)
+    return approvals.request_approval(
+        run.conversation_id, kind, f"call_{next(_numbers)}", "vault", given
+    )
 
 
-def settle(row: Inquiry, outcome: Outcome, by: Decider | None = None) -> Inquiry:
+def settle(row: Inquiry, outcome: InquiryOutcome, by: Decider | None = None) -> Inquiry:
     response = InquiryResponse(row.inquiry_id, outcome)
-    journal.append(row.conversation_id, [event(response, by=by or Decider("system"))])
-    return inquiries.get(row.pk)
+    journal.append_events(row.conversation_id, [event(response, by=by or Decider("system"))])
+    return inquiries.get_inquiry(row.pk)
 
 
 def decider(who: Person) -> Decider:
@@ -140,7 +142,7 @@ def folder(
 
 
 def stream_file(elements: Sequence[Element]) -> bytes:
-    return wire.join([element.raw for element in elements]).encode()
+    return wire.join_array([element.raw for element in elements]).encode()
 
 
 def tree(root: Path) -> dict[str, tuple[bytes, int]]:

@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 
 from jpweb.store import audit
-from jpweb.store.audit import Filters
-from jpweb.store.disk import mirror
+from jpweb.store.audit import AuditFilters
+from jpweb.store.choices import Role
+from jpweb.store.jp_files import mirror
 from jpweb.store.models import Inquiry, Membership, Person, Workspace
-from jpweb.store.terms import Role
 from tests.store import making
 
 pytestmark = pytest.mark.django_db
@@ -28,7 +28,7 @@ EACH: dict[str, tuple[Any, Any]] = {
 
 @pytest.fixture
 def demo() -> Workspace:
-    return mirror.mirror(mirror.DEMO, "Demo")[0]
+    return mirror.mirror_workspace(mirror.DEMO_PATH, "Demo")[0]
 
 
 @pytest.fixture
@@ -39,27 +39,31 @@ def auditor(demo: Workspace) -> Person:
 def test_filters_narrow_alone_and_together(auditor: Person):
     rows = list(Inquiry.objects.all())
     for names in (names for n in range(len(EACH) + 1) for names in combinations(EACH, n)):
-        found = audit.find(auditor.pk, Filters(**{name: EACH[name][0] for name in names}))
+        found = audit.list_inquiries(
+            auditor.pk, AuditFilters(**{name: EACH[name][0] for name in names})
+        )
         wanted = [row.pk for row in rows if all(EACH[name][1](row) for name in names)]
         assert sorted(row.pk for row in found) == sorted(wanted), names
-        batches = audit.read_batches(auditor.pk, Filters(**{name: EACH[name][0] for name in names}))
+        batches = audit.read_batches(
+            auditor.pk, AuditFilters(**{name: EACH[name][0] for name in names})
+        )
         assert sorted(row.pk for batch in batches for row in batch.rows) == sorted(wanted), names
 
 
 @pytest.mark.parametrize("name", EACH)
 def test_each_filter_takes_some_and_leaves_some(auditor: Person, name: str):
-    count = audit.find(auditor.pk, Filters(**{name: EACH[name][0]})).count()
+    count = audit.list_inquiries(auditor.pk, AuditFilters(**{name: EACH[name][0]})).count()
     assert 0 < count < Inquiry.objects.count()
 
 
 def test_the_bounds_take_the_first_instant_and_leave_the_last(auditor: Person):
     row = Inquiry.objects.latest("pk")
     Inquiry.objects.filter(pk=row.pk).update(asked_at=DAY)
-    assert row in audit.find(auditor.pk, Filters(since=DAY))
-    assert row not in audit.find(auditor.pk, Filters(until=DAY))
+    assert row in audit.list_inquiries(auditor.pk, AuditFilters(since=DAY))
+    assert row not in audit.list_inquiries(auditor.pk, AuditFilters(until=DAY))
     instant = timedelta(microseconds=1)
-    assert row not in audit.find(auditor.pk, Filters(since=DAY + instant))
-    assert row in audit.find(auditor.pk, Filters(until=DAY + instant))
+    assert row not in audit.list_inquiries(auditor.pk, AuditFilters(since=DAY + instant))
+    assert row in audit.list_inquiries(auditor.pk, AuditFilters(until=DAY + instant))
 
 
 @pytest.mark.parametrize("size", [1, 2, 7, 1000])
@@ -67,12 +71,12 @@ def test_the_bounds_take_the_first_instant_and_leave_the_last(auditor: Person):
 def test_the_pages_cover_every_row_once_the_newest_first(
     auditor: Person, monkeypatch: pytest.MonkeyPatch, size: int, equal: bool
 ):
-    monkeypatch.setattr(audit, "PAGE", size)
+    monkeypatch.setattr(audit, "PAGE_ROWS", size)
     if equal:
         Inquiry.objects.update(asked_at=DAY)
-    found, seen, before = audit.find(auditor.pk, Filters()), [], 0
+    found, seen, before = audit.list_inquiries(auditor.pk, AuditFilters()), [], 0
     while True:
-        rows, before = audit.page(found, before)
+        rows, before = audit.get_page(found, before)
         assert len(rows) <= size
         seen += rows
         if not before:
@@ -80,7 +84,7 @@ def test_the_pages_cover_every_row_once_the_newest_first(
     assert len(seen) == len({row.pk for row in seen}) == Inquiry.objects.count()
     assert seen == sorted(seen, key=lambda row: (row.asked_at, row.pk), reverse=True)
     monkeypatch.setattr(audit, "BATCH_ROWS", size)
-    batches = list(audit.read_batches(auditor.pk, Filters()))
+    batches = list(audit.read_batches(auditor.pk, AuditFilters()))
     assert [row.pk for batch in batches for row in batch.rows] == [row.pk for row in seen]
     assert [batch.done < batch.total for batch in batches] == [True] * (len(batches) - 1) + [False]
 
@@ -88,13 +92,13 @@ def test_the_pages_cover_every_row_once_the_newest_first(
 @pytest.mark.parametrize("role", [None, Role.READER, Role.RESPONDER])
 def test_below_auditor_there_is_nothing_to_review(demo: Workspace, role: Role | None):
     who = making.person("somebody", role, demo)
-    assert not audit.find(who.pk, Filters()).exists()
-    assert audit.choices(who.pk) == audit.Choices([], [], [])
+    assert not audit.list_inquiries(who.pk, AuditFilters()).exists()
+    assert audit.list_filter_values(who.pk) == audit.FilterValues([], [], [])
 
 
 def in_batches(person: Person) -> set[int]:
     """Return the keys of the rows that a file for this person holds."""
-    batches = audit.read_batches(person.pk, Filters())
+    batches = audit.read_batches(person.pk, AuditFilters())
     return {row.pk for batch in batches for row in batch.rows}
 
 
@@ -102,26 +106,28 @@ def test_one_reviews_ones_own_workspaces(demo: Workspace, auditor: Person):
     other = making.workspace("Other")
     row = making.question(making.running(making.conversation(other)))
     assert row.pk not in in_batches(auditor)
-    assert row not in audit.find(auditor.pk, Filters())
+    assert row not in audit.list_inquiries(auditor.pk, AuditFilters())
     Membership.objects.create(person=auditor, workspace=other, role=Role.RESPONDER)
     assert row.pk not in in_batches(auditor)
-    assert row not in audit.find(auditor.pk, Filters())
+    assert row not in audit.list_inquiries(auditor.pk, AuditFilters())
     Membership.objects.update(role=Role.OWNER)
     assert row.pk in in_batches(auditor)
-    assert row in audit.find(auditor.pk, Filters())
+    assert row in audit.list_inquiries(auditor.pk, AuditFilters())
 
 
 def test_every_state_is_named_in_order(auditor: Person):
-    counts = audit.by_outcome(audit.find(auditor.pk, Filters(outcome="redacted")))
+    counts = audit.count_by_state(
+        audit.list_inquiries(auditor.pk, AuditFilters(outcome="redacted"))
+    )
     assert list(counts) == ["open", "answered", "redacted", "cancelled", "unanswered"]
     redacted = Inquiry.objects.filter(state="redacted").count()
     assert counts == dict.fromkeys(counts, 0) | {"redacted": redacted}
-    everything = audit.by_outcome(audit.find(auditor.pk, Filters()))
+    everything = audit.count_by_state(audit.list_inquiries(auditor.pk, AuditFilters()))
     assert sum(everything.values()) == Inquiry.objects.count()
 
 
 def test_the_choices_are_what_occurs(auditor: Person):
-    found = audit.choices(auditor.pk)
+    found = audit.list_filter_values(auditor.pk)
     for values, column in (
         (found.reasons, "reason"),
         (found.sources, "source"),
@@ -136,4 +142,4 @@ def test_what_never_occurs_finds_nothing(auditor: Person):
     for name in ("reason", "source", "person", "outcome"):
         for value in ("\0", "'", "%", "nothing"):
             given: dict[str, Any] = {name: value}
-            assert not audit.find(auditor.pk, Filters(**given)).exists()
+            assert not audit.list_inquiries(auditor.pk, AuditFilters(**given)).exists()

@@ -6,9 +6,9 @@ from typing import Any
 import pytest
 
 from jpweb.store import conversations
+from jpweb.store.choices import Origin
 from jpweb.store.errors import UnknownConversation
 from jpweb.store.models import Conversation, Person, Workspace
-from jpweb.store.terms import Origin
 from tests.store import making
 
 pytestmark = pytest.mark.django_db
@@ -32,13 +32,13 @@ def make(home: Workspace, count: int) -> list[Conversation]:
 def test_one_is_fetched_with_its_workspace(home: Workspace, django_assert_num_queries: Any):
     (made,) = make(home, 1)
     with django_assert_num_queries(1):
-        assert conversations.get(made.pk).workspace == home
+        assert conversations.get_conversation(made.pk).workspace == home
     with pytest.raises(UnknownConversation):
-        conversations.get(10**9)
+        conversations.get_conversation(10**9)
 
 
 def test_those_begun_in_one_instant_have_ids_of_their_own(home: Workspace, reader: Person):
-    made = [conversations.begin(home, "x" * 600, reader.pk) for _ in range(5)]
+    made = [conversations.create_conversation(home, "x" * 600, reader.pk) for _ in range(5)]
     assert len({talk.jp_id for talk in made}) == 5
     assert {talk.origin for talk in made} == {Origin.NATIVE}
     assert {len(talk.title) for talk in made} == {500}
@@ -48,7 +48,7 @@ def test_those_begun_in_one_instant_have_ids_of_their_own(home: Workspace, reade
 def test_one_is_found_by_the_names_that_jp_gives_it(home: Workspace):
     (made,) = make(home, 1)
     for spelling in ("1", "jp-c1", " jp-c1 ", "jp-c1-abcde"):
-        assert conversations.by_jp_id(spelling) == made
+        assert conversations.find_by_jp_id(spelling) == made
 
 
 @pytest.mark.parametrize(
@@ -64,11 +64,11 @@ def test_one_is_found_by_the_names_that_jp_gives_it(home: Workspace):
 def test_a_name_that_names_nothing_is_told(home: Workspace, spelling: str, said: str):
     make(home, 1)
     with pytest.raises(UnknownConversation, match=said):
-        conversations.by_jp_id(spelling)
+        conversations.find_by_jp_id(spelling)
 
 
 def test_a_name_that_names_several_is_told(home: Workspace):
     make(home, 1)
     make(making.workspace("Other"), 1)
     with pytest.raises(UnknownConversation, match=r"Several workspaces have 1: .*Garden.*Other"):
-        conversations.by_jp_id("1")
+        conversations.find_by_jp_id("1")

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from jpweb.store import exports, journal
-from jpweb.store.disk import mirror
+from jpweb.store.jp_files import mirror
 from jpweb.store.models import Conversation
 from jpweb.stream.events import ChatResponse, EventKind, TurnStart
 from tests.builders import answered, asked, called, returned, stream
@@ -31,28 +31,28 @@ WHOLE = making.stream_file(stream(*KINDS, ChatResponse("message", "Zürich\u2028
 
 
 def same_bytes(root: Path) -> None:
-    home, _ = mirror.mirror(root)
+    home, _ = mirror.mirror_workspace(root)
     files = [*(root / ".jp" / "conversations").glob("**/events.json")]
     assert home.conversations.count() == len(files) > 0
     for path in files:
         talk = home.conversations.get(jp_id=path.parent.name.partition("-")[0])
-        assert join_pieces(exports.jp(talk)) == path.read_bytes(), path.parent.name
+        assert join_pieces(exports.export_jp_json(talk)) == path.read_bytes(), path.parent.name
         lines(talk)
 
 
 def lines(talk: Conversation) -> list[str]:
     """Return the lines of the export; there is one an element, and each is whole JSON."""
-    data = join_pieces(exports.jsonl(talk))
+    data = join_pieces(exports.export_json_lines(talk))
     assert data == b"" or data.endswith(b"\n")
     found = data.decode().split("\n")[:-1]
     assert len(found) == talk.length
-    for line, element in zip(found, journal.elements(talk.pk), strict=True):
+    for line, element in zip(found, journal.read_elements(talk.pk), strict=True):
         assert json.loads(line) == json.loads(element.raw)
     return found
 
 
 def test_the_demo_comes_out_byte_for_byte():
-    same_bytes(mirror.DEMO)
+    same_bytes(mirror.DEMO_PATH)
 
 
 @pytest.mark.skipif(not REAL.is_dir(), reason=f"no real workspace at {REAL}")
@@ -91,10 +91,10 @@ def test_an_array_of_pairs_in_messages_json_comes_out_byte_for_byte(tmp_path: Pa
     data = (LAYOUTS / "messages.legacy_pair.json").read_bytes()
     made = folder(tmp_path, NAME, None)
     (made / "messages.json").write_bytes(data)
-    home, report = mirror.mirror(tmp_path)
+    home, report = mirror.mirror_workspace(tmp_path)
     assert report.problems == []
     talk = home.conversations.get()
-    assert join_pieces(exports.jp(talk)) == data
+    assert join_pieces(exports.export_jp_json(talk)) == data
     assert len(lines(talk)) == len(json.loads(data))
 
 
@@ -108,18 +108,21 @@ def test_a_native_conversation_comes_out_in_jps_form():
     talk = making.conversation(making.workspace())
     making.question(making.running(talk))
     talk.refresh_from_db()
-    data = join_pieces(exports.jp(talk))
-    assert data == making.stream_file(journal.elements(talk.pk))
+    data = join_pieces(exports.export_jp_json(talk))
+    assert data == making.stream_file(journal.read_elements(talk.pk))
     assert data == (json.dumps(json.loads(data), indent=2, ensure_ascii=False) + "\n").encode()
     assert len(lines(talk)) == 4
 
 
 def test_one_without_events_is_an_empty_array_and_no_line():
     talk = making.conversation(making.workspace())
-    assert (join_pieces(exports.jp(talk)), join_pieces(exports.jsonl(talk))) == (b"[]\n", b"")
+    assert (
+        join_pieces(exports.export_jp_json(talk)),
+        join_pieces(exports.export_json_lines(talk)),
+    ) == (b"[]\n", b"")
 
 
 def test_a_line_is_one_line_whatever_the_text_holds(tmp_path: Path):
     folder(tmp_path, NAME, b'[{"a": [NaN,\r\n 1]}, {"b":\n\n"\\n"}]')
-    home, _ = mirror.mirror(tmp_path)
-    assert join_pieces(exports.jsonl(home.conversations.get())).count(b"\n") == 2
+    home, _ = mirror.mirror_workspace(tmp_path)
+    assert join_pieces(exports.export_json_lines(home.conversations.get())).count(b"\n") == 2

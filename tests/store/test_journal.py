@@ -3,28 +3,28 @@ from __future__ import annotations
 import pytest
 
 from jpweb.store import inquiries, journal, runs
+from jpweb.store.choices import Role, RunState
 from jpweb.store.errors import (
     AlreadyRunning,
     AlreadySettled,
-    NotHolder,
-    ReadOnly,
+    LeaseLost,
+    ReadOnlyConversation,
+    UnknownAnchor,
     UnknownConversation,
-    UnknownEvent,
     UnknownInquiry,
 )
 from jpweb.store.inquiries import Decider
 from jpweb.store.models import Conversation, Inquiry, JournalEntry, Person, Run, Workspace
-from jpweb.store.rows import single
-from jpweb.store.terms import Role, RunState
-from jpweb.stream import identity
-from jpweb.stream.answers import Secret
+from jpweb.store.sql import compiled_write
+from jpweb.stream import anchor_ids
+from jpweb.stream.answer_type import Secret
 from jpweb.stream.events import ChatRequest, ChatResponse, TurnStart
 from jpweb.stream.inquiry import (
     Answered,
     CancellationReason,
     Cancelled,
+    InquiryOutcome,
     InquiryResponse,
-    Outcome,
     Redacted,
 )
 from tests.builders import answered, asked
@@ -56,8 +56,8 @@ def positions(talk: Conversation) -> list[int]:
 def test_events_stand_in_the_order_in_which_they_came(talk: Conversation, run: Run):
     for word in ("one", "two"):
         kinds = (ChatResponse("message", word), ChatResponse("reasoning", word))
-        journal.append(talk.pk, [making.event(kind) for kind in kinds])
-    read = journal.elements(talk.pk)
+        journal.append_events(talk.pk, [making.event(kind) for kind in kinds])
+    read = journal.read_elements(talk.pk)
     said = [(e.kind.variant, e.kind.content) for e in read if isinstance(e.kind, ChatResponse)]
     assert said == [(v, w) for w in ("one", "two") for v in ("message", "reasoning")]
     assert positions(talk) == list(range(7))
@@ -68,26 +68,26 @@ def test_events_stand_in_the_order_in_which_they_came(talk: Conversation, run: R
 
 def test_equal_events_have_anchors_of_their_own(talk: Conversation):
     same = [making.event(ChatResponse("message", "Same")) for _ in range(3)]
-    journal.append(talk.pk, same[:2])
-    journal.append(talk.pk, same[2:])
+    journal.append_events(talk.pk, same[:2])
+    journal.append_events(talk.pk, same[2:])
     kept = list(talk.journal.order_by("position").values_list("anchor", flat=True))
     assert len(set(kept)) == 3
-    assert kept == identity.anchors(journal.elements(talk.pk))
-    assert [journal.element(talk.pk, anchor)[0] for anchor in kept] == [0, 1, 2]
+    assert kept == anchor_ids.make_anchors(journal.read_elements(talk.pk))
+    assert [journal.find_element(talk.pk, anchor)[0] for anchor in kept] == [0, 1, 2]
 
 
 def test_an_anchor_that_is_not_there_is_unknown(talk: Conversation, run: Run):
     other = making.conversation(talk.workspace, "Other")
     anchor = talk.journal.earliest("pk").anchor
     for key, name in ((talk.pk, "e-none"), (other.pk, anchor)):
-        with pytest.raises(UnknownEvent):
-            journal.element(key, name)
+        with pytest.raises(UnknownAnchor):
+            journal.find_element(key, name)
 
 
 def test_all_or_none(talk: Conversation, run: Run):
     before = positions(talk)
     with pytest.raises(UnknownInquiry):
-        journal.append(
+        journal.append_events(
             talk.pk, [making.event(TurnStart()), making.event(answered("nobody.asked.1"))]
         )
     assert positions(talk) == before
@@ -97,10 +97,10 @@ def test_all_or_none(talk: Conversation, run: Run):
 
 def test_a_conversation_that_is_gone_or_jps_takes_nothing(talk: Conversation):
     with pytest.raises(UnknownConversation):
-        journal.append(10**9, [making.event(TurnStart())])
+        journal.append_events(10**9, [making.event(TurnStart())])
     Conversation.objects.update(origin="mirrored")
-    with pytest.raises(ReadOnly):
-        journal.append(talk.pk, [making.event(TurnStart())])
+    with pytest.raises(ReadOnlyConversation):
+        journal.append_events(talk.pk, [making.event(TurnStart())])
     assert positions(talk) == []
 
 
@@ -110,8 +110,8 @@ def test_a_request_opens_a_row(talk: Conversation, run: Run):
     assert row.question == {"text": "Go on?", "answer_type": {"type": "boolean"}}
     assert (row.source, row.asker, row.answer_type) == ("tool", "fs_modify_file", "boolean")
     assert (row.answer, row.settled_at, row.decided_by) == (None, None, "")
-    assert journal.element(talk.pk, row.anchor)[0] == row.position
-    assert inquiries.waiting_time(row) is None
+    assert journal.find_element(talk.pk, row.anchor)[0] == row.position
+    assert inquiries.waiting_seconds(row) is None
 
 
 @pytest.mark.parametrize(
@@ -124,13 +124,13 @@ def test_a_request_opens_a_row(talk: Conversation, run: Run):
     ],
 )
 def test_a_response_settles_it(
-    run: Run, ada: Person, outcome: Outcome, state: str, reason: str, answer: object
+    run: Run, ada: Person, outcome: InquiryOutcome, state: str, reason: str, answer: object
 ):
     row = making.settle(making.question(run, Secret()), outcome, making.decider(ada))
     assert (row.state, row.reason, row.answer) == (state, reason, answer)
     assert (row.decided_by, row.decider, row.decider_name) == ("person", ada, "Ada")
     assert row.response_position == 4
-    assert inquiries.waiting_time(row) == 0
+    assert inquiries.waiting_seconds(row) == 0
 
 
 @pytest.mark.parametrize("kind", ["configuration", "memory", "assistant", "system"])
@@ -153,78 +153,80 @@ def test_the_second_response_is_refused_and_leaves_nothing(
 
 def test_the_same_id_asked_again_is_settled_in_order(talk: Conversation, run: Run):
     for _ in range(2):
-        journal.append(talk.pk, [making.event(asked("c.q.1"))], run)
-    assert inquiries.by_stream_id(talk.pk, "c.q.1").position == 4
+        journal.append_events(talk.pk, [making.event(asked("c.q.1"))], run)
+    assert inquiries.find_by_inquiry_id(talk.pk, "c.q.1").position == 4
     for value in (True, False):
-        journal.append(talk.pk, [making.event(answered("c.q.1", value))])
+        journal.append_events(talk.pk, [making.event(answered("c.q.1", value))])
     rows = Inquiry.objects.order_by("position").values_list("position", "answer", "state")
     assert list(rows) == [(3, True, "answered"), (4, False, "answered")]
 
 
 def test_hostile_text_is_kept_and_found(talk: Conversation, run: Run):
-    journal.append(talk.pk, [making.event(asked("c\x00.q.1", "Go\x00?"))], run)
-    row = inquiries.by_stream_id(talk.pk, "c\x00.q.1")
+    journal.append_events(talk.pk, [making.event(asked("c\x00.q.1", "Go\x00?"))], run)
+    row = inquiries.find_by_inquiry_id(talk.pk, "c\x00.q.1")
     assert "\x00" not in row.inquiry_id + row.question["text"]
-    journal.append(talk.pk, [making.event(InquiryResponse("c\x00.q.1", Answered({"\x00": 1})))])
-    assert inquiries.get(row.pk).state == "answered"
-    assert journal.elements(talk.pk)[3].kind == asked("c\x00.q.1", "Go\x00?")
+    journal.append_events(
+        talk.pk, [making.event(InquiryResponse("c\x00.q.1", Answered({"\x00": 1})))]
+    )
+    assert inquiries.get_inquiry(row.pk).state == "answered"
+    assert journal.read_elements(talk.pk)[3].kind == asked("c\x00.q.1", "Go\x00?")
 
 
 def test_rows_that_are_not_there_are_unknown(talk: Conversation):
     with pytest.raises(UnknownInquiry):
-        inquiries.get(10**9)
+        inquiries.get_inquiry(10**9)
     with pytest.raises(UnknownInquiry):
-        inquiries.by_stream_id(talk.pk, "c.q.1")
+        inquiries.find_by_inquiry_id(talk.pk, "c.q.1")
 
 
 def test_who_may_answer_sees_what_a_run_holds_open(home: Workspace, run: Run, ada: Person):
     first, second = making.question(run), making.question(run)
     making.settle(making.question(run), Answered(True))
-    assert list(inquiries.waiting(ada.pk)) == [first, second]
+    assert list(inquiries.list_open(ada.pk)) == [first, second]
     reader = making.person("reader", Role.READER, home)
     for who in (reader, making.person("outsider")):
-        assert not inquiries.waiting(who.pk).exists()
+        assert not inquiries.list_open(who.pk).exists()
     Run.objects.update(state="done")
-    assert not inquiries.waiting(ada.pk).exists()
+    assert not inquiries.list_open(ada.pk).exists()
 
 
 def test_what_one_decided_and_what_nobody_did(run: Run, ada: Person):
     mine = making.settle(making.question(run), Answered(True), making.decider(ada))
     lost = making.settle(making.question(run), Cancelled(CancellationReason.LOST))
     making.settle(making.question(run), Cancelled(CancellationReason.USER), Decider("system"))
-    assert inquiries.decided_by(ada.pk) == [mine]
-    assert inquiries.closed_unasked(ada.pk) == [lost]
-    assert inquiries.closed_unasked(ada.pk, limit=0) == []
+    assert inquiries.list_decided_by(ada.pk) == [mine]
+    assert inquiries.list_closed_unanswered(ada.pk) == [lost]
+    assert inquiries.list_closed_unanswered(ada.pk, limit=0) == []
 
 
 def test_one_run_a_conversation(talk: Conversation, run: Run, ada: Person):
     with pytest.raises(AlreadyRunning):
-        runs.begin(talk.pk, ada.pk, "scripted")
+        runs.start_run(talk.pk, ada.pk, "scripted")
     assert Run.objects.count() == 1
-    assert runs.end(run, RunState.DONE) is True
-    with pytest.raises(NotHolder):
-        runs.end(run, RunState.FAILED)
-    second = runs.begin(talk.pk, ada.pk, "scripted")
-    assert runs.latest(talk.pk) == second
+    assert runs.end_run(run, RunState.DONE) is True
+    with pytest.raises(LeaseLost):
+        runs.end_run(run, RunState.FAILED)
+    second = runs.start_run(talk.pk, ada.pk, "scripted")
+    assert runs.get_newest(talk.pk) == second
 
 
 def test_a_mirrored_conversation_is_not_run(talk: Conversation, ada: Person):
     Conversation.objects.update(origin="mirrored")
-    with pytest.raises(ReadOnly):
-        runs.begin(talk.pk, ada.pk, "scripted")
+    with pytest.raises(ReadOnlyConversation):
+        runs.start_run(talk.pk, ada.pk, "scripted")
 
 
 def test_a_run_that_is_lost_leaves_nothing_open(run: Run):
     left = [making.question(run), making.question(run)]
-    runs.lose(run, "It could not go on.")
+    runs.lose_run(run, "It could not go on.")
     for row in left:
         row.refresh_from_db()
         assert (row.state, row.reason, row.decided_by) == ("cancelled", "lost", "system")
 
 
 def test_a_run_without_a_turn_is_lost(talk: Conversation, ada: Person):
-    run = runs.begin(talk.pk, ada.pk, "scripted")
-    runs.lose(run, "Nobody knows why.")
+    run = runs.start_run(talk.pk, ada.pk, "scripted")
+    runs.lose_run(run, "Nobody knows why.")
     run.refresh_from_db()
     assert (run.state, run.problem) == ("lost", "Nobody knows why.")
     assert making.length(talk.pk) == 0
@@ -238,13 +240,13 @@ def test_a_run_and_what_opens_its_turn_begin_together_or_not_at_all(
     def refuse(*_: object, **__: object) -> None:
         raise OSError("disk full")
 
-    monkeypatch.setattr(single, "update", refuse)
+    monkeypatch.setattr(compiled_write, "update_rows", refuse)
     with pytest.raises(OSError, match="disk full"):
-        runs.begin(talk.pk, ada.pk, "scripted", "", opening)
+        runs.start_run(talk.pk, ada.pk, "scripted", "", opening)
     assert not Run.objects.exists()
     monkeypatch.undo()
-    runs.begin(talk.pk, ada.pk, "scripted", "", opening)
-    assert [e.kind for e in journal.elements(talk.pk)] == [TurnStart(), ChatRequest("Hello")]
+    runs.start_run(talk.pk, ada.pk, "scripted", "", opening)
+    assert [e.kind for e in journal.read_elements(talk.pk)] == [TurnStart(), ChatRequest("Hello")]
 
 
 def test_rows_are_named_for_people(home: Workspace, talk: Conversation, run: Run, ada: Person):

@@ -13,17 +13,18 @@ from typing import Any
 import pytest
 from django.db import connection, connections, transaction
 
-from jpweb.store import accounts, conversations, journal, prompts, runs
-from jpweb.store.disk import mirror
+from jpweb.store import accounts, approvals, conversations, journal, runs
+from jpweb.store.choices import Role
 from jpweb.store.errors import (
     AlreadyDecided,
     AlreadyRunning,
     AlreadySettled,
-    BadLink,
+    InvalidLink,
     LastOwner,
     StoreError,
 )
 from jpweb.store.inquiries import Decider
+from jpweb.store.jp_files import mirror
 from jpweb.store.models import (
     Conversation,
     Inquiry,
@@ -33,7 +34,6 @@ from jpweb.store.models import (
     Run,
     SignInLink,
 )
-from jpweb.store.terms import Role
 from jpweb.stream.events import ChatResponse
 from jpweb.stream.inquiry import Answered, CancellationReason, InquiryResponse
 from tests.store import making
@@ -81,7 +81,7 @@ def test_of_twenty_answers_one_wins():
     assert making.length(row.conversation_id) == before + 1
     row.refresh_from_db()
     assert row.decider_name == f"person {row.answer}"
-    kind = journal.elements(row.conversation_id)[-1].kind
+    kind = journal.read_elements(row.conversation_id)[-1].kind
     assert kind == InquiryResponse(row.inquiry_id, Answered(row.answer))
 
 
@@ -89,7 +89,7 @@ def test_of_twenty_decisions_about_a_prompt_one_wins():
     row = making.prompt(making.running(making.conversation(making.workspace())))
     ends = at_once(
         MANY,
-        lambda n: prompts.decide(row.pk, {"allow": n}, Decider("person", f"person {n}")),
+        lambda n: approvals.decide_approval(row.pk, {"allow": n}, Decider("person", f"person {n}")),
     )
     assert ends == {"won": 1, AlreadyDecided.__name__: MANY - 1}
     row.refresh_from_db()
@@ -107,15 +107,15 @@ def test_a_decision_and_the_end_of_its_run_do_not_hurt_each_other():
 
 def close_or_decide(row: Prompt, number: int) -> None:
     if number:
-        runs.close(row.run, CancellationReason.LOST)
+        runs.close_open(row.run, CancellationReason.LOST)
     else:
-        prompts.decide(row.pk, {"allow": True}, Decider("person", "Ada"))
+        approvals.decide_approval(row.pk, {"allow": True}, Decider("person", "Ada"))
 
 
 def test_what_is_appended_at_once_has_one_order():
     talk = making.conversation(making.workspace())
     word = making.event(ChatResponse("message", "Same"))
-    assert at_once(MANY, lambda _: journal.append(talk.pk, [word, word])) == {"won": MANY}
+    assert at_once(MANY, lambda _: journal.append_events(talk.pk, [word, word])) == {"won": MANY}
     entries = JournalEntry.objects.filter(conversation=talk).order_by("position")
     assert [entry.position for entry in entries] == list(range(2 * MANY))
     assert len({entry.anchor for entry in entries}) == 2 * MANY
@@ -123,7 +123,7 @@ def test_what_is_appended_at_once_has_one_order():
 
 def test_of_twenty_runs_one_begins():
     talk, who = making.conversation(making.workspace()), making.person()
-    ends = at_once(MANY, lambda _: runs.begin(talk.pk, who.pk, "scripted"))
+    ends = at_once(MANY, lambda _: runs.start_run(talk.pk, who.pk, "scripted"))
     assert ends == {"won": 1, AlreadyRunning.__name__: MANY - 1}
     assert Run.objects.count() == 1
 
@@ -131,7 +131,7 @@ def test_of_twenty_runs_one_begins():
 def test_a_link_signs_one_in():
     token = accounts.issue_link(making.person())
     ends = at_once(MANY, lambda _: accounts.use_link(token))
-    assert ends == {"won": 1, BadLink.__name__: MANY - 1}
+    assert ends == {"won": 1, InvalidLink.__name__: MANY - 1}
 
 
 def test_a_link_signs_one_in_however_closely_they_follow():
@@ -153,7 +153,7 @@ def test_a_link_signs_one_in_however_closely_they_follow():
             assert SignInLink.objects.select_for_update().get().used_at is None
             ends = pool.submit(at_once, 6, use)
             assert all(marking.acquire(timeout=30) for _ in range(6))
-        assert ends.result() == {"won": 1, BadLink.__name__: 5}
+        assert ends.result() == {"won": 1, InvalidLink.__name__: 5}
 
 
 def test_of_two_owners_who_leave_at_once_one_stays():
@@ -161,21 +161,23 @@ def test_of_two_owners_who_leave_at_once_one_stays():
     members = [
         Membership.objects.get(person=making.person(role=Role.OWNER, home=home)) for _ in range(5)
     ]
-    ends = at_once(5, lambda n: accounts.remove(members[n]))
+    ends = at_once(5, lambda n: accounts.remove_member(members[n]))
     assert ends == {"won": 4, LastOwner.__name__: 1}
     assert Membership.objects.filter(workspace=home, role=Role.OWNER).count() == 1
 
 
 def test_conversations_begun_at_once_all_begin():
     home, who = making.workspace(), making.person()
-    assert at_once(MANY, lambda n: conversations.begin(home, str(n), who.pk)) == {"won": MANY}
+    assert at_once(MANY, lambda n: conversations.create_conversation(home, str(n), who.pk)) == {
+        "won": MANY
+    }
     assert len({talk.jp_id for talk in home.conversations.all()}) == MANY
 
 
 def close_or_answer(row: Inquiry, number: int) -> None:
     assert row.run is not None
     if number:
-        runs.close(row.run, CancellationReason.LOST)
+        runs.close_open(row.run, CancellationReason.LOST)
     else:
         making.settle(row, Answered(True))
 
@@ -190,9 +192,9 @@ def test_an_answer_and_the_end_of_its_run_do_not_hurt_each_other():
 
 
 def test_two_passes_over_one_workspace_agree():
-    ends = at_once(2, lambda _: mirror.mirror(mirror.DEMO, "Demo"))
+    ends = at_once(2, lambda _: mirror.mirror_workspace(mirror.DEMO_PATH, "Demo"))
     assert ends["won"] >= 1
-    mirror.mirror(mirror.DEMO, "Demo")
+    mirror.mirror_workspace(mirror.DEMO_PATH, "Demo")
     for talk in Conversation.objects.all():
         assert making.length(talk.pk) == talk.length
     assert Inquiry.objects.count() == len(set(Inquiry.objects.values_list("anchor", flat=True)))

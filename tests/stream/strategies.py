@@ -6,7 +6,7 @@ from datetime import UTC
 
 from hypothesis import strategies as st
 
-from jpweb.stream import answers, events, inquiry
+from jpweb.stream import answer_type, events, inquiry
 from tests import builders
 
 texts = st.text(st.characters(exclude_categories=["Cs"]), max_size=12)
@@ -24,15 +24,15 @@ objects = st.dictionaries(texts, jsons, max_size=3)
 present = jsons.filter(lambda value: value is not None)
 moments = st.datetimes(timezones=st.just(UTC))
 
-options = st.builds(answers.Option, jsons, st.none() | texts)
+options = st.builds(answer_type.Option, jsons, st.none() | texts)
 answer_types = st.one_of(
-    st.builds(answers.Boolean),
-    st.builds(answers.Select, st.lists(options, max_size=3).map(tuple)),
-    st.builds(answers.Text),
-    st.builds(answers.Secret),
+    st.builds(answer_type.Boolean),
+    st.builds(answer_type.Select, st.lists(options, max_size=3).map(tuple)),
+    st.builds(answer_type.Text),
+    st.builds(answer_type.Secret),
 )
 sources = st.one_of(
-    st.builds(inquiry.InquirySource.tool, texts),
+    st.builds(inquiry.InquirySource.for_tool, texts),
     st.builds(inquiry.InquirySource, st.just(inquiry.SourceTag.OTHER), texts),
     st.sampled_from([inquiry.SourceTag.ASSISTANT, inquiry.SourceTag.USER]).map(
         inquiry.InquirySource
@@ -49,7 +49,7 @@ questions = st.builds(
 )
 outcomes = st.one_of(
     st.builds(inquiry.Answered, jsons),
-    st.builds(inquiry.Cancelled, texts.map(inquiry.reason)),
+    st.builds(inquiry.Cancelled, texts.map(inquiry.read_reason)),
     st.builds(inquiry.Cancelled, st.sampled_from(inquiry.CancellationReason)),
     st.just(inquiry.Redacted()),
 )

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 
-from jpweb.stream.compaction import SUMMARY_REQUEST, project
+from jpweb.stream.compaction import SUMMARY_REQUEST, project_turns
 from jpweb.stream.events import (
     ChatRequest,
     ChatResponse,
@@ -47,7 +47,7 @@ def shown(*kinds) -> Any:
     """Of each projected turn its raw turns and its kinds."""
     return [
         (turn.first, turn.last, [one.kind or one.tag for one in turn.elements])
-        for turn in project(stream(*kinds))
+        for turn in project_turns(stream(*kinds))
     ]
 
 
@@ -63,7 +63,7 @@ def text(value) -> Any:
 @settings(deadline=None)
 def test_without_a_compaction_the_view_is_the_stream(elements):
     plain = [one for one in elements if not isinstance(one.kind, Compaction)]
-    found = project(plain)
+    found = project_turns(plain)
     assert [id(one) for turn in found for one in turn.elements] == list(map(id, plain))
     assert [(turn.first, turn.last) for turn in found] == [(n, n) for n in range(len(found))]
 
@@ -71,7 +71,7 @@ def test_without_a_compaction_the_view_is_the_stream(elements):
 @given(strategies.streams)
 @settings(deadline=None)
 def test_the_view_covers_each_raw_turn_once_and_is_never_longer_than_summaries_make_it(elements):
-    found = project(elements)
+    found = project_turns(elements)
     covered = [n for turn in found for n in range(turn.first, turn.last + 1)]
     assert covered == list(range(len(covered)))
     known = set(map(id, elements))
@@ -92,7 +92,7 @@ def test_a_summary_stands_once_for_the_run_of_turns_it_covers():
 
 def test_the_summary_has_the_time_of_the_first_event_it_replaces():
     elements = stream(ConfigDelta({}), *turns(1), over(0, 0, summary=text("One.")))
-    (turn,) = project(elements)
+    (turn,) = project_turns(elements)
     assert {one.events[0].timestamp for one in turn.elements[1:]} == {
         elements[1].events[0].timestamp
     }
@@ -178,7 +178,7 @@ def test_arguments_and_results_are_stripped_apart(request_, response):
 
 def test_a_shortened_event_keeps_its_metadata_and_its_text():
     call = element(called("c", a="x"), metadata={"signature": "s"})
-    (turn,) = project(stream(START, call, over(0, 0, tool_calls=STRIP)))
+    (turn,) = project_turns(stream(START, call, over(0, 0, tool_calls=STRIP)))
     shortened: Any = turn.elements[1]
     assert shortened.body.metadata == {"signature": "s"}
     assert shortened.raw == call.raw
@@ -213,7 +213,7 @@ def test_a_legacy_element_is_shortened_part_by_part():
     reply = {"reasoning": "Hm.", "content": "Look", "tool_calls": [call]}
     pair = raw({"timestamp": AT, "message": "Hi", "reply": reply, "config_delta": {"a": 1}})
     policies = {"reasoning": "strip", "tool_calls": {"policy": "omit"}}
-    (turn,) = project(stream(pair, over(0, 0, **policies)))
+    (turn,) = project_turns(stream(pair, over(0, 0, **policies)))
     (left,) = turn.elements
     assert isinstance(left.body, LegacyEvents)
     assert [event.kind for event in left.events] == [
@@ -221,7 +221,7 @@ def test_a_legacy_element_is_shortened_part_by_part():
         ChatRequest("Hi"),
         ChatResponse("message", "Look"),
     ]
-    (whole,) = project(stream(pair, over(0, 0, summary=text("One."))))
+    (whole,) = project_turns(stream(pair, over(0, 0, summary=text("One."))))
     assert [event.kind for one in whole.elements for event in one.events] == [
         *summary("One."),
         ConfigDelta({"a": 1}),

@@ -9,19 +9,19 @@ from typing import Any, get_args
 import pytest
 
 from jpweb.stream import outline, timestamps, wire
-from jpweb.stream.answers import ANSWER_TYPES
-from jpweb.stream.events import KINDS, BrokenEvent, ConversationEvent, UnknownEvent, Variant
+from jpweb.stream.answer_type import ANSWER_TYPES
+from jpweb.stream.events import KINDS, BrokenEvent, ConversationEvent, ResponseVariant, UnknownEvent
 from jpweb.stream.inquiry import (
     CancellationReason,
     Cancelled,
+    InquiryOutcome,
     InquiryRequest,
-    Outcome,
     SourceTag,
     UnknownReason,
 )
-from jpweb.stream.layout.items import State
+from jpweb.stream.transcript.items import InquiryState
 
-ROOT = Path(__file__).parents[2] / "jpweb" / "store" / "disk" / "demo" / ".jp"
+ROOT = Path(__file__).parents[2] / "jpweb" / "store" / "jp_files" / "demo" / ".jp"
 FOLDERS = sorted(path.parent for path in ROOT.rglob("events.json"))
 WHO = {"person", "configuration", "memory", "assistant", "system"}
 
@@ -29,7 +29,9 @@ each_conversation = pytest.mark.parametrize("folder", FOLDERS, ids=lambda folder
 
 
 def elements(folder) -> Any:
-    return [wire.read(text) for text in wire.split((folder / "events.json").read_bytes())]
+    return [
+        wire.read_element(text) for text in wire.split_array((folder / "events.json").read_bytes())
+    ]
 
 
 def load(path) -> Any:
@@ -38,7 +40,9 @@ def load(path) -> Any:
 
 ALL = [element for folder in FOLDERS for element in elements(folder)]
 KINDS_SHOWN = [element.kind for element in ALL if element.kind]
-INQUIRIES = [pair for folder in FOLDERS for pair in outline.outline(elements(folder)).inquiries()]
+INQUIRIES = [
+    pair for folder in FOLDERS for pair in outline.build_outline(elements(folder)).list_inquiries()
+]
 OUTCOMES = [inquiry.outcome for inquiry, _ in INQUIRIES if inquiry.outcome]
 REASONS = [outcome.reason for outcome in OUTCOMES if isinstance(outcome, Cancelled)]
 
@@ -49,24 +53,28 @@ REASONS = [outcome.reason for outcome in OUTCOMES if isinstance(outcome, Cancell
         ("event kinds", set(KINDS), {kind.TAG for kind in KINDS_SHOWN}),
         (
             "variants of chat_response",
-            set(get_args(Variant)),
+            set(get_args(ResponseVariant)),
             {getattr(kind, "variant", None) for kind in KINDS_SHOWN},
         ),
         (
             "answer types",
             set(ANSWER_TYPES),
-            {inquiry.asked.question.answer_type.TAG for inquiry, _ in INQUIRIES},
+            {inquiry.inquiry_request.question.answer_type.TAG for inquiry, _ in INQUIRIES},
         ),
-        ("sources", set(SourceTag), {inquiry.asked.source.tag for inquiry, _ in INQUIRIES}),
+        (
+            "sources",
+            set(SourceTag),
+            {inquiry.inquiry_request.source.tag for inquiry, _ in INQUIRIES},
+        ),
         (
             "outcomes",
-            {outcome.TAG for outcome in get_args(Outcome)},
+            {outcome.TAG for outcome in get_args(InquiryOutcome)},
             {outcome.TAG for outcome in OUTCOMES},
         ),
         ("reasons", set(CancellationReason), set(REASONS)),
         (
             "states",
-            set(get_args(State)) - {"open"},  # a demo waits for nobody
+            set(get_args(InquiryState)) - {"open"},  # a demo waits for nobody
             {inquiry.state for inquiry, _ in INQUIRIES},
         ),
         (
@@ -82,7 +90,7 @@ REASONS = [outcome.reason for outcome in OUTCOMES if isinstance(outcome, Cancell
 )
 def test_the_demo_shows_all(what, wanted, shown):
     missing = sorted(map(str, wanted - shown))
-    assert not missing, f"the demo (jpweb/store/disk/demo) lacks {what}: {', '.join(missing)}"
+    assert not missing, f"the demo (jpweb/store/jp_files/demo) lacks {what}: {', '.join(missing)}"
 
 
 def test_the_demo_shows_a_reason_of_another_version():
@@ -98,14 +106,14 @@ def test_one_element_is_unknown_and_one_broken():
 
 
 def test_a_question_is_asked_three_times():
-    ids = {inquiry.asked.id for inquiry, _ in INQUIRIES}
+    ids = {inquiry.inquiry_request.id for inquiry, _ in INQUIRIES}
     assert any({f"{one[:-1]}{n}" for n in (1, 2, 3)} <= ids for one in ids)
 
 
 def test_inquiries_of_parallel_calls_overlap():
     spans = [
         (call.first, inquiry.request.position, inquiry.elements[-1].position)
-        for inquiry, call in outline.outline(elements(folder_of("release"))).inquiries()
+        for inquiry, call in outline.build_outline(elements(folder_of("release"))).list_inquiries()
         if call
     ]
     assert any(a[0] != b[0] and a[1] < b[1] < a[2] for a in spans for b in spans)
@@ -117,8 +125,10 @@ def folder_of(word) -> Any:
 
 
 def test_a_legacy_question_shares_its_id_and_both_pairs_are_told_apart():
-    found = outline.outline(elements(folder_of("old-and-odd"))).inquiries()
-    legacy = [inquiry for inquiry, _ in found if inquiry.asked.id.endswith(".apply_changes")]
+    found = outline.build_outline(elements(folder_of("old-and-odd"))).list_inquiries()
+    legacy = [
+        inquiry for inquiry, _ in found if inquiry.inquiry_request.id.endswith(".apply_changes")
+    ]
     assert len(legacy) == 2
     assert [getattr(inquiry.outcome, "answer", None) for inquiry in legacy] == [False, True]
     assert not any(
@@ -139,7 +149,7 @@ def test_questions_have_contexts_descriptions_defaults_and_diffs():
 
 
 def test_secrets_are_nowhere():
-    secret = [i for i, _ in INQUIRIES if i.asked.question.answer_type.TAG == "secret"]
+    secret = [i for i, _ in INQUIRIES if i.inquiry_request.question.answer_type.TAG == "secret"]
     assert {inquiry.state for inquiry in secret} == {"redacted", "cancelled"}
 
 
@@ -147,23 +157,25 @@ def test_secrets_are_nowhere():
 def test_a_conversation_is_written_as_jp_writes_it(folder):
     data = (folder / "events.json").read_bytes()
     found = elements(folder)
-    assert wire.join([element.raw for element in found]).encode() == data
+    assert wire.join_array([element.raw for element in found]).encode() == data
     for element in found:
         stored = json.loads(element.raw)
         assert {"timestamp", "type"} <= stored.keys()  # or JP would trash the folder
         if element.kind and "outcome" in stored:
-            assert wire.write(element.body).raw == element.raw
+            assert wire.write_element(element.body).raw == element.raw
 
 
 @each_conversation
 def test_a_conversation_runs_forward_and_ends_with_a_reply(folder):
     found = elements(folder)
-    moments: Any = [timestamps.parse(json.loads(element.raw)["timestamp"]) for element in found]
+    moments: Any = [
+        timestamps.parse_timestamp(json.loads(element.raw)["timestamp"]) for element in found
+    ]
     assert moments == sorted(moments)
     ds = int(folder.name.split("-")[0])
     assert 0 <= moments[0].timestamp() * 10 - ds < 10
     assert moments[0].year == 2026
-    assert not outline.outline(found).turns[-1].incomplete
+    assert not outline.build_outline(found).turns[-1].is_incomplete
 
 
 @each_conversation
@@ -174,7 +186,7 @@ def test_the_files_beside_it_are_those_that_jp_needs(folder):
         "events.json",
     }
     metadata, base = load(folder / "metadata.json"), load(folder / "base_config.json")
-    assert timestamps.parse(metadata["last_activated_at"])
+    assert timestamps.parse_timestamp(metadata["last_activated_at"])
     assert folder.name.endswith(
         "".join(c if c.isalnum() else "-" for c in metadata["title"].lower())
     )

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 
-from jpweb.stream.answers import Boolean
+from jpweb.stream.answer_type import Boolean
 from jpweb.stream.events import BrokenEvent
 from jpweb.stream.inquiry import (
     Answered,
@@ -22,7 +22,7 @@ from jpweb.stream.inquiry import (
     Redacted,
     SourceTag,
     UnknownReason,
-    reason,
+    read_reason,
 )
 from tests.builders import AT, element, raw
 from tests.stream import strategies
@@ -84,7 +84,7 @@ def test_an_unknown_reason_is_kept_verbatim():
 @given(strategies.texts)
 @settings(deadline=None)
 def test_any_reason_comes_back_verbatim(tag):
-    assert reason(tag).tag == tag
+    assert read_reason(tag).tag == tag
 
 
 def test_a_redacted_response_has_no_room_for_an_answer():
@@ -155,7 +155,7 @@ def test_a_full_question_is_written_in_the_order_of_the_rfd():
 @pytest.mark.parametrize(
     ("source", "wire"),
     [
-        (InquirySource.tool("fs"), {"source": "tool", "name": "fs"}),
+        (InquirySource.for_tool("fs"), {"source": "tool", "name": "fs"}),
         (InquirySource(SourceTag.ASSISTANT), {"source": "assistant"}),
         (InquirySource(SourceTag.USER), {"source": "user"}),
         (InquirySource(SourceTag.OTHER, "cron"), {"source": "other", "name": "cron"}),

@@ -7,8 +7,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 
-from jpweb.stream import answers, identity, inquiry, outline
-from jpweb.stream.census import census
+from jpweb.stream import anchor_ids, answer_type, inquiry, outline
 from jpweb.stream.events import (
     ChatRequest,
     ChatResponse,
@@ -23,8 +22,9 @@ from jpweb.stream.inquiry import (
     Redacted,
     SourceTag,
 )
-from jpweb.stream.layout.items import Entry, StrayInquiry, ToolCall
-from jpweb.stream.wire.glances import glance
+from jpweb.stream.stats import count_stream
+from jpweb.stream.transcript.items import OrphanInquiry, StandaloneItem, ToolCall
+from jpweb.stream.wire.partial import read_partial
 from tests.builders import answered, asked, called, element, everywhere, raw, returned, stream
 from tests.machine.sizes import choose_size
 from tests.stream import strategies
@@ -34,13 +34,13 @@ ASSISTANT = InquirySource(SourceTag.ASSISTANT)
 
 
 def items(*kinds, turn=-1) -> Any:
-    return outline.outline(stream(*kinds)).turns[turn].items
+    return outline.build_outline(stream(*kinds)).turns[turn].items
 
 
 def inquiries(*kinds) -> Any:
     """What was asked, with the position of the tool call that asks it."""
-    found = outline.outline(stream(*kinds)).inquiries()
-    return [(one.asked.id, call and call.first) for one, call in found]
+    found = outline.build_outline(stream(*kinds)).list_inquiries()
+    return [(one.inquiry_request.id, call and call.first) for one, call in found]
 
 
 def positions(of) -> list[int]:
@@ -48,13 +48,13 @@ def positions(of) -> list[int]:
 
 
 def states(*kinds) -> Any:
-    return [one.state for one, _ in outline.outline(stream(*kinds)).inquiries()]
+    return [one.state for one, _ in outline.build_outline(stream(*kinds)).list_inquiries()]
 
 
 @given(strategies.streams)
 @settings(deadline=None)
 def test_every_event_has_exactly_one_place(elements):
-    placed = everywhere(outline.outline(elements))
+    placed = everywhere(outline.build_outline(elements))
     wanted = [(i, part) for i, one in enumerate(elements) for part in range(len(one.events) or 1)]
     assert sorted(here.place for here in placed) == wanted
     assert all(here.element.raw is elements[here.position].raw for here in placed)
@@ -64,7 +64,7 @@ def test_every_event_has_exactly_one_place(elements):
 @given(strategies.streams)
 @settings(deadline=None)
 def test_items_stand_in_stream_order_within_their_turn(elements):
-    for turn in outline.outline(elements).turns:
+    for turn in outline.build_outline(elements).turns:
         firsts = [item.first for item in turn.items]
         assert firsts == sorted(firsts)
         assert all(turn.first <= item.first for item in turn.items)
@@ -73,15 +73,15 @@ def test_items_stand_in_stream_order_within_their_turn(elements):
 @given(strategies.streams)
 @settings(deadline=None)
 def test_the_first_element_of_an_item_stands_where_it_does(elements):
-    for turn in outline.outline(elements).turns:
+    for turn in outline.build_outline(elements).turns:
         for item in turn.items:
             assert item.elements[0].position == item.first
             assert item.first == min(each.position for each in item.elements)
 
 
 def test_an_empty_stream_has_an_empty_outline():
-    assert outline.outline([]).turns == ()
-    assert outline.outline([]).inquiries() == []
+    assert outline.build_outline([]).turns == ()
+    assert outline.build_outline([]).list_inquiries() == []
 
 
 def test_a_tool_call_holds_its_inquiries_and_its_result():
@@ -92,7 +92,7 @@ def test_a_tool_call_holds_its_inquiries_and_its_result():
     (one,) = call.inquiries
     assert (one.request.position, one.response.position, positions(one)) == (2, 3, [2, 3])
     assert one.outcome == inquiry.Answered(True)
-    assert isinstance(reply, Entry)
+    assert isinstance(reply, StandaloneItem)
     assert (reply.first, positions(reply), reply.orphan) == (5, [5], False)
 
 
@@ -108,10 +108,10 @@ def test_each_inquiry_of_a_call_stands_before_its_result_with_its_outcome_beside
 
 
 def test_a_turn_knows_where_it_starts_and_its_anchor():
-    first, second = outline.outline(stream(TurnStart(), SAYS, REPLY, TurnStart(), SAYS)).turns
+    first, second = outline.build_outline(stream(TurnStart(), SAYS, REPLY, TurnStart(), SAYS)).turns
     assert (first.index, first.first, second.index, second.first) == (0, 0, 1, 3)
     assert second.anchor == second.items[0].elements[0].anchor
-    assert (first.incomplete, second.incomplete) == (False, True)
+    assert (first.is_incomplete, second.is_incomplete) == (False, True)
 
 
 def test_an_inquiry_belongs_to_the_running_call_that_its_id_begins_with():
@@ -125,7 +125,7 @@ def test_the_longest_shared_beginning_wins():
 
 
 def test_a_shared_beginning_needs_the_dot():
-    by_name = asked("ab.q.1", source=InquirySource.tool("second"))
+    by_name = asked("ab.q.1", source=InquirySource.for_tool("second"))
     assert inquiries(called("a", "first"), called("c", "second"), by_name) == [("ab.q.1", 1)]
 
 
@@ -133,7 +133,7 @@ def test_the_name_of_the_tool_decides_where_the_id_does_not():
     kinds = (
         called("a", "one"),
         called("b", "two"),
-        asked("inq_1", source=InquirySource.tool("one")),
+        asked("inq_1", source=InquirySource.for_tool("one")),
     )
     assert inquiries(*kinds) == [("inq_1", 0)]
 
@@ -168,7 +168,7 @@ def test_a_note_that_names_no_call_is_ignored(metadata):
 
 def test_an_inquiry_without_a_running_call_is_a_stray_where_it_stood():
     _, stray, _, end = items(SAYS, asked("c.q.1"), ConfigDelta({}), answered("c.q.1"), REPLY)
-    assert isinstance(stray, StrayInquiry)
+    assert isinstance(stray, OrphanInquiry)
     assert (stray.first, positions(stray)) == (1, [1, 3])
     assert end.first == 4
     assert inquiries(called("c"), returned("c"), asked("c.q.1")) == [("c.q.1", None)]
@@ -178,14 +178,14 @@ def test_an_inquiry_without_a_running_call_is_a_stray_where_it_stood():
 @pytest.mark.parametrize("orphaned", [answered("x.q.1"), returned("x")])
 def test_a_response_to_nothing_is_an_orphan(orphaned):
     (entry,) = items(orphaned)
-    assert isinstance(entry, Entry)
+    assert isinstance(entry, StandaloneItem)
     assert entry.orphan
 
 
 def test_unknown_and_broken_elements_stand_alone():
     kinds = (raw({"type": "weather"}), raw({"type": "tool_call_response", "id": "c"}))
     found = items(called("c"), *kinds)
-    assert [type(item) for item in found] == [ToolCall, Entry, Entry]
+    assert [type(item) for item in found] == [ToolCall, StandaloneItem, StandaloneItem]
     assert not any(item.orphan for item in found[1:])
 
 
@@ -198,14 +198,18 @@ def test_unknown_and_broken_elements_stand_alone():
     ],
 )
 def test_the_state_of_an_ended_inquiry_is_its_outcome(outcome, state):
-    kinds = (called("c"), asked("c.q.1", type=answers.Text()), InquiryResponse("c.q.1", outcome))
+    kinds = (
+        called("c"),
+        asked("c.q.1", type=answer_type.Text()),
+        InquiryResponse("c.q.1", outcome),
+    )
     assert states(*kinds) == [state]
 
 
 def test_a_question_is_open_while_its_call_runs_in_the_last_turn():
     kinds = (SAYS, called("c"), asked("c.q.1"))
     assert states(*kinds) == ["open"]
-    assert outline.outline(stream(*kinds)).inquiries()[0][0].outcome is None
+    assert outline.build_outline(stream(*kinds)).list_inquiries()[0][0].outcome is None
     assert states(SAYS, called("c"), returned("c"), asked("stray")) == ["open"]
 
 
@@ -236,9 +240,9 @@ def test_inquiries_come_in_the_order_of_the_outline_with_their_calls():
 
 def test_an_outline_counts_the_states_that_occur():
     kinds = (called("c"), asked("c.a.1"), answered("c.a.1"), asked("c.b.1"), asked("c.b.2"))
-    found = outline.outline(stream(*kinds))
-    assert found.states() == {"answered": 1, "open": 2}
-    assert outline.outline([]).states() == {}
+    found = outline.build_outline(stream(*kinds))
+    assert found.count_states() == {"answered": 1, "open": 2}
+    assert outline.build_outline([]).count_states() == {}
 
 
 def ask(inquiry_id, text="?", kind=None, question_id=None) -> Any:
@@ -248,7 +252,7 @@ def ask(inquiry_id, text="?", kind=None, question_id=None) -> Any:
 
 def grouped(*kinds) -> Any:
     (call,) = items(called("c"), *kinds)
-    assert [i for group in call.groups for i in group.attempts] != [] or not kinds
+    assert [i for group in call.question_groups for i in group.attempts] != [] or not kinds
     return [[inquiry.asked.id for inquiry in attempts] for _, attempts in call.groups]
 
 
@@ -256,7 +260,7 @@ def test_attempts_are_grouped_by_the_question_that_jpweb_noted():
     kinds = (
         ask("c.a.1", "one", question_id="a"),
         ask("c.b.1", "one", question_id="b"),
-        ask("c.a.2", "other words", answers.Text(), question_id="a"),
+        ask("c.a.2", "other words", answer_type.Text(), question_id="a"),
     )
     assert grouped(*kinds) == [["c.a.1", "c.a.2"], ["c.b.1"]]
     (call,) = items(called("c"), *kinds)
@@ -265,7 +269,7 @@ def test_attempts_are_grouped_by_the_question_that_jpweb_noted():
 
 
 def test_elsewhere_attempts_share_text_and_answer_type():
-    kinds = (ask("q", "x"), ask("r", "y"), ask("q", "x"), ask("s", "x", answers.Text()))
+    kinds = (ask("q", "x"), ask("r", "y"), ask("q", "x"), ask("s", "x", answer_type.Text()))
     assert grouped(*kinds) == [["q", "q"], ["r"], ["s"]]
     assert grouped() == []
 
@@ -289,7 +293,7 @@ def test_a_census_counts_the_same_stream():
         raw({"type": "weather"}),
         raw({"type": "turn_start"}),
     )
-    counted = census(stream(*kinds, TurnStart()))
+    counted = count_stream(stream(*kinds, TurnStart()))
     assert counted.to_json() == {
         "elements": 6,
         "kinds": {
@@ -310,13 +314,15 @@ def test_a_census_counts_the_same_stream():
 @given(strategies.streams | strategies.questionings)
 @settings(deadline=None, max_examples=choose_size(20, 80))
 def test_what_was_asked_is_what_the_whole_outline_says_of_it(elements):
-    whole = outline.outline(elements)
-    glances = [glance(element.raw) for element in elements]
-    sparse = outline.asked(glances, identity.numbers(seen.own for seen in glances))
+    whole = outline.build_outline(elements)
+    glances = [read_partial(element.raw) for element in elements]
+    sparse = outline.build_inquiry_outline(
+        glances, anchor_ids.number_anchors(seen.content_anchor for seen in glances)
+    )
     assert sparse.anchors == whole.anchors
-    assert [(turn.index, turn.anchor, turn.first, turn.incomplete) for turn in sparse.turns] == [
-        (turn.index, turn.anchor, turn.first, turn.incomplete) for turn in whole.turns
+    assert [(turn.index, turn.anchor, turn.first, turn.is_incomplete) for turn in sparse.turns] == [
+        (turn.index, turn.anchor, turn.first, turn.is_incomplete) for turn in whole.turns
     ]
-    assert [(inquiry, call and call.request) for inquiry, call in sparse.inquiries()] == [
-        (inquiry, call and call.request) for inquiry, call in whole.inquiries()
+    assert [(inquiry, call and call.request) for inquiry, call in sparse.list_inquiries()] == [
+        (inquiry, call and call.request) for inquiry, call in whole.list_inquiries()
     ]

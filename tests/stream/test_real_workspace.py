@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from jpweb.stream import outline, wire
+from jpweb.stream.anchor_ids import make_anchors
 from jpweb.stream.events import BrokenEvent, ConversationEvent, UnknownEvent
-from jpweb.stream.identity import anchors
-from jpweb.stream.layout.items import ToolCall
+from jpweb.stream.transcript.items import ToolCall
 
 FOLDER = Path(__file__).parents[2].parent / "shared" / "workspace" / ".jp" / "conversations"
 pytestmark = pytest.mark.skipif(not FOLDER.is_dir(), reason=f"no real workspace at {FOLDER}")
@@ -37,7 +37,7 @@ def data(ds) -> Any:
 
 
 def elements(ds) -> Any:
-    return [wire.read(text) for text in wire.split(data(ds))]
+    return [wire.read_element(text) for text in wire.split_array(data(ds))]
 
 
 def test_the_workspace_holds_these_conversations():
@@ -46,7 +46,7 @@ def test_the_workspace_holds_these_conversations():
 
 @pytest.mark.parametrize("ds", COUNTS)
 def test_the_bytes_come_back(ds):
-    assert wire.join([element.raw for element in elements(ds)]).encode() == data(ds)
+    assert wire.join_array([element.raw for element in elements(ds)]).encode() == data(ds)
 
 
 @pytest.mark.parametrize("ds", COUNTS)
@@ -67,22 +67,22 @@ def test_what_jp_wrote_is_written_alike(ds):
     """But for legacy answers, flattened config and old content, which change their form."""
     for element in elements(ds):
         assert isinstance(element.body, ConversationEvent)
-        again = wire.write(element.body)
+        again = wire.write_element(element.body)
         if again.raw != element.raw:
             assert element.tag in ("inquiry_response", "config_delta", "tool_call_response")
-            assert wire.read(again.raw).kind == element.kind
+            assert wire.read_element(again.raw).kind == element.kind
 
 
 @pytest.mark.parametrize("ds", COUNTS)
 def test_anchors_are_all_different(ds):
-    assert len(set(anchors(elements(ds)))) == COUNTS[ds][0]
+    assert len(set(make_anchors(elements(ds)))) == COUNTS[ds][0]
 
 
 def test_every_inquiry_is_under_the_tool_call_that_its_id_names():
-    found = [pair for ds in COUNTS for pair in outline.outline(elements(ds)).inquiries()]
+    found = [pair for ds in COUNTS for pair in outline.build_outline(elements(ds)).list_inquiries()]
     assert len(found) == 57
     assert [call and call.call.id for _, call in found] == [
-        inquiry.asked.id.removesuffix(".apply_changes") for inquiry, _ in found
+        inquiry.inquiry_request.id.removesuffix(".apply_changes") for inquiry, _ in found
     ]
     assert {inquiry.state for inquiry, _ in found} == {"answered"}
 
@@ -90,7 +90,7 @@ def test_every_inquiry_is_under_the_tool_call_that_its_id_names():
 def test_a_reused_tool_call_id_has_a_result_each_time():
     calls = [
         item
-        for turn in outline.outline(elements("17671120783")).turns
+        for turn in outline.build_outline(elements("17671120783")).turns
         for item in turn.items
         if isinstance(item, ToolCall) and item.call.id == "fs_modify_file_0"
     ]

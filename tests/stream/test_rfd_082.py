@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from jpweb.agent.calls.state import AnswerKey, Remembered, TurnState
+from jpweb.agent.tool_calls.turn_state import AnswerKey, RememberedAnswer, TurnState
 from jpweb.stream import outline, wire
 from jpweb.stream.events import BrokenEvent, ChatRequest, ChatResponse, TurnStart
 from jpweb.stream.inquiry import (
@@ -22,8 +22,8 @@ from jpweb.stream.inquiry import (
     Redacted,
     UnknownReason,
 )
-from jpweb.stream.repair import repair
-from jpweb.stream.turns import pair, split
+from jpweb.stream.sanitize import sanitize_stream
+from jpweb.stream.turns import pair_elements, split_turns
 from tests.builders import AT, answered, asked, called, element, raw, returned, stream
 
 START, SAYS, REPLY = TurnStart(), ChatRequest("Hi"), ChatResponse("message", "Hello")
@@ -46,8 +46,8 @@ def written(outcome) -> Any:
 def test_backward_compat_round_trip():
     legacy = response(id="call_1.answer", answer=True)
     assert legacy.kind == InquiryResponse("call_1.answer", Answered(True))
-    assert json.loads(wire.write(legacy.body).raw)["outcome"] == "answered"
-    assert wire.read(wire.write(legacy.body).raw).kind == legacy.kind
+    assert json.loads(wire.write_element(legacy.body).raw)["outcome"] == "answered"
+    assert wire.read_element(wire.write_element(legacy.body).raw).kind == legacy.kind
 
 
 def test_tagged_serialization():
@@ -88,8 +88,10 @@ def test_invalid_shape(fields):
 def test_turn_cache_split():
     """Neither map can hold an outcome: an answer is a bare value under a question's own key."""
     state = TurnState()
-    state.remembered_tool_answers[AnswerKey("fs", "confirm")] = Remembered(True)
-    assert TurnState.resumed(stream(asked(ID), InquiryResponse(ID, Redacted()))) == TurnState()
+    state.remembered_tool_answers[AnswerKey("fs", "confirm")] = RememberedAnswer(True)
+    assert (
+        TurnState.from_elements(stream(asked(ID), InquiryResponse(ID, Redacted()))) == TurnState()
+    )
     kept = state.remembered_tool_answers.values()
     assert not any(isinstance(one.value, Answered | Cancelled | Redacted) for one in kept)
 
@@ -101,16 +103,16 @@ def test_legacy_id_pairing():
     elements = stream(
         SAYS, called("c"), asked("c.q"), answered("c.q", 1), asked("c.q"), answered("c.q", 2)
     )
-    (turn,) = split(elements)
-    assert pair(elements, turn).responses == {2: 3, 4: 5}
-    found = [inquiry.outcome for inquiry, _ in outline.outline(elements).inquiries()]
+    (turn,) = split_turns(elements)
+    assert pair_elements(elements, turn).responses == {2: 3, 4: 5}
+    found = [inquiry.outcome for inquiry, _ in outline.build_outline(elements).list_inquiries()]
     assert found == [Answered(1), Answered(2)]
 
 
 @pytest.mark.parametrize("inquiry_id", ["c.q", "c.q.1", "inq_1", "a.b.c.d.e", ""])
 def test_inquiry_ids_are_opaque(inquiry_id):
     elements = stream(SAYS, called("c"), asked(inquiry_id), answered(inquiry_id), returned("c"))
-    assert pair(elements, split(elements)[0]).responses == {1: 4, 2: 3}
+    assert pair_elements(elements, split_turns(elements)[0]).responses == {1: 4, 2: 3}
 
 
 # Phase 3, sanitize
@@ -121,7 +123,7 @@ def test_cross_turn_id_collision_under_sanitize():
         *(START, SAYS, called("c"), asked(ID), returned("c"), REPLY),
         *(START, SAYS, called("c"), asked(ID), answered(ID), returned("c"), REPLY),
     )
-    found = repair(elements)
+    found = sanitize_stream(elements)
     assert [(change.step, change.position) for change in found.changes] == [(5, 3)]
     assert found.elements == (*elements[:3], *elements[4:])
 
@@ -130,9 +132,9 @@ def test_legacy_duplicate_ids_within_a_turn_under_sanitize():
     elements = stream(
         START, SAYS, called("c"), asked("c.q"), answered("c.q"), asked("c.q"), returned("c"), REPLY
     )
-    found = repair(elements)
+    found = sanitize_stream(elements)
     assert [(change.step, change.position) for change in found.changes] == [(5, 5)]
     together = stream(
         START, SAYS, called("c"), asked("c.q"), asked("c.q"), answered("c.q"), returned("c"), REPLY
     )
-    assert [change.position for change in repair(together).changes] == [4]
+    assert [change.position for change in sanitize_stream(together).changes] == [4]

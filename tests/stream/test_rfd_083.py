@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from jpweb.stream import wire
-from jpweb.stream.answers import Boolean
+from jpweb.stream.answer_type import Boolean
 from jpweb.stream.events import KINDS, ChatRequest, ChatResponse, TurnStart
 from jpweb.stream.inquiry import (
     AnswerReusePolicy,
@@ -16,7 +16,7 @@ from jpweb.stream.inquiry import (
     InquiryRequest,
     InquirySource,
 )
-from jpweb.stream.thread import Thread, visible
+from jpweb.stream.thread import Thread, visible_events
 from tests.builders import AT, answered, asked, called, element, raw, returned, stream
 
 
@@ -34,7 +34,10 @@ def test_legacy_inquiry_question_json_deserializes_with_the_documented_defaults(
     assert question.context is None
     assert question.exclusive is False
     assert question.persistence is AnswerReusePolicy.TURN
-    assert json.loads(wire.write(legacy.body).raw)["question"].keys() == {"text", "answer_type"}
+    assert json.loads(wire.write_element(legacy.body).raw)["question"].keys() == {
+        "text",
+        "answer_type",
+    }
 
 
 def test_a_question_with_exclusive_true_and_persistence_none_round_trips():
@@ -45,7 +48,7 @@ def test_a_question_with_exclusive_true_and_persistence_none_round_trips():
         exclusive=True,
         persistence=AnswerReusePolicy.NONE,
     )
-    request = InquiryRequest("c.q.1", InquirySource.tool("ask_user"), question)
+    request = InquiryRequest("c.q.1", InquirySource.for_tool("ask_user"), question)
     made = element(request)
     assert made.kind == request
     assert json.loads(made.raw)["question"] == {
@@ -86,4 +89,4 @@ def test_a_tool_call_is_directly_followed_by_its_result_in_what_a_provider_gets(
 
 def test_an_inquiry_at_the_tail_is_not_what_a_provider_sees_last():
     elements = stream(ChatRequest("Hi", {"type": "object"}), called("c"), asked("c.q.1"))
-    assert visible(elements)[-1].kind == called("c")
+    assert visible_events(elements)[-1].kind == called("c")

@@ -8,6 +8,7 @@ from typing import Any, ClassVar, Self, cast
 from hypothesis import given, settings
 
 from jpweb.stream.compaction import SUMMARY_REQUEST
+from jpweb.stream.event_kind import EventKindBase
 from jpweb.stream.events import (
     KINDS,
     ChatRequest,
@@ -17,8 +18,7 @@ from jpweb.stream.events import (
     Element,
     TurnStart,
 )
-from jpweb.stream.kinds import Kind
-from jpweb.stream.thread import SystemPart, Thread, visible
+from jpweb.stream.thread import SystemPart, Thread, visible_events
 from tests.builders import AT, answered, asked, called, raw, returned, stream
 from tests.stream import strategies
 
@@ -26,7 +26,7 @@ SEEN = {"chat_request", "chat_response", "tool_call_request", "tool_call_respons
 
 
 @dataclass(frozen=True, slots=True)
-class Whisper(Kind):
+class Whisper(EventKindBase):
     """A kind that a newcomer adds without thinking of providers."""
 
     TAG: ClassVar[str] = "whisper"
@@ -47,7 +47,7 @@ def test_a_new_kind_is_invisible_until_it_says_otherwise():
     whisper = Element("{}", ConversationEvent(AT, cast(Any, Whisper.from_fields({}))))
     assert whisper.tag == "whisper"
     assert Whisper().to_fields() == {}
-    assert visible([whisper]) == []
+    assert visible_events([whisper]) == []
 
 
 def test_inquiries_are_never_visible():
@@ -59,18 +59,18 @@ def test_inquiries_are_never_visible():
         answered("c.q.1"),
         returned("c"),
     )
-    shown = [event.kind.TAG for event in visible(elements)]
+    shown = [event.kind.TAG for event in visible_events(elements)]
     assert shown == ["chat_request", "tool_call_request", "tool_call_response"]
 
 
 def test_unknown_and_broken_elements_are_never_visible():
-    assert visible([raw({"type": "weather"}), raw({"type": "chat_request"}), raw(1)]) == []
+    assert visible_events([raw({"type": "weather"}), raw({"type": "chat_request"}), raw(1)]) == []
 
 
 @given(strategies.streams)
 @settings(deadline=None)
 def test_a_provider_sees_allowed_kinds_alone_and_in_order(elements):
-    shown = visible(elements)
+    shown = visible_events(elements)
     assert {event.kind.TAG for event in shown} <= SEEN
     assert shown == [event for one in elements for event in one.events if event.kind.TAG in SEEN]
 

@@ -18,14 +18,14 @@ from jpweb.stream.events import (
 from jpweb.stream.turns import (
     Executing,
     Streaming,
-    Turn,
+    TurnSpan,
     WaitingForInput,
-    incomplete,
-    match,
-    pair,
-    placed,
-    split,
-    unfinished,
+    find_unfinished_turn,
+    is_turn_incomplete,
+    iter_events,
+    match_events,
+    pair_elements,
+    split_turns,
 )
 from tests.builders import answered, asked, called, raw, returned, stream
 from tests.stream import strategies
@@ -35,26 +35,26 @@ UNKNOWN = raw({"type": "weather"})
 
 
 def edges(*kinds) -> Any:
-    return [(turn.start, turn.end) for turn in split(stream(*kinds))]
+    return [(turn.start, turn.end) for turn in split_turns(stream(*kinds))]
 
 
 def pairs(*kinds, turn=0) -> Any:
     elements = stream(*kinds)
-    found = pair(elements, split(elements)[turn])
+    found = pair_elements(elements, split_turns(elements)[turn])
     return found.responses, set(found.orphans)
 
 
 def stopped(*kinds) -> Any:
     elements = stream(*kinds)
-    return incomplete(elements, split(elements)[-1])
+    return is_turn_incomplete(elements, split_turns(elements)[-1])
 
 
 def test_an_empty_stream_has_no_turn():
-    assert split([]) == []
+    assert split_turns([]) == []
 
 
 def test_a_leading_turn_start_opens_turn_0():
-    assert split(stream(START, SAYS, REPLY)) == [Turn(0, 0, 3)]
+    assert split_turns(stream(START, SAYS, REPLY)) == [TurnSpan(0, 0, 3)]
 
 
 def test_events_before_the_first_turn_start_are_turn_0():
@@ -86,7 +86,7 @@ def test_a_broken_event_counts_by_its_tag():
 @given(strategies.streams)
 @settings(deadline=None)
 def test_turns_cover_the_stream_without_gaps(elements):
-    turns = split(elements)
+    turns = split_turns(elements)
     assert [turn.index for turn in turns] == list(range(len(turns)))
     assert [n for turn in turns for n in range(turn.start, turn.end)] == list(range(len(elements)))
     assert all(turn.start < turn.end for turn in turns)
@@ -170,7 +170,7 @@ def test_a_turn_without_events_is_not_incomplete():
 
 
 def phase(*kinds) -> Any:
-    found = unfinished(stream(*kinds))
+    found = find_unfinished_turn(stream(*kinds))
     return found and found.phase
 
 
@@ -200,9 +200,9 @@ def test_open_calls_are_to_be_run_by_count():
 def test_a_call_of_an_earlier_turn_is_not_resumed():
     kinds = (START, SAYS, called("a"), START, SAYS)
     assert phase(*kinds) == Streaming()
-    found = unfinished(stream(*kinds))
+    found = find_unfinished_turn(stream(*kinds))
     assert found
-    assert found.turn == Turn(1, 3, 5)
+    assert found.turn == TurnSpan(1, 3, 5)
 
 
 def test_an_open_question_of_an_open_call_waits_for_input():
@@ -222,16 +222,16 @@ def test_a_question_whose_call_has_ended_waits_for_nothing():
 @given(strategies.tangles)
 @settings(deadline=None)
 def test_what_is_unfinished_is_the_last_turn_where_it_is_incomplete(elements):
-    found = unfinished(elements)
-    last = split(elements)[-1:]
-    halted = [turn for turn in last if incomplete(elements, turn)]
+    found = find_unfinished_turn(elements)
+    last = split_turns(elements)[-1:]
+    halted = [turn for turn in last if is_turn_incomplete(elements, turn)]
     assert [turn for turn in (found and found.turn,) if turn] == halted
 
 
 @given(strategies.tangles | strategies.questionings)
 def test_turn_with_a_call_that_pairing_leaves_open_is_incomplete(elements):
-    for turn in split(elements):
-        events = list(placed(elements, turn))
-        answered_places = match(events).responses
+    for turn in split_turns(elements):
+        events = list(iter_events(elements, turn))
+        answered_places = match_events(events).responses
         calls = [place for place, event in events if isinstance(event.kind, ToolCallRequest)]
-        assert set(calls) <= set(answered_places) or incomplete(elements, turn)
+        assert set(calls) <= set(answered_places) or is_turn_incomplete(elements, turn)

@@ -7,9 +7,9 @@ from collections.abc import Iterator
 import pytest
 from channels.layers import channel_layers
 
-from jpweb.runtime.signals import fanout, receiving
-from jpweb.web.security import limits
-from jpweb.web.sockets import bounds
+from jpweb.runtime.broadcast import local_bus, partial_texts
+from jpweb.web.security import rate_limits
+from jpweb.web.websocket import socket_limits
 from tests.web.world import World
 
 
@@ -24,10 +24,10 @@ def fresh_layer() -> Iterator[None]:
 @pytest.fixture(autouse=True)
 def fresh_limits() -> None:
     """Count what each test does alone: people of several tests have the same keys."""
-    bounds.forget()
-    receiving._texts.clear()
-    for limit in limits.LIMITS:
-        limit.forget()
+    socket_limits.clear_budgets()
+    partial_texts._texts.clear()
+    for limit in rate_limits.ALL_LIMITS:
+        limit.clear()
 
 
 @pytest.fixture
@@ -38,7 +38,7 @@ def world(db: None, monkeypatch: pytest.MonkeyPatch) -> World:
     which waits for the lock of this test's transaction and connects between two tests.
     """
     monkeypatch.setattr("channels.db.close_old_connections", lambda: None)
-    monkeypatch.setitem(fanout._handlers, "run", [])
+    monkeypatch.setitem(local_bus._handlers, "run", [])
     return World()
 
 

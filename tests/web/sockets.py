@@ -13,11 +13,10 @@ from django.contrib.auth.models import AnonymousUser
 from django.test import Client
 
 from jpweb.asgi import application
-from jpweb.runtime.signals.line import SCOPE, Line
+from jpweb.runtime.broadcast.flow_control import FLOW_CONTROL_KEY, FlowControl
 from jpweb.store.models import Person, Prompt
-from jpweb.web import changes
-from jpweb.web.sockets import telling
-from jpweb.web.sockets.consumers import PageConsumer
+from jpweb.web.websocket import conversation_updates, update_batches
+from jpweb.web.websocket.consumers import PageConsumer
 from tests.web.world import World
 
 #: Seconds in which something has to come.
@@ -27,14 +26,14 @@ SOON = 10
 class Socket:
     """What a page hears."""
 
-    def __init__(self, person: Person | AnonymousUser, line: Line | None = None) -> None:
+    def __init__(self, person: Person | AnonymousUser, line: FlowControl | None = None) -> None:
         self.consumers: list[PageConsumer] = []
         self.busy = 0
         self._line = WebsocketCommunicator(watched(self), "/ws")
         scope: Any = self._line.scope
         scope["user"] = person  # as the middleware does
         if line is not None:
-            scope[SCOPE] = line  # as the server does
+            scope[FLOW_CONTROL_KEY] = line  # as the server does
 
     async def hello(self, **says: Any) -> None:
         await self._line.send_to(text_data=json.dumps(says))
@@ -72,7 +71,7 @@ class Socket:
         return bool(self._line.output_queue.empty())
 
     def _idle(self) -> bool:
-        return not (self.busy or telling.is_busy() or not self._line.input_queue.empty())
+        return not (self.busy or update_batches.is_busy() or not self._line.input_queue.empty())
 
     async def connect(self) -> bool:
         connected, _ = await self._line.connect(SOON)
@@ -107,7 +106,7 @@ def watched(socket: Socket) -> Any:
 
 @asynccontextmanager
 async def page(
-    person: Person | AnonymousUser, line: Line | None = None, /, **says: Any
+    person: Person | AnonymousUser, line: FlowControl | None = None, /, **says: Any
 ) -> AsyncIterator[Socket]:
     """Open a socket and, where something is to be said, say it."""
     socket = Socket(person, line)
@@ -128,7 +127,7 @@ def shows(world: World, *open_prompts: Prompt) -> dict[str, Any]:
         "length": world.talk.length,
         "revision": world.talk.revision,
         "run": f"{world.run.pk}-{world.run.state}",
-        "facts": changes.facts_key(world.talk),
+        "facts": conversation_updates.make_metadata_key(world.talk),
         "desk": True,
         "shown": [world.question.pk],
         "prompts": [row.pk for row in open_prompts],

@@ -15,9 +15,9 @@ from django.urls import reverse
 
 from jpweb import urls
 from jpweb.runtime import exports, runs
-from jpweb.runtime.executing import holding
-from jpweb.store.owners import overrides
-from jpweb.store.terms import Role
+from jpweb.runtime.execution import run_executor
+from jpweb.store.choices import Role
+from jpweb.store.workspace_config import overrides
 from tests.web.world import EVERYBODY, MEMBERS, World, signed_in
 
 PUBLIC, SIGNED_IN = "public", "signed in"
@@ -111,7 +111,7 @@ ROUTES = {
         "workspace", Role.OWNER, 302, method="post", data=(("tool", "ask_user"), ("to", "off"))
     ),
     "tools-overrides": member(
-        "workspace", Role.OWNER, 302, method="post", data=(("seen", overrides.digest("")),)
+        "workspace", Role.OWNER, 302, method="post", data=(("seen", overrides.hash_text("")),)
     ),
     "member-role": member("membership", Role.OWNER, 302, method="post", data=(("role", "20"),)),
     "member-link": member("membership", Role.OWNER, **POST),
@@ -166,7 +166,7 @@ def expected(route: Route, who: str) -> int:
 
 @pytest.fixture(autouse=True)
 def no_real_runs(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in ("start", "retry"):
+    for name in ("start_turn", "retry_turn"):
         monkeypatch.setattr(runs, name, AsyncMock())
 
 
@@ -291,6 +291,6 @@ def test_interrupting_in_a_rolled_back_world_starts_no_task(
 ):
     """A task would outlive the request and lock the database of the next tests."""
     started: list[int] = []
-    monkeypatch.setattr(holding, "_begin", started.append)
+    monkeypatch.setattr(run_executor, "_start_run", started.append)
     world.client("owner").post(address(name, world))
     assert started == []

@@ -9,12 +9,12 @@ from urllib.parse import parse_qs, urlencode, urlsplit
 import pytest
 
 from jpweb.store import audit
-from jpweb.store.disk import mirror
+from jpweb.store.choices import Role
+from jpweb.store.jp_files import mirror
 from jpweb.store.models import Inquiry, Membership
-from jpweb.store.terms import Role
-from jpweb.stream.answers import Text
+from jpweb.stream.answer_type import Text
 from jpweb.stream.inquiry import Answered, CancellationReason, Cancelled, Redacted
-from jpweb.web.pages import audit as page_module
+from jpweb.web.views import audit as page_module
 from tests.store import making
 from tests.web.reading import read
 from tests.web.world import World
@@ -23,7 +23,7 @@ from tests.web.world import World
 @pytest.fixture
 def reviewed(world: World) -> World:
     """Return a world in which the auditor also reviews the demo."""
-    home, _ = mirror.mirror(mirror.DEMO, "Demo")
+    home, _ = mirror.mirror_workspace(mirror.DEMO_PATH, "Demo")
     Membership.objects.create(person=world.people["auditor"], workspace=home, role=Role.AUDITOR)
     making.settle(making.question(world.run), Answered(True), making.decider(world.people["owner"]))
     return world
@@ -198,7 +198,7 @@ def test_the_file_is_one_to_keep(world: World):
 
 
 def test_the_pages_cover_every_row_once(reviewed: World, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(audit, "PAGE", 7)
+    monkeypatch.setattr(audit, "PAGE_ROWS", 7)
     everything, given = [], {"since": "2026-01-01"}
     for _ in range(20):
         response = get(reviewed, **given)

@@ -9,11 +9,11 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
 from jpweb.store import journal
-from jpweb.store.disk import mirror
+from jpweb.store.choices import Role
+from jpweb.store.jp_files import mirror
 from jpweb.store.models import Conversation, Membership
-from jpweb.store.terms import Role
 from jpweb.stream.events import ChatResponse
-from jpweb.web.pages.help.pages import PAGES
+from jpweb.web.views.help.pages import PAGES
 from tests.store import making
 from tests.web.world import World, signed_in
 
@@ -44,7 +44,7 @@ def grow_talk(world: World, to: int) -> None:
     for n in range(to):
         making.question(world.run)
         making.prompt(world.run)
-        journal.append(world.talk.pk, [making.event(ChatResponse("message", f"word {n}"))])
+        journal.append_events(world.talk.pk, [making.event(ChatResponse("message", f"word {n}"))])
 
 
 def count_queries(client: Client, addresses: Iterable[str]) -> dict[str, int]:
@@ -85,7 +85,7 @@ def test_help_pages_weigh_little(world: World):
 
 
 def test_the_largest_demo_conversation_weighs_little(world: World):
-    home, _ = mirror.mirror(mirror.DEMO, "Demo")
+    home, _ = mirror.mirror_workspace(mirror.DEMO_PATH, "Demo")
     Membership.objects.create(person=world.people["outsider"], workspace=home, role=Role.READER)
     client = signed_in(world.people["outsider"])
     talks = Conversation.objects.filter(workspace=home)

@@ -7,9 +7,9 @@ from unittest.mock import AsyncMock
 
 import pytest
 
-from jpweb.runtime.crossing import in_store
-from jpweb.runtime.signals import announce
-from jpweb.store.disk import facts
+from jpweb.runtime.broadcast import publisher
+from jpweb.runtime.db_threads import run_in_db_thread
+from jpweb.store.jp_files import metadata_file
 from jpweb.store.models import Conversation
 from tests.web.reading import read
 from tests.web.sockets import page, shows
@@ -63,7 +63,7 @@ def test_nobody_is_led_elsewhere_by_a_change(world: World, there: str):
 
 def test_a_change_is_announced_to_those_who_look(world: World, monkeypatch: pytest.MonkeyPatch):
     stub = AsyncMock()
-    monkeypatch.setattr(announce, "conversation", stub)
+    monkeypatch.setattr(publisher, "publish_conversation_changed", stub)
     change(world, do="label", label="a b")
     stub.assert_not_awaited()
     change(world, do="pin")
@@ -72,7 +72,7 @@ def test_a_change_is_announced_to_those_who_look(world: World, monkeypatch: pyte
 
 def test_what_is_jps_says_why_it_cannot_be_changed(world: World):
     Conversation.objects.update(origin="mirrored")
-    reason = "enable writing on the People page of Garden"
+    reason = "an owner of Garden to enable writing on its People page"
     page = read(world.client("responder").get(f"/conversations/{world.talk.pk}/facts"))
     assert reason in page.text
     assert not [tag for tag in page if tag.get("name") == "do"]
@@ -89,30 +89,30 @@ def test_only_who_may_change_it_has_the_ways_to(world: World):
 
 
 async def test_a_page_hears_of_another_title_label_or_pin_once(lasting: World):
-    says = await in_store(shows, lasting)
+    says = await run_in_db_thread(shows, lasting)
     async with page(lasting.people["reader"], **says | {"shown": []}) as socket:
         await socket.everything()
         for wanted, said in (
-            (facts.titled("<New> words"), "<New> words"),
-            (facts.labelled("area=x"), "area=x"),
-            (facts.Change(pinned=True), "Pinned: "),
+            (metadata_file.make_title_change("<New> words"), "<New> words"),
+            (metadata_file.make_label_change("area=x"), "area=x"),
+            (metadata_file.MetadataChange(pinned=True), "Pinned: "),
         ):
-            await in_store(facts.change, lasting.talk.pk, wanted)
-            await announce.conversation(lasting.talk.pk)
+            await run_in_db_thread(metadata_file.apply_change, lasting.talk.pk, wanted)
+            await publisher.publish_conversation_changed(lasting.talk.pk)
             heard = read(await socket.everything())
             assert said in heard.one(id="heading").text + heard.one(id="facts").text
             assert not heard.all(id="changing")
-        await announce.conversation(lasting.talk.pk)
+        await publisher.publish_conversation_changed(lasting.talk.pk)
         assert await socket.hears_nothing()
 
 
 async def test_who_may_change_it_is_sent_the_menu_as_it_is_then(lasting: World):
-    says = await in_store(shows, lasting)
+    says = await run_in_db_thread(shows, lasting)
     async with page(lasting.people["responder"], **says | {"shown": []}) as socket:
         await socket.everything()
-        wanted = facts.Change(title="<New> words", archived=True)
-        await in_store(facts.change, lasting.talk.pk, wanted)
-        await announce.conversation(lasting.talk.pk)
+        wanted = metadata_file.MetadataChange(title="<New> words", archived=True)
+        await run_in_db_thread(metadata_file.apply_change, lasting.talk.pk, wanted)
+        await publisher.publish_conversation_changed(lasting.talk.pk)
         heard = read(await socket.everything())
         assert heard.one(name="title")["value"] == "<New> words"
         assert [tag["value"] for tag in heard.all(name="do") if tag["value"] != "unlabel"] == [

@@ -12,10 +12,10 @@ from django.utils import timezone
 
 from jpweb.runtime import runs
 from jpweb.store import runs as runs_in_store
-from jpweb.store.disk import mirror
-from jpweb.store.listing import pages, ranges
+from jpweb.store.choices import Role, RunState
+from jpweb.store.conversation_list import keyset_merge, paginator
+from jpweb.store.jp_files import mirror
 from jpweb.store.models import Conversation, Membership, Reading, Run, Workspace
-from jpweb.store.terms import Role, RunState
 from jpweb.stream.inquiry import Answered, Redacted
 from tests.store import making
 from tests.web.reading import Page, Tag, read
@@ -153,8 +153,8 @@ def test_what_nobody_understands_is_named_and_the_rest_is_shown(
 def test_a_look_that_ended_before_the_list_says_so_and_goes_on(
     world: World, monkeypatch: pytest.MonkeyPatch
 ):
-    monkeypatch.setattr(ranges, "SCAN", 3)
-    monkeypatch.setattr(ranges, "_LEAST", 3)
+    monkeypatch.setattr(keyset_merge, "MAX_SCANNED_ROWS", 3)
+    monkeypatch.setattr(keyset_merge, "_MIN_SCANNED_ROWS", 3)
     for n in range(5):
         making.conversation(world.home, f"new {n}")
     page = read(get(world, q="talk"))
@@ -165,7 +165,7 @@ def test_a_look_that_ended_before_the_list_says_so_and_goes_on(
 
 
 def test_the_way_back_leads_to_the_page_before(world: World, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(pages, "PAGE", 2)
+    monkeypatch.setattr(paginator, "PAGE_ROWS", 2)
     for n in range(5):
         making.conversation(world.home, f"talk {n}")
 
@@ -190,7 +190,7 @@ def test_nothing_of_other_workspaces_is_listed(world: World):
 
 
 def test_the_pages_cover_every_conversation_once(world: World, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(pages, "PAGE", 3)
+    monkeypatch.setattr(paginator, "PAGE_ROWS", 3)
     for n in range(10):
         making.conversation(world.home, f"talk {n}")
     seen: list[str] = []
@@ -216,7 +216,7 @@ def test_an_odd_continuation_is_no_crash(world: World, before: str):
 
 
 def test_the_demo_is_listed_with_what_the_files_hold(world: World):
-    home, _ = mirror.mirror(mirror.DEMO, "Demo")
+    home, _ = mirror.mirror_workspace(mirror.DEMO_PATH, "Demo")
     Membership.objects.create(person=world.people["outsider"], workspace=home, role=Role.READER)
     page = read(get(world, "outsider"))
     assert len(rows(page)) == 4
@@ -231,7 +231,7 @@ def test_the_demo_is_listed_with_what_the_files_hold(world: World):
 @pytest.fixture
 def started(monkeypatch: pytest.MonkeyPatch) -> AsyncMock:
     stub = AsyncMock()
-    monkeypatch.setattr(runs, "start", stub)
+    monkeypatch.setattr(runs, "start_turn", stub)
     return stub
 
 
@@ -321,7 +321,7 @@ def test_what_a_bad_configuration_refuses_is_not_lost_and_names_the_file(
 
 
 def test_stopping_what_does_not_run_is_told(world: World):
-    runs_in_store.end(world.run, RunState.DONE)
+    runs_in_store.end_run(world.run, RunState.DONE)
     client = signed_in(world.people["responder"])
     page = client.post(f"/conversations/{world.talk.pk}/stop", follow=True)
     assert "No turn is running." in read(page).text
@@ -329,6 +329,6 @@ def test_stopping_what_does_not_run_is_told(world: World):
 
 def test_stopping_names_who_stopped(world: World, monkeypatch: pytest.MonkeyPatch):
     stub = AsyncMock(return_value=True)
-    monkeypatch.setattr(runs, "stop", stub)
+    monkeypatch.setattr(runs, "stop_run", stub)
     world.client("responder").post(f"/conversations/{world.talk.pk}/stop")
     stub.assert_awaited_once_with(world.talk.pk, making.decider(world.people["responder"]))

@@ -6,9 +6,9 @@ from typing import Any
 import pytest
 from django.test import Client
 
+from jpweb.store.choices import Role
 from jpweb.store.models import Membership, Person, Workspace
 from jpweb.store.people import invitations
-from jpweb.store.terms import Role
 from tests.store import making
 from tests.web.reading import read
 from tests.web.world import World

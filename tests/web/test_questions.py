@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from jpweb.runtime import desk, sealing
+from jpweb.runtime.inquiries import resolution, secret_channels
 from jpweb.store import inquiries, journal
 from jpweb.store.errors import AlreadySettled
 from jpweb.store.models import Conversation, Inquiry
-from jpweb.stream.answers import Option, Secret, Select, Text
+from jpweb.stream.answer_type import Option, Secret, Select, Text
 from jpweb.stream.inquiry import Answered, CancellationReason, Cancelled, Redacted
 from tests.store import making
 from tests.web.reading import read
@@ -54,10 +54,10 @@ def test_a_decline_by_htmx_gives_the_reason(world: World):
 def test_a_note_says_why_on_the_card_the_page_and_in_the_transcript(world: World, htmx: bool):
     note = "  Not on a <Friday>\r\nask again \0" + "x" * 3000
     post(world, world.question, "decline", note=note, htmx=htmx)
-    row = inquiries.get(world.question.pk)
+    row = inquiries.get_inquiry(world.question.pk)
     assert row.note.startswith("Not on a <Friday>\nask again \N{REPLACEMENT CHARACTER}x")
     assert len(row.note) == 2000
-    (event,) = journal.elements(world.talk.pk)[-1].events
+    (event,) = journal.read_elements(world.talk.pk)[-1].events
     assert event.note["note"] == row.note
     responder = world.client("responder")
     for path in (f"/conversations/{world.talk.pk}", "/questions", f"/questions/{row.pk}"):
@@ -68,7 +68,7 @@ def test_a_note_says_why_on_the_card_the_page_and_in_the_transcript(world: World
 def test_a_decline_without_a_note_says_nothing_of_one(world: World):
     settled = read(post(world, world.question, "decline", note=" \n ", htmx=True))
     assert not [tag for tag in settled if "data-note" in tag]
-    (event,) = journal.elements(world.talk.pk)[-1].events
+    (event,) = journal.read_elements(world.talk.pk)[-1].events
     assert "note" not in event.note
 
 
@@ -81,7 +81,7 @@ def test_who_sends_again_what_had_arrived_is_told_so(world: World, how: str, htm
     assert response.status_code == 409
     assert "You already responded" in read(response).one(role="alert").text
     assert "wasn't used" not in read(response).text
-    assert inquiries.get(row.pk).answer == "Rose"
+    assert inquiries.get_inquiry(row.pk).answer == "Rose"
 
 
 @pytest.mark.parametrize("htmx", [True, False])
@@ -93,7 +93,7 @@ def test_what_does_not_fit_comes_back_with_the_reason(world: World, htmx: bool):
     assert page.one(role="alert").text == "Choose one of the options."
     assert page.one(id=f"question-{row.pk}")["data-outcome"] == "open"
     assert bool(page.all(id="main")) is not htmx
-    assert inquiries.get(row.pk).state == "open"
+    assert inquiries.get_inquiry(row.pk).state == "open"
 
 
 def test_a_text_that_does_not_fit_comes_back_as_it_was_typed(world: World):
@@ -117,7 +117,7 @@ def test_the_loser_of_a_race_sees_who_was_first(world: World, how: str, htmx: bo
     assert "answered by Owner" in page.one(role="alert").text
     fields = [tag.text for tag in page if tag.tag == "textarea"]
     assert fields == ["Lily <b>"]
-    assert inquiries.get(row.pk).answer == "Rose"
+    assert inquiries.get_inquiry(row.pk).answer == "Rose"
 
 
 @pytest.mark.parametrize("htmx", [True, False])
@@ -126,7 +126,7 @@ def test_an_empty_secret_is_refused_and_stays_open(world: World, htmx: bool):
     response = post(world, row, "answer", answer="", htmx=htmx)
     assert response.status_code == 422
     assert "Enter the secret, or decline." in read(response).one(role="alert").text
-    assert inquiries.get(row.pk).state == "open"
+    assert inquiries.get_inquiry(row.pk).state == "open"
 
 
 @pytest.mark.parametrize("htmx", [True, False])
@@ -137,7 +137,7 @@ def test_a_secret_never_comes_back(
     monkeypatch: pytest.MonkeyPatch,
 ):
     caplog.set_level(logging.DEBUG)
-    monkeypatch.setattr(sealing, "WAITS_WITHIN", 0.1)
+    monkeypatch.setattr(secret_channels, "SECRET_TIMEOUT_SECONDS", 0.1)
     unheard = making.question(world.run, Secret(), "Passphrase?")
     settled = making.settle(making.question(world.run, Secret()), Redacted())
     statuses = []
@@ -157,7 +157,7 @@ def test_a_crash_report_holds_no_answer(
     async def breaks(_key: int, typed: str, _by: Any, **_more: Any) -> Inquiry:
         raise RuntimeError("boom")
 
-    monkeypatch.setattr(desk, "answer", breaks)
+    monkeypatch.setattr(resolution, "answer_inquiry", breaks)
     client = signed_in(world.people["responder"])
     client.raise_request_exception = False
     response = client.post(f"/questions/{world.question.pk}/answer", {"answer": CANARY})
@@ -181,7 +181,7 @@ def test_a_race_between_the_look_and_the_record_is_told_too(
     async def second(_key: int, _typed: str, _by: Any, **_more: Any) -> Inquiry:
         raise AlreadySettled(world.question)
 
-    monkeypatch.setattr(desk, "answer", second)
+    monkeypatch.setattr(resolution, "answer_inquiry", second)
     assert post(world, world.question, "answer", answer="true").status_code == 409
 
 

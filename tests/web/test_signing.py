@@ -9,10 +9,10 @@ from django.test import Client
 from django.utils import timezone
 
 from jpweb.store import accounts
+from jpweb.store.choices import Role
 from jpweb.store.models import Membership, SignIn, SignInLink
 from jpweb.store.people import invitations
-from jpweb.store.terms import Role
-from jpweb.web.security import limits
+from jpweb.web.security import rate_limits
 from tests.web.reading import read
 from tests.web.world import World, signed_in
 
@@ -26,7 +26,7 @@ def use(client: Client, typed: str, path: str = "/sign-in", **more: str) -> Any:
 
 
 def invitation(world: World, name: str = "Eve", role: Role = Role.READER) -> str:
-    return invitations.invite(world.home, name, role, world.people["owner"])
+    return invitations.create_invitation(world.home, name, role, world.people["owner"])
 
 
 @pytest.mark.parametrize("before", ["", " ", "http://testserver/sign-in#"])
@@ -89,11 +89,14 @@ def test_nothing_of_signing_in_is_kept_by_a_browser(world: World):
 
 
 def test_refused_codes_above_the_limit_get_429_and_a_good_one_passes(world: World):
-    statuses = [use(Client(), "guessed").status_code for _ in range(limits.REFUSED_LINKS.count + 1)]
+    statuses = [
+        use(Client(), "guessed").status_code
+        for _ in range(rate_limits.REFUSED_LINK_LIMIT.count + 1)
+    ]
     assert set(statuses[:-1]) == {403}
     refused = use(Client(), "guessed", "/join")
     assert (statuses[-1], refused.status_code) == (429, 429)
-    assert 0 < int(refused["Retry-After"]) <= limits.REFUSED_LINKS.seconds
+    assert 0 < int(refused["Retry-After"]) <= rate_limits.REFUSED_LINK_LIMIT.seconds
     assert "Too many invalid links" in read(refused).text
     assert use(Client(), code(world)).status_code == 302
 
@@ -166,7 +169,7 @@ def test_a_sign_in_by_an_owners_link_ends_when_its_person_joins_elsewhere(world:
     """Seen: the owner of A kept a link of Bob's, B invited Bob, and the link read in B."""
     rival, home = world.people["rival"], world.elsewhere
     bob = Client()
-    token = invitations.invite(home, "Bob", Role.READER, rival)
+    token = invitations.create_invitation(home, "Bob", Role.READER, rival)
     use(bob, token, "/join", do="join")
     membership = Membership.objects.get(workspace=home, person__first_name="Bob")
     page = world.client("rival").post(f"/memberships/{membership.pk}/link")

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from django.test import Client
 
+from jpweb.store.choices import Role
 from jpweb.store.models import Membership, Person, Prompt
-from jpweb.store.terms import Role
 from tests.store import making
 
 #: Everybody whom a page may meet. ``rival`` owns another workspace; ``outsider`` has none.

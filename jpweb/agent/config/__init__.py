@@ -1,15 +1,14 @@
-"""Configuration of a workspace, as values and from JP's files."""
+"""Configuration of a workspace: its types, and readers of JP's files."""
 
 from __future__ import annotations
 
-from jpweb.agent.config.values import (
+from jpweb.agent.config.types import (
     UNSET_MODEL,
     AllowToggle,
-    Assistant,
+    AssistantConfig,
     Builtin,
-    Command,
     Configuration,
-    Detached,
+    DetachedPolicy,
     Enable,
     InquiryConfig,
     Local,
@@ -22,6 +21,7 @@ from jpweb.agent.config.values import (
     QuestionTarget,
     RequestConfig,
     StaticAnswer,
+    ToolCommand,
     ToolConfig,
     ToolSource,
 )
@@ -29,11 +29,10 @@ from jpweb.agent.config.values import (
 __all__ = [
     "UNSET_MODEL",
     "AllowToggle",
-    "Assistant",
+    "AssistantConfig",
     "Builtin",
-    "Command",
     "Configuration",
-    "Detached",
+    "DetachedPolicy",
     "Enable",
     "InquiryConfig",
     "Local",
@@ -46,6 +45,7 @@ __all__ = [
     "QuestionTarget",
     "RequestConfig",
     "StaticAnswer",
+    "ToolCommand",
     "ToolConfig",
     "ToolSource",
 ]

@@ -1,75 +1,75 @@
-"""Commands and the sources of tools, as they are written."""
+"""Reads commands and the sources of tools."""
 
 from __future__ import annotations
 
 import shlex
 from collections.abc import Mapping
 
-from jpweb.agent.config.tables import Table
-from jpweb.agent.config.values import Builtin, Command, Local, Mcp, ToolSource
+from jpweb.agent.config.table_reader import TableReader
+from jpweb.agent.config.types import Builtin, Local, Mcp, ToolCommand, ToolSource
 
-_LINE = "a command line whose quotes are closed"
-_SOURCES = '"builtin", "local", "local.<name>", "mcp.<server>" or "mcp.<server>.<tool>"'
+_LINE_TEXT = "a command line whose quotes are closed"
+_SOURCES_TEXT = '"builtin", "local", "local.<name>", "mcp.<server>" or "mcp.<server>.<tool>"'
 #: Words of ``style.parameters`` that jpweb decides about itself.
-_STYLES = frozenset({"json", "function_call", "off"})
+_BUILTIN_STYLES = frozenset({"json", "function_call", "off"})
 
 
-def command(table: Table, key: str) -> Command | None:
+def read_command(table: TableReader, key: str) -> ToolCommand | None:
     """Return a command: a line, split as a shell splits it, or a table."""
     value = table.get(key)
     if value is None:
         return None
     if isinstance(value, str):
-        return _split(table, key, value)
+        return _split_line(table, key, value)
     if not isinstance(value, Mapping):
-        raise table.refuse(key, f"{_LINE}, or a table of program, args and shell")
-    inner = table.table(key)
-    program = inner.text("program")
-    args = inner.texts("args") or ()
-    made = Command(program or "", args, inner.flag("shell") or False)
-    if not made.program or "\0" in made.program:
-        raise inner.refuse("program", "the name or path of a program")
+        raise table.make_error(key, f"{_LINE_TEXT}, or a table of program, args and shell")
+    command_table = table.get_table(key)
+    program = command_table.get_text("program")
+    args = command_table.get_texts("args") or ()
+    tool_command = ToolCommand(program or "", args, command_table.get_flag("shell") or False)
+    if not tool_command.program or "\0" in tool_command.program:
+        raise command_table.make_error("program", "the name or path of a program")
     if any("\0" in arg for arg in args):
-        raise inner.refuse("args", "a list of strings without NUL")
-    inner.close()
-    return made
+        raise command_table.make_error("args", "a list of strings without NUL")
+    command_table.note_unknown_keys()
+    return tool_command
 
 
-def formatter(tool: Table) -> Command | None:
+def read_formatter(tool: TableReader) -> ToolCommand | None:
     """Return the command of ``style.parameters``, where that is one."""
     style = tool.get("style")
-    if not isinstance(style, Mapping) or style.get("parameters") in (*_STYLES, None):
+    if not isinstance(style, Mapping) or style.get("parameters") in (*_BUILTIN_STYLES, None):
         return None
-    return command(tool.table("style"), "parameters")
+    return read_command(tool.get_table("style"), "parameters")
 
 
-def source(tool: Table, name: str, builtin: bool) -> ToolSource:
-    """Return where a tool comes from; a built-in need not say it."""
-    value = tool.text("source")
+def read_source(tool: TableReader, name: str, builtin: bool) -> ToolSource:
+    """Return the source of a tool; optional for a built-in."""
+    value = tool.get_text("source")
     if value is None and builtin:
         return Builtin()
-    kind, *rest = (value or "").split(".", 2 if (value or "").startswith("mcp.") else 1)
-    if value is None or not all(rest):
-        raise tool.refuse("source", _SOURCES)
-    match kind, rest:
+    kind, *parts = (value or "").split(".", 2 if (value or "").startswith("mcp.") else 1)
+    if value is None or not all(parts):
+        raise tool.make_error("source", _SOURCES_TEXT)
+    match kind, parts:
         case "builtin", _:
             return Builtin()
         case "local", _:
-            found = command(tool, "command")
-            if found is None:
-                raise tool.refuse("command", f"{_LINE}, or a table: the tool is local")
-            return Local(rest[0] if rest else name, found)
+            tool_command = read_command(tool, "command")
+            if tool_command is None:
+                raise tool.make_error("command", f"{_LINE_TEXT}, or a table: the tool is local")
+            return Local(parts[0] if parts else name, tool_command)
         case "mcp", [server, *tools]:
             return Mcp(server, tools[0] if tools else name)
         case _:
-            raise tool.refuse("source", _SOURCES)
+            raise tool.make_error("source", _SOURCES_TEXT)
 
 
-def _split(table: Table, key: str, line: str) -> Command:
+def _split_line(table: TableReader, key: str, line: str) -> ToolCommand:
     try:
         program, *args = shlex.split(line)
     except ValueError as error:  # open quotes, or nothing at all
-        raise table.refuse(key, _LINE) from error
+        raise table.make_error(key, _LINE_TEXT) from error
     if not program or "\0" in line:
-        raise table.refuse(key, _LINE)
-    return Command(program, tuple(args))
+        raise table.make_error(key, _LINE_TEXT)
+    return ToolCommand(program, tuple(args))

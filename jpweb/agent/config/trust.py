@@ -1,7 +1,7 @@
-"""What a configuration makes run or reach, as a person has to see it before it may.
+"""Trust: the commands and addresses of a configuration that a person has to approve.
 
-A workspace's files come from whoever can write to the repository. So nothing that they name
-runs, and no key is sent anywhere, on their word alone.
+A workspace's files come from anybody who can write to the repository. So no command of them
+runs, and no key is sent to an address of theirs, before a person trusts it.
 """
 
 from __future__ import annotations
@@ -14,23 +14,23 @@ from dataclasses import asdict, dataclass, field
 from enum import StrEnum
 from typing import Any, Literal
 
-from jpweb.agent.config import gates
-from jpweb.agent.config.gates import SecondModel
-from jpweb.agent.config.spelling import masked, visible
-from jpweb.agent.config.values import (
+from jpweb.agent.config import approval_policy
+from jpweb.agent.config.approval_policy import SecondModel
+from jpweb.agent.config.display import escape_invisible, mask_url
+from jpweb.agent.config.types import (
     Builtin,
-    Command,
     Configuration,
     Local,
     Mcp,
     McpServer,
     ProviderConfig,
+    ToolCommand,
     ToolConfig,
 )
 
 
-class WantedKind(StrEnum):
-    """What can be trusted."""
+class TrustItemKind(StrEnum):
+    """The kinds of things that can be trusted."""
 
     TOOL = "tool"
     FORMATTER = "formatter"
@@ -39,37 +39,37 @@ class WantedKind(StrEnum):
 
 
 #: Stands between what runs and its gates: no line of either is empty.
-_APART = "\n\n"
+_SECTION_SEPARATOR = "\n\n"
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
-    """One thing to trust: what ``runs``, and the ``gates`` of each tool that it brings.
+class TrustItem:
+    """One thing to trust: the command or address ``runs``, and the ``gates`` of each of its tools.
 
-    Nothing runs where that is jpweb's own, and only the gates of a built-in are to be trusted.
-    The ``fingerprint`` covers it all, and what is not shown besides.
+    ``runs`` is empty for jpweb's own code: only the gates of a built-in are to be trusted.
+    The ``fingerprint`` covers all of it, and the state that is not shown.
     """
 
-    kind: WantedKind
+    kind: TrustItemKind
     name: str
     runs: str
     fingerprint: str
     gates: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
     @property
-    def shown(self) -> str:
-        """What a person reads, as it is kept for the next difference."""
-        several = self.kind is WantedKind.SERVER
+    def display_text(self) -> str:
+        """The text for people, as it is saved for the next difference."""
+        is_server = self.kind is TrustItemKind.SERVER
         lines = (
-            f"tool {visible(tool)}, {line}" if several else line
+            f"tool {escape_invisible(tool)}, {line}" if is_server else line
             for tool, lines in self.gates.items()
             for line in lines
         )
-        return self.runs + _APART + "\n".join(lines)
+        return self.runs + _SECTION_SEPARATOR + "\n".join(lines)
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class DiffLine:
     """A line of a difference."""
 
     change: Literal["same", "removed", "added"]
@@ -77,7 +77,7 @@ class Line:
 
 
 #: Where each provider's key belongs by itself; anything else is somebody's wish.
-KNOWN: Mapping[str, tuple[str, str]] = {
+KNOWN_PROVIDERS: Mapping[str, tuple[str, str]] = {
     "anthropic": ("https://api.anthropic.com", "ANTHROPIC_API_KEY"),
     "cerebras": ("https://api.cerebras.ai", "CEREBRAS_API_KEY"),
     "deepseek": ("https://api.deepseek.com", "DEEPSEEK_API_KEY"),
@@ -90,38 +90,44 @@ KNOWN: Mapping[str, tuple[str, str]] = {
 
 
 #: So much of a fingerprint is of everything; the rest is of what is not shown.
-_WHOLE = 48
+_SHOWN_DIGEST_CHARS = 48
 
 
-def wanted(
+def list_trust_items(
     configuration: Configuration,
     files: Configuration | None = None,
     builtins: Sequence[ToolConfig] = (),
-) -> list[Wanted]:
+) -> list[TrustItem]:
     """Return everything that needs trust, in the order of the configuration.
 
-    ``files`` is the configuration whose gates count: that without what an owner's own overrides
-    say of them. Built-ins are among them where their gates are opened.
+    ``files`` is the configuration whose gates count: without the gates of an owner's own overrides.
+    Built-ins are included where their gates are opened.
     """
     files = configuration if files is None else files
-    said, second = files.tools, SecondModel.of(files)
-    own = {tool.name: tool for tool in builtins}
-    found: list[Wanted] = []
+    file_tools, second = files.tools, SecondModel.from_configuration(files)
+    builtins_by_name = {tool.name: tool for tool in builtins}
+    items: list[TrustItem] = []
     for name, tool in configuration.tools.items():
-        found.extend(_of_tool(tool, _Gated(said.get(name, tool), second), own.get(name)))
-    gated = [_Gated(said.get(name, tool), second) for name, tool in configuration.tools.items()]
-    found.extend(_server(server, gated) for server in configuration.servers.values())
+        items.extend(
+            _tool_items(
+                tool, _GatedTool(file_tools.get(name, tool), second), builtins_by_name.get(name)
+            )
+        )
+    gated_tools = [
+        _GatedTool(file_tools.get(name, tool), second) for name, tool in configuration.tools.items()
+    ]
+    items.extend(_server_item(server, gated_tools) for server in configuration.servers.values())
     for name, provider in configuration.providers.items():
-        if not _usual(name, provider):
-            found.append(_provider(name, provider))
-    return found
+        if not _is_usual(name, provider):
+            items.append(_provider_item(name, provider))
+    return items
 
 
-def definition(tool: ToolConfig, server: McpServer | None) -> str:
-    """Return the JSON text of everything that decides what a call with given arguments does.
+def make_definition(tool: ToolConfig, server: McpServer | None) -> str:
+    """Return the JSON text of everything that decides the effect of a call with given arguments.
 
-    A permission holds for a tool as it was: two tools with equal texts run the same. The text may
-    hold keys, of ``server`` above all, so that only a keyed hash of it may be kept.
+    A permission holds for a tool with this definition: two tools with equal texts run the same. The
+    text may hold keys, of ``server`` above all, so that only a keyed hash of it may be saved.
     """
     content = {
         "source": [type(tool.source).__name__, asdict(tool.source)],
@@ -133,158 +139,193 @@ def definition(tool: ToolConfig, server: McpServer | None) -> str:
     return json.dumps(content, sort_keys=True)
 
 
-def unseen(fingerprint: str) -> str:
-    """Return the part of a fingerprint that is of what is not shown."""
-    return fingerprint[_WHOLE:]
+def hidden_fingerprint(fingerprint: str) -> str:
+    """Return the part of a fingerprint that covers the state that is not shown."""
+    return fingerprint[_SHOWN_DIGEST_CHARS:]
 
 
-def gates_of(shown: str) -> str:
-    """Return the part of what was shown that is of gates."""
-    return shown.partition(_APART)[2]
+def extract_gates(text: str) -> str:
+    """Return the part of a displayed text that describes gates."""
+    return text.partition(_SECTION_SEPARATOR)[2]
 
 
-def difference(before: str, now: str, hidden: bool = False) -> list[Line]:
-    """Return what has changed, line by line; ``hidden`` where that is more than is shown.
+def diff_texts(old_text: str, new_text: str, has_hidden_change: bool = False) -> list[DiffLine]:
+    """Return the difference line by line; ``has_hidden_change`` adds a line about hidden state.
 
-    Gates are in it where they have changed.
+    Gates are included where they have changed.
     """
-    lines = _difference(before.partition(_APART)[0], now.partition(_APART)[0])
-    if gates_of(before) != gates_of(now):
-        lines += _difference(gates_of(before), gates_of(now))
-    if hidden:
-        lines.append(Line("added", "(a value that is not shown has changed)"))
+    lines = _diff_lines(
+        old_text.partition(_SECTION_SEPARATOR)[0], new_text.partition(_SECTION_SEPARATOR)[0]
+    )
+    if extract_gates(old_text) != extract_gates(new_text):
+        lines += _diff_lines(extract_gates(old_text), extract_gates(new_text))
+    if has_hidden_change:
+        lines.append(DiffLine("added", "(a value that is not shown has changed)"))
     return lines
 
 
-def _difference(before: str, now: str) -> list[Line]:
-    old, new = before.splitlines(), now.splitlines()
-    lines: list[Line] = []
-    for tag, a, b, c, d in difflib.SequenceMatcher(None, old, new, autojunk=False).get_opcodes():
+def _diff_lines(old_text: str, new_text: str) -> list[DiffLine]:
+    old_lines, new_lines = old_text.splitlines(), new_text.splitlines()
+    lines: list[DiffLine] = []
+    for tag, a, b, c, d in difflib.SequenceMatcher(
+        None, old_lines, new_lines, autojunk=False
+    ).get_opcodes():
         if tag == "equal":
-            lines.extend(Line("same", text) for text in old[a:b])
+            lines.extend(DiffLine("same", text) for text in old_lines[a:b])
         else:
-            lines.extend(Line("removed", text) for text in old[a:b])
-            lines.extend(Line("added", text) for text in new[c:d])
+            lines.extend(DiffLine("removed", text) for text in old_lines[a:b])
+            lines.extend(DiffLine("added", text) for text in new_lines[c:d])
     return lines
 
 
 @dataclass(frozen=True, slots=True)
-class _Gated:
-    """A tool with the gates that need trust, and the second model that may pass them."""
+class _GatedTool:
+    """A tool with the gates that need trust, and the second model that may answer for a person."""
 
     tool: ToolConfig
     second: SecondModel
 
-    def lines(self) -> tuple[str, ...]:
-        there = _own_name(self.tool)
-        named = () if there in (None, self.tool.name) else (("name on the server", there or ""),)
-        shape = () if there is None else _parameters(self.tool.parameters)
-        said = (*named, *gates.lines(self.tool, self.second), *shape)
-        return tuple(_spelled([line]) for line in said)
+    def describe_gates(self) -> tuple[str, ...]:
+        remote_name = _remote_name(self.tool)
+        name_lines = (
+            ()
+            if remote_name in (None, self.tool.name)
+            else (("name on the server", remote_name or ""),)
+        )
+        parameter_lines = () if remote_name is None else _parameter_lines(self.tool.parameters)
+        labeled_lines = (
+            *name_lines,
+            *approval_policy.describe_gates(self.tool, self.second),
+            *parameter_lines,
+        )
+        return tuple(_format_lines([line]) for line in labeled_lines)
 
-    def state(self) -> list[Any]:
+    def collect_state(self) -> list[Any]:
         # A local tool's parameters stand with its command, a built-in's belong to jpweb.
-        shape = self.tool.parameters if isinstance(self.tool.source, Mcp) else None
-        return [_own_name(self.tool), gates.state(self.tool, self.second), shape]
+        parameters = self.tool.parameters if isinstance(self.tool.source, Mcp) else None
+        return [
+            _remote_name(self.tool),
+            approval_policy.collect_gates(self.tool, self.second),
+            parameters,
+        ]
 
-    def hidden(self) -> dict[str, Any]:
-        return gates.hidden(self.tool, self.second)
+    def collect_hidden(self) -> dict[str, Any]:
+        return approval_policy.collect_hidden(self.tool, self.second)
 
 
-def _of_tool(tool: ToolConfig, gated: _Gated, own: ToolConfig | None) -> Iterator[Wanted]:
+def _tool_items(
+    tool: ToolConfig, gated: _GatedTool, builtin: ToolConfig | None
+) -> Iterator[TrustItem]:
     # What a command is handed decides what it does, as much as its arguments do; and defaults
     # are arguments that nobody wrote.
-    handed: dict[str, Any] = {"options": tool.options, "access": tool.access}
+    inputs: dict[str, Any] = {"options": tool.options, "access": tool.access}
     lines = (
-        *((key, json.dumps(value, sort_keys=True)) for key, value in handed.items() if value),
-        *_parameters(tool.parameters),
+        *((key, json.dumps(value, sort_keys=True)) for key, value in inputs.items() if value),
+        *_parameter_lines(tool.parameters),
     )
-    handed["parameters"] = tool.parameters
+    inputs["parameters"] = tool.parameters
     if isinstance(tool.source, Local):
-        told = (
+        name_lines = (
             () if tool.source.tool == tool.name else (("called with the name", tool.source.tool),)
         )
-        content = {"command": asdict(tool.source.command), "tool": tool.source.tool, **handed}
-        shown = (*_command(tool.source.command), *told, *lines)
-        yield _wanted(WantedKind.TOOL, tool.name, shown, content, [gated])
-    elif isinstance(tool.source, Builtin) and own is not None and gates.opened(gated.tool, own):
-        yield _wanted(WantedKind.TOOL, tool.name, (), {}, [gated])
+        content = {"command": asdict(tool.source.command), "tool": tool.source.tool, **inputs}
+        display_lines = (*_command_lines(tool.source.command), *name_lines, *lines)
+        yield _make_item(TrustItemKind.TOOL, tool.name, display_lines, content, [gated])
+    elif (
+        isinstance(tool.source, Builtin)
+        and builtin is not None
+        and approval_policy.is_opened(gated.tool, builtin)
+    ):
+        yield _make_item(TrustItemKind.TOOL, tool.name, (), {}, [gated])
     if tool.formatter is not None:
-        first = gated.tool.formats_first
-        content = {"command": asdict(tool.formatter), **handed, "first": first}
-        unasked = (("runs", "before the call is approved"),) if first else ()
-        shown = (*_command(tool.formatter), *unasked, *lines)
-        yield _wanted(WantedKind.FORMATTER, tool.name, shown, content)
+        is_formatted_first = gated.tool.can_format_first
+        content = {"command": asdict(tool.formatter), **inputs, "first": is_formatted_first}
+        timing_lines = (("runs", "before the call is approved"),) if is_formatted_first else ()
+        display_lines = (*_command_lines(tool.formatter), *timing_lines, *lines)
+        yield _make_item(TrustItemKind.FORMATTER, tool.name, display_lines, content)
 
 
-def _parameters(schema: Mapping[str, Any]) -> tuple[tuple[str, str], ...]:
+def _parameter_lines(schema: Mapping[str, Any]) -> tuple[tuple[str, str], ...]:
     """Return a line for each parameter: its schema as JSON, defaults included."""
     required = schema.get("required", ())
     return tuple(
         (
-            f"{'required ' if name in required else ''}parameter {visible(name)}",
+            f"{'required ' if name in required else ''}parameter {escape_invisible(name)}",
             json.dumps(part, sort_keys=True, ensure_ascii=False),
         )
         for name, part in schema.get("properties", {}).items()
     )
 
 
-def _command(command: Command) -> tuple[tuple[str, str], ...]:
+def _command_lines(command: ToolCommand) -> tuple[tuple[str, str], ...]:
     shell = (("through a shell", "yes: sh -c"),) if command.shell else ()
-    return (("program", command.program), *_arguments(command.args), *shell)
+    return (("program", command.program), *_argument_lines(command.args), *shell)
 
 
-def _arguments(arguments: tuple[str, ...]) -> list[tuple[str, str]]:
-    return [(f"argument {number}", each) for number, each in enumerate(arguments, 1)]
+def _argument_lines(arguments: tuple[str, ...]) -> list[tuple[str, str]]:
+    return [(f"argument {number}", argument) for number, argument in enumerate(arguments, 1)]
 
 
-def _server(server: McpServer, tools: Sequence[_Gated]) -> Wanted:
-    lines = [("address", masked(server.url))] if server.url is not None else []
+def _server_item(server: McpServer, tools: Sequence[_GatedTool]) -> TrustItem:
+    lines = [("address", mask_url(server.url))] if server.url is not None else []
     lines += [("program", server.command)] if server.command is not None else []
-    lines += _arguments(server.arguments)
+    lines += _argument_lines(server.arguments)
     lines += [("gets environment variable", name) for name in server.variables]
     lines += [("SHA-256 of the program", server.checksum)] if server.checksum else []
     # A header may be a key: neither its value nor a hash of it, which could be tried out.
-    lines += [(f"header {visible(name)}", "(set, not shown)") for name in server.headers]
+    lines += [(f"header {escape_invisible(name)}", "(set, not shown)") for name in server.headers]
     content, secret = asdict(server), {"url": server.url, "headers": dict(server.headers)}
-    brought = [each for each in tools if _server_name(each.tool) == server.name]
-    return _wanted(WantedKind.SERVER, server.name, lines, content, brought, secret)
+    server_tools = [
+        gated_tool for gated_tool in tools if _server_name(gated_tool.tool) == server.name
+    ]
+    return _make_item(TrustItemKind.SERVER, server.name, lines, content, server_tools, secret)
 
 
-def _usual(name: str, provider: ProviderConfig) -> bool:
-    address, variable = KNOWN.get(name, (None, None))
+def _is_usual(name: str, provider: ProviderConfig) -> bool:
+    address, variable = KNOWN_PROVIDERS.get(name, (None, None))
     return (provider.base_url is None or provider.base_url.rstrip("/") == address) and (
         provider.api_key_env is None or provider.api_key_env == variable
     )
 
 
-def _provider(name: str, provider: ProviderConfig) -> Wanted:
-    usual = KNOWN.get(name, ("", ""))
+def _provider_item(name: str, provider: ProviderConfig) -> TrustItem:
+    usual = KNOWN_PROVIDERS.get(name, ("", ""))
     lines = (
-        ("requests and key go to", masked(provider.base_url or usual[0]) or "the default address"),
+        (
+            "requests and key go to",
+            mask_url(provider.base_url or usual[0]) or "the default address",
+        ),
         ("key from environment variable", provider.api_key_env or usual[1] or "none"),
     )
     content = {"base_url": provider.base_url, "api_key_env": provider.api_key_env}
-    return _wanted(WantedKind.PROVIDER, name, lines, content, secret={"url": provider.base_url})
+    return _make_item(
+        TrustItemKind.PROVIDER, name, lines, content, secret={"url": provider.base_url}
+    )
 
 
-def _wanted(
-    kind: WantedKind,
+def _make_item(
+    kind: TrustItemKind,
     name: str,
     lines: Iterable[tuple[str, str]],
     content: Mapping[str, Any],
-    tools: Sequence[_Gated] = (),
+    tools: Sequence[_GatedTool] = (),
     secret: Mapping[str, Any] | None = None,
-) -> Wanted:
-    whole = {"kind": kind.value, "name": name, "content": content}
-    whole["tools"] = {each.tool.name: each.state() for each in tools}
-    unseen = [secret, {each.tool.name: each.hidden() for each in tools}]
-    return Wanted(
+) -> TrustItem:
+    shown_state = {"kind": kind.value, "name": name, "content": content}
+    shown_state["tools"] = {
+        gated_tool.tool.name: gated_tool.collect_state() for gated_tool in tools
+    }
+    hidden_state = [
+        secret,
+        {gated_tool.tool.name: gated_tool.collect_hidden() for gated_tool in tools},
+    ]
+    return TrustItem(
         kind,
         name,
-        _spelled(lines),
-        _digest(whole)[:_WHOLE] + _digest(unseen)[_WHOLE:],
-        {each.tool.name: each.lines() for each in tools},
+        _format_lines(lines),
+        _hash_content(shown_state)[:_SHOWN_DIGEST_CHARS]
+        + _hash_content(hidden_state)[_SHOWN_DIGEST_CHARS:],
+        {gated_tool.tool.name: gated_tool.describe_gates() for gated_tool in tools},
     )
 
 
@@ -292,20 +333,22 @@ def _server_name(tool: ToolConfig) -> str | None:
     return tool.source.server if isinstance(tool.source, Mcp) else None
 
 
-def _own_name(tool: ToolConfig) -> str | None:
-    """Return what a server knows the tool by."""
+def _remote_name(tool: ToolConfig) -> str | None:
+    """Return the server's own name of a tool."""
     return tool.source.tool if isinstance(tool.source, Mcp) else None
 
 
-def _spelled(lines: Iterable[tuple[str, str]]) -> str:
-    return "\n".join(f"{label}: {_bounded(visible(text))}" for label, text in lines)
+def _format_lines(lines: Iterable[tuple[str, str]]) -> str:
+    return "\n".join(
+        f"{label}: {_quote_if_needed(escape_invisible(text))}" for label, text in lines
+    )
 
 
-def _bounded(text: str) -> str:
-    """Return the text, in quotes where one could not see where it begins and ends."""
+def _quote_if_needed(text: str) -> str:
+    """Return the text, in quotes where its beginning and end would not be visible."""
     return text if text and text == text.strip() and text[0] != '"' else f'"{text}"'
 
 
-def _digest(content: Any) -> str:
+def _hash_content(content: Any) -> str:
     text = json.dumps(content, sort_keys=True)
     return hashlib.sha256(text.encode(errors="surrogatepass")).hexdigest()

@@ -12,57 +12,59 @@ from pydantic_ai.models import Model
 from pydantic_ai.models.anthropic import AnthropicModel
 from pydantic_ai.providers.anthropic import AnthropicProvider
 
-from jpweb.agent.providers.library.opening import Link
-from jpweb.agent.providers.library.parameters import Reasoning
-from jpweb.agent.providers.library.vendor import Vendor
+from jpweb.agent.providers.adapter.base import ProviderAdapter
+from jpweb.agent.providers.adapter.factory import ModelEndpoint
+from jpweb.agent.providers.adapter.parameters import ReasoningSettings
 
-_SIGNATURE = "anthropic_thinking_signature"
-_REDACTED = "anthropic_redacted_thinking"
+_SIGNATURE_KEY = "anthropic_thinking_signature"
+_REDACTED_KEY = "anthropic_redacted_thinking"
 #: The library's id of a part that holds no text, only what Anthropic can read.
 _REDACTED_ID = "redacted_thinking"
 
 
-class Anthropic(Vendor):
+class AnthropicAdapter(ProviderAdapter):
     """Caches the prompt: a turn sends the same beginning again and again."""
 
     SYSTEM: ClassVar[str] = "anthropic"
 
-    def open(self, link: Link, http: httpx2.AsyncClient) -> Model[Any]:
+    def open_model(self, endpoint: ModelEndpoint, http: httpx2.AsyncClient) -> Model[Any]:
         """Return the model."""
         client = anthropic.AsyncAnthropic(
-            api_key=link.key,
-            base_url=link.base_url.removesuffix("/v1"),
+            api_key=endpoint.key,
+            base_url=endpoint.base_url.removesuffix("/v1"),
             http_client=http,
             max_retries=0,
         )
-        return AnthropicModel(link.model.name, provider=AnthropicProvider(anthropic_client=client))
+        return AnthropicModel(
+            endpoint.model.name, provider=AnthropicProvider(anthropic_client=client)
+        )
 
-    def settings(
-        self, link: Link, settings: dict[str, Any], reasoning: Reasoning
+    def adapt_settings(
+        self, endpoint: ModelEndpoint, settings: dict[str, Any], reasoning: ReasoningSettings
     ) -> dict[str, Any]:
         """Add the cache, the beta headers and a thinking budget."""
         settings["cache"] = True
-        if link.beta_headers:
-            settings["anthropic_betas"] = list(link.beta_headers)
+        if endpoint.beta_headers:
+            settings["anthropic_betas"] = list(endpoint.beta_headers)
         if reasoning.tokens is not None:
             budget = {"type": "enabled", "budget_tokens": reasoning.tokens}
             settings["anthropic_thinking"] = budget
             del settings["thinking"]
         return settings
 
-    def noted(self, part: ModelResponsePart) -> dict[str, Any]:
-        """Return the signature of reasoning, or what stands for it."""
+    def read_metadata(self, part: ModelResponsePart) -> dict[str, Any]:
+        """Return the signature of reasoning, or the redacted reasoning."""
         if not isinstance(part, ThinkingPart) or not part.signature:
             return {}
-        return {_REDACTED if part.id == _REDACTED_ID else _SIGNATURE: part.signature}
+        return {_REDACTED_KEY if part.id == _REDACTED_ID else _SIGNATURE_KEY: part.signature}
 
-    def thinking(self, text: str, metadata: Mapping[str, Any]) -> ThinkingPart | None:
-        """Send back what is signed; anything else would be refused."""
-        if redacted := metadata.get(_REDACTED):
+    def make_thinking_part(self, text: str, metadata: Mapping[str, Any]) -> ThinkingPart | None:
+        """Send back signed reasoning; anything else would be refused."""
+        if redacted := metadata.get(_REDACTED_KEY):
             return ThinkingPart("", id=_REDACTED_ID, signature=redacted, provider_name=self.SYSTEM)
-        if signature := metadata.get(_SIGNATURE):
+        if signature := metadata.get(_SIGNATURE_KEY):
             return ThinkingPart(text, signature=signature, provider_name=self.SYSTEM)
         return None
 
 
-VENDOR = Anthropic()
+VENDOR = AnthropicAdapter()

@@ -9,19 +9,19 @@ from pydantic_ai.models import Model
 from pydantic_ai.models.openai import OpenAIChatModel
 from pydantic_ai.providers.openai import OpenAIProvider
 
-from jpweb.agent.providers.library.opening import Link
-from jpweb.agent.providers.library.vendor import Vendor, openai_client, rooted
+from jpweb.agent.providers.adapter.base import ProviderAdapter, add_api_path, make_openai_client
+from jpweb.agent.providers.adapter.factory import ModelEndpoint
 
 
-class LlamaCpp(Vendor):
+class LlamaCppAdapter(ProviderAdapter):
     """Needs no key; one is sent where it is configured."""
 
     SYSTEM: ClassVar[str] = "openai"
 
-    def open(self, link: Link, http: httpx2.AsyncClient) -> Model[Any]:
+    def open_model(self, endpoint: ModelEndpoint, http: httpx2.AsyncClient) -> Model[Any]:
         """Return the model."""
-        client = openai_client(link, rooted(link.base_url, "/v1"), http)
-        return OpenAIChatModel(link.model.name, provider=OpenAIProvider(openai_client=client))
+        client = make_openai_client(endpoint, add_api_path(endpoint.base_url, "/v1"), http)
+        return OpenAIChatModel(endpoint.model.name, provider=OpenAIProvider(openai_client=client))
 
 
-VENDOR = LlamaCpp()
+VENDOR = LlamaCppAdapter()

@@ -10,11 +10,11 @@ from pydantic_ai.models import Model
 from pydantic_ai.models.ollama import OllamaModel
 from pydantic_ai.providers.ollama import OllamaProvider
 
-from jpweb.agent.providers.library.opening import Link
-from jpweb.agent.providers.library.parameters import Effort, Reasoning
-from jpweb.agent.providers.library.vendor import Vendor, openai_client, rooted
+from jpweb.agent.providers.adapter.base import ProviderAdapter, add_api_path, make_openai_client
+from jpweb.agent.providers.adapter.factory import ModelEndpoint
+from jpweb.agent.providers.adapter.parameters import ReasoningEffort, ReasoningSettings
 
-_EFFORTS: Mapping[Effort, str] = {
+_EFFORT_LEVELS: Mapping[ReasoningEffort, str] = {
     False: "none",
     "minimal": "low",
     "low": "low",
@@ -25,21 +25,21 @@ _EFFORTS: Mapping[Effort, str] = {
 }
 
 
-class Ollama(Vendor):
+class OllamaAdapter(ProviderAdapter):
     """Needs no key; one is sent where it is configured, to Ollama's own servers for instance."""
 
     SYSTEM: ClassVar[str] = "ollama"
 
-    def open(self, link: Link, http: httpx2.AsyncClient) -> Model[Any]:
+    def open_model(self, endpoint: ModelEndpoint, http: httpx2.AsyncClient) -> Model[Any]:
         """Return the model."""
-        client = openai_client(link, rooted(link.base_url, "/v1"), http)
-        return OllamaModel(link.model.name, provider=OllamaProvider(openai_client=client))
+        client = make_openai_client(endpoint, add_api_path(endpoint.base_url, "/v1"), http)
+        return OllamaModel(endpoint.model.name, provider=OllamaProvider(openai_client=client))
 
-    def settings(
-        self, _link: Link, settings: dict[str, Any], _reasoning: Reasoning
+    def adapt_settings(
+        self, _endpoint: ModelEndpoint, settings: dict[str, Any], _reasoning: ReasoningSettings
     ) -> dict[str, Any]:
         """Name limit and effort as Ollama does: it reads no ``max_completion_tokens``."""
-        effort = _EFFORTS.get(settings.pop("thinking", None))
+        effort = _EFFORT_LEVELS.get(settings.pop("thinking", None))
         if effort:
             settings["openai_reasoning_effort"] = effort
         if "max_tokens" in settings:
@@ -48,4 +48,4 @@ class Ollama(Vendor):
         return settings
 
 
-VENDOR = Ollama()
+VENDOR = OllamaAdapter()

@@ -12,76 +12,84 @@ from pydantic_ai.models import Model
 from pydantic_ai.models.openai import OpenAIResponsesModel
 from pydantic_ai.providers.openai import OpenAIProvider
 
-from jpweb.agent.providers.library.opening import Link
-from jpweb.agent.providers.library.parameters import Reasoning
-from jpweb.agent.providers.library.vendor import Vendor, openai_client, rooted
+from jpweb.agent.providers.adapter.base import ProviderAdapter, add_api_path, make_openai_client
+from jpweb.agent.providers.adapter.factory import ModelEndpoint
+from jpweb.agent.providers.adapter.parameters import ReasoningSettings
 from jpweb.stream.events import ToolCallRequest
 
-_ITEM = "openai_item_id"
-_ENCRYPTED = "openai_encrypted_content"
-_PHASE = "openai_phase"
+_ITEM_ID_KEY = "openai_item_id"
+_ENCRYPTED_KEY = "openai_encrypted_content"
+_PHASE_KEY = "openai_phase"
 #: What this API has no field for.
-_UNKNOWN = ("stop_sequences", "top_k")
+_UNSUPPORTED_SETTINGS = ("stop_sequences", "top_k")
 
 
-class OpenAI(Vendor):
+class OpenAIAdapter(ProviderAdapter):
     """Items have ids; those of one reply belong together."""
 
     SYSTEM: ClassVar[str] = "openai"
-    ITEMS: ClassVar[bool] = True
+    HAS_ITEM_IDS: ClassVar[bool] = True
 
-    def open(self, link: Link, http: httpx2.AsyncClient) -> Model[Any]:
+    def open_model(self, endpoint: ModelEndpoint, http: httpx2.AsyncClient) -> Model[Any]:
         """Return the model."""
-        client = openai_client(link, rooted(link.base_url, "/v1"), http)
-        return OpenAIResponsesModel(link.model.name, provider=OpenAIProvider(openai_client=client))
+        client = make_openai_client(endpoint, add_api_path(endpoint.base_url, "/v1"), http)
+        return OpenAIResponsesModel(
+            endpoint.model.name, provider=OpenAIProvider(openai_client=client)
+        )
 
-    def settings(
-        self, _link: Link, settings: dict[str, Any], reasoning: Reasoning
+    def adapt_settings(
+        self, _endpoint: ModelEndpoint, settings: dict[str, Any], reasoning: ReasoningSettings
     ) -> dict[str, Any]:
         """Ask for readable reasoning where it is wanted; keep nothing at OpenAI."""
         settings["openai_store"] = False
-        if reasoning.shown:
+        if reasoning.is_shown:
             settings["openai_reasoning_summary"] = "auto"
-        return {name: value for name, value in settings.items() if name not in _UNKNOWN}
+        return {
+            name: value for name, value in settings.items() if name not in _UNSUPPORTED_SETTINGS
+        }
 
-    def noted(self, part: ModelResponsePart) -> dict[str, Any]:
-        """Return the item's id, and what else came with it."""
-        noted: dict[str, Any] = {}
+    def read_metadata(self, part: ModelResponsePart) -> dict[str, Any]:
+        """Return the item's id, its signature and its phase."""
+        metadata: dict[str, Any] = {}
         if isinstance(part, ThinkingPart | TextPart | ToolCallPart) and part.id:
-            noted[_ITEM] = part.id
+            metadata[_ITEM_ID_KEY] = part.id
         if isinstance(part, ThinkingPart) and part.signature:
-            noted[_ENCRYPTED] = part.signature
+            metadata[_ENCRYPTED_KEY] = part.signature
         if isinstance(part, TextPart) and (phase := (part.provider_details or {}).get("phase")):
-            noted[_PHASE] = phase
-        return noted
+            metadata[_PHASE_KEY] = phase
+        return metadata
 
-    def thinking(self, text: str, metadata: Mapping[str, Any]) -> ThinkingPart | None:
-        """Send back what is encrypted: an id alone names nothing, since nothing is stored."""
-        item, encrypted = metadata.get(_ITEM), metadata.get(_ENCRYPTED)
+    def make_thinking_part(self, text: str, metadata: Mapping[str, Any]) -> ThinkingPart | None:
+        """Send back encrypted reasoning: an id alone names nothing, since nothing is stored."""
+        item, encrypted = metadata.get(_ITEM_ID_KEY), metadata.get(_ENCRYPTED_KEY)
         if not item or not encrypted:
             return None
         return ThinkingPart(text, id=item, signature=encrypted, provider_name=self.SYSTEM)
 
-    def text(self, text: str, metadata: Mapping[str, Any]) -> TextPart | None:
-        """Send a message back as the item that it was, unless it is empty."""
+    def make_text_part(self, text: str, metadata: Mapping[str, Any]) -> TextPart | None:
+        """Send a message back as the same item, unless it is empty."""
         if not text:
             return None
-        phase = metadata.get(_PHASE)
+        phase = metadata.get(_PHASE_KEY)
         return TextPart(
             text,
-            id=metadata.get(_ITEM),
+            id=metadata.get(_ITEM_ID_KEY),
             provider_name=self.SYSTEM,
             provider_details={"phase": phase} if phase else None,
         )
 
-    def call(self, call: ToolCallRequest, metadata: Mapping[str, Any]) -> ToolCallPart:
-        """Send a call back as the item that it was."""
+    def make_call_part(self, call: ToolCallRequest, metadata: Mapping[str, Any]) -> ToolCallPart:
+        """Send a call back as the same item."""
         return ToolCallPart(
-            call.name, call.arguments, call.id, id=metadata.get(_ITEM), provider_name=self.SYSTEM
+            call.name,
+            call.arguments,
+            call.id,
+            id=metadata.get(_ITEM_ID_KEY),
+            provider_name=self.SYSTEM,
         )
 
-    def settled(self, parts: Sequence[ModelResponsePart]) -> list[ModelResponsePart]:
-        """Take the ids off a reply whose reasoning is not sent: OpenAI would look for it."""
+    def adapt_reply(self, parts: Sequence[ModelResponsePart]) -> list[ModelResponsePart]:
+        """Remove the ids of a reply whose reasoning is not sent: OpenAI would look for it."""
         if any(isinstance(part, ThinkingPart) for part in parts):
             return list(parts)
         return [
@@ -90,4 +98,4 @@ class OpenAI(Vendor):
         ]
 
 
-VENDOR = OpenAI()
+VENDOR = OpenAIAdapter()

@@ -1,4 +1,4 @@
-"""OpenRouter: chat completions of many vendors. Their reasoning goes back as it came."""
+"""OpenRouter: chat completions of many vendors. Their reasoning goes back unchanged."""
 
 from __future__ import annotations
 
@@ -11,61 +11,65 @@ from pydantic_ai.models import Model
 from pydantic_ai.models.openrouter import OpenRouterModel
 from pydantic_ai.providers.openrouter import OpenRouterProvider
 
-from jpweb.agent.providers.library.opening import Link
-from jpweb.agent.providers.library.parameters import Reasoning
-from jpweb.agent.providers.library.vendor import Vendor, openai_client, rooted
+from jpweb.agent.providers.adapter.base import ProviderAdapter, add_api_path, make_openai_client
+from jpweb.agent.providers.adapter.factory import ModelEndpoint
+from jpweb.agent.providers.adapter.parameters import ReasoningSettings
 
 #: Ours: JP has no name for what OpenRouter wants back with reasoning.
-_REASONING = "openrouter_reasoning"
-_DETAILS = ("type", "format", "index")
+_REASONING_KEY = "openrouter_reasoning"
+_DETAIL_KEYS = ("type", "format", "index")
 
 
-class OpenRouter(Vendor):
-    """Says which app is asking, where it has a name."""
+class OpenRouterAdapter(ProviderAdapter):
+    """Names the app that sends the request, where it has a name."""
 
     SYSTEM: ClassVar[str] = "openrouter"
 
-    def open(self, link: Link, http: httpx2.AsyncClient) -> Model[Any]:
+    def open_model(self, endpoint: ModelEndpoint, http: httpx2.AsyncClient) -> Model[Any]:
         """Return the model."""
-        headers = {"X-Title": link.app_name} if link.app_name else {}
-        client = openai_client(link, rooted(link.base_url, "/api/v1"), http, headers)
+        headers = {"X-Title": endpoint.app_name} if endpoint.app_name else {}
+        client = make_openai_client(
+            endpoint, add_api_path(endpoint.base_url, "/api/v1"), http, headers
+        )
         provider = OpenRouterProvider(openai_client=client)
-        return OpenRouterModel(link.model.name, provider=provider)
+        return OpenRouterModel(endpoint.model.name, provider=provider)
 
-    def settings(
-        self, _link: Link, settings: dict[str, Any], reasoning: Reasoning
+    def adapt_settings(
+        self, _endpoint: ModelEndpoint, settings: dict[str, Any], reasoning: ReasoningSettings
     ) -> dict[str, Any]:
-        """Cache the prompt where the vendor behind does so on request; how to reason."""
+        """Add prompt caching, where the vendor has it on request, and the reasoning."""
         settings["cache"] = True
         if reasoning.tokens is not None or reasoning.exclude:
-            said = settings.pop("thinking", None)
+            effort = settings.pop("thinking", None)
             settings["openrouter_reasoning"] = {"enabled": True, "exclude": reasoning.exclude} | (
                 {"max_tokens": reasoning.tokens}
                 if reasoning.tokens is not None
-                else ({"effort": said} if isinstance(said, str) else {})
+                else ({"effort": effort} if isinstance(effort, str) else {})
             )
         return settings
 
-    def noted(self, part: ModelResponsePart) -> dict[str, Any]:
+    def read_metadata(self, part: ModelResponsePart) -> dict[str, Any]:
         """Return a piece of reasoning without its text."""
         if not isinstance(part, ThinkingPart) or not part.provider_details:
             return {}
-        details = {name: part.provider_details.get(name) for name in _DETAILS}
-        noted = {"id": part.id, "signature": part.signature} | details
-        return {_REASONING: {name: value for name, value in noted.items() if value is not None}}
+        details = {name: part.provider_details.get(name) for name in _DETAIL_KEYS}
+        metadata = {"id": part.id, "signature": part.signature} | details
+        return {
+            _REASONING_KEY: {name: value for name, value in metadata.items() if value is not None}
+        }
 
-    def thinking(self, text: str, metadata: Mapping[str, Any]) -> ThinkingPart | None:
-        """Send back a piece of reasoning that came from here."""
-        noted = metadata.get(_REASONING)
-        if not isinstance(noted, Mapping):
+    def make_thinking_part(self, text: str, metadata: Mapping[str, Any]) -> ThinkingPart | None:
+        """Send back a piece of OpenRouter's own reasoning."""
+        reasoning_part = metadata.get(_REASONING_KEY)
+        if not isinstance(reasoning_part, Mapping):
             return None
         return ThinkingPart(
             text,
-            id=noted.get("id"),
-            signature=noted.get("signature"),
+            id=reasoning_part.get("id"),
+            signature=reasoning_part.get("signature"),
             provider_name=self.SYSTEM,
-            provider_details={name: noted.get(name) for name in _DETAILS},
+            provider_details={name: reasoning_part.get(name) for name in _DETAIL_KEYS},
         )
 
 
-VENDOR = OpenRouter()
+VENDOR = OpenRouterAdapter()

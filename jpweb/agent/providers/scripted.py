@@ -15,26 +15,33 @@ from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from jpweb.agent.calls import texts
-from jpweb.agent.ports import CallTool, Data, Delta, Finished, ProviderEvent, ProviderRequest
+from jpweb.agent.ports import (
+    CompleteToolCall,
+    ProviderEvent,
+    ProviderRequest,
+    ReplyFinished,
+    StructuredReply,
+    TextDelta,
+)
+from jpweb.agent.tool_calls import model_messages
 from jpweb.stream.events import ChatRequest, ConversationEvent, ToolCallResponse
 
-_THINKING = (
+_THINKING_TEXT = (
     "There is nothing to work out: the next step of the script is a question. It uses the ask_user "
     "tool, just as a model would."
 )
-_OPENING = (
+_OPENING_TEXT = (
     "Hello. **I am a script, not a model**: my replies are the same whatever you write. I will ask "
     "you four questions, including one for a secret, then list what I received. You can decline "
     "any of them.\n"
 )
 #: The result of demo_vault once it has a passphrase.
-_VAULT_OPEN = "The demonstration vault is open."
+_VAULT_OPEN_TEXT = "The demonstration vault is open."
 
 
 @dataclass(frozen=True, slots=True)
-class _Step:
-    """One tool call of the script, and what its answer is called at the end."""
+class _ScriptStep:
+    """One tool call of the script, and the title of its answer in the closing text."""
 
     title: str
     tool: str
@@ -42,13 +49,13 @@ class _Step:
     secret: bool = False
 
 
-_STEPS = (
-    _Step(
+_SCRIPT_STEPS = (
+    _ScriptStep(
         "yes or no",
         "ask_user",
         {"question": "Shall I show you how questions work?", "answer_type": "boolean"},
     ),
-    _Step(
+    _ScriptStep(
         "one of three",
         "ask_user",
         {
@@ -59,7 +66,7 @@ _STEPS = (
             "options": ["with a backup", "without a backup", "not at all"],
         },
     ),
-    _Step(
+    _ScriptStep(
         "free text",
         "ask_user",
         {
@@ -68,12 +75,12 @@ _STEPS = (
             "default": "report.md",
         },
     ),
-    _Step("secret", "demo_vault", {}, secret=True),
+    _ScriptStep("secret", "demo_vault", {}, secret=True),
 )
 
 
-class Scripted:
-    """Plays the script from the place that the request shows, with small pauses as of typing."""
+class ScriptedProvider:
+    """Plays the script from the step that the request shows, with short pauses as of typing."""
 
     NAME = "scripted"
 
@@ -83,129 +90,132 @@ class Scripted:
         self._calls = 0
 
     async def stream(self, request: ProviderRequest) -> AsyncIterator[ProviderEvent]:
-        """Yield the part of the script that follows what the request holds of this turn."""
-        for event in self._reply(request):
-            if isinstance(event, Delta | CallTool):
+        """Yield the part of the script that follows the request's events of this turn."""
+        for event in self._make_reply(request):
+            if isinstance(event, TextDelta | CompleteToolCall):
                 await asyncio.sleep(self._pace)
             yield event
 
-    def _reply(self, request: ProviderRequest) -> Iterator[ProviderEvent]:
+    def _make_reply(self, request: ProviderRequest) -> Iterator[ProviderEvent]:
         if request.schema is not None:
-            yield from (Data(_first(request.schema)), Finished())
+            yield from (StructuredReply(_first_value(request.schema)), ReplyFinished())
             return
-        said, results = _latest(request.parts.events)
-        wanted = list(_wanted(said))
-        if not wanted:
-            yield from self._part(results)
+        message, results = _latest_request(request.parts.events)
+        steps = list(_requested_steps(message))
+        if not steps:
+            yield from self._next_script_part(results)
         elif not results:
-            yield from (self._call(step) for step in wanted)
-            yield Finished()
+            yield from (self._make_call(step) for step in steps)
+            yield ReplyFinished()
         else:
-            yield from _typed("message", _quoted(wanted, results))
-            yield Finished()
+            yield from _split_words("message", _quote_results(steps, results))
+            yield ReplyFinished()
 
-    def _part(self, results: Sequence[ToolCallResponse]) -> Iterator[ProviderEvent]:
+    def _next_script_part(self, results: Sequence[ToolCallResponse]) -> Iterator[ProviderEvent]:
         if not results:
-            yield from _typed("reasoning", _THINKING)
-            yield from _typed("message", _OPENING)
-        if len(results) < len(_STEPS):
-            yield self._call(_STEPS[len(results)])
+            yield from _split_words("reasoning", _THINKING_TEXT)
+            yield from _split_words("message", _OPENING_TEXT)
+        if len(results) < len(_SCRIPT_STEPS):
+            yield self._make_call(_SCRIPT_STEPS[len(results)])
         else:
-            yield from _typed("message", _closing(results))
-        yield Finished()
+            yield from _split_words("message", _closing_text(results))
+        yield ReplyFinished()
 
-    def _call(self, step: _Step) -> CallTool:
+    def _make_call(self, step: _ScriptStep) -> CompleteToolCall:
         self._calls += 1
-        return CallTool(
+        return CompleteToolCall(
             f"call_{self._calls}_{secrets.token_hex(4)}", step.tool, dict(step.arguments)
         )
 
 
-def _typed(variant: Literal["message", "reasoning"], text: str) -> Iterator[Delta]:
+def _split_words(variant: Literal["message", "reasoning"], text: str) -> Iterator[TextDelta]:
     for piece in re.findall(r"\S+\s*", text):
-        yield Delta(variant, piece)
+        yield TextDelta(variant, piece)
 
 
-def _latest(events: Sequence[ConversationEvent]) -> tuple[str, list[ToolCallResponse]]:
-    """Return what the person said last, and the results since."""
-    said = ""
+def _latest_request(events: Sequence[ConversationEvent]) -> tuple[str, list[ToolCallResponse]]:
+    """Return the person's latest message, and the results since."""
+    message = ""
     results: list[ToolCallResponse] = []
     for event in events:
         if isinstance(event.kind, ChatRequest):
-            said = event.kind.content
+            message = event.kind.content
             results.clear()
         elif isinstance(event.kind, ToolCallResponse):
             results.append(event.kind)
-    return said, results
+    return message, results
 
 
-def _wanted(said: str) -> Iterator[_Step]:
-    """Read the calls that the person asks for; what is no JSON object is passed as ``text``."""
-    for tool, written in re.findall(r"^/call[ \t]+(\S+)[ \t]*(.*)$", said, re.MULTILINE):
+def _requested_steps(message: str) -> Iterator[_ScriptStep]:
+    """Yield the calls that the person requests; arguments that are no object become ``text``."""
+    for tool, arguments_text in re.findall(r"^/call[ \t]+(\S+)[ \t]*(.*)$", message, re.MULTILINE):
         try:
-            arguments = json.loads(written or "{}")
+            arguments = json.loads(arguments_text or "{}")
         except (ValueError, RecursionError):
-            arguments = written
+            arguments = arguments_text
         if not isinstance(arguments, dict):
             arguments = {"text": arguments}
-        yield _Step(tool, tool, arguments)
+        yield _ScriptStep(tool, tool, arguments)
 
 
-def _quoted(steps: Sequence[_Step], results: Sequence[ToolCallResponse]) -> str:
-    """Return what the tools gave, as somebody reads it who has no model to put it in words."""
+def _quote_results(steps: Sequence[_ScriptStep], results: Sequence[ToolCallResponse]) -> str:
+    """Return the tools' results as Markdown for a reader without a model."""
     parts = [
-        f"**{step.title}**{' failed' if result.is_error else ''}:\n\n{_block(result.content)}\n"
+        f"**{step.title}**{' failed' if result.is_error else ''}:\n\n"
+        f"{_fence_block(result.content)}\n"
         for step, result in zip(steps, results, strict=False)
     ]
     return "\n".join(parts)
 
 
-def _first(schema: Mapping[str, Any]) -> Any:
-    """Return the first value that a JSON schema allows, of those that jpweb's questions have."""
+def _first_value(schema: Mapping[str, Any]) -> Any:
+    """Return the first value that a JSON schema allows, of the schemas of jpweb's questions."""
     if "enum" in schema:
         return schema["enum"][0]
     match schema.get("type"):
         case "object":
             parts = schema.get("properties", {})
-            return {name: _first(part) for name, part in parts.items()}
+            return {name: _first_value(part) for name, part in parts.items()}
         case "boolean":
             return True
         case _:
             return "the script has no answer"
 
 
-def _closing(results: Sequence[ToolCallResponse]) -> str:
-    return "\n".join(("That was the script. This is what I received:", "", *_report(results), ""))
+def _closing_text(results: Sequence[ToolCallResponse]) -> str:
+    return "\n".join(
+        ("That was the script. This is what I received:", "", *_report_lines(results), "")
+    )
 
 
-def _report(results: Sequence[ToolCallResponse]) -> Iterator[str]:
-    for step, result in zip(_STEPS, results, strict=False):
-        yield f"- **{step.title}**: {_received(step, result)}"
+def _report_lines(results: Sequence[ToolCallResponse]) -> Iterator[str]:
+    for step, result in zip(_SCRIPT_STEPS, results, strict=False):
+        yield f"- **{step.title}**: {_describe_result(step, result)}"
 
 
-def _received(step: _Step, result: ToolCallResponse) -> str:
-    if result.content == texts.INPUT_CANCELLED:
+def _describe_result(step: _ScriptStep, result: ToolCallResponse) -> str:
+    if result.content == model_messages.INPUT_CANCELLED:
         return "declined"
     if result.is_error:
         return "no answer: the tool call failed"
-    if result.content == _VAULT_OPEN:
+    if result.content == _VAULT_OPEN_TEXT:
         return "received, not shown"
-    answer = None if step.secret else _answer(result.content)
+    answer = None if step.secret else _read_answer(result.content)
     if answer is None:
-        return f"no answer; the result was {_code(' '.join(result.content.split()))}"
-    return f"{_code(json.dumps(answer, ensure_ascii=False))} ({_json_type(answer)})"
+        return f"no answer; the result was {_code_span(' '.join(result.content.split()))}"
+    return f"{_code_span(json.dumps(answer, ensure_ascii=False))} ({_json_type(answer)})"
 
 
-def _answer(content: str) -> bool | str | None:
+def _read_answer(content: str) -> bool | str | None:
     """Return the answer that ask_user gave as JSON; None where the result is another text.
 
-    A person can decline with a note, say words instead of an answer, and edit a result.
+    A person can decline with a note, respond instead of answering, and edit a result.
     """
     try:
-        given = json.loads(content)
+        value = json.loads(content)
     except (ValueError, RecursionError):
         return None
-    answer = given.get("answer") if isinstance(given, dict) else None
+    answer = value.get("answer") if isinstance(value, dict) else None
     return answer if isinstance(answer, bool | str) else None
 
 
@@ -213,13 +223,13 @@ def _json_type(value: bool | str) -> str:
     return "boolean" if isinstance(value, bool) else "string"
 
 
-def _block(text: str) -> str:
+def _fence_block(text: str) -> str:
     """Return a block of Markdown that no text can end early."""
     fence = "`" * max(3, 1 + max(map(len, re.findall("`+", text)), default=0))
     return f"{fence}\n{text}\n{fence}"
 
 
-def _code(text: str) -> str:
+def _code_span(text: str) -> str:
     """Return a code span of Markdown that no text can end early."""
     fence = "`" * (max(map(len, re.findall("`+", text)), default=0) + 1)
     return f"{fence}{text}{fence}"

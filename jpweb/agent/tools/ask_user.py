@@ -7,12 +7,12 @@ from collections.abc import Mapping
 from typing import Any
 
 from jpweb.agent.config import AllowToggle, Enable, QuestionConfig
-from jpweb.agent.outcome import Failed, NeedsInput, Outcome, Question, Success
-from jpweb.stream.answers import AnswerType, Boolean, Option, Select, Text
+from jpweb.agent.tool_outcome import Failed, NeedsInput, Question, Success, ToolOutcome
+from jpweb.stream.answer_type import AnswerType, Boolean, Option, Select, Text
 from jpweb.stream.inquiry import AnswerReusePolicy, InquirySource, SourceTag
 
-_ID = "answer"
-_TYPES = (Boolean.TAG, Select.TAG, Text.TAG)
+_QUESTION_ID = "answer"
+_ANSWER_TYPES = (Boolean.TAG, Select.TAG, Text.TAG)
 _LINE_ENDS = frozenset("\n\r\u2028\u2029")
 
 
@@ -41,7 +41,7 @@ class AskUser:
             },
             "answer_type": {
                 "type": "string",
-                "enum": list(_TYPES),
+                "enum": list(_ANSWER_TYPES),
                 "default": Text.TAG,
                 "description": "The kind of answer you need.",
             },
@@ -61,20 +61,24 @@ class AskUser:
         "required": ["question"],
         "additionalProperties": False,
     }
-    QUESTIONS: Mapping[str, QuestionConfig] = {_ID: QuestionConfig(prompt_label="Assistant")}
+    QUESTIONS: Mapping[str, QuestionConfig] = {
+        _QUESTION_ID: QuestionConfig(prompt_label="Assistant")
+    }
     ENABLE = Enable(allow_toggle=AllowToggle.IF_NAMED)
 
-    async def execute(self, arguments: Mapping[str, Any], answers: Mapping[str, Any]) -> Outcome:
-        """Ask, or return the answer as JSON with its type. Bad arguments fail and say how."""
-        problem = _problem(arguments)
+    async def execute(
+        self, arguments: Mapping[str, Any], answers: Mapping[str, Any]
+    ) -> ToolOutcome:
+        """Ask, or return the answer as JSON with its type. Fails for bad arguments."""
+        problem = _find_problem(arguments)
         if problem is not None:
             return Failed(problem)
-        kind = _answer_type(arguments)
-        if _ID not in answers:
-            return NeedsInput(_question(arguments, kind))
-        if not kind.fits(answers[_ID]):
+        kind = _make_answer_type(arguments)
+        if _QUESTION_ID not in answers:
+            return NeedsInput(_make_question(arguments, kind))
+        if not kind.is_valid(answers[_QUESTION_ID]):
             return Failed("The accumulated answer does not match the requested answer type.")
-        content = {"answer_type": kind.TAG, "answer": answers[_ID]}
+        content = {"answer_type": kind.TAG, "answer": answers[_QUESTION_ID]}
         return Success(json.dumps(content, ensure_ascii=False, separators=(",", ":")))
 
     def inquiry_source(self, name: str) -> InquirySource:
@@ -82,9 +86,9 @@ class AskUser:
         return InquirySource(SourceTag.ASSISTANT)
 
 
-def _question(arguments: Mapping[str, Any], kind: AnswerType) -> Question:
+def _make_question(arguments: Mapping[str, Any], kind: AnswerType) -> Question:
     return Question(
-        _ID,
+        _QUESTION_ID,
         arguments["question"],
         kind,
         default=arguments.get("default"),
@@ -94,8 +98,8 @@ def _question(arguments: Mapping[str, Any], kind: AnswerType) -> Question:
     )
 
 
-def _answer_type(arguments: Mapping[str, Any]) -> AnswerType:
-    match _tag(arguments):
+def _make_answer_type(arguments: Mapping[str, Any]) -> AnswerType:
+    match _read_tag(arguments):
         case Boolean.TAG:
             return Boolean()
         case Select.TAG:
@@ -104,13 +108,13 @@ def _answer_type(arguments: Mapping[str, Any]) -> AnswerType:
             return Text()
 
 
-def _tag(arguments: Mapping[str, Any]) -> Any:
+def _read_tag(arguments: Mapping[str, Any]) -> Any:
     tag = arguments.get("answer_type")
     return Text.TAG if tag is None else tag
 
 
-def _problem(arguments: Mapping[str, Any]) -> str | None:
-    """Return what is wrong with the arguments and how to put it right; None where all is well."""
+def _find_problem(arguments: Mapping[str, Any]) -> str | None:
+    """Return the problem of the arguments and how to fix it; None where there is none."""
     return _text_problem(arguments) or _options_problem(arguments) or _default_problem(arguments)
 
 
@@ -122,15 +126,15 @@ def _text_problem(arguments: Mapping[str, Any]) -> str | None:
         return "“question” must be a single line. Put everything else in “context”."
     if context is not None and not isinstance(context, str):
         return "“context” must be a string. Leave it out if there is none."
-    if _tag(arguments) not in _TYPES:
+    if _read_tag(arguments) not in _ANSWER_TYPES:
         return "“answer_type” must be “boolean”, “select” or “text”."
     return None
 
 
 def _options_problem(arguments: Mapping[str, Any]) -> str | None:
     options = arguments.get("options")
-    if _tag(arguments) != Select.TAG:
-        return None if options is None else _no_options(_tag(arguments))
+    if _read_tag(arguments) != Select.TAG:
+        return None if options is None else _no_options(_read_tag(arguments))
     if not isinstance(options, list) or not options:
         return "“options” is required for “select”: give a list of at least one string."
     if not all(isinstance(option, str) and option.strip() for option in options):
@@ -145,8 +149,8 @@ def _no_options(tag: str) -> str:
 
 
 def _default_problem(arguments: Mapping[str, Any]) -> str | None:
-    default, kind = arguments.get("default"), _answer_type(arguments)
-    if default is None or kind.fits(default):
+    default, kind = arguments.get("default"), _make_answer_type(arguments)
+    if default is None or kind.is_valid(default):
         return None
     match kind:
         case Boolean():

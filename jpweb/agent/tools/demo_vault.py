@@ -6,11 +6,11 @@ from collections.abc import Mapping
 from typing import Any
 
 from jpweb.agent.config import QuestionConfig
-from jpweb.agent.outcome import NeedsInput, Outcome, Question, Success
-from jpweb.stream.answers import Secret
+from jpweb.agent.tool_outcome import NeedsInput, Question, Success, ToolOutcome
+from jpweb.stream.answer_type import Secret
 from jpweb.stream.inquiry import InquirySource
 
-_ID = "passphrase"
+_QUESTION_ID = "passphrase"
 
 
 class DemoVault:
@@ -30,13 +30,15 @@ class DemoVault:
     }
     QUESTIONS: Mapping[str, QuestionConfig] = {}
 
-    async def execute(self, arguments: Mapping[str, Any], answers: Mapping[str, Any]) -> Outcome:
+    async def execute(
+        self, arguments: Mapping[str, Any], answers: Mapping[str, Any]
+    ) -> ToolOutcome:
         """Ask for the passphrase; with it, succeed with a text that does not depend on it."""
-        if _ID in answers:
+        if _QUESTION_ID in answers:
             return Success("The demonstration vault is open.")
         return NeedsInput(
             Question(
-                _ID,
+                _QUESTION_ID,
                 "What is the vault passphrase?",
                 Secret(),
                 context="This is a demonstration. Any passphrase works; do not enter a real one.",
@@ -45,4 +47,4 @@ class DemoVault:
 
     def inquiry_source(self, name: str) -> InquirySource:
         """Return the tool: the question is its own."""
-        return InquirySource.tool(name)
+        return InquirySource.for_tool(name)

@@ -1,4 +1,4 @@
-"""The assistant reads the documentation of tools that it was told of only in short."""
+"""The assistant reads the documentation of tools that it has only a summary of."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, ClassVar
 
 from jpweb.agent.config import AllowToggle, Enable, QuestionConfig, ToolConfig
-from jpweb.agent.outcome import Failed, Outcome, Success
+from jpweb.agent.tool_outcome import Failed, Success, ToolOutcome
 from jpweb.stream.inquiry import InquirySource
 
 
 class DescribeTools:
-    """Returns what is known of the tools that were offered when the turn began, as Markdown."""
+    """Returns the documentation of the turn's offered tools as Markdown."""
 
     NAME = "describe_tools"
     DESCRIPTION = (
@@ -38,65 +38,69 @@ class DescribeTools:
     def __init__(self, tools: Iterable[ToolConfig]) -> None:
         self._tools = {tool.name: tool for tool in tools}
 
-    async def execute(self, arguments: Mapping[str, Any], answers: Mapping[str, Any]) -> Outcome:
-        """Describe the tools in the order asked for; those unknown are named at the end."""
+    async def execute(
+        self, arguments: Mapping[str, Any], answers: Mapping[str, Any]
+    ) -> ToolOutcome:
+        """Describe the tools in the order asked for; unknown ones are named at the end."""
         names = arguments.get("tools")
         if not isinstance(names, list) or not names:
             return Failed("“tools” is required: give a list of at least one tool's name.")
         if not all(isinstance(name, str) for name in names):
             return Failed("Each of the “tools” must be the name of a tool.")
-        wanted = list(dict.fromkeys(names))
-        sections = [described(self._tools[name]) for name in wanted if name in self._tools]
-        unknown = [f"`{name}`" for name in wanted if name not in self._tools]
+        unique_names = list(dict.fromkeys(names))
+        sections = [
+            describe_tool(self._tools[name]) for name in unique_names if name in self._tools
+        ]
+        unknown = [f"`{name}`" for name in unique_names if name not in self._tools]
         if unknown:
             sections.append(f"There is no additional documentation for: {', '.join(unknown)}.")
         return Success("\n\n---\n\n".join(sections))
 
     def inquiry_source(self, name: str) -> InquirySource:
         """Return the tool; it never asks."""
-        return InquirySource.tool(name)
+        return InquirySource.for_tool(name)
 
 
-def described(tool: ToolConfig) -> str:
+def describe_tool(tool: ToolConfig) -> str:
     """Return a tool's documentation: name, summary, description, examples, parameters."""
     parts = [f"## {tool.name}", tool.summary, tool.description]
     if tool.examples:
         parts += ["### Examples", tool.examples]
-    parameters = list(_parameters(tool.parameters))
+    parameters = list(_describe_parameters(tool.parameters))
     if parameters:
         parts += ["### Parameters", *parameters]
     return "\n\n".join(part.strip() for part in parts if part and part.strip())
 
 
-def _parameters(schema: object, head: str = "") -> Iterator[str]:
+def _describe_parameters(schema: object, prefix: str = "") -> Iterator[str]:
     """Yield a paragraph for each parameter, those of nested objects included.
 
-    Schemas of MCP servers come from outside: what is not as it should be is left out.
+    Schemas of MCP servers come from outside: values of another type are left out.
     """
-    table = _table(schema)
+    table = _as_mapping(schema)
     required = table.get("required")
     names = required if isinstance(required, list | tuple) else ()
-    for name, part in _table(table.get("properties")).items():
-        told, description = _table(part), _table(part).get("description")
-        lines = [f"#### `{head}{name}`", _facts(told, required=name in names)]
+    for name, part in _as_mapping(table.get("properties")).items():
+        parameter, description = _as_mapping(part), _as_mapping(part).get("description")
+        lines = [f"#### `{prefix}{name}`", _parameter_facts(parameter, required=name in names)]
         yield "\n\n".join([*lines, *([description] if isinstance(description, str) else [])])
-        yield from _parameters(told, f"{head}{name}.")
-        yield from _parameters(told.get("items"), f"{head}{name}[].")
+        yield from _describe_parameters(parameter, f"{prefix}{name}.")
+        yield from _describe_parameters(parameter.get("items"), f"{prefix}{name}[].")
 
 
-def _facts(schema: Mapping[str, Any], *, required: bool) -> str:
-    facts = [_kind(schema), "required" if required else "optional"]
+def _parameter_facts(schema: Mapping[str, Any], *, required: bool) -> str:
+    facts = [_describe_type(schema), "required" if required else "optional"]
     if isinstance(schema.get("enum"), list | tuple):
-        facts.append(f"one of {', '.join(_json(value) for value in schema['enum'])}")
+        facts.append(f"one of {', '.join(_format_json(value) for value in schema['enum'])}")
     if "default" in schema:
-        facts.append(f"default {_json(schema['default'])}")
+        facts.append(f"default {_format_json(schema['default'])}")
     return "; ".join(facts)
 
 
-def _kind(schema: Mapping[str, Any]) -> str:
-    kind, items = schema.get("type"), _table(schema.get("items"))
+def _describe_type(schema: Mapping[str, Any]) -> str:
+    kind, items = schema.get("type"), _as_mapping(schema.get("items"))
     if kind == "array" and items:
-        return f"array of {_kind(items)}"
+        return f"array of {_describe_type(items)}"
     match kind:
         case str():
             return kind
@@ -106,10 +110,10 @@ def _kind(schema: Mapping[str, Any]) -> str:
             return "any"
 
 
-def _table(value: object) -> Mapping[str, Any]:
+def _as_mapping(value: object) -> Mapping[str, Any]:
     """Return an object of the schema; of ``true``, ``false`` and the like an empty one."""
     return value if isinstance(value, Mapping) else {}
 
 
-def _json(value: Any) -> str:
+def _format_json(value: Any) -> str:
     return f"`{json.dumps(value, ensure_ascii=False)}`"

@@ -14,19 +14,19 @@ from typing import Any
 
 import msgspec
 
-from jpweb.store.errors import BadBackup
+from jpweb.store.errors import InvalidBackup
 
 #: Grows when an older jpweb can not read what is written.
-FORMAT = 1
+FORMAT_VERSION = 1
 _MANIFEST = "manifest.json"
 #: Damage of a zip, as its library reports it; the last is an unknown compression.
-_DAMAGE = (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError)
+_DAMAGE_ERRORS = (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError)
 
-_encode = msgspec.json.Encoder().encode
-_ROW = msgspec.json.Decoder(list[Any])
+_encode_json = msgspec.json.Encoder().encode
+_ROW_DECODER = msgspec.json.Decoder(list[Any])
 
 
-class Table(msgspec.Struct):
+class BackupTable(msgspec.Struct):
     """A table's columns, the number of its rows, and the SHA-256 of its member of the zip."""
 
     name: str
@@ -42,8 +42,8 @@ class Manifest(msgspec.Struct):
     engine: str
     made_at: str
     migration: str
-    tables: list[Table]
-    format: int = FORMAT
+    tables: list[BackupTable]
+    format: int = FORMAT_VERSION
 
     @property
     def rows(self) -> int:
@@ -57,12 +57,12 @@ class ArchiveWriter:
     def __init__(self, archive: zipfile.ZipFile) -> None:
         self._archive = archive
 
-    def write_table(self, table: Table, rows: Iterable[list[Any]]) -> None:
+    def write_table(self, table: BackupTable, rows: Iterable[list[Any]]) -> None:
         """Write a table, and note the number and the hash of its rows in it."""
         digest = hashlib.sha256()
         with self._archive.open(_name_member(table), "w", force_zip64=True) as member:
             for row in rows:
-                line = _encode(row) + b"\n"
+                line = _encode_json(row) + b"\n"
                 digest.update(line)
                 member.write(line)
                 table.rows += 1
@@ -70,7 +70,7 @@ class ArchiveWriter:
 
     def write_manifest(self, manifest: Manifest) -> None:
         """Write the manifest; the tables come before it."""
-        text = msgspec.json.format(_encode(manifest), indent=2)
+        text = msgspec.json.format(_encode_json(manifest), indent=2)
         self._archive.writestr(_MANIFEST, text)
 
 
@@ -78,81 +78,85 @@ class ArchiveReader:
     """Reads a zip that an ``ArchiveWriter`` has made."""
 
     def __init__(self, archive: zipfile.ZipFile, name: str) -> None:
-        """Read the manifest. Raises BadBackup."""
+        """Read the manifest. Raises InvalidBackup."""
         self._archive = archive
         self._name = name
-        with self._telling():
+        with self._reporting_damage():
             try:
                 text = archive.read(_MANIFEST)
             except KeyError:
-                raise BadBackup(f"{name} is no backup of jpweb: it holds no manifest.") from None
+                raise InvalidBackup(
+                    f"{name} is no backup of jpweb: it holds no manifest."
+                ) from None
         try:
-            if msgspec.json.decode(text, type=_Edition).format > FORMAT:
-                raise BadBackup(f"{name} is of a newer jpweb. Install that, then restore.")
+            if msgspec.json.decode(text, type=_FormatHeader).format > FORMAT_VERSION:
+                raise InvalidBackup(f"{name} is of a newer jpweb. Install that, then restore.")
             self.manifest = msgspec.json.decode(text, type=Manifest)
-        except msgspec.MsgspecError as problem:
-            raise BadBackup(f"{name} has a damaged manifest: {problem}.") from problem
+        except msgspec.MsgspecError as error:
+            raise InvalidBackup(f"{name} has a damaged manifest: {error}.") from error
 
     def check_hashes(self) -> None:
-        """Raise BadBackup where a table is not as the manifest says."""
+        """Raise InvalidBackup where a table's hash differs from the manifest's."""
         for table in self.manifest.tables:
             digest = hashlib.sha256()
-            with self._telling():
-                for line in self._lines(table):
+            with self._reporting_damage():
+                for line in self._read_lines(table):
                     digest.update(line)
             if digest.hexdigest() != table.sha256:
-                raise BadBackup(f"{self._name} is damaged: {table.name} is not as it was written.")
+                raise InvalidBackup(
+                    f"{self._name} is damaged: {table.name} is not as it was written."
+                )
 
-    def rows(self, table: Table) -> Iterator[list[Any]]:
-        """Yield the rows of a table. Raises BadBackup."""
-        with self._telling():
-            for line in self._lines(table):
-                row = _ROW.decode(line)
+    def read_rows(self, table: BackupTable) -> Iterator[list[Any]]:
+        """Yield the rows of a table. Raises InvalidBackup."""
+        with self._reporting_damage():
+            for line in self._read_lines(table):
+                row = _ROW_DECODER.decode(line)
                 if len(row) != len(table.columns):
-                    raise BadBackup(f"{self._name} is damaged: a row of {table.name}.")
+                    raise InvalidBackup(f"{self._name} is damaged: a row of {table.name}.")
                 yield row
 
-    def _lines(self, table: Table) -> Iterator[bytes]:
+    def _read_lines(self, table: BackupTable) -> Iterator[bytes]:
         try:
             member = self._archive.open(_name_member(table))
         except KeyError:
-            raise BadBackup(f"{self._name} is damaged: {table.name} is missing.") from None
+            raise InvalidBackup(f"{self._name} is damaged: {table.name} is missing.") from None
         with member:
             yield from member
 
     @contextmanager
-    def _telling(self) -> Iterator[None]:
-        """Raise BadBackup for damage of the zip or of a line."""
+    def _reporting_damage(self) -> Iterator[None]:
+        """Raise InvalidBackup for damage of the zip or of a line."""
         try:
             yield
-        except (*_DAMAGE, msgspec.MsgspecError) as problem:
-            raise BadBackup(f"{self._name} is damaged: {problem}.") from problem
+        except (*_DAMAGE_ERRORS, msgspec.MsgspecError) as error:
+            raise InvalidBackup(f"{self._name} is damaged: {error}.") from error
 
 
 @contextmanager
 def create_archive(path: Path) -> Iterator[ArchiveWriter]:
-    """Write a file that is there as a whole or not at all, readable by its owner alone.
+    """Write a file atomically, readable by its owner alone.
 
-    Raises BadBackup where it can not be written.
+    Raises InvalidBackup where it cannot be written.
     """
     try:
-        with _temporary(path) as (handle, temporary):
+        with _temporary_file(path) as (handle, temporary):
             # mkstemp makes it with mode 0600.
             with (
                 os.fdopen(handle, "wb") as file,
                 zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED, compresslevel=6) as archive,
             ):
                 yield ArchiveWriter(archive)
-            with temporary.open("rb") as written:
-                os.fsync(written.fileno())
+            with temporary.open("rb") as temporary_file:
+                os.fsync(temporary_file.fileno())
             temporary.replace(path)
     except OSError as error:
-        raise BadBackup(f"{path} cannot be written: {error.strerror}.") from error
+        raise InvalidBackup(f"{path} cannot be written: {error.strerror}.") from error
 
 
 @contextmanager
-def _temporary(path: Path) -> Iterator[tuple[int, Path]]:
-    """Give a new file beside a path; it is removed unless it has been renamed."""
+def _temporary_file(path: Path) -> Iterator[tuple[int, Path]]:
+    """Make a new file beside a path; it is removed unless it has been renamed."""
     handle, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
     temporary = Path(name)
     try:
@@ -164,20 +168,20 @@ def _temporary(path: Path) -> Iterator[tuple[int, Path]]:
 
 @contextmanager
 def open_archive(path: Path) -> Iterator[ArchiveReader]:
-    """Open a backup. Raises BadBackup where it is none."""
+    """Open a backup. Raises InvalidBackup where the file is none."""
     try:
         archive = zipfile.ZipFile(path)
     except OSError as error:
-        raise BadBackup(f"{path} cannot be read: {error.strerror}.") from error
+        raise InvalidBackup(f"{path} cannot be read: {error.strerror}.") from error
     except zipfile.BadZipFile:
-        raise BadBackup(f"{path} is no backup of jpweb.") from None
+        raise InvalidBackup(f"{path} is no backup of jpweb.") from None
     with archive:
         yield ArchiveReader(archive, str(path))
 
 
-class _Edition(msgspec.Struct):
+class _FormatHeader(msgspec.Struct):
     format: int
 
 
-def _name_member(table: Table) -> str:
+def _name_member(table: BackupTable) -> str:
     return f"tables/{table.name}.jsonl"

@@ -11,55 +11,55 @@ from django.core.management import call_command
 from django.db import DatabaseError, connection, connections, transaction
 from django.db.backends.base.base import BaseDatabaseWrapper
 
-from jpweb.store import schema
+from jpweb.store import bootstrap
 from jpweb.store.backups import schemas, snapshot, tables
 from jpweb.store.backups.archive import ArchiveReader, Manifest, create_archive, open_archive
-from jpweb.store.database import patience
-from jpweb.store.errors import BadBackup, DatabaseInUse, NotEmpty, OtherSchema
-from jpweb.store.running import duties
+from jpweb.store.database import timeouts
+from jpweb.store.errors import DatabaseInUse, DatabaseNotEmpty, InvalidBackup, SchemaMismatch
+from jpweb.store.maintenance import task_leases
 
-_SCRATCH = "scratch"
+_SCRATCH_ALIAS = "scratch"
 
 
 def restore_backup(
     path: Path, progress: Callable[[int, int], None], *, replace: bool = False
 ) -> Manifest:
-    """Write a backup's rows into the database; ``progress`` is told rows done, and of how many.
+    """Write a backup's rows into the database; ``progress`` gets the rows done, and their total.
 
-    ``replace`` deletes what the database holds. Raises BadBackup, OtherSchema, NoDatabase,
-    NotEmpty, DatabaseInUse.
+    ``replace`` deletes the existing rows. Raises InvalidBackup, SchemaMismatch,
+    DatabaseUnavailable, DatabaseNotEmpty, DatabaseInUse.
     """
     with ExitStack() as stack:
         archive = stack.enter_context(open_archive(path))
         archive.check_hashes()
         manifest = archive.manifest
         if manifest.migration not in schemas.list_migrations():
-            raise OtherSchema(
+            raise SchemaMismatch(
                 f"{path} is of a newer jpweb ({manifest.jpweb}). Install that, then restore."
             )
-        schema.prepare()
+        bootstrap.prepare_database()
         _check_target(replace=replace)
         if manifest.migration != schemas.get_newest_migration():
-            archive = stack.enter_context(_upgraded(archive))
-        with patience.without_limits(), transaction.atomic():
+            archive = stack.enter_context(_upgrade_archive(archive))
+        with timeouts.lift_timeouts(), transaction.atomic():
             _check_target(replace=replace)
             if replace:
                 tables.delete_rows(connection)
             _write_tables(connection, archive, progress)
             tables.reset_sequences(connection)
-        schema.prepare()  # derives again what an older jpweb derived otherwise
+        bootstrap.prepare_database()  # derives again what an older jpweb derived otherwise
     return manifest
 
 
 def _check_target(*, replace: bool) -> None:
-    if duties.is_any_held():
+    if task_leases.is_any_held():
         raise DatabaseInUse(
             "A jpweb runs on this database. Stop it first; one that was killed counts as "
             "running for some seconds."
         )
     rows = tables.count_rows(connection)
     if rows and not replace:
-        raise NotEmpty(
+        raise DatabaseNotEmpty(
             f"The database holds {rows} rows already. Use an empty one, or --force, "
             "which deletes all of them."
         )
@@ -68,52 +68,54 @@ def _check_target(*, replace: bool) -> None:
 def _write_tables(
     target: BaseDatabaseWrapper, archive: ArchiveReader, progress: Callable[[int, int], None]
 ) -> None:
-    total, done = archive.manifest.rows, 0
+    total_rows, done_rows = archive.manifest.rows, 0
 
-    def count(rows: int) -> None:
-        nonlocal done
-        done += rows
-        progress(done, total)
+    def count_done(row_count: int) -> None:
+        nonlocal done_rows
+        done_rows += row_count
+        progress(done_rows, total_rows)
 
     try:
         for table in archive.manifest.tables:
-            tables.write_rows(target, table, archive.rows(table), count)
+            tables.write_rows(target, table, archive.read_rows(table), count_done)
     except DatabaseError as error:
-        raise BadBackup(f"The backup's rows are refused by the database: {error}") from error
+        raise InvalidBackup(f"The backup's rows are refused by the database: {error}") from error
 
 
 @contextmanager
-def _upgraded(archive: ArchiveReader) -> Iterator[ArchiveReader]:
-    """Give the same rows at the newest migration.
+def _upgrade_archive(archive: ArchiveReader) -> Iterator[ArchiveReader]:
+    """Open the same rows at the newest migration.
 
-    They are migrated in a database of their own, so that the target changes in one transaction,
+    They are migrated in a scratch database, so that the target changes in one transaction,
     whatever schema it is at.
     """
     with tempfile.TemporaryDirectory(prefix="jpweb-restore-") as folder:
         with _scratch_database(Path(folder) / "scratch.sqlite3") as scratch:
-            migrate = {"database": _SCRATCH, "verbosity": 0, "interactive": False}
-            call_command("migrate", "store", archive.manifest.migration, **migrate)
-            with transaction.atomic(using=_SCRATCH):
+            migrate_options = {"database": _SCRATCH_ALIAS, "verbosity": 0, "interactive": False}
+            call_command("migrate", "store", archive.manifest.migration, **migrate_options)
+            with transaction.atomic(using=_SCRATCH_ALIAS):
                 _write_tables(scratch, archive, _ignore_progress)
-            call_command("migrate", **migrate)
-            newer = Path(folder) / "newer.zip"
-            with create_archive(newer) as written:
-                snapshot.write_tables(scratch, written, _ignore_progress)
-        with open_archive(newer) as upgraded:
-            yield upgraded
+            call_command("migrate", **migrate_options)
+            upgraded_path = Path(folder) / "newer.zip"
+            with create_archive(upgraded_path) as writer:
+                snapshot.write_tables(scratch, writer, _ignore_progress)
+        with open_archive(upgraded_path) as upgraded_archive:
+            yield upgraded_archive
 
 
 @contextmanager
 def _scratch_database(path: Path) -> Iterator[BaseDatabaseWrapper]:
-    """Give an empty SQLite database under the alias ``scratch``."""
-    described = {"default": {"ENGINE": "django.db.backends.sqlite3", "NAME": str(path)}}
-    connections.settings[_SCRATCH] = connections.configure_settings(described)["default"]
+    """Open an empty SQLite database under the alias ``scratch``."""
+    database_settings = {"default": {"ENGINE": "django.db.backends.sqlite3", "NAME": str(path)}}
+    connections.settings[_SCRATCH_ALIAS] = connections.configure_settings(database_settings)[
+        "default"
+    ]
     try:
-        yield connections[_SCRATCH]
-        connections[_SCRATCH].close()
+        yield connections[_SCRATCH_ALIAS]
+        connections[_SCRATCH_ALIAS].close()
     finally:
-        del connections[_SCRATCH]
-        del connections.settings[_SCRATCH]
+        del connections[_SCRATCH_ALIAS]
+        del connections.settings[_SCRATCH_ALIAS]
 
 
 def _ignore_progress(_done: int, _total: int) -> None:

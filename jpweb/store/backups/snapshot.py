@@ -1,4 +1,4 @@
-"""Makes a backup: all rows as they were at one moment, while others go on writing."""
+"""Makes a backup: all rows as of one moment, beside concurrent writes."""
 
 from __future__ import annotations
 
@@ -14,82 +14,86 @@ from django.db.backends.base.base import BaseDatabaseWrapper
 from jpweb.store.backups import schemas, tables
 from jpweb.store.backups.archive import ArchiveWriter, Manifest, create_archive
 from jpweb.store.database import clock
-from jpweb.store.errors import NoDatabase, OtherSchema
+from jpweb.store.errors import DatabaseUnavailable, SchemaMismatch
 
 #: A transaction that reads one state. It takes no lock that a writer would wait for.
-_BEGIN = {
+_BEGIN_SNAPSHOT = {
     "sqlite": "BEGIN",
     "postgresql": "BEGIN TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY",
 }
 
 
 def write_backup(path: Path, progress: Callable[[int, int], None]) -> Manifest:
-    """Write a backup of the database into a file; ``progress`` is told rows done, and of how many.
+    """Write a backup into a file; ``progress`` gets the number of rows done, and their total.
 
-    Raises NoDatabase, OtherSchema, BadBackup.
+    Raises DatabaseUnavailable, SchemaMismatch, InvalidBackup.
     """
     try:
-        with _snapshot() as source:
+        with _open_snapshot() as source:
             _check_schema(source)
             with create_archive(path) as archive:
                 return write_tables(source, archive, progress)
     except Error as error:
-        raise NoDatabase(f"The database cannot be read: {error}.") from error
+        raise DatabaseUnavailable(f"The database cannot be read: {error}.") from error
 
 
 def write_tables(
     source: BaseDatabaseWrapper, archive: ArchiveWriter, progress: Callable[[int, int], None]
 ) -> Manifest:
     """Write all tables and the manifest; the database is at the newest migration."""
-    total, done = tables.count_rows(source), 0
+    total_rows, done_rows = tables.count_rows(source), 0
 
-    def count(rows: Iterator[list[Any]]) -> Iterator[list[Any]]:
-        nonlocal done
+    def count_done(rows: Iterator[list[Any]]) -> Iterator[list[Any]]:
+        nonlocal done_rows
         for row in rows:
             yield row
-            done += 1
-            progress(done, total)
+            done_rows += 1
+            progress(done_rows, total_rows)
 
-    manifest = _describe(source, tables.list_models())
+    manifest = _make_manifest(source, tables.list_models())
     for model, table in zip(tables.list_models(), manifest.tables, strict=True):
-        archive.write_table(table, count(tables.read_rows(source, model)))
+        archive.write_table(table, count_done(tables.read_rows(source, model)))
     archive.write_manifest(manifest)
     return manifest
 
 
 @contextmanager
-def _snapshot() -> Iterator[BaseDatabaseWrapper]:
-    """Give a connection of its own that sees the database as it is now, until the end."""
+def _open_snapshot() -> Iterator[BaseDatabaseWrapper]:
+    """Open a connection with a snapshot of the database, until the end of the block."""
     database = Path(str(connection.settings_dict["NAME"]))
     if connection.vendor == "sqlite" and not database.exists():
-        raise NoDatabase(f"There is nothing to back up: {database} does not exist.")
+        raise DatabaseUnavailable(f"There is nothing to back up: {database} does not exist.")
     holder = connection.copy()
     if holder.vendor == "postgresql":  # a snapshot takes as long as it needs
         holder.settings_dict["OPTIONS"] |= {"pool": None, "options": ""}
     with closing(holder), holder.cursor() as cursor:
-        cursor.execute(_BEGIN[holder.vendor])
+        cursor.execute(_BEGIN_SNAPSHOT[holder.vendor])
         yield holder
         cursor.execute("ROLLBACK")
 
 
 def _check_schema(source: BaseDatabaseWrapper) -> None:
-    applied, known = schemas.read_migrations(source), set(schemas.list_migrations())
+    applied, own_migrations = schemas.read_migrations(source), set(schemas.list_migrations())
     if not applied:
-        raise NoDatabase("There is nothing to back up: the database holds no tables of jpweb.")
-    if applied - known:
-        raise OtherSchema("The database is of a newer jpweb. Install that, then back it up.")
-    if known - applied:
-        raise OtherSchema(
+        raise DatabaseUnavailable(
+            "There is nothing to back up: the database holds no tables of jpweb."
+        )
+    if applied - own_migrations:
+        raise SchemaMismatch("The database is of a newer jpweb. Install that, then back it up.")
+    if own_migrations - applied:
+        raise SchemaMismatch(
             "The database is of an older jpweb. Back it up with that one, or start this one "
             "once, which brings the database up to date."
         )
 
 
-def _describe(source: BaseDatabaseWrapper, kept: list[type[models.Model]]) -> Manifest:
+def _make_manifest(
+    source: BaseDatabaseWrapper, backup_models: list[type[models.Model]]
+) -> Manifest:
     return Manifest(
         jpweb=metadata.version("jpweb"),
         engine=source.vendor,
         made_at=clock.now().isoformat(timespec="seconds"),
         migration=schemas.get_newest_migration(),
-        tables=[tables.describe_table(model) for model in kept],
+        tables=[tables.describe_table(model) for model in backup_models],
     )

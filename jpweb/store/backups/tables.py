@@ -17,8 +17,8 @@ from django.core.management.color import no_style
 from django.db import models
 from django.db.backends.base.base import BaseDatabaseWrapper
 
-from jpweb.store.backups.archive import Table
-from jpweb.store.errors import BadBackup
+from jpweb.store.backups.archive import BackupTable
+from jpweb.store.errors import InvalidBackup
 from jpweb.store.models import (
     AnswerLink,
     Conversation,
@@ -35,7 +35,7 @@ from jpweb.store.models import (
 
 #: Tables that are in no backup. Jobs and Django's own tables are in no backup either: they are
 #: not the store's.
-LEFT_OUT: Mapping[type[models.Model], str] = {
+EXCLUDED_MODELS: Mapping[type[models.Model], str] = {
     Invitation: "one-time links; owners invite again",
     SignIn: "sessions: everybody signs in anew",
     SignInLink: "one-time links; “sign_in_link” makes new ones",
@@ -46,7 +46,7 @@ LEFT_OUT: Mapping[type[models.Model], str] = {
     Passage: "derived from the journal by the search index",
 }
 #: Columns whose values are replaced in a backup.
-REPLACED: Mapping[type[models.Model], Mapping[str, Any]] = {
+REPLACED_COLUMNS: Mapping[type[models.Model], Mapping[str, Any]] = {
     Person: {"password": ""},
     Inquiry: {"waiter": "", "seal_key": ""},  # the key of a process that waits for a secret
     Conversation: {"unindexed": True, "indexed_length": 0, "indexed_revision": 0},
@@ -57,28 +57,32 @@ _BATCH_ROWS = 200
 
 def list_models() -> list[type[models.Model]]:
     """Return the models whose rows are in a backup."""
-    return [model for model in apps.get_app_config("store").get_models() if model not in LEFT_OUT]
+    return [
+        model for model in apps.get_app_config("store").get_models() if model not in EXCLUDED_MODELS
+    ]
 
 
-def describe_table(model: type[models.Model]) -> Table:
+def describe_table(model: type[models.Model]) -> BackupTable:
     """Return the table of a model as a backup has it."""
     meta = model._meta  # noqa: SLF001  Django's documented API
     columns = [field.column for field in meta.local_concrete_fields if field.column]
-    return Table(meta.db_table, columns)
+    return BackupTable(meta.db_table, columns)
 
 
 def count_rows(connection: BaseDatabaseWrapper) -> int:
     """Return how many rows a backup of this database has."""
     names = [describe_table(model).name for model in list_models()]
     with connection.cursor() as cursor:
-        return sum(_count(cursor, connection.ops.quote_name(name)) for name in names)
+        return sum(_count_table(cursor, connection.ops.quote_name(name)) for name in names)
 
 
 def read_rows(connection: BaseDatabaseWrapper, model: type[models.Model]) -> Iterator[list[Any]]:
     """Yield the rows of a model's table in the order of their keys, as a backup holds them."""
     table = describe_table(model)
-    replaced = REPLACED.get(model, {})
-    places = [(table.columns.index(column), value) for column, value in replaced.items()]
+    replacements = REPLACED_COLUMNS.get(model, {})
+    indexed_values = [
+        (table.columns.index(column), value) for column, value in replacements.items()
+    ]
     quote = connection.ops.quote_name
     columns = ", ".join(map(quote, ["id", *table.columns]))
     statement = (
@@ -90,8 +94,8 @@ def read_rows(connection: BaseDatabaseWrapper, model: type[models.Model]) -> Ite
             cursor.execute(statement, [last])
             rows = cursor.fetchall()
             for key, *row in rows:
-                for place, value in places:
-                    row[place] = value
+                for index, value in indexed_values:
+                    row[index] = value
                 yield [_encode_value(value) for value in row]
                 last = key
             if len(rows) < _BATCH_ROWS:
@@ -100,13 +104,13 @@ def read_rows(connection: BaseDatabaseWrapper, model: type[models.Model]) -> Ite
 
 def write_rows(
     connection: BaseDatabaseWrapper,
-    table: Table,
+    table: BackupTable,
     rows: Iterable[list[Any]],
     progress: Callable[[int], None],
 ) -> None:
-    """Insert the rows of a table; ``progress`` is told the number of each batch.
+    """Insert the rows of a table; ``progress`` gets the number of each batch.
 
-    Raises BadBackup where the database has no such table or columns.
+    Raises InvalidBackup where the database has no such table or columns.
     """
     _check_names(connection, table)
     quote = connection.ops.quote_name
@@ -130,13 +134,13 @@ def delete_rows(connection: BaseDatabaseWrapper) -> None:
 
 
 def reset_sequences(connection: BaseDatabaseWrapper) -> None:
-    """Let the next key of each table follow those that were written."""
+    """Set the sequence of each table behind its largest key."""
     with connection.cursor() as cursor:
         for statement in connection.ops.sequence_reset_sql(no_style(), list_models()):
             cursor.execute(statement)
 
 
-def _count(cursor: Any, table: str) -> int:
+def _count_table(cursor: Any, table: str) -> int:
     cursor.execute(f"SELECT count(*) FROM {table}")  # noqa: S608  our own names
     ((rows,),) = cursor.fetchall()
     return int(rows)
@@ -148,11 +152,11 @@ def _encode_value(value: Any) -> Any:
     return value
 
 
-def _check_names(connection: BaseDatabaseWrapper, table: Table) -> None:
+def _check_names(connection: BaseDatabaseWrapper, table: BackupTable) -> None:
     with connection.cursor() as cursor:
-        known = connection.introspection.table_names(cursor)
-        if table.name in known:
-            described = connection.introspection.get_table_description(cursor, table.name)
-            if {column.name for column in described}.issuperset(table.columns):
+        table_names = connection.introspection.table_names(cursor)
+        if table.name in table_names:
+            table_columns = connection.introspection.get_table_description(cursor, table.name)
+            if {column.name for column in table_columns}.issuperset(table.columns):
                 return
-    raise BadBackup(f"The backup is damaged: it names {table.name} and columns nobody knows.")
+    raise InvalidBackup(f"The backup is damaged: it names {table.name} and columns nobody knows.")

@@ -1,9 +1,9 @@
-"""The database's clock, as every process reads it.
+"""The database's clock, for every process.
 
-Several machines write to one database and their clocks differ, so what one records the other would
-compare with another time: a question could expire a second after it was asked. Each process
-measures how far its monotonic clock is from the database's, and adds that. SQLite runs inside the
-process, and its clock is the machine's.
+Several machines write to one database and their clocks differ: by the machine's own
+clock a question could expire a second after it was asked. Each process measures the
+offset of its monotonic clock from the database's, and adds it. SQLite runs inside the
+process, so its clock is the machine's.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ MEASURE_INTERVAL_SECONDS = 30.0
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
-class _Measured:
+class _ClockOffset:
     """The time at the database when this process's monotonic clock stood at 0."""
 
     def __init__(self) -> None:
@@ -31,47 +31,50 @@ class _Measured:
         self.lock = threading.Lock()
 
 
-_measured = _Measured()
+_offset = _ClockOffset()
 
 
 def now() -> datetime:
     """Return the time by the database's clock, in UTC."""
-    if _measured.origin is None:
+    if _offset.origin is None:
         return datetime.now(UTC)
-    return _measured.origin + timedelta(seconds=monotonic())
+    return _offset.origin + timedelta(seconds=monotonic())
 
 
-def timestamp() -> float:
-    """Return the same as seconds since the epoch."""
+def now_timestamp() -> float:
+    """Return the time by the database's clock, in seconds since the epoch."""
     return (now() - _EPOCH).total_seconds()
 
 
-def measure(cursor: CursorWrapper) -> None:
-    """Ask PostgreSQL for the time; a difference within the round trip changes nothing."""
-    asked = monotonic()
+def measure_offset(cursor: CursorWrapper) -> None:
+    """Read PostgreSQL's clock; a difference within the round trip changes nothing."""
+    sent_at = monotonic()
     cursor.execute("SELECT clock_timestamp()")
-    ((at,),) = cursor.fetchall()
-    answered = monotonic()
-    earliest, latest = at - timedelta(seconds=answered), at - timedelta(seconds=asked)
-    origin = _measured.origin
+    ((database_time,),) = cursor.fetchall()
+    received_at = monotonic()
+    earliest, latest = (
+        database_time - timedelta(seconds=received_at),
+        database_time - timedelta(seconds=sent_at),
+    )
+    origin = _offset.origin
     if origin is None or not earliest <= origin <= latest:
-        _measured.origin = earliest + (latest - earliest) / 2
-    _measured.due_at = answered + MEASURE_INTERVAL_SECONDS
+        _offset.origin = earliest + (latest - earliest) / 2
+    _offset.due_at = received_at + MEASURE_INTERVAL_SECONDS
 
 
-def forget() -> None:
-    """Take the machine's clock for the database's, as with SQLite."""
-    _measured.origin, _measured.due_at = None, 0.0
+def reset_offset() -> None:
+    """Use the machine's clock as the database's, as with SQLite."""
+    _offset.origin, _offset.due_at = None, 0.0
 
 
 def measure_on_connect(connection: Any, **_: Any) -> None:
-    """Receive Django's signal: measure with the first connection, then once in a while."""
-    if connection.vendor != "postgresql" or monotonic() < _measured.due_at:
+    """Measure on Django's ``connection_created``, at most once per interval."""
+    if connection.vendor != "postgresql" or monotonic() < _offset.due_at:
         return
-    if not _measured.lock.acquire(blocking=False):
+    if not _offset.lock.acquire(blocking=False):
         return
     try:
         with connection.cursor() as cursor:
-            measure(cursor)
+            measure_offset(cursor)
     finally:
-        _measured.lock.release()
+        _offset.lock.release()

@@ -1,10 +1,6 @@
 """The tables. Imported by the store alone; everyone else calls the store's functions."""
 
-from jpweb.store.models.conversations import Conversation, JournalEntry, Reading, Turn
-from jpweb.store.models.desk import Inquiry, Presence, Showing
-from jpweb.store.models.finding import Passage, SavedSearch
-from jpweb.store.models.notices import Address, AnswerLink, Notice
-from jpweb.store.models.people import (
+from jpweb.store.models.accounts import (
     Invitation,
     Membership,
     Person,
@@ -13,7 +9,11 @@ from jpweb.store.models.people import (
     Trust,
     Workspace,
 )
+from jpweb.store.models.conversations import Conversation, JournalEntry, Reading, Turn
+from jpweb.store.models.inquiries import Inquiry, Presence, Showing
+from jpweb.store.models.notifications import Address, AnswerLink, Notice
 from jpweb.store.models.runs import Duty, Heartbeat, Interruption, KeptResult, Prompt, Run
+from jpweb.store.models.search import Passage, SavedSearch
 
 __all__ = [
     "Address",

@@ -6,8 +6,8 @@ from typing import ClassVar
 
 from django.db import models
 
-from jpweb.store.models.people import Person, Workspace
-from jpweb.store.terms import Origin
+from jpweb.store.choices import Origin
+from jpweb.store.models.accounts import Person, Workspace
 
 
 class Conversation(models.Model):

@@ -6,17 +6,17 @@ from typing import ClassVar
 
 from django.db import models
 
-from jpweb.store.database import clock
-from jpweb.store.models.conversations import Conversation
-from jpweb.store.models.people import Person, Workspace
-from jpweb.store.terms import (
-    UNFINISHED,
+from jpweb.store.choices import (
+    UNFINISHED_STATES,
+    ApprovalKind,
+    ApprovalState,
     InterruptKind,
-    PromptKind,
-    PromptState,
     RunPhase,
     RunState,
 )
+from jpweb.store.database import clock
+from jpweb.store.models.accounts import Person, Workspace
+from jpweb.store.models.conversations import Conversation
 
 
 class Run(models.Model):
@@ -58,7 +58,7 @@ class Run(models.Model):
         constraints: ClassVar = [
             models.UniqueConstraint(
                 fields=["conversation"],
-                condition=models.Q(state__in=UNFINISHED),
+                condition=models.Q(state__in=UNFINISHED_STATES),
                 name="one_run_a_conversation",
             )
         ]
@@ -71,9 +71,9 @@ class Run(models.Model):
         return f"run {self.pk} of {self.conversation_id}: {self.state}"
 
     @property
-    def unfinished(self) -> bool:
-        """Whether it has yet to end."""
-        return self.state in UNFINISHED
+    def is_unfinished(self) -> bool:
+        """Whether it has not ended."""
+        return self.state in UNFINISHED_STATES
 
 
 class Prompt(models.Model):
@@ -87,11 +87,13 @@ class Prompt(models.Model):
         Workspace, models.CASCADE, null=True, db_index=False, related_name="prompts"
     )
     run = models.ForeignKey(Run, models.CASCADE, related_name="prompts")
-    kind = models.CharField(max_length=10, choices=PromptKind.choices)
+    kind = models.CharField(max_length=10, choices=ApprovalKind.choices)
     tool_call_id = models.TextField()
     tool_name = models.CharField(max_length=200)
     shown = models.JSONField()
-    state = models.CharField(max_length=10, choices=PromptState.choices, default=PromptState.OPEN)
+    state = models.CharField(
+        max_length=10, choices=ApprovalState.choices, default=ApprovalState.OPEN
+    )
     digest = models.CharField(max_length=64, blank=True, help_text="of what is shown")
     decision = models.JSONField(null=True)
     spent = models.BooleanField(default=False, help_text="the call has gone on with the decision")

@@ -1,7 +1,7 @@
-"""Which person has a large download under way: a lease a person, by the database's clock.
+"""Leases of large downloads: one per person, by the database's clock.
 
-The lease says so to all server processes. A process that ends lets go of its own; one that is
-killed leaves a lease that nobody renews, which counts for ``LEASE_SECONDS`` at most.
+The lease is shared by all server processes. A process that ends releases its leases;
+one that is killed leaves a lease that expires after ``LEASE_SECONDS``.
 """
 
 from __future__ import annotations
@@ -11,8 +11,8 @@ from datetime import timedelta
 
 from django.db.models.functions import Now
 
+from jpweb.store.maintenance import task_leases
 from jpweb.store.models import Duty
-from jpweb.store.running import duties
 
 LEASE_SECONDS = 15.0
 
@@ -32,32 +32,35 @@ class DownloadLease:
         return f"download of {self.person_id}"
 
     @property
-    def text(self) -> str:
+    def holder_text(self) -> str:
         """The holder as the row keeps it; a data folder has spaces, and the other parts none."""
         return f"{self.holder} {self.percent} {self.file_name}"
 
 
-def take(lease: DownloadLease) -> DownloadLease | None:
-    """Take a person's lease; returns that of the download that has it, where there is one."""
-    while not duties.hold(lease.name, lease.text, LEASE_SECONDS):
-        if (other := find(lease.person_id)) is not None:
-            return other
+def acquire_lease(lease: DownloadLease) -> DownloadLease | None:
+    """Acquire a person's lease; returns the lease of another download that holds it, or None."""
+    while not task_leases.acquire_or_renew(lease.name, lease.holder_text, LEASE_SECONDS):
+        if (existing_lease := find_lease(lease.person_id)) is not None:
+            return existing_lease
     return None
 
 
-def renew(lease: DownloadLease) -> bool:
-    """Renew a lease, with how far the download is; tells whether the download still has it."""
+def renew_lease(lease: DownloadLease) -> bool:
+    """Renew a lease with the download's progress; tells whether the download still has it."""
     until = Now() + timedelta(seconds=LEASE_SECONDS)
-    own = Duty.objects.filter(name=lease.name, holder__startswith=f"{lease.holder} ")
-    return bool(own.update(holder=lease.text, lease_until=until)) or take(lease) is None
+    lease_row = Duty.objects.filter(name=lease.name, holder__startswith=f"{lease.holder} ")
+    return (
+        bool(lease_row.update(holder=lease.holder_text, lease_until=until))
+        or acquire_lease(lease) is None
+    )
 
 
-def release(lease: DownloadLease) -> None:
+def release_lease(lease: DownloadLease) -> None:
     """Let go of a lease."""
     Duty.objects.filter(name=lease.name, holder__startswith=f"{lease.holder} ").delete()
 
 
-def find(person_id: int) -> DownloadLease | None:
+def find_lease(person_id: int) -> DownloadLease | None:
     """Return the lease of a person's download, or None where none is under way."""
     name = DownloadLease(person_id, "", "").name
     rows = Duty.objects.filter(name=name, lease_until__gte=Now())

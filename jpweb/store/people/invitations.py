@@ -1,7 +1,8 @@
-"""Invitations: an owner offers a role; a person takes it by the link, and nobody joins otherwise.
+"""Invitations: an owner offers a role, and a person accepts it by the link.
 
-An invitation names no account, so an owner does not learn which accounts exist. Taking one ends
-every other sign-in and link of the account: its earlier links were made by owners of elsewhere.
+An invitation names no account, so an owner does not learn which accounts exist.
+Accepting one ends every other sign-in and link of the account: its earlier links were
+made by owners of other workspaces.
 """
 
 from __future__ import annotations
@@ -15,29 +16,29 @@ from django.db import transaction
 from django.db.models import Exists, OuterRef, QuerySet
 from django.db.models.functions import Now
 
-from jpweb.store.errors import BadLink, NameTaken, TooManyLinks
+from jpweb.store.choices import Role
+from jpweb.store.errors import InvalidLink, NameTaken, TooManyLinks
 from jpweb.store.models import Invitation, Membership, Person, SignInLink, Workspace
 from jpweb.store.people import names, sessions
-from jpweb.store.terms import Role
 
-LIFETIME = timedelta(days=7)
+INVITATION_LIFETIME = timedelta(days=7)
 #: Links of both sorts that one person makes in an hour.
 MAX_LINKS_PER_HOUR = 200
 
 
 @dataclass(frozen=True, slots=True)
-class Joined:
-    """A person who took an invitation; ``ended`` are the hashes of their other sign-ins."""
+class AcceptedInvitation:
+    """A person who accepted an invitation, with the hashes of the sign-ins that this ended."""
 
     person: Person
     workspace: Workspace
     role: Role
-    ended: list[str] = field(default_factory=list)
+    ended_session_hashes: list[str] = field(default_factory=list)
 
 
 @transaction.atomic
-def invite(workspace: Workspace, name: str, role: Role, inviter: Person) -> str:
-    """Return the token of a new invitation. Raises BadName, NameTaken, TooManyLinks.
+def create_invitation(workspace: Workspace, name: str, role: Role, inviter: Person) -> str:
+    """Return the token of a new invitation. Raises InvalidName, NameTaken, TooManyLinks.
 
     The answer is the same whether an account of that name exists elsewhere or not.
     """
@@ -45,25 +46,25 @@ def invite(workspace: Workspace, name: str, role: Role, inviter: Person) -> str:
     check_link_rate(inviter.pk)
     Workspace.objects.select_for_update().get(pk=workspace.pk)
     pending = [row.name for row in list_pending(workspace.pk)]
-    _check_free(workspace.pk, name, pending)
+    _require_free_name(workspace.pk, name, pending)
     token = secrets.token_urlsafe(32)
     Invitation.objects.create(
         workspace=workspace,
         name=name,
         role=role,
         inviter=inviter,
-        token_hash=_hash(token),
-        expires_at=Now() + LIFETIME,
+        token_hash=_hash_token(token),
+        expires_at=Now() + INVITATION_LIFETIME,
     )
     return token
 
 
 def check_link_rate(person_id: int) -> None:
-    """Raise TooManyLinks for a person who made many invitations and sign-in links just now."""
+    """Raise TooManyLinks for a person who made too many invitations and links in the last hour."""
     recent = {"created_at__gt": Now() - timedelta(hours=1)}
-    made = Invitation.objects.filter(inviter_id=person_id, **recent).count()
-    made += SignInLink.objects.filter(maker_id=person_id, **recent).count()
-    if made >= MAX_LINKS_PER_HOUR:
+    link_count = Invitation.objects.filter(inviter_id=person_id, **recent).count()
+    link_count += SignInLink.objects.filter(maker_id=person_id, **recent).count()
+    if link_count >= MAX_LINKS_PER_HOUR:
         raise TooManyLinks(
             f"You created {MAX_LINKS_PER_HOUR} links within an hour. Try again later."
         )
@@ -71,18 +72,20 @@ def check_link_rate(person_id: int) -> None:
 
 def list_pending(workspace_id: int) -> QuerySet[Invitation]:
     """Return the invitations into a workspace that can still be taken, by name."""
-    return _usable().filter(workspace_id=workspace_id).order_by("name", "pk")
+    return _filter_usable().filter(workspace_id=workspace_id).order_by("name", "pk")
 
 
-def find(token: str) -> Invitation:
-    """Return an invitation, which this does not use up. Raises BadLink."""
-    row = _usable().select_related("workspace").filter(token_hash=_hash(token)).first()
+def find_invitation(token: str) -> Invitation:
+    """Return an invitation; this does not use it. Raises InvalidLink."""
+    row = _filter_usable().select_related("workspace").filter(token_hash=_hash_token(token)).first()
     if row is None:
-        raise BadLink("This invitation is invalid: it is used, withdrawn, expired or incomplete.")
+        raise InvalidLink(
+            "This invitation is invalid: it is used, withdrawn, expired or incomplete."
+        )
     return row
 
 
-def withdraw(workspace_id: int, invitation_id: int) -> str | None:
+def withdraw_invitation(workspace_id: int, invitation_id: int) -> str | None:
     """Remove an invitation into a workspace; returns its name, or None where there is none."""
     row = Invitation.objects.filter(workspace_id=workspace_id, pk=invitation_id).first()
     if row is None:
@@ -92,38 +95,41 @@ def withdraw(workspace_id: int, invitation_id: int) -> str | None:
 
 
 @transaction.atomic
-def take(token: str, person: Person | None, session_key: str | None) -> Joined:
-    """Let the signed-in person join, or a new person of the invitation's name.
+def accept_invitation(
+    token: str, person: Person | None, session_key: str | None
+) -> AcceptedInvitation:
+    """Add the signed-in person, or a new person of the invitation's name, as a member.
 
-    Raises BadLink, and NameTaken where the person is a member already or looks like one.
+    Raises InvalidLink, and NameTaken where the person is a member already or looks like
+    one.
     """
-    row = find(token)
+    row = find_invitation(token)
     Workspace.objects.select_for_update().get(pk=row.workspace_id)
     if not Invitation.objects.filter(pk=row.pk).delete()[0]:
-        raise BadLink("Someone has just used this invitation.")
+        raise InvalidLink("Someone has just used this invitation.")
     if person is None:
-        person, ended = _make_account(row.name), []
-        _check_free(row.workspace_id, row.name)
+        person, ended_session_hashes = _make_account(row.name), []
+        _require_free_name(row.workspace_id, row.name)
     else:
-        _check_free(row.workspace_id, person.display_name, person_id=person.pk)
+        _require_free_name(row.workspace_id, person.display_name, person_id=person.pk)
         SignInLink.objects.filter(person=person).delete()
-        ended = sessions.end_all(person.pk, but_key=session_key)
+        ended_session_hashes = sessions.end_all(person.pk, but_key=session_key)
     Membership.objects.create(person=person, workspace=row.workspace, role=row.role)
-    return Joined(person, row.workspace, Role(row.role), ended)
+    return AcceptedInvitation(person, row.workspace, Role(row.role), ended_session_hashes)
 
 
-def _check_free(
+def _require_free_name(
     workspace_id: int, name: str, pending: list[str] | None = None, person_id: int | None = None
 ) -> None:
     """Raise NameTaken for a name that looks like that of a member or of a pending invitation."""
     members = Membership.objects.filter(workspace_id=workspace_id).select_related("person")
-    there = [each.person for each in members]
-    if any(each.pk == person_id for each in there):
+    people = [membership.person for membership in members]
+    if any(membership.pk == person_id for membership in people):
         raise NameTaken("You are already in this workspace.")
-    taken = [each.display_name for each in there]
-    if (other := names.find_lookalike(name, [*taken, *(pending or [])])) is not None:
-        alike = "is" if other == name else f"looks like “{other}”, who is"
-        raise NameTaken(f"“{name}” {alike} already in this workspace or invited.")
+    taken_names = [membership.display_name for membership in people]
+    if (lookalike := names.find_lookalike(name, [*taken_names, *(pending or [])])) is not None:
+        relation = "is" if lookalike == name else f"looks like “{lookalike}”, who is"
+        raise NameTaken(f"“{name}” {relation} already in this workspace or invited.")
 
 
 def _make_account(name: str) -> Person:
@@ -133,16 +139,16 @@ def _make_account(name: str) -> Person:
     return Person.objects.create(username=account, first_name=name)
 
 
-def _usable() -> QuerySet[Invitation]:
+def _filter_usable() -> QuerySet[Invitation]:
     """Return the invitations that have not expired and whose inviter still owns the workspace."""
-    owns = Membership.objects.filter(
+    ownerships = Membership.objects.filter(
         person_id=OuterRef("inviter_id"),
         workspace_id=OuterRef("workspace_id"),
         role=Role.OWNER,
         person__is_active=True,
     )
-    return Invitation.objects.filter(Exists(owns), expires_at__gt=Now())
+    return Invitation.objects.filter(Exists(ownerships), expires_at__gt=Now())
 
 
-def _hash(token: str) -> str:
+def _hash_token(token: str) -> str:
     return hashlib.sha256(token.encode(errors="replace")).hexdigest()

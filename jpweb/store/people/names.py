@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from functools import lru_cache
 from itertools import pairwise
 
-from jpweb.store.errors import BadName
+from jpweb.store.errors import InvalidName
 
 MAX_NAME_CHARACTERS = 150
 #: Letters and marks without an outline: fillers, the blank Braille pattern, joiners.
@@ -22,43 +22,45 @@ MAX_MARKS_PER_LETTER = 2
 
 
 def check_name(name: str) -> str:
-    """Return the name without the space around it. Raises BadName with the reason."""
+    """Return the name without the space around it. Raises InvalidName with the reason."""
     name = name.strip(" ")
     if not name:
-        raise BadName("Enter a name.")
+        raise InvalidName("Enter a name.")
     if len(name) > MAX_NAME_CHARACTERS:
-        raise BadName(f"A name can have at most {MAX_NAME_CHARACTERS} characters.")
+        raise InvalidName(f"A name can have at most {MAX_NAME_CHARACTERS} characters.")
     for character in name:
         if _is_hidden(character):
-            raise BadName(
+            raise InvalidName(
                 f"The name has an invisible character, U+{ord(character):04X}. Type it by hand."
             )
     if unicodedata.normalize("NFKC", name) != unicodedata.normalize("NFC", name):
-        raise BadName("The name has letters of another width or style. Use plain letters.")
+        raise InvalidName("The name has letters of another width or style. Use plain letters.")
     if "  " in name or _has_stacked_marks(name):
-        raise BadName("The name has two spaces or several marks in a row. Use one.")
+        raise InvalidName("The name has two spaces or several marks in a row. Use one.")
     if _is_mixed(name):
-        raise BadName("The name mixes look-alike letters of two scripts. Use one script.")
+        raise InvalidName("The name mixes look-alike letters of two scripts. Use one script.")
     return name
 
 
 def make_skeleton(name: str) -> str:
     """Return a text that is the same for names that look alike: by case, width or letter."""
     folded = unicodedata.normalize("NFKC", name).casefold()
-    visible = (each for each in folded if not _is_hidden(each) and each != " ")
-    return unicodedata.normalize("NFC", "".join(_make_prototype(each) for each in visible))
+    visible = (character for character in folded if not _is_hidden(character) and character != " ")
+    return unicodedata.normalize(
+        "NFC", "".join(_make_prototype(character) for character in visible)
+    )
 
 
 def find_lookalike(name: str, others: Iterable[str]) -> str | None:
     """Return the first of the other names that looks like this one."""
     skeleton = make_skeleton(name)
-    return next((other for other in others if make_skeleton(other) == skeleton), None)
+    return next((candidate for candidate in others if make_skeleton(candidate) == skeleton), None)
 
 
 def check_unlike(name: str, others: Iterable[str]) -> None:
-    """Raise BadName where the name looks like another one."""
-    if (other := find_lookalike(name, others)) is not None:
-        raise BadName(f"It looks like “{other}”.")
+    """Raise InvalidName where the name looks like another one."""
+    if (lookalike := find_lookalike(name, others)) is not None:
+        raise InvalidName(f"It looks like “{lookalike}”.")
 
 
 def _is_hidden(character: str) -> bool:
@@ -84,7 +86,7 @@ def _is_mixed(name: str) -> bool:
     from confusable_homoglyphs import categories  # noqa: PLC0415  1 MB of tables, for few requests
 
     for word in name.split():
-        scripts = {categories.alias(each) for each in word if each.isalpha()}
+        scripts = {categories.alias(character) for character in word if character.isalpha()}
         pairs = pairwise(sorted(scripts & {"LATIN", "CYRILLIC", "GREEK", "ARMENIAN", "CHEROKEE"}))
         if any(pairs):
             return True
@@ -96,9 +98,17 @@ def _make_prototype(character: str) -> str:
     """Return what stands for all characters that look like this one: the Latin one if there is."""
     from confusable_homoglyphs import categories, confusables  # noqa: PLC0415  as above
 
-    found = confusables.is_confusable(character, greedy=True) or []
-    alike = [each["c"].casefold() for entry in found for each in entry["homoglyphs"]]
-    group = {character, *(each for each in alike if len(each) == 1)}
-    latin = [each for each in group if categories.alias(each) == "LATIN" and each.isascii()]
-    prototype: str = min(latin or [each for each in group if each.isascii()] or group)
+    entries = confusables.is_confusable(character, greedy=True) or []
+    lookalikes = [
+        candidate["c"].casefold() for entry in entries for candidate in entry["homoglyphs"]
+    ]
+    group = {character, *(candidate for candidate in lookalikes if len(candidate) == 1)}
+    latin = [
+        candidate
+        for candidate in group
+        if categories.alias(candidate) == "LATIN" and candidate.isascii()
+    ]
+    prototype: str = min(
+        latin or [candidate for candidate in group if candidate.isascii()] or group
+    )
     return prototype

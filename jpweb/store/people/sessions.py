@@ -38,8 +38,8 @@ class SessionStore(SessionBase):
         if row is None:
             self._session_key = None
             return {}
-        found: dict[str, Any] = self.decode(row.data)
-        return found
+        data: dict[str, Any] = self.decode(row.data)
+        return data
 
     def exists(self, session_key: str) -> bool:
         return SignIn.objects.filter(key_hash=hash_key(session_key)).exists()
@@ -72,8 +72,8 @@ class SessionStore(SessionBase):
         try:
             with transaction.atomic():
                 SignIn.objects.create(key_hash=key_hash, seen_at=Now(), expires_at=limit, **row)
-        except IntegrityError as taken:
-            raise CreateError from taken
+        except IntegrityError as error:
+            raise CreateError from error
 
     def delete(self, session_key: str | None = None) -> None:
         key = session_key or self.session_key
@@ -109,11 +109,11 @@ def list_open(person_id: int, session_key: str | None) -> list[OpenSignIn]:
 def list_live(key_hashes: Collection[str]) -> dict[str, int]:
     """Return the person of each of these sign-ins that has not ended and whose person is active."""
     keys = sorted(key_hashes)
-    found: dict[str, int] = {}
+    person_ids: dict[str, int] = {}
     for start in range(0, len(keys), MAX_KEYS_PER_QUERY):
         rows = _live().filter(pk__in=keys[start : start + MAX_KEYS_PER_QUERY])
-        found |= dict(rows.filter(person__is_active=True).values_list("pk", "person_id"))
-    return found
+        person_ids |= dict(rows.filter(person__is_active=True).values_list("pk", "person_id"))
+    return person_ids
 
 
 def record_requests(key_hashes: Collection[str]) -> None:
@@ -125,8 +125,8 @@ def record_requests(key_hashes: Collection[str]) -> None:
 
 def end_all(person_id: int, but_key: str | None = None) -> list[str]:
     """End the sign-ins of a person, except one; returns the hashes of those that ended."""
-    there = SignIn.objects.filter(person_id=person_id)
-    return _end(there.exclude(pk=hash_key(but_key)) if but_key else there)
+    sign_ins = SignIn.objects.filter(person_id=person_id)
+    return _end(sign_ins.exclude(pk=hash_key(but_key)) if but_key else sign_ins)
 
 
 def end_made_by_others(person_id: int) -> list[str]:

@@ -1,23 +1,29 @@
-"""From and to JP's JSON (jp-storage-format, sections 6, 11 to 15).
+"""Reads and writes JP's JSON (jp-storage-format, sections 6, 11 to 15).
 
-* ``has_more``, ``split``, ``split_framed``, ``join``, ``join_part``: the array and the texts of
-  its elements
-* ``read``, ``write``: an element's text and what it is
-* ``obstacles``: what a jp before RFD 082 could not open
+* ``has_more_elements``, ``split_array``, ``split_with_framing``, ``join_array``,
+  ``join_array_part``: the array and the texts of its elements
+* ``read_element``, ``write_element``: the text of one element and its value
+* ``find_incompatibilities``: elements that a jp before RFD 082 cannot open
 """
 
-from jpweb.stream.wire.elements import read, write
-from jpweb.stream.wire.framing import has_more, join, join_part, split, split_framed
-from jpweb.stream.wire.older import Obstacle, obstacles
+from jpweb.stream.wire.codec import read_element, write_element
+from jpweb.stream.wire.compatibility import Incompatibility, find_incompatibilities
+from jpweb.stream.wire.framing import (
+    has_more_elements,
+    join_array,
+    join_array_part,
+    split_array,
+    split_with_framing,
+)
 
 __all__ = [
-    "Obstacle",
-    "has_more",
-    "join",
-    "join_part",
-    "obstacles",
-    "read",
-    "split",
-    "split_framed",
-    "write",
+    "Incompatibility",
+    "find_incompatibilities",
+    "has_more_elements",
+    "join_array",
+    "join_array_part",
+    "read_element",
+    "split_array",
+    "split_with_framing",
+    "write_element",
 ]

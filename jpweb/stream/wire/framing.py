@@ -1,7 +1,7 @@
-"""The array around the elements: what stands between their texts (jp-storage-format, section 6).
+"""The array around the elements: the text between them (jp-storage-format, section 6).
 
-A *framing* is that, as one string: ``""`` for the form in which JP writes, else compact JSON
-``[head, between, tail]`` with a fourth member ``{index: gap}`` where gaps differ.
+A *framing* is that text as one string: ``""`` for the form in which JP writes, else compact
+JSON ``[head, between, tail]`` with a fourth member ``{index: gap}`` where gaps differ.
 """
 
 from __future__ import annotations
@@ -14,29 +14,29 @@ from itertools import chain, islice
 
 import msgspec
 
-from jpweb.stream.errors import NotAStream
+from jpweb.stream.errors import MalformedStream
 
 _SPLITTER = msgspec.json.Decoder(list[msgspec.Raw])
 #: Numbers stay text, so that no length of theirs is too long.
-_LOOSE = json.JSONDecoder(strict=False, parse_int=str, parse_float=str)
+_LOOSE_DECODER = json.JSONDecoder(strict=False, parse_int=str, parse_float=str)
 _BOM = b"\xef\xbb\xbf"
 _GAP = re.compile(rb"[ \t\r\n]*[\[,][ \t\r\n]*")
 #: What decides where an element ends: a whole string, a bracket, a comma, half a string.
 _TOKEN = re.compile(r'"[^"\\]*+(?:\\.[^"\\]*+)*+"|[\[\]{},"]', re.DOTALL)
-_DEEPER = {"[": 1, "{": 1, "]": -1, "}": -1}
+_DEPTH_CHANGE = {"[": 1, "{": 1, "]": -1, "}": -1}
 _STRING = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"', re.DOTALL)
 _INNERMOST = re.compile(rb"[\[{][^\[\]{}]*+[\]}]")
 #: Levels of an element that are taken away at one go; JP reads no more.
 _MAX_LEVELS = 127
 #: Bytes that elements are counted in at one go.
-_PIECE = 1024 * 1024
-_NO_MARKS = bytes(set(range(256)) - set(b"[]{},"))
-_SPACE = " \t\r\n"
+_CHUNK_BYTES = 1024 * 1024
+_NON_MARK_BYTES = bytes(set(range(256)) - set(b"[]{},"))
+_WHITESPACE = " \t\r\n"
 _OPENING = re.compile(r"[ \t\r\n]*\[")
 
 
 class _Framing(msgspec.Struct, array_like=True, frozen=True):
-    """Head, the usual gap, tail; ``odd`` holds the other gaps, by the index of what they follow."""
+    """Head, usual gap, tail; ``odd`` holds the other gaps by the index of the preceding element."""
 
     head: str
     between: str
@@ -44,73 +44,76 @@ class _Framing(msgspec.Struct, array_like=True, frozen=True):
     odd: dict[int, str] = {}
 
 
-_FRAMING = msgspec.json.Decoder(_Framing)
-_JPS = _Framing("[\n  ", ",\n  ", "\n]\n")
-_HEAD, _BETWEEN, _TAIL = (gap.encode() for gap in (_JPS.head, _JPS.between, _JPS.tail))
-_JPS_EMPTY = _Framing("[", ",", "]\n")
+_FRAMING_DECODER = msgspec.json.Decoder(_Framing)
+_JP_FRAMING = _Framing("[\n  ", ",\n  ", "\n]\n")
+_HEAD, _BETWEEN, _TAIL = (
+    gap.encode() for gap in (_JP_FRAMING.head, _JP_FRAMING.between, _JP_FRAMING.tail)
+)
+_JP_EMPTY_FRAMING = _Framing("[", ",", "]\n")
 
 
-def split(data: bytes) -> list[str]:
-    """Return the text of each element of an ``events.json``. Raises NotAStream.
+def split_array(data: bytes) -> list[str]:
+    """Return the text of each element of an ``events.json``. Raises MalformedStream.
 
-    A byte order mark, which JP refuses, is passed over. What only breaks a rule inside an element
-    (NaN, half a surrogate, a nesting that nobody reads) costs that element alone.
+    A byte order mark, which JP refuses, is skipped. An error inside one element (NaN, half a
+    surrogate, a nesting deeper than JP reads) affects that element alone.
     """
-    return _split(data)[0]
+    return _split_raw(data)[0]
 
 
-def has_more(data: bytes, limit: int) -> bool:
-    """Tell whether an ``events.json`` has more than ``limit`` elements, before any is made.
+def has_more_elements(data: bytes, limit: int) -> bool:
+    """Tell whether an ``events.json`` has more than ``limit`` elements, without building them.
 
-    It looks at a piece at a time, so it needs no memory. Of what is no JSON it may tell anything.
+    It scans chunk by chunk, in constant memory. For a text that is not JSON the result is
+    undefined.
     """
     if data.count(b",") < limit:
         return False
     depth, commas, string = 1, 0, b""
-    for begin in range(data.find(b"[") + 1, len(data), _PIECE):
-        outside = _STRING.sub(b"", string + data[begin : begin + _PIECE])
+    for begin in range(data.find(b"[") + 1, len(data), _CHUNK_BYTES):
+        outside = _STRING.sub(b"", string + data[begin : begin + _CHUNK_BYTES])
         outside, quote, inside = outside.partition(b'"')
         escaped = len(inside) - len(inside.rstrip(b"\\"))
         string = quote + b"\\" * (escaped % 2)
-        for mark in _collapsed(outside):
-            depth += _DEEPER.get(chr(mark), 0)
+        for mark in _collapse_brackets(outside):
+            depth += _DEPTH_CHANGE.get(chr(mark), 0)
             commas += mark == ord(",") and depth == 1
         if commas >= limit:
             return True
     return False
 
 
-def split_framed(data: bytes) -> tuple[list[str], str]:
-    """Return the texts, and the framing with which ``join`` gives back the same bytes.
+def split_with_framing(data: bytes) -> tuple[list[str], str]:
+    """Return the texts, and the framing with which ``join_array`` gives back the same bytes.
 
-    Raises NotAStream.
+    Raises MalformedStream.
     """
-    texts, gaps = _split(data, framed=True)
+    texts, gaps = _split_raw(data, framed=True)
     if gaps is None:
         return texts, ""
     if len(gaps) == 1:
         edge = gaps[0].index("[") + 1
         framing = _Framing(gaps[0][:edge], ",", gaps[0][edge:])
     else:
-        framing = _framing(gaps)
-    jps = _JPS if texts else _JPS_EMPTY
-    return texts, "" if framing == jps else msgspec.json.encode(framing).decode()
+        framing = _make_framing(gaps)
+    default_framing = _JP_FRAMING if texts else _JP_EMPTY_FRAMING
+    return texts, "" if framing == default_framing else msgspec.json.encode(framing).decode()
 
 
-def join(texts: Sequence[str], framing: str = "") -> str:
-    """Return the array: as JP writes it, or framed as ``split_framed`` found it.
+def join_array(texts: Sequence[str], framing: str = "") -> str:
+    """Return the array: as JP writes it, or framed as ``split_with_framing`` found it.
 
-    Further texts follow in the usual gap of the framing. Raises NotAStream for a string that is no
-    framing.
+    Further texts follow in the usual gap of the framing. Raises MalformedStream for a string that
+    is no framing.
     """
-    return join_part(texts, 0, len(texts), framing)
+    return join_array_part(texts, 0, len(texts), framing)
 
 
-def join_part(texts: Sequence[str], start: int, total: int, framing: str = "") -> str:
+def join_array_part(texts: Sequence[str], start: int, total: int, framing: str = "") -> str:
     """Return the part of the array of ``total`` elements that begins with element ``start``.
 
-    The parts of an array, one after the other, are what ``join`` returns for all texts. Raises
-    NotAStream for a string that is no framing.
+    The parts of an array, one after the other, are what ``join_array`` returns for all texts.
+    Raises MalformedStream for a string that is no framing.
     """
     frame = _read_framing(framing, total)
     gaps: Iterator[str] = (
@@ -126,126 +129,128 @@ def join_part(texts: Sequence[str], start: int, total: int, framing: str = "") -
 
 def _read_framing(framing: str, total: int) -> _Framing:
     if not framing:
-        return _JPS if total else _JPS_EMPTY
+        return _JP_FRAMING if total else _JP_EMPTY_FRAMING
     try:
-        return _FRAMING.decode(framing)
+        return _FRAMING_DECODER.decode(framing)
     except msgspec.DecodeError as error:
-        raise NotAStream(f"no framing: {error}") from error
+        raise MalformedStream(f"no framing: {error}") from error
 
 
-def _collapsed(outside: bytes) -> bytes:
+def _collapse_brackets(outside: bytes) -> bytes:
     """Return the brackets and commas that are in no pair of brackets of this piece."""
-    marks, removed = outside.translate(None, _NO_MARKS), 1
+    marks, removed = outside.translate(None, _NON_MARK_BYTES), 1
     for _ in range(_MAX_LEVELS):
         if removed:
             marks, removed = _INNERMOST.subn(b"", marks)
     return marks
 
 
-def _framing(gaps: list[str]) -> _Framing:
-    head, *inner, tail = gaps
-    counted = Counter(inner).most_common(1)
+def _make_framing(gaps: list[str]) -> _Framing:
+    head, *inner_gaps, tail = gaps
+    counted = Counter(inner_gaps).most_common(1)
     between = counted[0][0] if counted else "," + head.partition("[")[2]
-    odd = {i: gap for i, gap in enumerate(inner) if gap != between}
+    odd = {i: gap for i, gap in enumerate(inner_gaps) if gap != between}
     return _Framing(head, between, tail, odd)
 
 
-def _split(data: bytes, *, framed: bool = False) -> tuple[list[str], list[str] | None]:
+def _split_raw(data: bytes, *, framed: bool = False) -> tuple[list[str], list[str] | None]:
     """Return the texts and the gaps: one more than texts; none where they are JP's or unwanted."""
     start = len(_BOM) if data.startswith(_BOM) else 0
     try:
         raws = _SPLITTER.decode(memoryview(data)[start:])
         texts = [str(raw, "utf-8") for raw in raws]
     except (msgspec.DecodeError, RecursionError, UnicodeDecodeError) as error:
-        return _split_loosely(_decoded(data), start, error)
-    if not framed or _is_jps(data, raws):
+        return _split_loosely(_decode_utf8(data), start, error)
+    if not framed or _is_jp_framing(data, raws):
         return texts, None
-    return texts, _gaps(data, start, raws)
+    return texts, _read_gaps(data, start, raws)
 
 
-def _is_jps(data: bytes, raws: list[msgspec.Raw]) -> bool:
+def _is_jp_framing(data: bytes, raws: list[msgspec.Raw]) -> bool:
     """Tell whether every gap is the one that JP writes, as nearly always.
 
-    After a longer one ``at`` stays behind the ends of all elements: none ends with what a gap
-    begins with, and no gap is short enough to catch up. So it never comes to the tail.
+    After a longer one ``offset`` stays behind the ends of all elements: none ends with the first
+    characters of a gap, and no gap is short enough to catch up. So it never comes to the tail.
     """
     if not data.startswith(_HEAD):
         return False
-    at, gap = len(_HEAD), len(_BETWEEN)
+    offset, gap = len(_HEAD), len(_BETWEEN)
     for raw in raws:
-        at += len(raw)
-        if not data.startswith(_BETWEEN, at):
-            return data[at:] == _TAIL
-        at += gap
+        offset += len(raw)
+        if not data.startswith(_BETWEEN, offset):
+            return data[offset:] == _TAIL
+        offset += gap
     return False
 
 
-def _gaps(data: bytes, start: int, raws: list[msgspec.Raw]) -> list[str]:
+def _read_gaps(data: bytes, start: int, raws: list[msgspec.Raw]) -> list[str]:
     """Return the gaps; those that are equal are one object, for there may be millions."""
-    known: dict[bytes, str] = {}
+    gap_by_bytes: dict[bytes, str] = {}
     gaps: list[str] = []
-    at = 0
+    offset = 0
     for raw in raws:
-        edge = _GAP.match(data, at or start)
-        end = edge.end() if edge else at  # there is one: the codec has read this array
-        gap = data[at:end]
-        gaps.append(known.get(gap) or known.setdefault(gap, gap.decode()))
-        at = end + len(raw)
-    return [*gaps, data[at:].decode()]
+        edge = _GAP.match(data, offset or start)
+        end = edge.end() if edge else offset  # there is one: the codec has read this array
+        gap = data[offset:end]
+        gaps.append(gap_by_bytes.get(gap) or gap_by_bytes.setdefault(gap, gap.decode()))
+        offset = end + len(raw)
+    return [*gaps, data[offset:].decode()]
 
 
-def _decoded(data: bytes) -> str:
+def _decode_utf8(data: bytes) -> str:
     try:
         return data.decode()
     except UnicodeDecodeError as error:
-        raise NotAStream(f"not UTF-8 at byte {error.start}") from error
+        raise MalformedStream(f"not UTF-8 at byte {error.start}") from error
 
 
-def _split_loosely(whole: str, start: int, cause: Exception) -> tuple[list[str], list[str]]:
+def _split_loosely(document: str, start: int, cause: Exception) -> tuple[list[str], list[str]]:
     """Split by brackets, strings and commas alone; nothing here recurses."""
-    problem = NotAStream("nested too deeply" if isinstance(cause, RecursionError) else str(cause))
+    malformed = MalformedStream(
+        "nested too deeply" if isinstance(cause, RecursionError) else str(cause)
+    )
     texts: list[str] = []
     gaps: list[str] = []
-    at = 0  # the end of the last element
-    for begin, end in _pieces(whole, 1 if start else 0, problem):
-        piece = whole[begin:end]
-        text = piece.strip(_SPACE)
-        _check(text, problem)
-        lead = len(piece) - len(piece.lstrip(_SPACE))
-        gaps.append(whole[at : begin + lead])
+    offset = 0  # the end of the last element
+    for begin, end in _find_pieces(document, 1 if start else 0, malformed):
+        piece = document[begin:end]
+        text = piece.strip(_WHITESPACE)
+        _check_json(text, malformed)
+        lead = len(piece) - len(piece.lstrip(_WHITESPACE))
+        gaps.append(document[offset : begin + lead])
         texts.append(text)
-        at = begin + lead + len(text)
-    return texts, [*gaps, whole[at:]]
+        offset = begin + lead + len(text)
+    return texts, [*gaps, document[offset:]]
 
 
-def _pieces(whole: str, start: int, problem: NotAStream) -> list[tuple[int, int]]:
-    """Return where the pieces between the commas of the outer array stand."""
+def _find_pieces(document: str, start: int, malformed: MalformedStream) -> list[tuple[int, int]]:
+    """Return the ranges of the pieces between the commas of the outer array."""
     pieces: list[tuple[int, int]] = []
-    if not _OPENING.match(whole, start):
-        raise problem
+    if not _OPENING.match(document, start):
+        raise malformed
     depth = begin = 0
-    for token in _TOKEN.finditer(whole, start):
-        mark, here = token[0], token.start()
-        depth += _DEEPER.get(mark, 0)
+    for token in _TOKEN.finditer(document, start):
+        mark, position = token[0], token.start()
+        depth += _DEPTH_CHANGE.get(mark, 0)
         if mark == '"':
             break
         if not begin:
-            begin = here + 1
+            begin = position + 1
         elif depth == 0 or (depth == 1 and mark == ","):
-            pieces.append((begin, here))
-            begin = here + 1
+            pieces.append((begin, position))
+            begin = position + 1
         if depth == 0:
-            if mark == "]" and not whole[begin:].strip(_SPACE):
+            if mark == "]" and not document[begin:].strip(_WHITESPACE):
                 return pieces
             break
-    raise problem
+    raise malformed
 
 
-def _check(text: str, problem: NotAStream) -> None:
-    """Raise the problem for a text that is not JSON, loosely; too deep a one passes."""
+def _check_json(text: str, malformed: MalformedStream) -> None:
+    """Raise the given error for a text that is not JSON, loosely; too deep a text passes."""
     try:
-        _LOOSE.decode(text)
+        _LOOSE_DECODER.decode(text)
     except RecursionError:
         return  # its own brackets close: it is broken, and kept
     except ValueError as error:
-        raise problem from error
+        raise malformed from error

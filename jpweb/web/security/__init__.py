@@ -1,1 +1,1 @@
-"""Sign-ins, caches, rate limits and the security log of the pages."""
+"""Sessions, cache headers, rate limits and the security log of the pages."""

@@ -1,7 +1,7 @@
 """Static files at the addresses of another version of jpweb.
 
-WhiteNoise serves the present ones before any view. A page of another version asks a server that
-was upgraded since, or not yet: it gets what this server has under that name.
+WhiteNoise serves the present ones before any view. A page of another version may ask this
+server for a file: it is redirected to the file of the same name here.
 """
 
 from __future__ import annotations

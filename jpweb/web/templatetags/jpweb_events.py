@@ -1,4 +1,4 @@
-"""Tags that show events: the fragment of each kind and outcome, and what an event holds."""
+"""Tags that render events: a fragment of each kind and outcome, and payloads of events."""
 
 from __future__ import annotations
 
@@ -9,139 +9,157 @@ from django import template
 from django.template.loader import render_to_string
 from django.utils.safestring import SafeString
 
-from jpweb.runtime import prose
-from jpweb.runtime.prose import characters, fences, payloads
-from jpweb.runtime.prose.payloads import CLIP
+from jpweb.runtime import rendering
+from jpweb.runtime.rendering import code_fences, invisible_characters, payloads
+from jpweb.runtime.rendering.payloads import MAX_PROSE_CHARS
 from jpweb.store import inquiries
 from jpweb.stream import timestamps
 from jpweb.stream.events import BrokenEvent, ConversationEvent
 from jpweb.stream.inquiry import Cancelled
-from jpweb.stream.layout.items import Entry, Inquiry, Item, Placed, Question, StrayInquiry, ToolCall
-from jpweb.web import words
+from jpweb.stream.transcript.items import (
+    InquiryPair,
+    Item,
+    OrphanInquiry,
+    PlacedElement,
+    QuestionAttempts,
+    StandaloneItem,
+    ToolCall,
+)
+from jpweb.web import display_text
 
 if TYPE_CHECKING:
     from jpweb.store.models import Conversation
 
 register = template.Library()
 #: Inquiries of one tool call that stand in it; more are led to.
-INQUIRIES = 50
+MAX_INQUIRIES = 50
 #: Inquiries of a tool call that its summary shows one by one; of more it says how many.
-BADGES = 6
-_NONE: frozenset[str] = frozenset()
+MAX_BADGES = 6
+_NO_ANCHORS: frozenset[str] = frozenset()
 
 
-class Here(NamedTuple):
-    """Where an item is shown: in which conversation, and the anchors of folds as they were left."""
+class ItemContext(NamedTuple):
+    """The context of an item: its conversation, and the anchors of open and closed folds."""
 
     conversation: Conversation
-    opened: frozenset[str] = _NONE
-    shut: frozenset[str] = _NONE
+    open_folds: frozenset[str] = _NO_ANCHORS
+    closed_folds: frozenset[str] = _NO_ANCHORS
 
 
 @register.simple_tag
-def item(
+def render_item(
     item: Item,
     conversation: Conversation,
     oob: bool = False,
-    opened: frozenset[str] = _NONE,
-    shut: frozenset[str] = _NONE,
+    open_folds: frozenset[str] = _NO_ANCHORS,
+    closed_folds: frozenset[str] = _NO_ANCHORS,
 ) -> SafeString:
     """Render an item of an outline with the fragment of its kind."""
-    here = Here(conversation, opened, shut)
+    item_context = ItemContext(conversation, open_folds, closed_folds)
     match item:
         case ToolCall():
-            return _placed(item.request, here, call=item, oob=oob, **_asked(item))
-        case StrayInquiry():
-            return _placed(item.inquiry.request, here, inquiry=item.inquiry, oob=oob)
-        case Entry():
-            return _placed(item.placed, here, orphan=item.orphan)
+            return _render_element(
+                item.request, item_context, call=item, oob=oob, **_build_call_context(item)
+            )
+        case OrphanInquiry():
+            return _render_element(
+                item.inquiry.request, item_context, inquiry=item.inquiry, oob=oob
+            )
+        case StandaloneItem():
+            return _render_element(item.placed, item_context, orphan=item.orphan)
 
 
 @register.simple_tag
-def asked(inquiry: Inquiry, here: Here) -> SafeString:
-    """Render an inquiry as a sub-flow."""
-    return _placed(inquiry.request, here, inquiry=inquiry)
+def render_inquiry(inquiry: InquiryPair, item_context: ItemContext) -> SafeString:
+    """Render an inquiry with its outcome."""
+    return _render_element(inquiry.request, item_context, inquiry=inquiry)
 
 
 @register.simple_tag
-def result(response: Placed, here: Here) -> SafeString:
-    """Render what a tool call gave back."""
+def render_result(response: PlacedElement, item_context: ItemContext) -> SafeString:
+    """Render the result of a tool call."""
     body = response.element.body
-    again = isinstance(body, ConversationEvent) and body.note.get("again") is True
-    return _placed(response, here, again=again)
+    is_repeated = isinstance(body, ConversationEvent) and body.note.get("again") is True
+    return _render_element(response, item_context, again=is_repeated)
 
 
-def _asked(call: ToolCall) -> dict[str, Any]:
-    """Return the questions of a call, as many as stand in it, and how many inquiries do not."""
-    shown: list[Question] = []
-    left = INQUIRIES
-    for question in call.groups:
-        if left > 0:
-            shown.append(Question(question.key, list(islice(question.attempts, left))))
-        left -= len(question.attempts)
+def _build_call_context(call: ToolCall) -> dict[str, Any]:
+    """Return a call's questions up to ``MAX_INQUIRIES``, and the number of omitted inquiries."""
+    questions: list[QuestionAttempts] = []
+    remaining = MAX_INQUIRIES
+    for question in call.question_groups:
+        if remaining > 0:
+            questions.append(
+                QuestionAttempts(question.key, list(islice(question.attempts, remaining)))
+            )
+        remaining -= len(question.attempts)
     states = [inquiry.state for inquiry in call.inquiries]
     counts = {state: states.count(state) for state in dict.fromkeys(states)}
     return {
-        "questions": shown,
-        "more": max(-left, 0),
-        "counts": counts if len(states) > BADGES else None,
+        "questions": questions,
+        "more": max(-remaining, 0),
+        "counts": counts if len(states) > MAX_BADGES else None,
     }
 
 
-def _placed(placed: Placed, here: Here, **more: Any) -> SafeString:
-    """Render one element: by its kind, or raw where it is unknown or broken."""
+def _render_element(placed: PlacedElement, item_context: ItemContext, **extra: Any) -> SafeString:
+    """Render one element with the template of its kind; raw where it is unknown or broken."""
     body = placed.element.body
     context: dict[str, Any] = {
         "placed": placed,
         "id": placed.anchor,
         "tag": placed.element.tag,
         "event": body,
-        "here": here,
-        "conversation": here.conversation,
-        "unfolded": placed.anchor in here.opened,
-        "folded": placed.anchor in here.shut,
+        "here": item_context,
+        "conversation": item_context.conversation,
+        "unfolded": placed.anchor in item_context.open_folds,
+        "folded": placed.anchor in item_context.closed_folds,
     }
     if not isinstance(body, ConversationEvent):
         context["broken"] = body.problem if isinstance(body, BrokenEvent) else ""
         return render_to_string("events/unknown.html", context)
     context |= {
         "event": body.kind,
-        "at": timestamps.parse(body.timestamp),
-        "formatted": payloads.formatted(body),
+        "at": timestamps.parse_timestamp(body.timestamp),
+        "formatted": payloads.find_formatted_payload(body),
     }
-    return render_to_string(f"events/{body.kind.TAG}.html", context | more)
+    return render_to_string(f"events/{body.kind.TAG}.html", context | extra)
 
 
 @register.simple_tag
-def outcome(inquiry: Inquiry) -> SafeString:
-    """Render how an inquiry stands, with the fragment of its state."""
+def render_outcome(inquiry: InquiryPair) -> SafeString:
+    """Render an inquiry's outcome with the template of its state."""
     response = inquiry.response
     body = response.element.body if response else None
     note = body.metadata.get("jpweb") if isinstance(body, ConversationEvent) else None
-    by = note.get("by") if isinstance(note, dict) else None
-    by = by if isinstance(by, dict) else {}
-    ended = inquiry.outcome
+    decider = note.get("by") if isinstance(note, dict) else None
+    decider = decider if isinstance(decider, dict) else {}
+    inquiry_outcome = inquiry.outcome
     context = {
         "inquiry": inquiry,
-        "outcome": ended,
-        "reason": ended.reason.tag if isinstance(ended, Cancelled) else "",
-        "by": words.decided_by(str(by.get("kind") or ""), str(by.get("name") or "")),
-        "known": bool(by),
+        "outcome": inquiry_outcome,
+        "reason": inquiry_outcome.reason.tag if isinstance(inquiry_outcome, Cancelled) else "",
+        "by": display_text.describe_decider(
+            str(decider.get("kind") or ""), str(decider.get("name") or "")
+        ),
+        "known": bool(decider),
         "remembered": isinstance(note, dict) and note.get("remember") is True,
-        "note": inquiries.note(str(note.get("note") or "")) if isinstance(note, dict) else "",
-        "at": timestamps.parse(body.timestamp) if isinstance(body, ConversationEvent) else None,
+        "note": inquiries.clean_note(str(note.get("note") or "")) if isinstance(note, dict) else "",
+        "at": timestamps.parse_timestamp(body.timestamp)
+        if isinstance(body, ConversationEvent)
+        else None,
     }
     return render_to_string(f"outcomes/{inquiry.state}.html", context)
 
 
 @register.inclusion_tag("events/_payload.html", takes_context=True)
-def payload(context: template.Context, name: str) -> dict[str, Any]:
-    """Render what an event holds: its beginning, its true size, the way to the rest."""
-    placed: Placed = context["placed"]
-    found = payloads.named(placed.element, name)
+def render_payload(context: template.Context, name: str) -> dict[str, Any]:
+    """Render a payload of an event: its beginning, its size, and the link to the rest."""
+    placed: PlacedElement = context["placed"]
+    event_payload = payloads.find_payload(placed.element, name)
     return {
-        "payload": found,
-        "shown": found and found.beginning(),
+        "payload": event_payload,
+        "shown": event_payload and event_payload.render_excerpt(),
         "conversation": context["conversation"],
         "id": placed.anchor,
     }
@@ -154,15 +172,15 @@ def long_text(
     id: str,  # noqa: A002  the event's anchor
     look: Literal["markdown", "question"] = "markdown",
 ) -> SafeString:
-    """Render a text that may be very long: its beginning, its true size, the way to the rest.
+    """Render a text that may be long: its beginning, its size, and the link to the rest.
 
-    A question is Markdown whose line ends count, as a terminal shows it.
+    The line ends of a question count, as on a terminal.
     """
-    shown = next(fences.parts(text[: CLIP + 1], CLIP), "")
+    beginning = next(code_fences.split_markdown(text[: MAX_PROSE_CHARS + 1], MAX_PROSE_CHARS), "")
     context = {
-        "html": prose.html(shown, line_ends=look == "question"),
+        "html": rendering.render_markdown(beginning, keep_line_ends=look == "question"),
         "size": f"{len(text):,}",
-        "cut": len(text) > CLIP,
+        "cut": len(text) > MAX_PROSE_CHARS,
         "conversation": conversation,
         "id": id,
     }
@@ -171,5 +189,5 @@ def long_text(
 
 @register.filter
 def visible(text: str) -> str:
-    """Show characters that hide, or that make others lie, as what they are."""
-    return characters.visible(text)
+    """Return the text with invisible and bidirectional control characters spelled out."""
+    return invisible_characters.reveal_invisible(text)

@@ -1,4 +1,4 @@
-"""Tags of lists: what may be changed about a conversation."""
+"""Filters of conversation lists."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from django import template
 
-from jpweb.store.disk import facts
+from jpweb.store.jp_files import metadata_file
 
 if TYPE_CHECKING:
     from jpweb.store.models import Conversation
@@ -15,6 +15,6 @@ register = template.Library()
 
 
 @register.filter
-def hindrance(conversation: Conversation) -> str:
-    """Say why a conversation cannot be changed here; nothing where it can be."""
-    return facts.hindrance(conversation)
+def readonly_reason(conversation: Conversation) -> str:
+    """Return why a conversation cannot be changed here; "" where it can be."""
+    return metadata_file.get_obstacle(conversation)

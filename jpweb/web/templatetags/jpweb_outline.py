@@ -1,4 +1,4 @@
-"""Filters of the outline at the side."""
+"""Filters of the outline in the sidebar."""
 
 from __future__ import annotations
 
@@ -8,21 +8,21 @@ from jpweb.stream.events import ToolCallRequest
 
 register = template.Library()
 #: Characters of an argument that tell one call of a tool from another.
-HINT = 60
+MAX_HINT_CHARS = 60
 #: Arguments that say what is worked on, in many tools.
-_TELLING = ("path", "file", "file_path", "command", "url", "pattern", "query")
+_HINT_ARGUMENTS = ("path", "file", "file_path", "command", "url", "pattern", "query")
 
 
 @register.filter
-def hint(call: ToolCallRequest) -> str:
-    """Return what tells a call from others of its tool: the first line of an argument.
+def call_hint(call: ToolCallRequest) -> str:
+    """Return what distinguishes a call from others of its tool: the first line of an argument.
 
-    Of one that says what is worked on, else of the first that is a text or a number.
+    The argument is one of ``_HINT_ARGUMENTS``, else the first that is a text or a number.
     """
-    named = [call.arguments[name] for name in _TELLING if name in call.arguments]
-    for value in (*named, *call.arguments.values()):
+    hint_values = [call.arguments[name] for name in _HINT_ARGUMENTS if name in call.arguments]
+    for value in (*hint_values, *call.arguments.values()):
         if isinstance(value, (str, int)) and not isinstance(value, bool):
-            line = str(value)[: 4 * HINT].strip().partition("\n")[0].strip()
+            line = str(value)[: 4 * MAX_HINT_CHARS].strip().partition("\n")[0].strip()
             if line:
-                return line if len(line) <= HINT else f"{line[:HINT]}…"
+                return line if len(line) <= MAX_HINT_CHARS else f"{line[:MAX_HINT_CHARS]}…"
     return ""

@@ -1,4 +1,4 @@
-"""Tags and filters of every page: questions and prompts, states, times, words."""
+"""Tags and filters of every page: questions and approvals, states, times, labels."""
 
 from __future__ import annotations
 
@@ -14,193 +14,208 @@ from django.utils.html import format_html
 from django.utils.safestring import SafeString
 from django.utils.timesince import timesince
 
-from jpweb.runtime import prompts as running
-from jpweb.store import inquiries, prompts
+from jpweb.runtime.inquiries import approvals as running
+from jpweb.store import approvals, inquiries
 from jpweb.store.database import clock
-from jpweb.store.telling import earlier
-from jpweb.stream.answers import Secret
+from jpweb.store.inbox import previous_answers
+from jpweb.stream.answer_type import Secret
 from jpweb.stream.inquiry import Cancelled
-from jpweb.stream.layout.items import Inquiry, ToolCall
-from jpweb.web import changes, words
+from jpweb.stream.transcript.items import InquiryPair, ToolCall
+from jpweb.web import display_text
+from jpweb.web.websocket import conversation_updates
 
 if TYPE_CHECKING:
+    from jpweb.store.inbox.previous_answers import PreviousAnswer
     from jpweb.store.models import Conversation, Prompt
     from jpweb.store.models import Inquiry as Row
-    from jpweb.store.telling.earlier import Earlier
 
 register = template.Library()
 #: Characters of a long text that are shown before the rest is offered.
-CLIP = 12_000
+MAX_CLIPPED_CHARS = 12_000
 #: Characters of a question that stand in its summary.
-LINE = 140
+MAX_SUMMARY_CHARS = 140
 
 
 @register.simple_tag
 def answer_fields(row: Row, typed: str = "", remember: bool = False) -> SafeString:
-    """Render the fields in which a question of this answer type is answered."""
+    """Render the form fields of a question's answer type."""
     question = row.question
     options = question["answer_type"].get("options") or []
     context = {
         "row": row,
         "question": question,
-        "default": _shown(question.get("default")),
+        "default": _format_value(question.get("default")),
         "typed": typed,
-        "may_be_remembered": inquiries.may_be_remembered(row),
+        "may_be_remembered": inquiries.can_remember(row),
         "remember": remember,
         "options": [
-            {"label": _shown(o["value"]), "description": o.get("description", "")} for o in options
+            {"label": _format_value(option["value"]), "description": option.get("description", "")}
+            for option in options
         ],
     }
     return render_to_string([f"answers/{row.answer_type}.html", "answers/unknown.html"], context)
 
 
 @register.inclusion_tag("questions/_earlier.html", takes_context=True)
-def earlier_answers(context: template.Context, row: Row) -> dict[str, Any]:
-    """Render how the same question was settled before.
+def render_previous_answers(context: template.Context, row: Row) -> dict[str, Any]:
+    """Render the previous answers to the same question.
 
-    Where nobody has looked yet, it is looked up for every card of the page at once.
+    The first call reads them for every card of the page at once.
     """
     if not hasattr(row, "earlier"):
-        here = context.get("waiting_here") or []
-        earlier.attach(here if row in here else [row])
+        page_rows = context.get("waiting_here") or []
+        previous_answers.attach_previous(page_rows if row in page_rows else [row])
     return {"earlier": getattr(row, "earlier", [])}
 
 
 @register.simple_tag
-def earlier_answer(was: Earlier) -> SafeString:
-    """Render how one of them was settled."""
-    answer = None if was.answer is None else first_line(_shown(was.answer))
-    short = was._replace(answer=answer, note=first_line(was.note))
-    return _earlier_answer(short, _ago(was.settled_at))
+def render_previous_answer(previous: PreviousAnswer) -> SafeString:
+    """Render one previous answer."""
+    answer = None if previous.answer is None else first_line(_format_value(previous.answer))
+    short = previous._replace(answer=answer, note=first_line(previous.note))
+    return _render_cached_answer(short, _format_age(previous.settled_at))
 
 
 #: The same few stand beside a question each time that it is asked, and on each desk.
 @lru_cache(maxsize=500)
-def _earlier_answer(was: Earlier, ago: str) -> SafeString:
-    settled = _moment(was.settled_at, "", ago)
-    return render_to_string("questions/_was.html", {"was": was, "settled": settled})
+def _render_cached_answer(previous: PreviousAnswer, ago: str) -> SafeString:
+    settled_html = _render_timestamp(previous.settled_at, "", ago)
+    return render_to_string("questions/_was.html", {"was": previous, "settled": settled_html})
 
 
 @register.simple_tag
-def waiting(row: Row) -> SafeString:
-    """Render for how long a question waits, and when it expires; the page's script counts on."""
-    now = clock.now()
-    left = (row.expires_at - now).total_seconds() if row.expires_at else None
+def waiting_time(row: Row) -> SafeString:
+    """Render how long a question has waited, and when it expires; the page's script counts on."""
+    current_time = clock.now()
+    seconds_left = (row.expires_at - current_time).total_seconds() if row.expires_at else None
     context = {
         "row": row,
-        "since": max(int((now - row.asked_at).total_seconds()), 0),
-        "left": None if left is None else max(int(left), 0),
+        "since": max(int((current_time - row.asked_at).total_seconds()), 0),
+        "left": None if seconds_left is None else max(int(seconds_left), 0),
     }
     return render_to_string("questions/_waits.html", context)
 
 
 @register.simple_tag
-def told(newest: Row | Prompt) -> SafeString:
-    """Render the attributes by which a page can tell what came to wait; of no secret its text."""
-    if prompts.is_one(newest):
-        who, ask = newest.tool_name, words.PROMPTS[newest.kind]
-        key, there = f"prompt-{newest.pk}", reverse("prompt", args=[newest.pk])
+def notification_attributes(newest: Row | Prompt) -> SafeString:
+    """Render the attributes of a desktop notification; without the text of a secret's question."""
+    if approvals.is_approval(newest):
+        who, ask = newest.tool_name, display_text.APPROVAL_TEXTS[newest.kind]
+        key, page_url = f"prompt-{newest.pk}", reverse("prompt", args=[newest.pk])
     else:
         row: Any = newest
         who, secret = row.label or row.asker, row.answer_type == Secret.TAG
         ask = "Secret requested" if secret else first_line(row.question["text"])
-        key, there = f"question-{newest.pk}", reverse("question", args=[newest.pk])
+        key, page_url = f"question-{newest.pk}", reverse("question", args=[newest.pk])
     return format_html(
         ' data-newest="{}" data-asked="{}" data-who="{}" data-ask="{}" data-href="{}"',
         key,
         newest.asked_at.timestamp(),
         who,
         ask,
-        there,
+        page_url,
     )
 
 
 @register.simple_tag
-def question_page(conversation: Conversation, anchor: str) -> str:
-    """Return the address of a question's own page; one query for all of a conversation."""
+def question_url(conversation: Conversation, anchor: str) -> str:
+    """Return the URL of a question's page; one query for all of a conversation."""
     keys = getattr(conversation, "question_keys", None)
     if keys is None:
-        keys = inquiries.keys(conversation.pk)
+        keys = inquiries.ids_by_anchor(conversation.pk)
         conversation.question_keys = keys  # type: ignore[attr-defined]  # kept as long as the row
     return reverse("question", args=[keys[anchor]]) if anchor in keys else ""
 
 
 @register.simple_tag
-def inquiry_badge(inquiry: Inquiry) -> SafeString:
+def inquiry_badge(inquiry: InquiryPair) -> SafeString:
     """Render the badge of an inquiry."""
-    return state(inquiry.state, reason_of(inquiry))
+    return state_badge(inquiry.state, cancel_reason(inquiry))
 
 
 @register.simple_tag
 def state_count(tag: str, count: int) -> SafeString:
-    """Render the badge of a state with how many there are."""
-    return _badge(tag, "", count)
+    """Render the badge of a state with its count."""
+    return _render_badge(tag, "", count)
 
 
 @register.simple_tag
-def state(tag: str, reason: str = "") -> SafeString:
+def state_badge(tag: str, reason: str = "") -> SafeString:
     """Render the badge of a state, with its reason."""
-    known = tag in words.STATES and (not reason or reason in words.REASONS)
-    return _known_badge(tag, reason) if known else _badge(tag, reason)
+    is_known = tag in display_text.STATE_LABELS and (
+        not reason or reason in display_text.REASON_TEXTS
+    )
+    return _render_known_badge(tag, reason) if is_known else _render_badge(tag, reason)
 
 
-def _moment(at: datetime | None, link: str, ago: str) -> SafeString:
+def _render_timestamp(at: datetime | None, link: str, ago: str) -> SafeString:
     return render_to_string("_moment.html", {"at": at, "link": link, "ago": ago})
 
 
-def _badge(tag: str, reason: str, count: int = 0) -> SafeString:
-    word, mark = words.STATES.get(tag, (tag, "?"))
-    says = {"tag": tag, "word": word, "mark": mark, "reason": reason, "why": words.reason(reason)}
-    return render_to_string("_state.html", says | {"count": count})
+def _render_badge(tag: str, reason: str, count: int = 0) -> SafeString:
+    label, mark = display_text.STATE_LABELS.get(tag, (tag, "?"))
+    context = {
+        "tag": tag,
+        "word": label,
+        "mark": mark,
+        "reason": reason,
+        "why": display_text.describe_reason(reason),
+    }
+    return render_to_string("_state.html", context | {"count": count})
 
 
 #: Of states and reasons that are known there are few, and a page may show one a hundred times.
-_known_badge = cache(_badge)
+_render_known_badge = cache(_render_badge)
 
 
 @register.simple_tag
-def moment(at: datetime | None, link: str = "", exact: bool = False) -> SafeString:
-    """Render an instant: near ones by how long ago, far and exact ones by date and time."""
-    return _moment(at, link, "" if exact or at is None else _ago(at))
+def timestamp(at: datetime | None, link: str = "", exact: bool = False) -> SafeString:
+    """Render a timestamp: relative within 30 days, otherwise by date and time."""
+    return _render_timestamp(at, link, "" if exact or at is None else _format_age(at))
 
 
 @register.inclusion_tag("prompts/_text.html")
-def clipped(row: Prompt, text: str, whole: bool = False) -> dict[str, Any]:
-    """Render arguments or a result: the beginning, its true size, the way to the rest."""
-    cut = len(text) > CLIP and not whole
-    return {"row": row, "shown": text[:CLIP] if cut else text, "size": len(text), "cut": cut}
+def clipped_text(row: Prompt, text: str, is_full: bool = False) -> dict[str, Any]:
+    """Render arguments or a result: the beginning, the size, and the link to the rest."""
+    is_clipped = len(text) > MAX_CLIPPED_CHARS and not is_full
+    return {
+        "row": row,
+        "shown": text[:MAX_CLIPPED_CHARS] if is_clipped else text,
+        "size": len(text),
+        "cut": is_clipped,
+    }
 
 
 @register.inclusion_tag("_state.html")
-def prompt_state(row: Prompt) -> dict[str, Any]:
-    """Render the badge of what became of a prompt."""
+def approval_state(row: Prompt) -> dict[str, Any]:
+    """Render the badge of an approval's decision."""
     decision = row.decision or {}
-    tag, word, mark = words.decision(row.kind, row.state, decision)
-    return {"tag": tag, "word": word, "mark": mark}
+    tag, label, mark = display_text.describe_decision(row.kind, row.state, decision)
+    return {"tag": tag, "word": label, "mark": mark}
 
 
 @register.filter
-def is_prompt(row: Row | Prompt) -> bool:
-    """Tell a permission or delivery prompt from a question."""
-    return prompts.is_one(row)
+def is_approval(row: Row | Prompt) -> bool:
+    """Tell whether a row is an approval and no question."""
+    return approvals.is_approval(row)
 
 
 @register.filter
-def editable(row: Prompt) -> bool:
-    """Tell whether a page offers to edit the arguments or the result."""
-    return len(running.editable_text(row).encode()) <= running.EDITABLE
+def is_editable(row: Prompt) -> bool:
+    """Tell whether the arguments or the result are small enough for the form to offer them."""
+    return len(running.get_editable_text(row).encode()) <= running.MAX_EDITABLE_BYTES
 
 
 @register.filter
 def editable_text(row: Prompt) -> str:
     """Return the arguments or the result as a form offers them."""
-    return running.editable_text(row)
+    return running.get_editable_text(row)
 
 
 @register.filter
-def failure_words(kind: str) -> str:
-    """Say what kept the provider from a usable reply; nothing where that is not known."""
-    return words.FAILURES.get(kind, "")
+def failure_text(kind: str) -> str:
+    """Return the text of a provider's failure; "" for an unknown kind."""
+    return display_text.FAILURE_TEXTS.get(kind, "")
 
 
 @register.filter
@@ -210,100 +225,100 @@ def as_json(value: Any) -> str:
 
 
 @register.filter
-def shown(value: Any) -> str:
-    """Show an answer: a text as it is, anything else as JSON."""
-    return _shown(value)
+def answer_text(value: Any) -> str:
+    """Return an answer as text: a string as it is, anything else as JSON."""
+    return _format_value(value)
 
 
 @register.filter
-def iso(at: datetime) -> str:
-    """Write an instant for machines, in UTC."""
+def iso_time(at: datetime) -> str:
+    """Return an instant in UTC and ISO 8601."""
     return at.astimezone(UTC).isoformat()
 
 
 @register.filter
-def to_the_second(at: datetime) -> str:
-    """Write an instant as date and time, in UTC."""
+def utc_seconds(at: datetime) -> str:
+    """Return an instant as date and time, in UTC."""
     return at.astimezone(UTC).replace(tzinfo=None).isoformat(" ", "seconds")
 
 
 @register.filter
-def facts_key(conversation: Conversation) -> str:
-    """Return what a page remembers of the facts above a transcript, to tell when they change."""
-    return changes.facts_key(conversation)
+def metadata_key(conversation: Conversation) -> str:
+    """Return the key of a conversation's metadata, by which a page detects that it changed."""
+    return conversation_updates.make_metadata_key(conversation)
 
 
 @register.filter
-def waits(call: ToolCall) -> bool:
-    """Tell whether a question of a tool call waits for its answer."""
+def has_open_question(call: ToolCall) -> bool:
+    """Tell whether a question of a tool call is open."""
     return any(inquiry.state == "open" for inquiry in call.inquiries)
 
 
 @register.filter
 def state_words(tag: str) -> str:
     """Return the word for the tag of a state."""
-    return words.STATES[tag][0]
+    return display_text.STATE_LABELS[tag][0]
 
 
 @register.filter
-def reason_words(tag: str) -> str:
-    """Say what a reason means."""
-    return words.reason(tag)
+def reason_text(tag: str) -> str:
+    """Return the text of a cancellation reason."""
+    return display_text.describe_reason(tag)
 
 
 @register.filter
-def source_words(tag: str) -> str:
-    """Say who asks."""
-    return words.SOURCES.get(tag, tag)
+def source_label(tag: str) -> str:
+    """Return the label of an inquiry's source."""
+    return display_text.SOURCE_LABELS.get(tag, tag)
 
 
 @register.filter
-def kind_words(tag: str) -> str:
-    """Say what an event is."""
-    return words.KINDS.get(tag, tag)
+def event_kind_label(tag: str) -> str:
+    """Return the label of an event's kind."""
+    return display_text.EVENT_KIND_LABELS.get(tag, tag)
 
 
 @register.filter
-def found_in(facet: str) -> str:
-    """Say what a hit of a search was found in."""
-    return words.FACETS.get(facet, facet)
+def hit_category_label(facet: str) -> str:
+    """Return the label of a search hit's category."""
+    return display_text.HIT_CATEGORY_LABELS.get(facet, facet)
 
 
 @register.filter
-def reason_of(inquiry: Inquiry) -> str:
-    """Return the tag of the reason why an inquiry was cancelled."""
-    ended = inquiry.outcome
-    return ended.reason.tag if isinstance(ended, Cancelled) else ""
+def cancel_reason(inquiry: InquiryPair) -> str:
+    """Return the tag of an inquiry's cancellation reason, "" where it was not cancelled."""
+    inquiry_outcome = inquiry.outcome
+    return inquiry_outcome.reason.tag if isinstance(inquiry_outcome, Cancelled) else ""
 
 
 @register.filter
-def decided(row: Row) -> str:
-    """Say who or what settled a question."""
-    return words.decided_by(row.decided_by, row.decider_name) if row.settled_at else ""
+def decider_text(row: Row) -> str:
+    """Return the text of the decider of a question, "" while it is open."""
+    return display_text.describe_decider(row.decided_by, row.decider_name) if row.settled_at else ""
 
 
 @register.filter
-def span(seconds: int) -> str:
-    """Say how long something goes on that goes on still."""
-    return words.span(seconds)
+def elapsed_time(seconds: int) -> str:
+    """Return the text of a growing duration."""
+    return display_text.format_elapsed(seconds)
 
 
 @register.filter
-def after(at: datetime | None, row: Row) -> str:
-    """Say how long after a question was asked something happened."""
-    return words.duration(max((at - row.asked_at).total_seconds(), 0)) if at else ""
+def time_after_asking(at: datetime | None, row: Row) -> str:
+    """Return the time from a question's asking to an instant."""
+    return display_text.format_duration(max((at - row.asked_at).total_seconds(), 0)) if at else ""
 
 
 @register.filter
-def shown_words(column: str) -> str:
-    """Say what is on record of the showing of a question."""
-    return words.SHOWN[column]
+def receipt_label(column: str) -> str:
+    """Return the label of a receipt's column."""
+    return display_text.RECEIPT_LABELS[column]
 
 
 @register.filter
-def waited(row: Row) -> str:
-    """Say how long a question waited."""
-    return words.duration(inquiries.waiting_time(row))
+def waited_duration(row: Row) -> str:
+    """Return how long a question waited, in words."""
+    return display_text.format_duration(inquiries.waiting_seconds(row))
 
 
 @register.filter(name="hash")
@@ -316,18 +331,18 @@ def permalink(anchor: str) -> str:
 def first_line(text: str) -> str:
     """Return the first line, cut to what fits a summary."""
     line = text.strip().partition("\n")[0]
-    return line if len(line) <= LINE else f"{line[:LINE]}…"
+    return line if len(line) <= MAX_SUMMARY_CHARS else f"{line[:MAX_SUMMARY_CHARS]}…"
 
 
-def _shown(value: Any) -> str:
-    """Show a value as a form sends it: a text as it is, anything else as JSON."""
+def _format_value(value: Any) -> str:
+    """Return a value as a form sends it: a string as it is, anything else as JSON."""
     if value is None:
         return ""
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 
-def _ago(at: datetime) -> str:
-    """Say how long ago; nothing where a date says it better."""
+def _format_age(at: datetime) -> str:
+    """Return the age of an instant in words; "" beyond 30 days and in the future."""
     age = clock.now() - at
     if age > timedelta(days=30) or age < timedelta(0):
         return ""

@@ -9,10 +9,10 @@ import pytest
 
 from jpweb.agent.config import Configuration, ToolConfig
 from jpweb.agent.config.layers import Layer
-from jpweb.agent.config.reading import read
-from jpweb.agent.errors import BadConfiguration
-from jpweb.agent.setup import default_config
+from jpweb.agent.config.loader import load_configuration
+from jpweb.agent.errors import InvalidConfiguration
 from jpweb.agent.tools import BUILTINS
+from jpweb.agent.turn_setup import default_config
 
 OWN = [default_config(tool) for tool in BUILTINS]
 #: A local tool, as the smallest that is one.
@@ -24,7 +24,7 @@ def layers(*texts: str) -> list[Layer]:
 
 
 def reading(*texts: str) -> Configuration:
-    return read(layers(*texts), OWN)
+    return load_configuration(layers(*texts), OWN)
 
 
 def tool(entry: str, *above: str, defaults: str = "", name: str = "t") -> ToolConfig:
@@ -37,7 +37,7 @@ def tool(entry: str, *above: str, defaults: str = "", name: str = "t") -> ToolCo
 
 def refused(*texts: str) -> str:
     """Return the message with which a configuration is refused: one line."""
-    with pytest.raises(BadConfiguration) as caught:
+    with pytest.raises(InvalidConfiguration) as caught:
         reading(*texts)
     assert "\n" not in str(caught.value)
     return str(caught.value)

@@ -7,8 +7,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jpweb.agent.config.layers import Layer, merge, merged, origin, plain
-from jpweb.agent.errors import BadConfiguration
+from jpweb.agent.config.layers import (
+    Layer,
+    find_origin,
+    merge_layers,
+    merge_values,
+    normalize_layer,
+)
+from jpweb.agent.errors import InvalidConfiguration
 
 KEYS = st.sampled_from(["a", "b", "c"])
 VALUES: Any = st.recursive(
@@ -21,9 +27,9 @@ TABLES = st.dictionaries(KEYS, VALUES, max_size=3)
 
 @given(VALUES, VALUES)
 def test_what_is_said_above_counts(below: Any, above: Any):
-    found = merge(below, above)
-    assert merge(found, above) == found
-    assert merge(below, found) == found
+    found = merge_values(below, above)
+    assert merge_values(found, above) == found
+    assert merge_values(below, found) == found
 
 
 def shapes(value: Any, path: tuple[str, ...] = ()) -> dict[tuple[str, ...], bool]:
@@ -44,26 +50,28 @@ def agree(*values: Any) -> bool:
 def test_how_layers_are_grouped_makes_no_difference(one: Any, two: Any, three: Any):
     """Where a key is a table here and a value there, the value cuts off what is below it."""
     if agree(one, two, three):
-        assert merge(merge(one, two), three) == merge(one, merge(two, three))
+        assert merge_values(merge_values(one, two), three) == merge_values(
+            one, merge_values(two, three)
+        )
 
 
 @given(TABLES)
 def test_an_empty_layer_says_nothing(table: Any):
-    assert merge({}, table) == merge(table, {}) == table
-    assert merged([Layer("one", table)]) == table
-    assert merged([]) == {}
+    assert merge_values({}, table) == merge_values(table, {}) == table
+    assert merge_layers([Layer("one", table)]) == table
+    assert merge_layers([]) == {}
 
 
 @given(TABLES, TABLES)
 def test_merging_changes_no_layer(below: Any, above: Any):
     before = repr((below, above))
-    merge(below, above)
+    merge_values(below, above)
     assert repr((below, above)) == before
 
 
 def test_tables_are_merged_and_lists_replaced():
     below = {"t": {"a": 1, "l": [1, 2]}, "x": {"y": 1}}
-    assert merge(below, {"t": {"b": 2, "l": [3]}, "x": 5}) == {
+    assert merge_values(below, {"t": {"b": 2, "l": [3]}, "x": 5}) == {
         "t": {"a": 1, "b": 2, "l": [3]},
         "x": 5,
     }
@@ -71,17 +79,17 @@ def test_tables_are_merged_and_lists_replaced():
 
 def test_the_origin_of_a_key_is_who_decides_it_or_its_table():
     layers = [Layer("low", {"a": {"b": 1, "c": 1}}), Layer("high", {"a": {"b": 2}})]
-    assert origin(layers, ("a", "b")) == "high"
-    assert origin(layers, ("a", "c")) == "low"
-    assert origin(layers, ("a", "missing")) == "high"
-    assert origin(layers, ("nowhere",)) == "high"
-    assert origin([Layer("low", {"a": 1}), Layer("high", {})], ("a", "b")) == "low"
-    assert origin([], ("a",)) == "the configuration"
+    assert find_origin(layers, ("a", "b")) == "high"
+    assert find_origin(layers, ("a", "c")) == "low"
+    assert find_origin(layers, ("a", "missing")) == "high"
+    assert find_origin(layers, ("nowhere",)) == "high"
+    assert find_origin([Layer("low", {"a": 1}), Layer("high", {})], ("a", "b")) == "low"
+    assert find_origin([], ("a",)) == "the configuration"
 
 
 def test_dates_become_texts():
     values = {"a": [date(2026, 1, 2), time(3, 4)], "b": datetime(2026, 1, 2, 3, 4)}
-    assert plain(Layer("f", values)).values == {
+    assert normalize_layer(Layer("f", values)).values == {
         "a": ["2026-01-02", "03:04:00"],
         "b": "2026-01-02T03:04:00",
     }
@@ -89,13 +97,13 @@ def test_dates_become_texts():
 
 @pytest.mark.parametrize("number", [float("nan"), float("inf")])
 def test_a_number_that_json_has_not_is_refused_with_its_place(number: float):
-    with pytest.raises(BadConfiguration, match=r"^f: a\.b\.1 is not a finite number"):
-        plain(Layer("f", {"a": {"b": [1, number]}}))
+    with pytest.raises(InvalidConfiguration, match=r"^f: a\.b\.1 is not a finite number"):
+        normalize_layer(Layer("f", {"a": {"b": [1, number]}}))
 
 
 def test_what_is_nested_too_deep_is_refused():
     deep: Any = 1
     for _ in range(900):
         deep = {"a": deep}
-    with pytest.raises(BadConfiguration, match=r"^f: a\.a\.a is nested deeper than 64"):
-        plain(Layer("f", deep))
+    with pytest.raises(InvalidConfiguration, match=r"^f: a\.a\.a is nested deeper than 64"):
+        normalize_layer(Layer("f", deep))

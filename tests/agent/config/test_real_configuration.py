@@ -9,8 +9,8 @@ import pytest
 
 from jpweb.agent.config import Builtin, Configuration, ModelConfig, QuestionTarget
 from jpweb.agent.config.layers import Layer
-from jpweb.agent.config.reading import read
-from jpweb.agent.config.trust import wanted
+from jpweb.agent.config.loader import load_configuration
+from jpweb.agent.config.trust import list_trust_items
 from tests.agent.config.making import OWN
 
 FOLDER = Path(__file__).parents[3].parent / "shared" / "workspace" / ".jp" / "conversations"
@@ -20,7 +20,7 @@ pytestmark = pytest.mark.skipif(not FILES, reason=f"no real configuration at {FO
 
 @pytest.fixture
 def found() -> Configuration:
-    return read([Layer("base", json.loads(FILES[0].read_bytes()))], OWN)
+    return load_configuration([Layer("base", json.loads(FILES[0].read_bytes()))], OWN)
 
 
 def test_it_is_read_whole_and_without_a_note(found: Configuration):
@@ -38,13 +38,13 @@ def test_it_is_read_whole_and_without_a_note(found: Configuration):
 def test_its_tools_are_there_and_ours_too(found: Configuration):
     assert {"ask_user", "cargo_check", "describe_tools", "github_issues"} < set(found.tools)
     assert isinstance(found.tools["describe_tools"].source, Builtin)
-    question = found.tools["fs_create_file"].question("overwrite_file")
+    question = found.tools["fs_create_file"].get_question("overwrite_file")
     assert question.target is QuestionTarget.USER
     assert question.answer is not None
 
 
 def test_its_usual_providers_need_no_trust_and_all_that_runs_does(found: Configuration):
-    kinds = [each.kind.value for each in wanted(found)]
+    kinds = [each.kind.value for each in list_trust_items(found)]
     assert {kind: kinds.count(kind) for kind in kinds} == {
         "tool": 37,
         "formatter": 2,

@@ -2,25 +2,32 @@ from __future__ import annotations
 
 import pytest
 
-from jpweb.agent.config.trust import Line, Wanted, definition, difference, unseen, wanted
+from jpweb.agent.config.trust import (
+    DiffLine,
+    TrustItem,
+    diff_texts,
+    hidden_fingerprint,
+    list_trust_items,
+    make_definition,
+)
 from tests.agent.config.making import LOCAL, reading, tool
 
 
-def things(*texts: str) -> dict[tuple[str, str], Wanted]:
-    return {(each.kind.value, each.name): each for each in wanted(reading(*texts))}
+def things(*texts: str) -> dict[tuple[str, str], TrustItem]:
+    return {(each.kind.value, each.name): each for each in list_trust_items(reading(*texts))}
 
 
-def only(text: str) -> Wanted:
+def only(text: str) -> TrustItem:
     found = things(text)
     assert len(found) == 1
     return next(iter(found.values()))
 
 
-def local(entry: str) -> Wanted:
+def local(entry: str) -> TrustItem:
     return only(f'[conversation.tools.t]\nsource = "local"\n{entry}')
 
 
-def server(entry: str) -> Wanted:
+def server(entry: str) -> TrustItem:
     return only(f"[providers.mcp.s]\n{entry}")
 
 
@@ -67,12 +74,12 @@ PLAIN = 'command = {program = "p", args = ["a"]}'
 def test_whatever_changes_of_a_command_is_seen(changed: str):
     before, after = local(PLAIN), local(changed)
     assert before.fingerprint != after.fingerprint
-    assert before.shown != after.shown
+    assert before.display_text != after.display_text
 
 
 def test_what_a_command_is_told_its_name_is_counts():
     found = only(f'[conversation.tools.t]\nsource = "local.other"\n{PLAIN}')
-    assert "called with the name: other" in found.shown
+    assert "called with the name: other" in found.display_text
     assert found.fingerprint != local(PLAIN).fingerprint
 
 
@@ -83,7 +90,7 @@ def test_what_neither_runs_nor_lets_anything_through_asks_for_no_new_trust():
     assert before == local(f"{PLAIN}\n{label}")
     same = 'run = "ask"\nresult = "unattended"\ndetached = "wait"'
     assert before == local(f"{PLAIN}\n{same}")
-    assert before.shown == local('command = "p a"').shown
+    assert before.display_text == local('command = "p a"').display_text
     assert before.fingerprint == local('command = "p a"').fingerprint
 
 
@@ -121,7 +128,7 @@ def test_a_server_is_shown_as_it_would_run():
 def test_whatever_changes_of_a_server_is_seen(changed: str):
     before, after = server(STDIO + SUM), server(changed)
     assert before.fingerprint != after.fingerprint
-    assert before.shown != after.shown
+    assert before.display_text != after.display_text
 
 
 WEB = 'url = "https://me:s3cret@x/mcp?key=s3cret"\nheaders = {Authorization = "Bearer s3cret"}'
@@ -138,16 +145,16 @@ WEB = 'url = "https://me:s3cret@x/mcp?key=s3cret"\nheaders = {Authorization = "B
 def test_what_may_be_a_key_is_not_shown_nor_a_hash_of_it_and_its_change_is_told(changed: str):
     before, after = server(WEB), server(changed)
     assert before.runs == "address: https://…@x/mcp?…\nheader Authorization: (set, not shown)"
-    assert before.shown == after.shown
+    assert before.display_text == after.display_text
     assert before.fingerprint != after.fingerprint
-    assert unseen(before.fingerprint) != unseen(after.fingerprint)
+    assert hidden_fingerprint(before.fingerprint) != hidden_fingerprint(after.fingerprint)
     other = server(WEB.replace("@x/", "@evil/"))
-    assert other.shown != before.shown
+    assert other.display_text != before.display_text
 
 
 def test_what_is_shown_alone_changes_nothing_of_what_is_not():
     before, after = server(STDIO), server(STDIO.replace("srv", "other"))
-    assert unseen(before.fingerprint) == unseen(after.fingerprint)
+    assert hidden_fingerprint(before.fingerprint) == hidden_fingerprint(after.fingerprint)
 
 
 @pytest.mark.parametrize(
@@ -184,27 +191,27 @@ def test_a_key_goes_nowhere_else_on_a_files_word(entry: str, shown: tuple[str, s
 
 def test_two_tools_that_run_the_same_are_trusted_each():
     found = things(f"[conversation.tools.a]\n{LOCAL}[conversation.tools.b]\n{LOCAL}")
-    assert found["tool", "a"].shown == found["tool", "b"].shown
+    assert found["tool", "a"].display_text == found["tool", "b"].display_text
     assert found["tool", "a"].fingerprint != found["tool", "b"].fingerprint
 
 
 def test_a_difference_names_the_lines_that_went_and_came():
-    assert difference("a\nb\nc", "a\nx\nc\nd") == [
-        Line("same", "a"),
-        Line("removed", "b"),
-        Line("added", "x"),
-        Line("same", "c"),
-        Line("added", "d"),
+    assert diff_texts("a\nb\nc", "a\nx\nc\nd") == [
+        DiffLine("same", "a"),
+        DiffLine("removed", "b"),
+        DiffLine("added", "x"),
+        DiffLine("same", "c"),
+        DiffLine("added", "d"),
     ]
-    assert difference("a", "a") == [Line("same", "a")]
-    assert difference("a\n\nb", "x\n\nb") == [Line("removed", "a"), Line("added", "x")]
-    assert difference("a\n\nb", "a\n\nb\nc") == [
-        Line("same", "a"),
-        Line("same", "b"),
-        Line("added", "c"),
+    assert diff_texts("a", "a") == [DiffLine("same", "a")]
+    assert diff_texts("a\n\nb", "x\n\nb") == [DiffLine("removed", "a"), DiffLine("added", "x")]
+    assert diff_texts("a\n\nb", "a\n\nb\nc") == [
+        DiffLine("same", "a"),
+        DiffLine("same", "b"),
+        DiffLine("added", "c"),
     ]
-    assert difference("a", "a", hidden=True)[1:] == [
-        Line("added", "(a value that is not shown has changed)")
+    assert diff_texts("a", "a", has_hidden_change=True)[1:] == [
+        DiffLine("added", "(a value that is not shown has changed)")
     ]
 
 
@@ -217,7 +224,7 @@ def test_definition_of_a_tool_that_would_run_otherwise_differs(changed: str):
     after = tool(
         f'{LOCAL}options.depth = 1\nparameters.p = {{type = "string", default = "a"}}', changed
     )
-    assert definition(before, None) != definition(after, None)
+    assert make_definition(before, None) != make_definition(after, None)
 
 
 def test_definition_of_a_served_tool_holds_its_server():
@@ -225,5 +232,5 @@ def test_definition_of_a_served_tool_holds_its_server():
     servers = [
         reading(f'providers.mcp.s = {{command = "{name}"}}').servers["s"] for name in ("a", "b")
     ]
-    first, second = (definition(served, each) for each in servers)
+    first, second = (make_definition(served, each) for each in servers)
     assert first != second

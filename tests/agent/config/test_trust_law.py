@@ -12,9 +12,9 @@ from typing import Any, Literal, NamedTuple, get_args, get_type_hints
 
 import pytest
 
-from jpweb.agent.config import values
-from jpweb.agent.config.trust import wanted
-from jpweb.agent.config.values import Configuration
+from jpweb.agent.config import types
+from jpweb.agent.config.trust import list_trust_items
+from jpweb.agent.config.types import Configuration
 from tests.agent.config.making import OWN, reading
 
 TOOL = "[conversation.tools.t]\n"
@@ -176,7 +176,7 @@ def configured(root: Any) -> Iterator[str]:
         if owner in seen:
             continue
         seen.add(owner)
-        hints = get_type_hints(owner, vars(values))
+        hints = get_type_hints(owner, vars(types))
         for field in fields(owner):
             yield f"{owner.__name__}.{field.name}"
             left.extend(_classes(hints[field.name]))
@@ -189,7 +189,9 @@ def _classes(hint: Any) -> list[Any]:
 
 
 def _asked_for(text: str) -> set[tuple[str, str, str]]:
-    return {(w.kind.value, w.name, w.fingerprint) for w in wanted(reading(text), builtins=OWN)}
+    return {
+        (w.kind.value, w.name, w.fingerprint) for w in list_trust_items(reading(text), builtins=OWN)
+    }
 
 
 def test_trust_table_has_a_row_for_every_configured_field():

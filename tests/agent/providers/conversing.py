@@ -10,13 +10,13 @@ from typing import Any
 from jpweb.agent.config import ModelConfig, ProviderConfig, ToolConfig
 from jpweb.agent.errors import ProviderFailed
 from jpweb.agent.ports import (
-    Calling,
-    CallTool,
-    Delta,
-    Noted,
+    CompleteToolCall,
+    PartialToolCall,
     Provider,
     ProviderEvent,
     ProviderRequest,
+    ReplyMetadata,
+    TextDelta,
 )
 from jpweb.agent.providers import PROVIDERS
 from jpweb.stream.events import (
@@ -105,14 +105,14 @@ class Recorded:
     def take(self, events: Iterable[ProviderEvent]) -> list[ConversationEvent]:
         for each in events:
             match each:
-                case Delta(variant, text):
+                case TextDelta(variant, text):
                     self._turn_to(variant)
                     self._text += text
-                case Noted(variant, metadata):
+                case ReplyMetadata(variant, metadata):
                     self._turn_to(variant)
                     self.events.append(event(ChatResponse(variant, self._text), **metadata))
                     self._text = ""
-                case CallTool(id_, name, arguments, metadata):
+                case CompleteToolCall(id_, name, arguments, metadata):
                     self._turn_to("message")
                     self._turn_to("reasoning")
                     self.events.append(event(ToolCallRequest(id_, name, arguments), **metadata))
@@ -128,8 +128,8 @@ class Recorded:
 
 
 def without_callings(events: Iterable[ProviderEvent]) -> list[ProviderEvent]:
-    return [each for each in events if not isinstance(each, Calling)]
+    return [each for each in events if not isinstance(each, PartialToolCall)]
 
 
 def joined(events: Iterable[ProviderEvent], variant: str) -> str:
-    return "".join(e.text for e in events if isinstance(e, Delta) and e.variant == variant)
+    return "".join(e.text for e in events if isinstance(e, TextDelta) and e.variant == variant)

@@ -6,8 +6,8 @@ import pytest
 
 from jpweb.agent.config import ModelConfig
 from jpweb.agent.errors import FailureKind
-from jpweb.agent.ports import CallTool, Delta
-from jpweb.agent.providers.library.opening import TITLES, Link
+from jpweb.agent.ports import CompleteToolCall, TextDelta
+from jpweb.agent.providers.adapter.factory import PROVIDER_TITLES, ModelEndpoint
 from tests.agent.providers.conversing import (
     KEY,
     MODELS,
@@ -75,7 +75,7 @@ async def test_a_rate_limit_says_how_long_to_wait(name: str):
         failed, _ = await fails(opened(standin))
         assert len(standin.requests) == 1  # only the turn repeats a request
     assert (failed.kind, failed.retry_after) == (FailureKind.RATE_LIMIT, 17)
-    assert TITLES[name] in str(failed)
+    assert PROVIDER_TITLES[name] in str(failed)
     assert "Slow down" in str(failed)
 
 
@@ -125,17 +125,17 @@ async def test_a_name_that_is_nowhere(name: str):
 async def test_an_address_that_is_none(name: str):
     failed, _ = await fails(opened(Standin(name, "ftp://127.0.0.1/v1", [])))
     assert failed.kind in (FailureKind.BAD_REQUEST, FailureKind.UNAVAILABLE)
-    assert TITLES[name] in str(failed)
+    assert PROVIDER_TITLES[name] in str(failed)
 
 
 @pytest.mark.parametrize("name", NAMES)
 async def test_silence_becomes_unavailable(name: str, monkeypatch: pytest.MonkeyPatch):
     import httpx2  # noqa: PLC0415  the library of providers is slow to load
 
-    from jpweb.agent.providers.library import asking  # noqa: PLC0415  the same
+    from jpweb.agent.providers.adapter import model_request  # noqa: PLC0415  the same
 
-    monkeypatch.setattr(asking, "TIMEOUT", httpx2.Timeout(0.3))
-    monkeypatch.setattr("jpweb.agent.providers.google._MILLISECONDS", 300, raising=False)
+    monkeypatch.setattr(model_request, "REQUEST_TIMEOUT", httpx2.Timeout(0.3))
+    monkeypatch.setattr("jpweb.agent.providers.google._TIMEOUT_MS", 300, raising=False)
     with vendor(name, [Reply(end="hang")]) as standin:
         failed, _ = await fails(opened(standin))
     assert failed.kind is FailureKind.UNAVAILABLE
@@ -173,7 +173,7 @@ async def test_a_vendor_that_refuses_to_answer(name: str):
     with vendor(name, [Reply(Say("I"), end="refusal")]) as standin:
         failed, _ = await fails(opened(standin))
     assert failed.kind is FailureKind.REFUSAL
-    assert TITLES[name] in str(failed)
+    assert PROVIDER_TITLES[name] in str(failed)
 
 
 async def test_openai_says_why_it_refuses():
@@ -207,7 +207,7 @@ async def test_a_call_cut_off_at_the_limit_never_happened(name: str, raw: str):
     with vendor(name, [Reply(*calls, end="length")]) as standin:
         failed, before = await fails(opened(standin))
     assert failed.kind is FailureKind.TRUNCATED
-    assert [e.id for e in before if isinstance(e, CallTool)] == ["call_1"]
+    assert [e.id for e in before if isinstance(e, CompleteToolCall)] == ["call_1"]
 
 
 NESTED = '{"a":' * 100_000
@@ -228,7 +228,7 @@ async def test_a_call_that_is_no_json_object_never_happened(name: str, raw: str)
     with vendor(name, [Reply(Call("fs_read", raw=raw))]) as standin:
         failed, before = await fails(opened(standin))
     assert failed.kind is FailureKind.TRUNCATED
-    assert [e for e in before if isinstance(e, CallTool)] == []
+    assert [e for e in before if isinstance(e, CompleteToolCall)] == []
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -237,7 +237,7 @@ async def test_a_stream_without_its_end_is_broken_off(name: str, end: Any):
     with vendor(name, [Reply(Think("Hm"), Say("Half a sent"), end=end)]) as standin:
         failed, before = await fails(opened(standin))
     assert failed.kind is FailureKind.BROKEN_OFF
-    assert any(isinstance(event, Delta) for event in before)
+    assert any(isinstance(event, TextDelta) for event in before)
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -245,7 +245,7 @@ async def test_a_call_of_a_stream_without_its_end_never_happened(name: str):
     with vendor(name, [Reply(Call("fs_read", {"path": "a"}), end="silent")]) as standin:
         failed, before = await fails(opened(standin))
     assert failed.kind is FailureKind.BROKEN_OFF
-    assert [e for e in before if isinstance(e, CallTool)] == []
+    assert [e for e in before if isinstance(e, CompleteToolCall)] == []
 
 
 OVERLOADED: dict[str, dict[str, Any]] = {
@@ -348,19 +348,19 @@ async def test_a_structured_reply_ends_where_it_gets_longer_than_it_may(name: st
             asked = request(tools=(), schema=SCHEMA, most_bytes=1000)
             failed, before = await fails(opened(standin), asked)
         assert failed.kind is FailureKind.TRUNCATED
-        assert str(failed) == f"The reply from {TITLES[name]} is larger than 1000 bytes."
+        assert str(failed) == f"The reply from {PROVIDER_TITLES[name]} is larger than 1000 bytes."
         assert before == []
 
 
 def test_what_the_library_checks_is_told_without_the_value():
     from pydantic import TypeAdapter, ValidationError  # noqa: PLC0415  slow to load
 
-    from jpweb.agent.providers.library.failures import failure  # noqa: PLC0415  the same
+    from jpweb.agent.providers.adapter.error_mapping import map_error  # noqa: PLC0415  the same
 
-    link = Link("Google", ModelConfig("google", "gemini"), "https://example.org")
+    link = ModelEndpoint("Google", ModelConfig("google", "gemini"), "https://example.org")
     with pytest.raises(ValidationError) as caught:
         TypeAdapter(dict[str, int]).validate_python({"max": "CANARY"})
-    failed = failure(caught.value, link)
+    failed = map_error(caught.value, link)
     assert failed.kind is FailureKind.BAD_REQUEST
     assert "Details: max: Input should be a valid integer" in str(failed)
     assert "CANARY" not in str(failed)

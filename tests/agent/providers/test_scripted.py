@@ -6,24 +6,24 @@ from typing import Any
 
 import pytest
 
-from jpweb.agent.calls import texts
-from jpweb.agent.calls.inquire import inquiry_schema
 from jpweb.agent.config import UNSET_MODEL, ProviderConfig
-from jpweb.agent.outcome import Failed
 from jpweb.agent.ports import (
     Answer,
-    CallTool,
-    Data,
+    CompleteToolCall,
     Declined,
-    Delta,
-    Finished,
     ProviderRequest,
+    ReplyFinished,
+    StructuredReply,
+    TextDelta,
 )
 from jpweb.agent.providers import PROVIDERS
-from jpweb.agent.providers.scripted import Scripted
+from jpweb.agent.providers.scripted import ScriptedProvider
+from jpweb.agent.tool_calls import model_messages
+from jpweb.agent.tool_calls.inquiry_backend import make_inquiry_schema
+from jpweb.agent.tool_outcome import Failed
 from jpweb.agent.tools import BUILTINS
 from jpweb.agent.turn import TurnEnd
-from jpweb.stream.answers import AnswerType, Boolean, Option, Secret, Select, Text
+from jpweb.stream.answer_type import AnswerType, Boolean, Option, Secret, Select, Text
 from jpweb.stream.events import (
     ChatResponse,
     ConversationEvent,
@@ -39,7 +39,7 @@ SECRET = "canary-7f3a"
 
 
 async def played(*replies, tools=BUILTINS) -> Any:
-    stage = Stage(Scripted(pace=0), tools, list(replies))
+    stage = Stage(ScriptedProvider(pace=0), tools, list(replies))
     assert await run_turn(stage.ports, "Hello", None, stage.stop, stage.setup) is TurnEnd.COMPLETE
     return stage
 
@@ -58,7 +58,7 @@ def closing(stage) -> Any:
 
 async def test_it_is_in_the_table_under_its_name():
     made = PROVIDERS["scripted"](UNSET_MODEL, ProviderConfig(), None)
-    assert isinstance(made, Scripted)
+    assert isinstance(made, ScriptedProvider)
     assert made.NAME == "scripted"
 
 
@@ -79,7 +79,7 @@ async def test_it_asks_one_question_of_each_type():
     assert (type(text.answer_type), text.default) == (Text, "report.md")
     assert isinstance(secret.answer_type, Secret)
     assert [asked.label for asked in stage.prompter.asked] == ["Assistant"] * 3 + [None]
-    assert stage.prompter.asked[3].source == InquirySource.tool("demo_vault")
+    assert stage.prompter.asked[3].source == InquirySource.for_tool("demo_vault")
 
 
 async def test_it_reports_each_answer_with_its_type_and_never_the_secret():
@@ -100,7 +100,7 @@ async def test_it_reports_each_answer_with_its_type_and_never_the_secret():
 async def test_the_secret_occurs_in_no_event_no_request_and_on_no_screen():
     requests = []
 
-    class Watched(Scripted):
+    class Watched(ScriptedProvider):
         def stream(self, request) -> Any:
             requests.append(request)
             return super().stream(request)
@@ -137,16 +137,23 @@ async def test_scripted_decline_with_a_note_quotes_the_note(number):
 @pytest.mark.parametrize("number", range(4))
 @pytest.mark.parametrize(
     "content",
-    [texts.responded("Go on."), texts.STOPPED, "[]", '{"answer": null}', "9" * 5000, "[" * 5000],
+    [
+        model_messages.describe_response("Go on."),
+        model_messages.STOPPED,
+        "[]",
+        '{"answer": null}',
+        "9" * 5000,
+        "[" * 5000,
+    ],
     ids=["words", "interrupted", "list", "null", "number", "deep"],
 )
 async def test_scripted_results_of_any_text_end_the_script(number, content):
     results = ['{"answer": true}', '{"answer": "no"}', '{"answer": "x"}', "no answer"]
     results[number] = content
     parts = ThreadParts((), tuple(said(kind) for kind in chain(*map(exchange, results))))
-    events = [event async for event in Scripted(0).stream(asked(parts))]
-    assert isinstance(events[-1], Finished)
-    reported = "".join(event.text for event in events if isinstance(event, Delta))
+    events = [event async for event in ScriptedProvider(0).stream(asked(parts))]
+    assert isinstance(events[-1], ReplyFinished)
+    reported = "".join(event.text for event in events if isinstance(event, TextDelta))
     assert "no answer; the result was `" in reported
 
 
@@ -171,15 +178,19 @@ async def test_no_answer_breaks_out_of_its_code_span(text, span):
 
 
 async def test_ids_of_calls_are_new_each_time():
-    provider = Scripted(pace=0)
+    provider = ScriptedProvider(pace=0)
     empty = ThreadParts((), ())
     ids = [
         event.id
         for _ in range(3)
         async for event in provider.stream(asked(empty))
-        if isinstance(event, CallTool)
+        if isinstance(event, CompleteToolCall)
     ]
-    ids += [e.id async for e in Scripted(0).stream(asked(empty)) if isinstance(e, CallTool)]
+    ids += [
+        e.id
+        async for e in ScriptedProvider(0).stream(asked(empty))
+        if isinstance(e, CompleteToolCall)
+    ]
     assert len(set(ids)) == 4
 
 
@@ -202,10 +213,12 @@ async def test_it_types_with_pauses_and_ends_as_it_should(monkeypatch):
         pauses.append(seconds)
 
     monkeypatch.setattr("jpweb.agent.providers.scripted.asyncio.sleep", sleep)
-    events = [event async for event in Scripted(pace=0.5).stream(asked(ThreadParts((), ())))]
-    pieces = [event for event in events if isinstance(event, Delta | CallTool)]
+    events = [
+        event async for event in ScriptedProvider(pace=0.5).stream(asked(ThreadParts((), ())))
+    ]
+    pieces = [event for event in events if isinstance(event, TextDelta | CompleteToolCall)]
     assert pauses == [0.5] * len(pieces)
-    assert [type(event) for event in events[-2:]] == [CallTool, Finished]
+    assert [type(event) for event in events[-2:]] == [CompleteToolCall, ReplyFinished]
 
 
 def test_what_it_asks_is_json():
@@ -214,7 +227,7 @@ def test_what_it_asks_is_json():
 
 async def test_call_lines_make_it_call_those_tools_at_once_and_quote_their_results():
     two = (asks(CONFIRM, name="one"), asks(name="two"))
-    stage = Stage(Scripted(pace=0), two, [Answer(value=True)])
+    stage = Stage(ScriptedProvider(pace=0), two, [Answer(value=True)])
     said = 'Please:\n/call one {"a": 1}\n/call two some words\nand say so.'
     assert await run_turn(stage.ports, said, None, stage.stop, stage.setup) is TurnEnd.COMPLETE
     calls = stage.recorder.of(ToolCallRequest)
@@ -228,7 +241,7 @@ async def test_call_lines_make_it_call_those_tools_at_once_and_quote_their_resul
 
 async def test_a_result_cannot_end_the_block_that_quotes_it():
     tool = StubTool("one", lambda *_: Failed("a\n```\nb"))
-    stage = Stage(Scripted(pace=0), (tool,), [])
+    stage = Stage(ScriptedProvider(pace=0), (tool,), [])
     await run_turn(stage.ports, "/call one", None, stage.stop, stage.setup)
     assert closing(stage) == "**one** failed:\n\n````\na\n```\nb\n````\n"
 
@@ -242,7 +255,7 @@ async def test_a_result_cannot_end_the_block_that_quotes_it():
     ],
 )
 async def test_it_answers_for_the_inquiry_backend_with_what_fits(kind: AnswerType, answer: Any):
-    request = ProviderRequest(ThreadParts((), ()), (), schema=inquiry_schema(kind))
-    events = [event async for event in Scripted(pace=0).stream(request)]
-    assert events == [Data({"answer": answer}), Finished()]
-    assert kind.fits(answer)
+    request = ProviderRequest(ThreadParts((), ()), (), schema=make_inquiry_schema(kind))
+    events = [event async for event in ScriptedProvider(pace=0).stream(request)]
+    assert events == [StructuredReply({"answer": answer}), ReplyFinished()]
+    assert kind.is_valid(answer)

@@ -8,7 +8,14 @@ from typing import Any
 import pytest
 
 from jpweb.agent.errors import FailureKind
-from jpweb.agent.ports import Calling, CallTool, Data, Delta, Finished, Noted
+from jpweb.agent.ports import (
+    CompleteToolCall,
+    PartialToolCall,
+    ReplyFinished,
+    ReplyMetadata,
+    StructuredReply,
+    TextDelta,
+)
 from jpweb.stream.events import ChatRequest, ChatResponse, ToolCallResponse
 from jpweb.stream.inquiry import InquiryRequest, InquirySource
 from tests.agent.providers.conversing import (
@@ -57,23 +64,23 @@ async def test_reasoning_text_and_parallel_calls_come_piece_by_piece(name: str):
         events = await received(opened(standin))
     assert joined(events, "reasoning") == "Two files."
     assert joined(events, "message") == "Reading both."
-    assert len([e for e in events if isinstance(e, Delta)]) > 4
-    calls = [(e.id, e.name, e.arguments) for e in events if isinstance(e, CallTool)]
+    assert len([e for e in events if isinstance(e, TextDelta)]) > 4
+    calls = [(e.id, e.name, e.arguments) for e in events if isinstance(e, CompleteToolCall)]
     assert calls == [
         ("call_1", "fs_read", {"path": "a.rs"}),
         ("call_2", "fs_read", {"path": "b.rs"}),
     ]
-    assert events[-1] == Finished()
+    assert events[-1] == ReplyFinished()
     kinds = [type(e) for e in events]
-    assert kinds.index(Delta) < kinds.index(Calling) < kinds.index(CallTool)
+    assert kinds.index(TextDelta) < kinds.index(PartialToolCall) < kinds.index(CompleteToolCall)
 
 
 @pytest.mark.parametrize("name", NAMES)
 async def test_arguments_are_shown_as_far_as_they_have_come(name: str):
     with vendor(name, [FIRST]) as standin:
-        shown = [e for e in await received(opened(standin)) if isinstance(e, Calling)]
-    assert Calling("fs_read", '{"path": "a.rs"}') in shown
-    assert Calling("fs_read", '{"path": "b.rs"}') in shown
+        shown = [e for e in await received(opened(standin)) if isinstance(e, PartialToolCall)]
+    assert PartialToolCall("fs_read", '{"path": "a.rs"}') in shown
+    assert PartialToolCall("fs_read", '{"path": "b.rs"}') in shown
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -116,7 +123,7 @@ async def test_anthropic_gets_redacted_reasoning_back():
     with vendor("anthropic", [hidden, Reply(Say("."))]) as standin:
         provider = opened(standin)
         events = await received(provider)
-        assert Noted("reasoning", {"anthropic_redacted_thinking": "SElEREVO"}) in events
+        assert ReplyMetadata("reasoning", {"anthropic_redacted_thinking": "SElEREVO"}) in events
         said = Recorded().take(events)
         said.append(event(ChatResponse("message", "Yes.")))
         asked = event(ChatRequest("Again"))
@@ -158,10 +165,10 @@ async def test_openai_s_summaries_of_one_thought_are_one_text():
         events = await received(opened(standin, {"reasoning": "high"}))
         sent = standin.requests[0].body
     assert joined(events, "reasoning") == "One.\n\nTwo."
-    noted = [e for e in events if isinstance(e, Noted)]
+    noted = [e for e in events if isinstance(e, ReplyMetadata)]
     assert noted == [
-        Noted("reasoning", {"openai_item_id": "rs_1", "openai_encrypted_content": SIGNED}),
-        Noted("message", {"openai_item_id": "msg_1"}),
+        ReplyMetadata("reasoning", {"openai_item_id": "rs_1", "openai_encrypted_content": SIGNED}),
+        ReplyMetadata("message", {"openai_item_id": "msg_1"}),
     ]
     assert sent["reasoning"].items() >= {"effort": "high", "summary": "auto"}.items()
 
@@ -265,7 +272,7 @@ async def test_nothing_of_an_inquiry_is_sent(name: str):
             "question": {"text": "CANARY", "answer_type": {"type": "text"}},
         }
     )
-    assert question.source == InquirySource.tool("fs_read")
+    assert question.source == InquirySource.for_tool("fs_read")
     with vendor(name, [Reply(Say("."))]) as standin:
         asked = event(ChatRequest("Hello"))
         await received(opened(standin), request(asked, event(question), asked))
@@ -279,8 +286,10 @@ async def test_a_reply_to_a_schema_is_one_value(name: str):
         model = "openai/gpt-5" if name == "openrouter" else ""
         events = without_callings(await received(opened(standin, model=model), asked))
         body = str(standin.requests[0].body)
-    assert [e for e in events if isinstance(e, Data)] == [Data({"answer": True})]
-    assert events[-2:] == [Data({"answer": True}), Finished()]
+    assert [e for e in events if isinstance(e, StructuredReply)] == [
+        StructuredReply({"answer": True})
+    ]
+    assert events[-2:] == [StructuredReply({"answer": True}), ReplyFinished()]
     assert joined(events, "message") == ""
     assert "answer" in body
     assert "boolean" in body
@@ -292,7 +301,7 @@ async def test_a_model_without_structured_replies_gives_data_by_a_tool():
         asked = request(schema=SCHEMA, tool_choice="none")
         events = await received(opened(standin, model="somebody/model"), asked)
         body = standin.requests[0].body
-    assert events == [Data({"answer": False}), Finished()]
+    assert events == [StructuredReply({"answer": False}), ReplyFinished()]
     assert "reply" in [tool["function"]["name"] for tool in body["tools"]]
 
 
@@ -339,4 +348,4 @@ async def test_cancelling_a_wait_closes_the_connection(name: str):
 async def test_a_model_in_openai_s_way_may_leave_out_the_cipher():
     with vendor("openai", [Reply(Think("Hm"), Say("Yes."))]) as standin:
         events = await received(opened(standin))
-    assert Noted("reasoning", {"openai_item_id": "rs_1"}) in events
+    assert ReplyMetadata("reasoning", {"openai_item_id": "rs_1"}) in events

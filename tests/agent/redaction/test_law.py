@@ -12,30 +12,30 @@ from typing import Any, get_args
 
 import pytest
 
-from jpweb.agent.calls import texts
-from jpweb.agent.calls.executor import Executor
-from jpweb.agent.outcome import Failed, NeedsInput, Outcome, Question, Success
 from jpweb.agent.ports import Answer
-from jpweb.agent.redaction import SecretAnswer, redacted
-from jpweb.agent.setup import Setup, default_config
-from jpweb.agent.tools.local.process import Ended
-from jpweb.agent.tools.local.reading import outcome
+from jpweb.agent.redaction import SecretAnswer, redact_value
+from jpweb.agent.tool_calls import model_messages
+from jpweb.agent.tool_calls.executor import ToolExecutor
+from jpweb.agent.tool_outcome import Failed, NeedsInput, Question, Success, ToolOutcome
+from jpweb.agent.tools.local.output_parser import parse_outcome
+from jpweb.agent.tools.local.subprocess_runner import ProcessResult
 from jpweb.agent.tools.mcp.elicitation import Elicitation
-from jpweb.stream.answers import AnswerType, Boolean, Option, Secret, Select, Text
+from jpweb.agent.turn_setup import TurnSetup, default_config
+from jpweb.stream.answer_type import AnswerType, Boolean, Option, Secret, Select, Text
 from tests.agent.doubles import OutsideStub, StubTool, never
 from tests.agent.redaction.encodings import ENCODINGS
 
 SECRET = "p&ss <w\"ö'r\\d>/%"
 GIVEN = SecretAnswer(SECRET)
-Say = Callable[[str], Outcome]
+Say = Callable[[str], ToolOutcome]
 
 
-def asked(**said: Any) -> Outcome:
+def asked(**said: Any) -> ToolOutcome:
     usual: dict[str, Any] = {"id": "q", "text": "?", "answer_type": Text()}
     return NeedsInput(Question(**usual | said))
 
 
-def chosen(*options: Option) -> Outcome:
+def chosen(*options: Option) -> ToolOutcome:
     return asked(answer_type=Select(options))
 
 
@@ -58,7 +58,7 @@ FIELDS: dict[str, Say | None] = {
 
 
 def walked() -> Iterator[str]:
-    kinds = (*get_args(Outcome), Question, *get_args(AnswerType), Option)
+    kinds = (*get_args(ToolOutcome), Question, *get_args(AnswerType), Option)
     return (f"{kind.__name__}.{field.name}" for kind in kinds for field in fields(kind))
 
 
@@ -93,10 +93,12 @@ def _left(said: Any) -> Iterator[str]:
             yield from _left(each)
 
 
-def executor(tool: Any) -> Executor:
+def executor(tool: Any) -> ToolExecutor:
     outside = {tool.NAME: tool} if isinstance(tool, OutsideStub) else {}
     builtins = () if outside else (tool,)
-    return Executor(Setup(tools=(default_config(tool),), builtins=builtins, outside=outside))
+    return ToolExecutor(
+        TurnSetup(tools=(default_config(tool),), builtins=builtins, outside=outside)
+    )
 
 
 @pytest.mark.parametrize("field", SAYS)
@@ -109,7 +111,7 @@ async def test_executed_tool_says_no_secret_in_any_field(field: str, outside: bo
 async def _execute(field: str, encoding: str, outside: bool) -> None:
     said = SAYS[field](ENCODINGS[encoding](SECRET))
 
-    async def run(*_: Any) -> Outcome:
+    async def run(*_: Any) -> ToolOutcome:
         return said
 
     tool: Any = OutsideStub("tool", run) if outside else StubTool("tool", lambda *_: said)
@@ -117,7 +119,7 @@ async def _execute(field: str, encoding: str, outside: bool) -> None:
     assert core(encoding) not in left(result), encoding
     assert not isinstance(said, NeedsInput) or core(encoding) not in repr(result)
     if field == "Question.id":
-        assert result == Failed(texts.secret_in_question_id("tool"))
+        assert result == Failed(model_messages.describe_secret_in_id("tool"))
 
 
 #: What a local tool writes to its standard output, and to its standard error.
@@ -149,10 +151,10 @@ async def test_local_tool_says_no_secret_in_its_output(place: str, code: int):
 async def _run(place: str, encoding: str, code: int) -> None:
     written = LOCAL[place](ENCODINGS[encoding](SECRET))
     stdout = written if isinstance(written, str) else json.dumps(written)
-    ended = Ended(code, stdout.encode(), ENCODINGS[encoding](SECRET).encode())
+    ended = ProcessResult(code, stdout.encode(), ENCODINGS[encoding](SECRET).encode())
 
-    async def run(*_: Any) -> Outcome:
-        return outcome("tool", ended, lambda value: redacted([GIVEN], value))
+    async def run(*_: Any) -> ToolOutcome:
+        return parse_outcome("tool", ended, lambda value: redact_value([GIVEN], value))
 
     result = await executor(OutsideStub("tool", run)).execute("tool", {}, {"key": GIVEN}, never)
     assert core(encoding)[:20] not in left(result), encoding
@@ -161,8 +163,8 @@ async def _run(place: str, encoding: str, code: int) -> None:
 async def test_local_question_that_is_broken_names_no_piece_of_a_secret():
     question = {"id": "q", "text": "?", "answer_type": f"{'x' * 50}{SECRET}"}
     said = json.dumps({"type": "needs_input", "question": question})
-    ended = Ended(0, said.encode(), b"")
-    result = outcome("tool", ended, lambda value: redacted([GIVEN], value))
+    ended = ProcessResult(0, said.encode(), b"")
+    result = parse_outcome("tool", ended, lambda value: redact_value([GIVEN], value))
     assert isinstance(result, Failed)
     assert "xxx" not in result.message
 
@@ -219,10 +221,10 @@ async def _elicit(place: str, encoding: str) -> None:
             case _:
                 return Answer("no choice")
 
-    async def run(_arguments: Any, _answers: Any, asking: Any) -> Outcome:
+    async def run(_arguments: Any, _answers: Any, asking: Any) -> ToolOutcome:
         elicitation = Elicitation(asking, lambda _waiting: None)
-        await elicitation.answer("The password?", PASSWORD)
-        await elicitation.answer(*FORMS[place](ENCODINGS[encoding](SECRET)))
+        await elicitation.answer_form("The password?", PASSWORD)
+        await elicitation.answer_form(*FORMS[place](ENCODINGS[encoding](SECRET)))
         elicitation.close()
         return Success("done")
 

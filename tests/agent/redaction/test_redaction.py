@@ -4,7 +4,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jpweb.agent.redaction import HIDDEN, SecretAnswer, after_cut, redacted, without
+from jpweb.agent.redaction import (
+    REDACTED_TEXT,
+    SecretAnswer,
+    redact_cut_start,
+    redact_text,
+    redact_value,
+)
 from tests.agent.redaction.encodings import ENCODINGS
 
 #: None of its letters are in what takes a secret's place.
@@ -13,44 +19,44 @@ letters = st.text("xyz0 ", max_size=8)
 
 @given(st.lists(letters.map(SecretAnswer)), st.lists(letters).map("".join))
 def test_no_secret_is_left_in_a_text(secrets, text):
-    left = without(secrets, text)
+    left = redact_text(secrets, text)
     assert not any(secret.value in left for secret in secrets if len(secret.value) >= 4)
 
 
 @given(st.text())
 def test_without_secrets_a_text_stays_as_it_is(text):
-    assert without([], text) == text
+    assert redact_text([], text) == text
 
 
 def test_the_longer_of_two_secrets_goes_first():
     secrets = [SecretAnswer("pass"), SecretAnswer("password")]
-    assert without(secrets, "password, pass") == f"{HIDDEN}, {HIDDEN}"
+    assert redact_text(secrets, "password, pass") == f"{REDACTED_TEXT}, {REDACTED_TEXT}"
 
 
 def test_what_is_short_may_be_an_ordinary_word_and_stays():
-    assert without([SecretAnswer("the"), SecretAnswer("")], "the end") == "the end"
-    assert without([SecretAnswer("over")], "the over") == f"the {HIDDEN}"
+    assert redact_text([SecretAnswer("the"), SecretAnswer("")], "the end") == "the end"
+    assert redact_text([SecretAnswer("over")], "the over") == f"the {REDACTED_TEXT}"
 
 
 @pytest.mark.parametrize("way", ENCODINGS)
 @pytest.mark.parametrize("secret", ["p&ss <w\"ö'r\\d>/%", "correct horse battery staple", "ÿþ>?~"])
 def test_a_secret_is_taken_out_as_programs_commonly_repeat_it(secret, way):
     said = ENCODINGS[way](secret)
-    left = without([SecretAnswer(secret)], f"it is {said}!")
-    assert HIDDEN in left
+    left = redact_text([SecretAnswer(secret)], f"it is {said}!")
+    assert REDACTED_TEXT in left
     assert said.strip("\"'=") not in left
 
 
 @given(st.text(min_size=5, alphabet="abcde"), st.integers(1, 10), st.text("xyz"))
 def test_of_a_secret_that_was_cut_in_two_no_rest_is_left(secret, cut, after):
     rest = secret[cut:]
-    left = after_cut([SecretAnswer(secret)], f"{rest}{after}")
-    assert left == (f"{HIDDEN}{after}" if rest else after)
+    left = redact_cut_start([SecretAnswer(secret)], f"{rest}{after}")
+    assert left == (f"{REDACTED_TEXT}{after}" if rest else after)
 
 
 def test_a_text_that_lies_within_a_secret_is_hidden_as_a_whole():
-    assert after_cut([SecretAnswer("correct horse")], "rect hor") == HIDDEN
-    assert after_cut([SecretAnswer("correct horse")], "") == ""
+    assert redact_cut_start([SecretAnswer("correct horse")], "rect hor") == REDACTED_TEXT
+    assert redact_cut_start([SecretAnswer("correct horse")], "") == ""
 
 
 def test_a_secret_answer_does_not_show_its_value():
@@ -63,39 +69,42 @@ SPLIT = [SecretAnswer("correct horse")]
 @pytest.mark.parametrize(
     ("said", "left"),
     [
-        (["it is correct ", "horse, see"], [f"it is {HIDDEN}", f"{HIDDEN}, see"]),
-        (["corr", {"k": "ect"}, [" ho"], "rse"], [HIDDEN, {"k": HIDDEN}, [HIDDEN], HIDDEN]),
-        (["esroh ", "tcerroc"], [HIDDEN, HIDDEN]),
+        (["it is correct ", "horse, see"], [f"it is {REDACTED_TEXT}", f"{REDACTED_TEXT}, see"]),
+        (
+            ["corr", {"k": "ect"}, [" ho"], "rse"],
+            [REDACTED_TEXT, {"k": REDACTED_TEXT}, [REDACTED_TEXT], REDACTED_TEXT],
+        ),
+        (["esroh ", "tcerroc"], [REDACTED_TEXT, REDACTED_TEXT]),
         (["correct", "x", " horse"], ["correct", "x", " horse"]),
     ],
     ids=["two", "several", "backwards", "apart"],
 )
 def test_redacted_secret_split_over_neighbours_is_taken_out(said, left):
-    assert redacted(SPLIT, said) == left
+    assert redact_value(SPLIT, said) == left
 
 
 def test_redacted_split_secrets_that_overlap_leave_no_rest():
     secrets = [SecretAnswer("one two three"), SecretAnswer("two three four")]
-    assert redacted(secrets, ["one two", " three four"]) == [HIDDEN, HIDDEN]
+    assert redact_value(secrets, ["one two", " three four"]) == [REDACTED_TEXT, REDACTED_TEXT]
 
 
 def test_redacted_short_secret_split_over_options_stays():
-    assert redacted([SecretAnswer("1234")], ["1", "2", "3", "4"]) == ["1", "2", "3", "4"]
+    assert redact_value([SecretAnswer("1234")], ["1", "2", "3", "4"]) == ["1", "2", "3", "4"]
 
 
 def test_redacted_value_is_freed_in_keys_and_numbers():
     said = {"a 123456": [123456, 1.5, True, None, {"x": 99123456}], "b": "123456"}
-    assert redacted([SecretAnswer("123456")], said) == {
-        f"a {HIDDEN}": [HIDDEN, 1.5, True, None, {"x": f"99{HIDDEN}"}],
-        "b": HIDDEN,
+    assert redact_value([SecretAnswer("123456")], said) == {
+        f"a {REDACTED_TEXT}": [REDACTED_TEXT, 1.5, True, None, {"x": f"99{REDACTED_TEXT}"}],
+        "b": REDACTED_TEXT,
     }
 
 
 def test_redacted_value_without_secrets_is_the_same():
     said = {"a": [1, "x"]}
-    assert redacted([SecretAnswer("ab")], said) is said
+    assert redact_value([SecretAnswer("ab")], said) is said
 
 
 def test_digits_that_begin_a_cut_text_are_no_rest_of_an_encoded_secret():
-    assert after_cut([SecretAnswer("abcde")], "65 files") == "65 files"
-    assert after_cut([SecretAnswer("abcde")], "636465 files") == f"{HIDDEN} files"
+    assert redact_cut_start([SecretAnswer("abcde")], "65 files") == "65 files"
+    assert redact_cut_start([SecretAnswer("abcde")], "636465 files") == f"{REDACTED_TEXT} files"

@@ -6,10 +6,10 @@ from typing import Any
 import pytest
 
 from jpweb.agent.config import QuestionConfig, QuestionTarget, StaticAnswer
-from jpweb.agent.outcome import Failed, NeedsInput, Question, Success
 from jpweb.agent.ports import Answer
+from jpweb.agent.tool_outcome import Failed, NeedsInput, Question, Success
 from jpweb.agent.tools.ask_user import AskUser
-from jpweb.stream.answers import Boolean, Option, Select, Text
+from jpweb.stream.answer_type import Boolean, Option, Select, Text
 from jpweb.stream.events import ToolCallRequest
 from jpweb.stream.inquiry import (
     Answered,

@@ -1,8 +1,8 @@
 from __future__ import annotations
 
-from jpweb.agent.outcome import NeedsInput, Success
+from jpweb.agent.tool_outcome import NeedsInput, Success
 from jpweb.agent.tools.demo_vault import DemoVault
-from jpweb.stream.answers import Secret
+from jpweb.stream.answer_type import Secret
 from jpweb.stream.inquiry import InquirySource
 
 
@@ -12,7 +12,7 @@ async def test_it_asks_for_a_secret():
     assert outcome.question.id == "passphrase"
     assert outcome.question.answer_type == Secret()
     assert outcome.question.default is None
-    assert outcome.question.human_only
+    assert outcome.question.is_human_only
 
 
 async def test_what_it_says_does_not_depend_on_the_secret():
@@ -26,4 +26,4 @@ def test_it_says_that_it_is_a_demonstration():
 
 
 def test_its_question_is_the_tools():
-    assert DemoVault().inquiry_source("demo_vault") == InquirySource.tool("demo_vault")
+    assert DemoVault().inquiry_source("demo_vault") == InquirySource.for_tool("demo_vault")

@@ -3,9 +3,9 @@ from __future__ import annotations
 import pytest
 
 from jpweb.agent.config import AllowToggle, ToolConfig
-from jpweb.agent.outcome import Failed, Success
-from jpweb.agent.setup import default_config
+from jpweb.agent.tool_outcome import Failed, Success
 from jpweb.agent.tools.describe_tools import DescribeTools
+from jpweb.agent.turn_setup import default_config
 from jpweb.stream.inquiry import InquirySource
 
 GREP = ToolConfig(
@@ -89,7 +89,7 @@ async def test_without_names_it_fails(arguments):
 def test_it_cannot_be_switched_off():
     tool = DescribeTools([])
     assert default_config(tool).enable.allow_toggle is AllowToggle.NEVER
-    assert tool.inquiry_source("describe_tools") == InquirySource.tool("describe_tools")
+    assert tool.inquiry_source("describe_tools") == InquirySource.for_tool("describe_tools")
 
 
 @pytest.mark.parametrize(

@@ -19,27 +19,29 @@ django.setup()
 
 from django.db import transaction  # noqa: E402  needs Django set up
 
-from jpweb.store import accounts, conversations, prompts, runs  # noqa: E402  needs Django set up
+from jpweb.store import accounts, approvals, conversations, runs  # noqa: E402  needs Django set up
+from jpweb.store.choices import ApprovalKind, RunState  # noqa: E402  needs Django set up
 from jpweb.store.models import Run, Workspace  # noqa: E402  needs Django set up
-from jpweb.store.running import leases  # noqa: E402  needs Django set up
-from jpweb.store.terms import PromptKind, RunState  # noqa: E402  needs Django set up
+from jpweb.store.run_queue import leases  # noqa: E402  needs Django set up
 from jpweb.stream.inquiry import CancellationReason  # noqa: E402  needs Django set up
 
 
 def begin_run(asked: list[tuple[str, dict[str, Any]]]) -> list[int]:
-    owner, home = accounts.first_owner(), Workspace.objects.get(name="Demo")
-    talk = conversations.begin(home, "Seeded", owner.pk)
+    owner, home = accounts.get_or_create_owner(), Workspace.objects.get(name="Demo")
+    talk = conversations.create_conversation(home, "Seeded", owner.pk)
     with transaction.atomic():
-        run = leases.take(runs.begin(talk.pk, owner.pk, "scripted").pk, "elsewhere", 3600)
+        run = leases.acquire_lease(
+            runs.start_run(talk.pk, owner.pk, "scripted").pk, "elsewhere", 3600
+        )
     assert run is not None
     for number, (kind, shown) in enumerate(asked):
         what = {"edit": False} | shown
-        prompts.ask(talk.pk, PromptKind(kind), f"call_{number}", "vault", what)
+        approvals.request_approval(talk.pk, ApprovalKind(kind), f"call_{number}", "vault", what)
     return [run.pk, talk.pk]
 
 
 def end_run(key: int) -> list[int]:
-    runs.fail(Run.objects.get(pk=key), CancellationReason.LOST, RunState.STOPPED)
+    runs.fail_run(Run.objects.get(pk=key), CancellationReason.LOST, RunState.STOPPED)
     return []
 
 

@@ -7,7 +7,7 @@ from contextlib import ExitStack
 import pytest
 from playwright.sync_api import Page, expect
 
-from jpweb.web.sockets.bounds import MAX_SOCKETS
+from jpweb.web.websocket.socket_limits import MAX_SOCKETS
 from tests.browser.pages import Visit, connected
 
 pytestmark = pytest.mark.browser
@@ -72,7 +72,7 @@ def test_a_page_says_again_what_it_shows_twice_a_second_at_most(visit: Visit):
     sent = page.evaluate(
         """async () => {
           const { again } = await import(document.querySelector("script[type=module]").src
-            .replace("jpweb.js", "parts/socket.js"));
+            .replace("jpweb.js", "js/socket.js"));
           const { socket } = document.body["htmx-internal-data"].webSocket;
           window.sent = 0;
           const send = socket.send.bind(socket);

@@ -12,7 +12,7 @@ from tests.browser.looks import check, check_under_proof
 from tests.browser.pages import BOOLEAN, SECRET, SELECT, TYPES, Visit, card, decline
 from tests.machine.ports import wait_until
 from tests.machine.sizes import IS_PROOF
-from tests.runtime.duties.receiver import Receiver, receiver
+from tests.runtime.periodic.receiver import Receiver, receiver
 
 pytestmark = pytest.mark.browser
 

@@ -87,7 +87,7 @@ def settled(page: Page) -> Locator:
     return page.locator(".card.settled[data-kind=prompt]")
 
 
-@pytest.mark.proof  # tests/web/pages/test_live_prompts has it
+@pytest.mark.proof  # tests/web/views/test_live_prompts has it
 def test_a_decision_reaches_every_page_without_a_reload(visit: Visit, seeds: Seeds):
     page = visit.open(seeds(RUN))
     desk, phone = visit.open("/questions"), visit.open("/questions", size=PHONE)

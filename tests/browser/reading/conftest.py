@@ -59,9 +59,9 @@ def _long_result(root: Path) -> None:
         ToolCallRequest("call_1", "count", {"to": 5_000}),
         ToolCallResponse("call_1", " ".join([*map(str, range(5_000)), LAST_WORD]), is_error=False),
     )
-    events = [wire.write(ConversationEvent(AT, kind)).raw for kind in kinds]
+    events = [wire.write_element(ConversationEvent(AT, kind)).raw for kind in kinds]
     folder = root / ".jp" / "conversations" / "17670000001-long"
     folder.mkdir()
-    (folder / "events.json").write_text(wire.join(events))
+    (folder / "events.json").write_text(wire.join_array(events))
     about = {"title": LONG_RESULT, "last_activated_at": AT}
     (folder / "metadata.json").write_text(json.dumps(about))

@@ -7,7 +7,7 @@ import re
 import pytest
 from playwright.sync_api import Page, expect
 
-from jpweb.web.pages.help.pages import PAGES as HELP_PAGES
+from jpweb.web.views.help.pages import PAGES as HELP_PAGES
 from tests.browser.looks import check, check_under_proof
 from tests.browser.pages import BOOLEAN, SECRET, SELECT, TEXT, Visit, card, decline
 from tests.browser.reading.conftest import MIDDLE

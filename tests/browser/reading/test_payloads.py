@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from playwright.sync_api import Page, expect
 
-from jpweb.stream import armour
+from jpweb.stream import base64_fields
 from jpweb.stream.events import ChatRequest, ChatResponse, TurnStart
 from tests.browser.looks import TOO_WIDE, check
 from tests.browser.pages import Home, Visit, connected, serve_home
@@ -39,7 +39,7 @@ LINES = "".join(f"line {n}\n" for n in range(3000))
 @pytest.fixture(scope="module")
 def payload_home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Home]:
     """Serve a conversation with one payload of each look."""
-    kept = {"rendered_arguments": armour.wrap(TERMINAL)}
+    kept = {"rendered_arguments": base64_fields.encode_text(TERMINAL)}
     kinds: list[Any] = [
         TurnStart(),
         ChatRequest("Show me *everything*."),

@@ -18,9 +18,9 @@ from procrastinate.manager import JobManager
 from psycopg import OperationalError
 
 from jpweb.cli import worker
-from jpweb.cli.worker import Executor, Worker
-from jpweb.runtime.crossing import in_store
-from jpweb.store.running import engine, jobs
+from jpweb.cli.worker import RunExecutor, Worker
+from jpweb.runtime.db_threads import run_in_db_thread
+from jpweb.store.run_queue import job_engine, jobs
 
 pytestmark = pytest.mark.django_db(transaction=True)
 SOON = 20
@@ -77,9 +77,9 @@ class Hands:
 async def working(hands: Hands, limit: int = 5, **beside: Any) -> AsyncIterator[Worker]:
     """Let a worker work, and stop it."""
     stop = asyncio.Event()
-    executor = Executor(hands.see_through, hands.let_go, beside)
+    executor = RunExecutor(hands.see_through, hands.let_go, beside)
     made = Worker(executor, limit)
-    task = asyncio.create_task(made.work(stop))
+    task = asyncio.create_task(made.run_until_stopped(stop))
     try:
         yield made
     finally:
@@ -90,7 +90,7 @@ async def working(hands: Hands, limit: int = 5, **beside: Any) -> AsyncIterator[
 
 async def eventually(holds: Callable[[], Any]) -> None:
     async with asyncio.timeout(SOON):
-        while not await in_store(holds):  # noqa: ASYNC110  the database cannot set an event
+        while not await run_in_db_thread(holds):  # noqa: ASYNC110  the database cannot set an event
             await asyncio.sleep(0.02)
 
 
@@ -105,16 +105,16 @@ def listens() -> list[Any]:
 @pytest.fixture
 def told_only(monkeypatch: pytest.MonkeyPatch):
     """Nobody looks by himself: what is heard was told."""
-    monkeypatch.setattr(worker, "LOOK", 3600.0)
+    monkeypatch.setattr(worker, "QUEUE_POLL_SECONDS", 3600.0)
 
 
 def test_a_job_comes_with_its_transaction_or_not_at_all():
     with transaction.atomic():
-        jobs.enqueue(1)
+        jobs.enqueue_job(1)
         assert states() == ["todo"]
         transaction.set_rollback(True)
     assert states() == []
-    jobs.enqueue(1)
+    jobs.enqueue_job(1)
     assert rows("SELECT args, lock, queueing_lock FROM procrastinate_jobs") == [
         ('{"run_id": 1}', None, None)
     ]
@@ -124,18 +124,18 @@ async def test_a_worker_is_told_of_a_run_and_no_job_stays_when_it_is_over(told_o
     hands = Hands()
     async with working(hands):
         await eventually(listens)
-        await in_store(jobs.enqueue, 7)
+        await run_in_db_thread(jobs.enqueue_job, 7)
         await eventually(lambda: hands.begun == [7])
-        assert await in_store(states) == ["doing"]
+        assert await run_in_db_thread(states) == ["doing"]
         hands.word.set()
         await eventually(lambda: hands.ended and not states())
-    assert await in_store(rows, "SELECT id FROM procrastinate_workers") == []
+    assert await run_in_db_thread(rows, "SELECT id FROM procrastinate_workers") == []
 
 
 async def test_no_more_runs_are_executed_at_once_than_allowed():
     hands = Hands()
     for key in range(6):
-        await in_store(jobs.enqueue, key)
+        await run_in_db_thread(jobs.enqueue_job, key)
     async with working(hands, limit=2):
         await eventually(lambda: len(hands.begun) == 2)
         hands.word.set()
@@ -145,11 +145,11 @@ async def test_no_more_runs_are_executed_at_once_than_allowed():
 
 async def test_a_worker_that_stops_lets_go_and_offers_its_jobs_again():
     hands, others = Hands(), Hands()
-    await in_store(jobs.enqueue, 7)
+    await run_in_db_thread(jobs.enqueue_job, 7)
     async with working(hands):
         await eventually(lambda: hands.begun)
     assert hands.ended == ["7 let go", "left"], "let go of before it leaves"
-    assert await in_store(states) == ["todo"]
+    assert await run_in_db_thread(states) == ["todo"]
     async with working(others):
         await eventually(lambda: others.begun == [7])
         others.word.set()
@@ -160,20 +160,20 @@ async def test_a_job_whose_worker_is_silent_is_offered_again():
     async def never(_run_id: int) -> None:
         raise AssertionError
 
-    await in_store(jobs.enqueue, 7)
-    async with engine.connected(never) as queue:
+    await run_in_db_thread(jobs.enqueue_job, 7)
+    async with job_engine.open_engine(never) as queue:
         dead = await queue.job_manager.register_worker()
         job = await queue.job_manager.fetch_job(queues=None, worker_id=dead)
         assert job is not None
         assert job.status == Status.DOING.value
-        assert await engine.revive(queue, 10) == 0, "it may live"
-        await in_store(
+        assert await job_engine.retry_stalled_jobs(queue, 10) == 0, "it may live"
+        await run_in_db_thread(
             rows, "UPDATE procrastinate_workers SET last_heartbeat = now() - interval '11 s'"
         )
-        assert await engine.revive(queue, 10) == 1
-        assert await in_store(states) == ["todo"]
-        assert await in_store(rows, "SELECT id FROM procrastinate_workers") == []
-        assert await engine.revive(queue, 10) == 0
+        assert await job_engine.retry_stalled_jobs(queue, 10) == 1
+        assert await run_in_db_thread(states) == ["todo"]
+        assert await run_in_db_thread(rows, "SELECT id FROM procrastinate_workers") == []
+        assert await job_engine.retry_stalled_jobs(queue, 10) == 0
 
 
 @pytest.fixture
@@ -212,11 +212,11 @@ async def test_a_worker_hears_of_runs_again_after_an_outage(deaf: threading.Even
     hands = Hands()
     async with working(hands):
         await eventually(listens)
-        await in_store(jobs.enqueue, 7)
+        await run_in_db_thread(jobs.enqueue_job, 7)
         await eventually(lambda: hands.begun == [7])
         await asyncio.to_thread(closed, deaf)
         await eventually(listens)
-        await in_store(jobs.enqueue, 8)
+        await run_in_db_thread(jobs.enqueue_job, 8)
         await eventually(lambda: 8 in hands.begun)
         assert hands.ended == [], "the first goes on"
         hands.word.set()
@@ -226,10 +226,10 @@ async def test_a_worker_hears_of_runs_again_after_an_outage(deaf: threading.Even
 async def test_runs_go_on_when_their_worker_is_taken_for_dead():
     hands = Hands()
     async with working(hands):
-        await in_store(jobs.enqueue, 7)
+        await run_in_db_thread(jobs.enqueue_job, 7)
         await eventually(lambda: hands.begun == [7])
-        await in_store(rows, "DELETE FROM procrastinate_workers")
-        await in_store(jobs.enqueue, 8)
+        await run_in_db_thread(rows, "DELETE FROM procrastinate_workers")
+        await run_in_db_thread(jobs.enqueue_job, 8)
         await eventually(lambda: 8 in hands.begun)
         assert hands.ended == [], "the first goes on"
         assert hands.begun == [7, 8], "and was not begun twice"
@@ -250,11 +250,11 @@ async def test_a_run_that_was_being_put_down_when_its_job_came_is_taken_up_then(
             await put_down.wait()
 
     stop = asyncio.Event()
-    worker = Worker(Executor(see_through, hands.let_go, {}), 5)
-    task = asyncio.create_task(worker.work(stop))
-    await in_store(jobs.enqueue, 7)
+    worker = Worker(RunExecutor(see_through, hands.let_go, {}), 5)
+    task = asyncio.create_task(worker.run_until_stopped(stop))
+    await run_in_db_thread(jobs.enqueue_job, 7)
     await eventually(lambda: hands.begun == [7])
-    await in_store(jobs.enqueue, 7)
+    await run_in_db_thread(jobs.enqueue_job, 7)
     await eventually(lambda: states() == ["doing", "doing"])
     put_down.set()
     await eventually(lambda: "7 done" in hands.ended)
@@ -274,11 +274,11 @@ async def test_a_job_ends_on_record_however_long_the_database_is_away(
         await finish(*args)
 
     monkeypatch.setattr(JobManager, "finish_job", away_at_first)
-    monkeypatch.setattr(engine, "AGAIN", 0.01)
+    monkeypatch.setattr(job_engine, "RETRY_DELAY_SECONDS", 0.01)
     hands = Hands()
     hands.word.set()
     async with working(hands):
-        await in_store(jobs.enqueue, 7)
+        await run_in_db_thread(jobs.enqueue_job, 7)
         await eventually(lambda: hands.begun == [7] and not states())
     assert failures == []
 
@@ -286,11 +286,11 @@ async def test_a_job_ends_on_record_however_long_the_database_is_away(
 async def test_a_job_that_was_given_to_another_worker_is_let_be():
     hands = Hands()
     async with working(hands):
-        await in_store(jobs.enqueue, 7)
+        await run_in_db_thread(jobs.enqueue_job, 7)
         await eventually(lambda: hands.begun == [7])
-        await in_store(rows, "UPDATE procrastinate_jobs SET status = 'failed'")
+        await run_in_db_thread(rows, "UPDATE procrastinate_jobs SET status = 'failed'")
         hands.word.set()
-        await in_store(jobs.enqueue, 8)
+        await run_in_db_thread(jobs.enqueue_job, 8)
         await eventually(lambda: hands.ended == ["7 done", "8 done"] and states() == ["failed"])
 
 
@@ -304,7 +304,7 @@ async def test_a_run_that_breaks_is_logged_and_its_job_does_not_come_back(
 
     hands = Broken()
     async with working(hands):
-        await in_store(jobs.enqueue, 7)
+        await run_in_db_thread(jobs.enqueue_job, 7)
         await eventually(lambda: hands.begun and not states())
     assert hands.begun == [7]
     assert [r.getMessage() for r in caplog.records if r.name == worker.__name__] == [
@@ -330,7 +330,7 @@ async def test_what_goes_on_beside_ends_with_the_worker():
 async def test_worker_out_of_patience_cancels_what_goes_on_beside(
     monkeypatch: pytest.MonkeyPatch,
 ):
-    monkeypatch.setattr(worker, "PATIENCE", 0.0)
+    monkeypatch.setattr(worker, "SHUTDOWN_TIMEOUT_SECONDS", 0.0)
     ended = asyncio.Event()
 
     async def beat() -> None:
@@ -348,7 +348,7 @@ async def test_worker_out_of_patience_cancels_what_goes_on_beside(
 async def test_what_does_not_end_is_not_waited_for(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ):
-    monkeypatch.setattr(worker, "PATIENCE", 0.5)
+    monkeypatch.setattr(worker, "SHUTDOWN_TIMEOUT_SECONDS", 0.5)
 
     class Stubborn(Hands):
         async def let_go(self) -> None:

@@ -18,10 +18,10 @@ from typing import TypeAlias
 
 from django.db import connection
 
-from jpweb.store.finding import index
+from jpweb.store.choices import Role
 from jpweb.store.models import Inquiry
-from jpweb.store.terms import Role
-from jpweb.web import changes
+from jpweb.store.search import indexer
+from jpweb.web.websocket import conversation_updates
 from tests.load.answers.parked import DONE, copied, parked
 from tests.load.benchmark import BenchRun, Progress
 from tests.load.crowd import Crowd, crowd
@@ -182,14 +182,16 @@ def _prepare(size: Size) -> tuple[str, list[int], list[tuple[str, int, int]], st
     with connection.cursor() as cursor:
         cursor.execute("CREATE TABLE bench_floor (id INTEGER PRIMARY KEY, body TEXT NOT NULL)")
     source = parked(places[0], people[0])
-    index.bring_up_to_date(source)
+    indexer.index_conversation(source)
     copied(source, range(1, size.other_pages), [place.pk for place in places])
     rows = Inquiry.objects.values_list("conversation__workspace_id", "conversation_id", "pk")
     pages = [(cookies[place], talk, question) for place, talk, question in rows]
     ada = making.person("ada", Role.RESPONDER, home)
     asking = BENCHMARKS_THAT_ASK * (1 + size.asking_conversations)
     talks = [making.conversation(home, starter=ada) for _ in range(asking)]
-    facts = changes.facts_key(talks[0])  # those of all: they have the same title
-    while index.step() is not None:  # as a server has done long since
+    facts = conversation_updates.make_metadata_key(
+        talks[0]
+    )  # those of all: they have the same title
+    while indexer.index_next() is not None:  # as a server has done long since
         pass
     return cookie(ada), [talk.pk for talk in talks], pages, facts

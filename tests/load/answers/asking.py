@@ -21,8 +21,8 @@ from typing import Any
 import django
 
 from jpweb.agent import tools
-from jpweb.agent.outcome import NeedsInput, Outcome, Question, Success
-from jpweb.stream.answers import Boolean
+from jpweb.agent.tool_outcome import NeedsInput, Question, Success, ToolOutcome
+from jpweb.stream.answer_type import Boolean
 from jpweb.stream.inquiry import InquirySource
 
 
@@ -56,7 +56,9 @@ class AskOnce:
     PARAMETERS: Mapping[str, Any] = {"type": "object", "properties": {}}
     QUESTIONS: Mapping[str, Any] = {}
 
-    async def execute(self, arguments: Mapping[str, Any], answers: Mapping[str, Any]) -> Outcome:
+    async def execute(
+        self, arguments: Mapping[str, Any], answers: Mapping[str, Any]
+    ) -> ToolOutcome:
         if answers:
             one.end()
             return Success("So be it.")
@@ -66,7 +68,7 @@ class AskOnce:
         return NeedsInput(Question("go_on", "Go on?", Boolean()))
 
     def inquiry_source(self, name: str) -> InquirySource:
-        return InquirySource.tool(name)
+        return InquirySource.for_tool(name)
 
 
 # Before anything that offers the built-in tools is loaded.
@@ -83,14 +85,14 @@ from django.utils import timezone  # noqa: E402  as above
 
 from jpweb import urls  # noqa: E402  as above
 from jpweb.asgi import application as jpweb  # noqa: E402  as above
-from jpweb.cli.management.commands.serve import _leave  # noqa: E402  as above
-from jpweb.cli.server import leave, serve  # noqa: E402  as above
-from jpweb.runtime import presence, showing  # noqa: E402  as above
-from jpweb.runtime.crossing import in_store  # noqa: E402  as above
-from jpweb.runtime.duties import keeping  # noqa: E402  as above
-from jpweb.runtime.executing import holding  # noqa: E402  as above
-from jpweb.runtime.signals import relay  # noqa: E402  as above
-from jpweb.web.sockets import telling  # noqa: E402  as above
+from jpweb.cli.daphne_server import exit_process, run_server  # noqa: E402  as above
+from jpweb.cli.management.commands.serve import _release_all  # noqa: E402  as above
+from jpweb.runtime.broadcast import channel_layer  # noqa: E402  as above
+from jpweb.runtime.db_threads import run_in_db_thread  # noqa: E402  as above
+from jpweb.runtime.execution import run_executor  # noqa: E402  as above
+from jpweb.runtime.inquiries import presence, receipt_buffer  # noqa: E402  as above
+from jpweb.runtime.periodic import scheduler  # noqa: E402  as above
+from jpweb.web.websocket import update_batches  # noqa: E402  as above
 
 #: The frame that is sent after a commit, and whose return is committed.
 DURABLE_FRAME = "Go on, and commit?"
@@ -128,7 +130,7 @@ async def _plain(request: HttpRequest) -> HttpResponse:
     """Take a form as barely as Django can: from a person who is signed in, with their token."""
     person = await request.auser()
     if person.is_authenticated and request.POST.get("answer"):
-        await in_store(_commit)
+        await run_in_db_thread(_commit)
         one.end()
     return HttpResponse()
 
@@ -139,7 +141,7 @@ urls.urlpatterns.append(route("plain", _plain))
 async def _formed() -> float:
     over = one.begin()
     began = perf_counter()
-    await in_store(_commit)
+    await run_in_db_thread(_commit)
     await Bare.here[-1].send("Go on?")
     return await over - began
 
@@ -170,7 +172,7 @@ WAYS = {"/ask": _asked, "/echo": _echoed, "/durable": _committed, "/form": _form
 
 async def _quiet() -> None:
     """Return once everybody has been told what there was to tell."""
-    while telling.is_busy():  # noqa: ASYNC110  they ring no bell
+    while update_batches.is_busy():  # noqa: ASYNC110  they ring no bell
         await asyncio.sleep(0.001)
 
 
@@ -190,6 +192,14 @@ async def application(scope: Any, receive: Any, send: Any) -> None:
 
 
 if __name__ == "__main__":
-    beside = [relay.run(), presence.beat(), showing.keep(), holding.tend(), keeping.keep()]
-    serve(application, int(sys.argv[1]), lambda: print("ready", flush=True), beside, _leave)
-    leave()
+    beside = [
+        channel_layer.receive_signals(),
+        presence.refresh_presence(),
+        receipt_buffer.flush_periodically(),
+        run_executor.maintain_leases(),
+        scheduler.run_scheduler(),
+    ]
+    run_server(
+        application, int(sys.argv[1]), lambda: print("ready", flush=True), beside, _release_all
+    )
+    exit_process()

@@ -19,12 +19,12 @@ from django.conf import settings
 from django.db import connection
 from django.db.models import Model
 
-from jpweb.agent.outcome import NeedsInput
-from jpweb.agent.scribe import now
+from jpweb.agent.event_writer import get_utc_now
+from jpweb.agent.tool_outcome import NeedsInput
 from jpweb.agent.tools.ask_user import AskUser
-from jpweb.agent.turn import opening
+from jpweb.agent.turn import make_opening_events
 from jpweb.store import conversations, inquiries, journal, runs
-from jpweb.store.finding import index, tags
+from jpweb.store.choices import Role
 from jpweb.store.models import (
     Conversation,
     Membership,
@@ -32,7 +32,7 @@ from jpweb.store.models import (
     Person,
     Workspace,
 )
-from jpweb.store.terms import Role
+from jpweb.store.search import filter_terms, indexer
 from jpweb.stream import timestamps
 from jpweb.stream.events import ConversationEvent, EventKind, ToolCallRequest
 from jpweb.stream.inquiry import InquiryRequest
@@ -127,7 +127,7 @@ def made(path: Path, many: int, homes: int) -> tuple[str, list[int]]:
         home = making.workspace()
         person = making.person("ada", Role.RESPONDER, home)
         talk = parked(home, person)
-        index.bring_up_to_date(talk)
+        indexer.index_conversation(talk)
         copied(talk, range(1, OWN), [home.pk])
         own = list(Conversation.objects.values_list("pk", flat=True))
         places = [home.pk] if homes == 1 else [making.workspace().pk for _ in range(homes)]
@@ -147,15 +147,17 @@ def parked(home: Workspace, person: Person) -> int:
     question = asking.question
     note = {"tool_call_id": _CALL, "tool": AskUser.NAME, "question_id": question.id, "attempt": 1}
     said = InquiryRequest(
-        f"{_CALL}.{question.id}.1", AskUser().inquiry_source(""), question.persisted()
+        f"{_CALL}.{question.id}.1", AskUser().inquiry_source(""), question.to_inquiry_question()
     )
-    talk = conversations.begin(home, "A talk that waits", person.pk)
-    began = opening('/call ask_user {"question": "Go on?"}', person.display_name, now())
-    run = making.taken(runs.begin(talk.pk, person.pk, "scripted", "script", began))
-    journal.append(talk.pk, [_event(ToolCallRequest(_CALL, AskUser.NAME, _ARGUMENTS))], run)
-    journal.append(talk.pk, [_event(said, {"jpweb": note})], run)
-    row = inquiries.by_stream_id(talk.pk, said.id)
-    assert runs.park(run, [row.pk], [])
+    talk = conversations.create_conversation(home, "A talk that waits", person.pk)
+    began = make_opening_events(
+        '/call ask_user {"question": "Go on?"}', person.display_name, get_utc_now()
+    )
+    run = making.taken(runs.start_run(talk.pk, person.pk, "scripted", "script", began))
+    journal.append_events(talk.pk, [_event(ToolCallRequest(_CALL, AskUser.NAME, _ARGUMENTS))], run)
+    journal.append_events(talk.pk, [_event(said, {"jpweb": note})], run)
+    row = inquiries.find_by_inquiry_id(talk.pk, said.id)
+    assert runs.park_run(run, [row.pk], [])
     key: int = talk.pk
     return key
 
@@ -199,7 +201,7 @@ def _copying(model: type[Model], key_column: str, source: Conversation) -> tuple
         "jp_id": "jp_id + n",
         "workspace_id": "home",
         "alike": "substr(alike, 1, 30) || '-' || home",
-        "tags": f"replace(tags, '{tags.workspace(source.workspace_id)}', 'w' || home)",
+        "tags": f"replace(tags, '{filter_terms.workspace_term(source.workspace_id)}', 'w' || home)",
     }
     columns = [str(field.column) for field in model._meta.concrete_fields]
     values = ", ".join(moved.get(name, name) for name in columns)
@@ -216,7 +218,7 @@ def _people(many: int) -> list[Person]:
 
 
 def _event(kind: EventKind, metadata: dict[str, Any] | None = None) -> ConversationEvent:
-    return ConversationEvent(timestamps.written(now()), kind, metadata or {})
+    return ConversationEvent(timestamps.format_timestamp(get_utc_now()), kind, metadata or {})
 
 
 @dataclass(frozen=True, slots=True)

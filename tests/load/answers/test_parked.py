@@ -6,9 +6,9 @@ from typing import Any
 import pytest
 from django.db.models import DateTimeField, Model
 
-from jpweb.store.finding import index
+from jpweb.store.choices import Role
 from jpweb.store.models import Conversation
-from jpweb.store.terms import Role
+from jpweb.store.search import indexer
 from tests.load.answers import parked
 from tests.store import making
 
@@ -40,15 +40,15 @@ def describe(model: type[Model], **filters: Any) -> list[dict[str, Any]]:
 def test_copied_conversation_has_the_rows_of_one_made_by_jpweb(
     number: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(parked, "now", lambda: datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC))
+    monkeypatch.setattr(parked, "get_utc_now", lambda: datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC))
     home, other = making.workspace(), making.workspace()
     person = making.person("ada", Role.RESPONDER, home)
     source = parked.parked(home, person)
-    index.bring_up_to_date(source)
+    indexer.index_conversation(source)
 
     parked.copied(source, range(1, 8), [other.pk])
     made = parked.parked(other, person)
-    index.bring_up_to_date(made)
+    indexer.index_conversation(made)
 
     rows = describe_rows(source + number)
     assert rows == describe_rows(made)

@@ -19,7 +19,7 @@ from django.urls import path  # noqa: E402  as above
 
 from jpweb import urls  # noqa: E402  as above
 from jpweb.asgi import application as jpweb  # noqa: E402  as above
-from jpweb.cli.server import leave, serve  # noqa: E402  as above
+from jpweb.cli.daphne_server import exit_process, run_server  # noqa: E402  as above
 
 BARE_PATH = "/bare"
 
@@ -50,5 +50,5 @@ async def _end_nothing() -> None:
 
 
 if __name__ == "__main__":
-    serve(application, int(sys.argv[1]), lambda: print("ready", flush=True), [], _end_nothing)
-    leave()
+    run_server(application, int(sys.argv[1]), lambda: print("ready", flush=True), [], _end_nothing)
+    exit_process()

@@ -12,8 +12,8 @@ from time import perf_counter
 from django.db import connection
 from django.test import Client
 
+from jpweb.store.choices import Origin, Role
 from jpweb.store.models import Conversation, Membership, Person, Workspace
-from jpweb.store.terms import Origin, Role
 from tests.load.benchmark import BenchRun, Progress, interleaved
 from tests.load.databases import database
 from tests.store import making

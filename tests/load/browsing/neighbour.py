@@ -15,9 +15,9 @@ from http.client import HTTPConnection, HTTPException
 from django.conf import settings
 from django.db import connection
 
-from jpweb.store.finding import index
+from jpweb.store.choices import Role
 from jpweb.store.models import Inquiry, Workspace
-from jpweb.store.terms import Role
+from jpweb.store.search import indexer
 from tests.load.answers.answering import slowest
 from tests.load.answers.parked import parked
 from tests.load.benchmark import BenchRun, Progress
@@ -143,7 +143,7 @@ def _fill_database(size: Size) -> tuple[str, str, str, dict[str, object]]:
     _copy_inquiries(reviewed, size.reviewed_inquiries)
     cards = Inquiry.objects.filter(conversation_id=talk).values_list("pk", flat=True)
     shown = list(cards[: size.named_cards])
-    while index.step() is not None:  # as a server has done long since
+    while indexer.index_next() is not None:  # as a server has done long since
         pass
     with connection.cursor() as cursor:
         cursor.execute("ANALYZE")

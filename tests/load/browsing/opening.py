@@ -7,8 +7,8 @@ from time import perf_counter
 from django.db import connection
 from django.test import Client
 
+from jpweb.store.choices import Role
 from jpweb.store.models import Conversation, Person
-from jpweb.store.terms import Role
 from tests.load.benchmark import BenchRun, Progress, interleaved
 from tests.load.databases import database
 from tests.load.synthetic import imported

@@ -13,8 +13,8 @@ from datetime import UTC, datetime, timedelta
 
 from django.db import connection
 
+from jpweb.store.choices import Origin, Role
 from jpweb.store.models import Conversation, Workspace
-from jpweb.store.terms import Origin, Role
 from tests.load.benchmark import BenchRun, Progress, interleaved
 from tests.load.databases import database
 from tests.load.page import Browser, cookie

@@ -19,10 +19,10 @@ from typing import Any, NamedTuple
 
 from django.db import connection
 
-from jpweb.store.finding import keys, language, search, tags
+from jpweb.store.choices import Role
 from jpweb.store.models import Conversation, Passage
-from jpweb.store.rows import many
-from jpweb.store.terms import Role
+from jpweb.store.search import engine, filter_terms, passage_ids, query_parser
+from jpweb.store.sql import bulk
 from tests.load.benchmark import BenchRun, Progress
 from tests.load.databases import database
 from tests.store import making
@@ -72,7 +72,7 @@ def _fill(chance: random.Random, vocabulary: Sequence[str], total: int, progress
         for n in range(1, -(-total // EVENTS) + 1)
     ]  # fmt: skip
     talk_keys = [talk.pk for talk in Conversation.objects.bulk_create(talks, batch_size=5000)]
-    rows = _rows(chance, vocabulary, talk_keys, tags.workspace(home.pk))
+    rows = _rows(chance, vocabulary, talk_keys, filter_terms.workspace_term(home.pk))
     with connection.cursor() as cursor:
         cursor.execute("SELECT name, sql FROM sqlite_master WHERE type = 'trigger'")
         triggers = [row for row in cursor.fetchall() if row[0].startswith(Passage.TABLE)]
@@ -80,7 +80,7 @@ def _fill(chance: random.Random, vocabulary: Sequence[str], total: int, progress
             cursor.execute(f"DROP TRIGGER {name}")
         for done in range(0, total, BATCH):
             progress(done, total)
-            many.insert(Passage.TABLE, _COLUMNS, list(islice(rows, min(BATCH, total - done))))
+            bulk.insert_rows(Passage.TABLE, _COLUMNS, list(islice(rows, min(BATCH, total - done))))
         cursor.execute("INSERT INTO store_passage_words(store_passage_words) VALUES ('rebuild')")
         for _, made in triggers:
             cursor.execute(made)
@@ -94,7 +94,7 @@ def _rows(
 ) -> Iterator[tuple[Any, ...]]:
     """Yield a passage a minute; a few words are in nearly every one, most in few."""
     weights = [1 / rank for rank in range(1, len(vocabulary) + 1)]
-    moment = many.moments()
+    moment = bulk.time_adapter()
     number = 0
     while True:
         drawn = chance.choices(vocabulary, weights, k=WORDS * BATCH)
@@ -102,9 +102,9 @@ def _rows(
             at = BEGIN + timedelta(minutes=number)
             talk, facet = talks[number // EVENTS % len(talks)], FACETS[number % len(FACETS)]
             body = " ".join(drawn[nth * WORDS : (nth + 1) * WORDS])
-            told = f"{tags.facet(facet)} {own}"
+            told = f"{filter_terms.facet_term(facet)} {own}"
             position = number % EVENTS
-            key = keys.since(at) + position
+            key = passage_ids.first_id_at(at) + position
             anchor = f"e-{number:018x}"
             yield (
                 key, talk, position, 0, position, anchor, facet, moment(at), body, told,
@@ -143,12 +143,12 @@ def _measured(
         progress(done, total)
         for asked, (ours, floor) in zip(queries, taken, strict=True):
             began = perf_counter()
-            hits = search.search(person, language.read(asked.typed)).newest()
+            hits = engine.make_search(person, query_parser.parse_query(asked.typed)).list_newest()
             between = perf_counter()
             rows = bare.execute(
                 "SELECT rowid FROM store_passage_words WHERE store_passage_words MATCH ?"
                 " ORDER BY rowid DESC LIMIT ?",
-                [asked.bare, search.PAGE],
+                [asked.bare, engine.PAGE_HITS],
             ).fetchall()
             ended = perf_counter()
             if [hit.key for hit in hits.rows] != [key for (key,) in rows]:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from jpweb.store.telling import presence
+from jpweb.store.inbox import presence
 from tests.agent.providers.conversing import KEY
 from tests.runtime import playing
 from tests.runtime.scenarios.workshop import VARIABLE, Workshop
@@ -32,5 +32,5 @@ def alone(
 @pytest.fixture
 def shop(alone: Workshop) -> Workshop:
     """Return a workshop where somebody who may answer has a page open."""
-    presence.arrive("another process", {(alone.ada.pk, alone.home.pk)})
+    presence.record_presence("another process", {(alone.ada.pk, alone.home.pk)})
     return alone

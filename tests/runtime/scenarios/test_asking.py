@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 from django.db import connection
 
-from jpweb.runtime.crossing import in_store
+from jpweb.runtime.db_threads import run_in_db_thread
 from jpweb.store.models import Inquiry, JournalEntry
 from tests.agent.providers.conversing import KEY, MODELS
 from tests.machine.sizes import mark_proof
@@ -97,7 +97,7 @@ async def played(shop: Workshop, name: str) -> tuple[list[Request], list[int]]:
     """Play the whole scenario; return the requests, and what the second model's noted."""
     seen: list[int] = []
     with vendor(name, [BOTH, noting(seen), DONE]) as standin:
-        await in_store(shop.play, standin)
+        await run_in_db_thread(shop.play, standin)
         run, task = await shop.start("Greet and deploy")
         await answer_everything(shop)
         await done(task)
@@ -124,7 +124,7 @@ async def test_two_tools_ask_and_every_step_is_on_record(
         (f"HELLO, {NAME}!\n", False),
         (f"Deployed with a key whose digest is {PROOF}.", False),
     ]
-    rows = await in_store(list, Inquiry.objects.filter(conversation=shop.talk))
+    rows = await run_in_db_thread(list, Inquiry.objects.filter(conversation=shop.talk))
     assert {row.inquiry_id: (row.asker, row.answer, row.decider_name) for row in rows} == {
         "call_1.name.1": ("greet", NAME, "Eve"),
         "call_1.loud.1": ("greet", True, ""),
@@ -172,7 +172,7 @@ def holds(body: Mapping[str, Any]) -> set[str]:
 
 async def test_a_second_model_without_structured_replies_answers_by_a_tool(shop: Workshop):
     with vendor("openrouter", [BOTH, gives(True), DONE]) as standin:
-        await in_store(shop.play, standin, model="somebody/model")
+        await run_in_db_thread(shop.play, standin, model="somebody/model")
         _, task = await shop.start("Greet and deploy")
         await answer_everything(shop)
         await done(task)
@@ -193,7 +193,7 @@ async def test_while_a_tool_has_the_secret_no_process_shows_it(shop: Workshop):
     assert proof in tool.read_text()
     tool.write_text(tool.read_text().replace(proof, f"open({str(fifo)!r}).read()\n{proof}"))
     with vendor("anthropic", [BOTH, gives(True), DONE]) as standin:
-        await in_store(shop.play, standin)
+        await run_in_db_thread(shop.play, standin)
         _, task = await shop.start("Greet and deploy")
         await answer_everything(shop)
         end = await eventually(lambda: opened(fifo))

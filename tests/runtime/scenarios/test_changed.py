@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 from django.conf import settings
 
-from jpweb.runtime import desk, prompts
-from jpweb.runtime.crossing import in_store
-from jpweb.runtime.executing import holding
-from jpweb.runtime.prompts import Verdict
+from jpweb.runtime.db_threads import run_in_db_thread
+from jpweb.runtime.execution import run_executor
+from jpweb.runtime.inquiries import approvals, resolution
+from jpweb.runtime.inquiries.approvals import Verdict
 from jpweb.store.models import Inquiry, Run
 from tests.machine.vendors import Call, Reply, vendor
 from tests.runtime.playing import eventually
@@ -37,13 +37,17 @@ async def parked_at_question(shop: Workshop) -> Inquiry:
     await shop.start()
     permission = await shop.prompted()
     assert permission.shown["arguments"] == {"target": "safe"}
-    await prompts.decide(permission.pk, Verdict(allow=True, remember=True), decider(shop.eve))
+    await approvals.decide_approval(
+        permission.pk, Verdict(allow=True, remember=True), decider(shop.eve)
+    )
 
     async def parked() -> Inquiry | None:
         there = Run.objects.filter(conversation=shop.talk, state="parked")
-        if holding._active or not await in_store(there.exists):
+        if run_executor._active_runs or not await run_in_db_thread(there.exists):
             return None
-        return await in_store(Inquiry.objects.filter(conversation=shop.talk, state="open").first)
+        return await run_in_db_thread(
+            Inquiry.objects.filter(conversation=shop.talk, state="open").first
+        )
 
     row: Inquiry = await eventually(parked)
     return row
@@ -51,7 +55,7 @@ async def parked_at_question(shop: Workshop) -> Inquiry:
 
 async def ended(shop: Workshop) -> Run | None:
     found = Run.objects.filter(conversation=shop.talk, ended_at__isnull=False)
-    return await in_store(found.first) if not holding._active else None
+    return await run_in_db_thread(found.first) if not run_executor._active_runs else None
 
 
 @pytest.mark.parametrize("trusted", [False, True], ids=["untrusted", "trusted"])
@@ -63,17 +67,17 @@ async def test_permitted_call_never_runs_a_default_changed_meanwhile(
     shop.configure(lambda text: text + TOOL)
     ran = shop.root / "ran"
     with vendor("openai", [Reply(Call("aim", {}, "call_1")), DONE]) as standin:
-        await in_store(shop.play, standin, CLOSED)
+        await run_in_db_thread(shop.play, standin, CLOSED)
         question = await parked_at_question(shop)
         shop.configure(lambda text: text.replace('default = "safe"', 'default = "injected"'))
         if trusted:
-            await in_store(shop.trust)
-        await desk.answer(question.pk, "true", decider(shop.ada))
+            await run_in_db_thread(shop.trust)
+        await resolution.answer_inquiry(question.pk, "true", decider(shop.ada))
         if trusted:
             again = await shop.prompted()
             assert again.shown["arguments"] == {"target": "injected"}
             assert not ran.exists()
-            await prompts.decide(again.pk, Verdict(allow=False), decider(shop.eve))
+            await approvals.decide_approval(again.pk, Verdict(allow=False), decider(shop.eve))
         await eventually(lambda: ended(shop))
     (result,) = await shop.results()
     assert not ran.exists()
@@ -87,8 +91,8 @@ async def test_permitted_call_runs_once_the_file_says_what_it_said(
     (shop.root / "tools" / "aim.sh").write_text(SCRIPT)
     shop.configure(lambda text: text + TOOL)
     with vendor("openai", [Reply(Call("aim", {}, "call_1")), DONE]) as standin:
-        await in_store(shop.play, standin, CLOSED)
+        await run_in_db_thread(shop.play, standin, CLOSED)
         question = await parked_at_question(shop)
-        await desk.answer(question.pk, "true", decider(shop.ada))
+        await resolution.answer_inquiry(question.pk, "true", decider(shop.ada))
         await eventually(lambda: ended(shop))
     assert (shop.root / "ran").read_text() == "safe\n"

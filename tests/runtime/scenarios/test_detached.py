@@ -6,10 +6,10 @@ from typing import Any, Final, NamedTuple
 
 import pytest
 
-from jpweb.agent.calls import texts
-from jpweb.runtime import desk, prompts
-from jpweb.runtime.crossing import in_store
-from jpweb.runtime.prompts import Verdict
+from jpweb.agent.tool_calls import model_messages
+from jpweb.runtime.db_threads import run_in_db_thread
+from jpweb.runtime.inquiries import approvals, resolution
+from jpweb.runtime.inquiries.approvals import Verdict
 from jpweb.store.models import Run
 from jpweb.stream.inquiry import CancellationReason
 from tests.machine.vendors import Call, Reply, vendor
@@ -39,9 +39,9 @@ POLICIES = {
         ["ask call_1.name.1", f"{NOBODY} call_1.name.1 system"],
         ["ask call_2.confirm.1", f"{NOBODY} call_2.confirm.1 system"],
         [
-            (texts.refused("greet", "name", NOBODY), True),
-            (texts.refused("deploy", "confirm", NOBODY), True),
-            (texts.not_permitted("wild"), True),
+            (model_messages.describe_refusal("greet", "name", NOBODY), True),
+            (model_messages.describe_refusal("deploy", "confirm", NOBODY), True),
+            (model_messages.describe_not_permitted("wild"), True),
         ],
         (),
     ),
@@ -57,7 +57,7 @@ POLICIES = {
         [
             ("Hello, world.\n", False),
             ("Not deployed.", False),
-            (texts.not_permitted("wild"), True),
+            (model_messages.describe_not_permitted("wild"), True),
         ],
         (False,),
     ),
@@ -75,7 +75,7 @@ def configured(alone: Workshop, policy: str | None) -> None:
 async def played(alone: Workshop, policy: str, replies: tuple[Any, ...]) -> tuple[Run, Any]:
     configured(alone, policy)
     with vendor("openai", [THREE, *map(gives, replies), DONE]) as standin:
-        await in_store(alone.play, standin)
+        await run_in_db_thread(alone.play, standin)
         run = await alone.played()
         return run, [request.body for request in standin.requests]
 
@@ -99,7 +99,7 @@ async def test_by_auto_a_model_answers_for_whoever_is_away_but_no_secret(alone: 
     configured(alone, "auto")
     calls = Reply(DEPLOY, Call("wild", {}, "call_3"))
     with vendor("anthropic", [calls, gives(True), DONE]) as standin:
-        await in_store(alone.play, standin)
+        await run_in_db_thread(alone.play, standin)
         run = await alone.played()
         assert len(standin.requests) == 3
     assert run.state == "done"
@@ -117,7 +117,7 @@ async def test_by_auto_a_model_answers_for_whoever_is_away_but_no_secret(alone: 
         "message: All done.",
     ]
     assert [r.content for r in await alone.results()] == [
-        texts.refused("deploy", "passphrase", NOBODY),
+        model_messages.describe_refusal("deploy", "passphrase", NOBODY),
         "Wild as can be.\n",
     ]
 
@@ -125,18 +125,18 @@ async def test_by_auto_a_model_answers_for_whoever_is_away_but_no_secret(alone: 
 async def test_without_a_policy_questions_and_prompts_wait_for_somebody(alone: Workshop):
     configured(alone, None)
     with vendor("google", [THREE, DONE]) as standin:
-        await in_store(alone.play, standin)
+        await run_in_db_thread(alone.play, standin)
         run, task = await alone.start()
         for question in ("name", "confirm"):
-            await desk.decline((await alone.asked(question)).pk, decider(alone.eve))
+            await resolution.decline_inquiry((await alone.asked(question)).pk, decider(alone.eve))
         for verdict in (Verdict(allow=True), Verdict(allow=False)):
             row = await alone.prompted()
-            await prompts.decide(row.pk, verdict, decider(alone.eve))
+            await approvals.decide_approval(row.pk, verdict, decider(alone.eve))
         await done(task)
     assert (await alone.row(run)).state == "done"
     assert [r.content for r in await alone.results()] == [
-        texts.INPUT_CANCELLED,
-        texts.INPUT_CANCELLED,
-        texts.WITHHELD,
+        model_messages.INPUT_CANCELLED,
+        model_messages.INPUT_CANCELLED,
+        model_messages.WITHHELD,
     ]
     assert "Wild" not in await alone.everything(), "what was withheld is kept nowhere"

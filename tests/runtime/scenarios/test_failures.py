@@ -14,12 +14,12 @@ from typing import Any
 
 import pytest
 
-from jpweb.agent.providers.library.opening import TITLES
+from jpweb.agent.providers.adapter.factory import PROVIDER_TITLES
 from jpweb.agent.turn import TurnPorts
 from jpweb.runtime import runs
-from jpweb.runtime.crossing import in_store
-from jpweb.runtime.executing import holding, turns
-from jpweb.store.errors import BadFile, NothingToRetry
+from jpweb.runtime.db_threads import run_in_db_thread
+from jpweb.runtime.execution import run_executor, turn_runner
+from jpweb.store.errors import InvalidConfigFile, NothingToRetry
 from jpweb.store.models import Run
 from tests.agent.providers.conversing import KEY, MODELS
 from tests.agent.providers.test_failures import TOO_LONG, wrapped
@@ -116,7 +116,7 @@ def cases() -> list[Any]:
 
 async def begun(shop: Workshop, standin: Standin) -> Run:
     """Play a turn to its failure, a question answered on the way; return the row."""
-    await in_store(shop.play, standin)
+    await run_in_db_thread(shop.play, standin)
     run, task = await shop.start()
     await shop.answer("confirm", "false")
     await done(task)
@@ -125,8 +125,8 @@ async def begun(shop: Workshop, standin: Standin) -> Run:
 
 async def retried(shop: Workshop) -> Run:
     """Try again to the end, the same question answered once more; return the row."""
-    run = await runs.retry(shop.talk, shop.ada)
-    task = holding._active[run.pk].task
+    run = await runs.retry_turn(shop.talk, shop.ada)
+    task = run_executor._active_runs[run.pk].task
     assert task is not None
     await shop.answer("confirm", "false")
     await done(task)
@@ -140,7 +140,7 @@ async def test_what_failed_is_kept_named_and_goes_on(shop: Workshop, way: str, n
     with vendor(name, [FIRST, *fails, *AGAIN]) as standin:
         row = await begun(shop, standin)
         assert (row.state, row.failure) == ("failed", expected.failure)
-        assert TITLES[name] in row.problem
+        assert PROVIDER_TITLES[name] in row.problem
         assert expected.said in row.problem
         assert len(standin.requests) == 1 + expected.times
         kept = [element.raw for element in await shop.elements()]
@@ -152,7 +152,7 @@ async def test_what_failed_is_kept_named_and_goes_on(shop: Workshop, way: str, n
     assert [element.raw for element in (await shop.elements())[: len(kept)]] == kept
     assert KEY not in await shop.everything()
     with pytest.raises(NothingToRetry):
-        await runs.retry(shop.talk, shop.ada)
+        await runs.retry_turn(shop.talk, shop.ada)
 
 
 async def test_a_rate_limit_is_waited_for_as_long_as_it_says(
@@ -164,9 +164,9 @@ async def test_a_rate_limit_is_waited_for_as_long_as_it_says(
     async def pause(seconds: float) -> None:
         waited.append(seconds)
 
-    monkeypatch.setattr(turns, "TurnPorts", partial(TurnPorts, pause=pause))
+    monkeypatch.setattr(turn_runner, "TurnPorts", partial(TurnPorts, pause=pause))
     with vendor("google", [Failure(429, body, {"retry-after": "3"}), DONE]) as standin:
-        await in_store(shop.play, standin)
+        await run_in_db_thread(shop.play, standin)
         row = await shop.played()
     assert (row.state, row.failure) == ("done", "")
     assert await shop.told() == ["turn_start", "asked: Begin", "message: All done."]
@@ -176,7 +176,7 @@ async def test_a_rate_limit_is_waited_for_as_long_as_it_says(
 async def test_a_vendor_that_wants_to_wait_too_long_is_not_waited_for(shop: Workshop):
     body = wrapped("openai", "Slow down", "rate_limit_error", 429)
     with vendor("openai", [Failure(429, body, {"retry-after": "3600"}), DONE]) as standin:
-        await in_store(shop.play, standin)
+        await run_in_db_thread(shop.play, standin)
         row = await shop.played()
         assert (row.state, row.failure) == ("failed", "rate_limit")
         assert len(standin.requests) == 1
@@ -188,7 +188,7 @@ async def test_a_vendor_that_wants_to_wait_too_long_is_not_waited_for(shop: Work
 async def test_where_nobody_listens_the_turn_waits_for_its_retry(shop: Workshop, name: str):
     with vendor(name, [DONE]) as standin:
         port = int(standin.base_url.rpartition(":")[2])
-        await in_store(shop.play, standin)
+        await run_in_db_thread(shop.play, standin)
     row = await shop.played()
     assert (row.state, row.failure) == ("failed", "unavailable")
     assert standin.base_url in row.problem
@@ -202,7 +202,7 @@ async def test_without_a_key_the_turn_says_which_and_goes_on_with_it(
     shop: Workshop, monkeypatch: pytest.MonkeyPatch
 ):
     with vendor("anthropic", [DONE]) as standin:
-        await in_store(shop.play, standin)
+        await run_in_db_thread(shop.play, standin)
         monkeypatch.delenv(VARIABLE)
         row = await shop.played()
         assert (row.state, row.failure) == ("failed", "wrong_key")
@@ -216,11 +216,13 @@ async def test_without_a_key_the_turn_says_which_and_goes_on_with_it(
 
 async def test_a_vendor_elsewhere_is_not_asked_until_an_owner_trusts_that(shop: Workshop):
     with vendor("anthropic", [DONE]) as standin:
-        await in_store(shop.play, standin)
-        await in_store(shop.distrust, "anthropic")
-        with pytest.raises(BadFile, match="An owner of the workspace must trust that first"):
+        await run_in_db_thread(shop.play, standin)
+        await run_in_db_thread(shop.distrust, "anthropic")
+        with pytest.raises(
+            InvalidConfigFile, match="An owner of the workspace must trust that first"
+        ):
             await shop.start()
         assert (standin.requests, await shop.told()) == ([], [])
-        await in_store(shop.trust)
+        await run_in_db_thread(shop.trust)
         assert (await shop.played()).state == "done"
     assert await shop.told() == ["turn_start", "asked: Begin", "message: All done."]

@@ -6,10 +6,10 @@ import asyncio
 import os
 from pathlib import Path
 
-from jpweb.agent.calls import texts
+from jpweb.agent.tool_calls import model_messages
 from jpweb.runtime import runs
-from jpweb.runtime.crossing import in_store
-from jpweb.runtime.signals import announce
+from jpweb.runtime.broadcast import publisher
+from jpweb.runtime.db_threads import run_in_db_thread
 from tests.machine.vendors import Call, Reply, Say, vendor
 from tests.runtime.playing import done, ear, eventually
 from tests.runtime.scenarios.talking import DONE
@@ -65,25 +65,25 @@ async def gone(pids: list[int]) -> None:
 async def test_a_stop_ends_the_tool_with_everything_it_started(shop: Workshop):
     busy = Busy(shop)
     with vendor("openai", [GREET]) as standin:
-        await in_store(shop.play, standin)
+        await run_in_db_thread(shop.play, standin)
         run, task = await shop.start()
         pids = await busy.running()
-        assert await runs.interrupt(shop.talk.pk, decider(shop.eve), "stop")
+        assert await runs.interrupt_run(shop.talk.pk, decider(shop.eve), "stop")
         await done(task)
         assert len(standin.requests) == 1
     await gone(pids)
     assert (await shop.row(run)).state == "stopped"
     assert await shop.told() == [*BEGUN, "result call_1"]
-    assert [r.content for r in await shop.results()] == [texts.STOPPED]
+    assert [r.content for r in await shop.results()] == [model_messages.STOPPED]
 
 
 async def test_a_restart_runs_the_tool_again_and_the_model_learns_nothing_of_it(shop: Workshop):
     busy = Busy(shop)
     with vendor("anthropic", [GREET, DONE]) as standin:
-        await in_store(shop.play, standin)
+        await run_in_db_thread(shop.play, standin)
         run, task = await shop.start()
         first = await busy.running()
-        assert await runs.interrupt(shop.talk.pk, decider(shop.eve), "restart")
+        assert await runs.interrupt_run(shop.talk.pk, decider(shop.eve), "restart")
         second = await busy.running(2)
         await gone(first)
         await busy.go_on()
@@ -98,10 +98,10 @@ async def test_a_restart_runs_the_tool_again_and_the_model_learns_nothing_of_it(
 async def test_a_restart_asks_again_what_was_open(shop: Workshop):
     with vendor("anthropic", [GREET, DONE]) as standin:
         more = "[conversation.tools.greet.questions.loud]\nanswer = false"
-        await in_store(shop.play, standin, f"{CLOSED}{more}")
+        await run_in_db_thread(shop.play, standin, f"{CLOSED}{more}")
         _, task = await shop.start()
         row = await shop.asked("name")
-        assert await runs.interrupt(shop.talk.pk, decider(shop.eve), "restart")
+        assert await runs.interrupt_run(shop.talk.pk, decider(shop.eve), "restart")
 
         async def asked_again() -> bool:
             return "ask call_1.name.2" in await shop.told()
@@ -127,17 +127,17 @@ async def test_a_restart_asks_again_what_was_open(shop: Workshop):
 async def test_words_instead_of_a_running_tool_reach_the_model_as_its_result(shop: Workshop):
     busy = Busy(shop)
     with vendor("google", [GREET, DONE]) as standin:
-        await in_store(shop.play, standin)
+        await run_in_db_thread(shop.play, standin)
         run, task = await shop.start()
         pids = await busy.running()
         words = "Greet nobody today"
-        assert await runs.interrupt(shop.talk.pk, decider(shop.eve), "respond", words)
+        assert await runs.interrupt_run(shop.talk.pk, decider(shop.eve), "respond", words)
         await done(task)
         told = str(standin.requests[1].body)
     await gone(pids)
     assert (await shop.row(run)).state == "done"
     assert await shop.told() == [*BEGUN, "result call_1", "message: All done."]
-    assert [r.content for r in await shop.results()] == [texts.responded(words)]
+    assert [r.content for r in await shop.results()] == [model_messages.describe_response(words)]
     assert told.count(words) == 1
 
 
@@ -145,10 +145,10 @@ async def test_no_words_end_the_tool_and_the_turn_goes_on(shop: Workshop):
     busy = Busy(shop)
     with vendor("ollama", [GREET, DONE]) as standin:
         more = '[conversation.tools.greet]\ncancellation_response = "Not now."'
-        await in_store(shop.play, standin, f"{CLOSED}{more}")
+        await run_in_db_thread(shop.play, standin, f"{CLOSED}{more}")
         run, task = await shop.start()
         pids = await busy.running()
-        assert await runs.interrupt(shop.talk.pk, decider(shop.eve), "respond")
+        assert await runs.interrupt_run(shop.talk.pk, decider(shop.eve), "respond")
         await done(task)
     await gone(pids)
     assert (await shop.row(run)).state == "done"
@@ -158,12 +158,14 @@ async def test_no_words_end_the_tool_and_the_turn_goes_on(shop: Workshop):
 
 async def test_words_in_the_middle_of_a_reply_end_it_and_are_answered(shop: Workshop):
     with vendor("anthropic", [Reply(Say("Half a word"), end="hang"), DONE]) as standin:
-        await in_store(shop.play, standin)
-        async with ear(announce.conversation_group(shop.talk.pk)) as hear:
+        await run_in_db_thread(shop.play, standin)
+        async with ear(publisher.make_conversation_topic(shop.talk.pk)) as hear:
             run, task = await shop.start()
             while not (await hear()).get("text"):
                 pass
-        assert await runs.interrupt(shop.talk.pk, decider(shop.eve), "respond", "Shorter, please")
+        assert await runs.interrupt_run(
+            shop.talk.pk, decider(shop.eve), "respond", "Shorter, please"
+        )
         await done(task)
         assert await asyncio.to_thread(standin.left.wait, 60), "the connection is closed"
         last = standin.requests[1].body["messages"]

@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 from django.conf import settings
 
-from jpweb.runtime import desk, prompts
-from jpweb.runtime.crossing import in_store
-from jpweb.runtime.executing import holding
-from jpweb.runtime.prompts import Verdict
+from jpweb.runtime.db_threads import run_in_db_thread
+from jpweb.runtime.execution import run_executor
+from jpweb.runtime.inquiries import approvals, resolution
+from jpweb.runtime.inquiries.approvals import Verdict
 from jpweb.store.models import Inquiry, KeptResult, Run
 from tests.machine.vendors import Call, Reply, vendor
 from tests.runtime.playing import eventually
@@ -24,14 +24,14 @@ BOTH = Reply(Call("wild", {}, "call_1"), Call("deploy", {"service": "blog"}, "ca
 async def put_down(shop: Workshop) -> None:
     async def parked() -> bool:
         there = Run.objects.filter(conversation=shop.talk, state="parked")
-        return await in_store(there.exists) and not holding._active
+        return await run_in_db_thread(there.exists) and not run_executor._active_runs
 
     await eventually(parked)
 
 
 async def waits(shop: Workshop, question_id: str) -> Inquiry:
     rows = Inquiry.objects.filter(conversation=shop.talk, state="open")
-    (row,) = [each for each in await in_store(list, rows) if question_id in each.inquiry_id]
+    (row,) = [each for each in await run_in_db_thread(list, rows) if question_id in each.inquiry_id]
     return row
 
 
@@ -46,24 +46,24 @@ async def test_a_turn_that_is_put_down_at_every_wait_ends_as_if_it_never_was(
     tally = shop.root / "tally"
     (shop.root / "tools" / "wild.sh").write_text(f"echo x >> {tally}; echo 'Wild as can be.'\n")
     with vendor("openai", [BOTH, DONE]) as standin:
-        await in_store(shop.play, standin)
+        await run_in_db_thread(shop.play, standin)
         await shop.start()
         await put_down(shop)
         permission = await shop.prompted()
-        await prompts.decide(permission.pk, Verdict(allow=True), decider(shop.eve))
+        await approvals.decide_approval(permission.pk, Verdict(allow=True), decider(shop.eve))
         await put_down(shop)
         assert runs_of(tally) == 1
         offered = await shop.prompted()
         assert (offered.kind, offered.shown["content"]) == ("deliver", "Wild as can be.\n")
         confirm = await waits(shop, ".confirm.")
-        await desk.answer(confirm.pk, "false", decider(shop.ada))
+        await resolution.answer_inquiry(confirm.pk, "false", decider(shop.ada))
         await put_down(shop)
-        assert await in_store(KeptResult.objects.filter(delivered=True).count) == 1
-        await prompts.decide(offered.pk, Verdict(allow=True), decider(shop.eve))
+        assert await run_in_db_thread(KeptResult.objects.filter(delivered=True).count) == 1
+        await approvals.decide_approval(offered.pk, Verdict(allow=True), decider(shop.eve))
 
         async def ended() -> Run | None:
             found = Run.objects.filter(conversation=shop.talk, ended_at__isnull=False)
-            return await in_store(found.first) if not holding._active else None
+            return await run_in_db_thread(found.first) if not run_executor._active_runs else None
 
         run: Run = await eventually(ended)
     assert (run.state, run.resumed) == ("done", 0)
@@ -75,6 +75,6 @@ async def test_a_turn_that_is_put_down_at_every_wait_ends_as_if_it_never_was(
     ]
     notes = [event.note for event in await shop.events() if event.kind.TAG == "tool_call_response"]
     assert not any("again" in note for note in notes)
-    assert not await in_store(KeptResult.objects.exists)
+    assert not await run_in_db_thread(KeptResult.objects.exists)
     told = await shop.told()
     assert len([line for line in told if line.startswith("ask ")]) == 1

@@ -8,10 +8,11 @@ from typing import Any
 
 import pytest
 
-from jpweb.agent.calls import texts
-from jpweb.runtime import desk, runs
-from jpweb.runtime.configuration import Why
-from jpweb.runtime.crossing import in_store
+from jpweb.agent.tool_calls import model_messages
+from jpweb.runtime import runs
+from jpweb.runtime.configuration import ToolAvailability
+from jpweb.runtime.db_threads import run_in_db_thread
+from jpweb.runtime.inquiries import resolution
 from jpweb.store.models import Run
 from tests.machine.vendors import Call, Reply, vendor
 from tests.runtime.playing import done
@@ -32,12 +33,12 @@ async def asking(shop: Workshop) -> Any:
 
 async def test_a_server_asks_in_the_middle_of_its_call_and_goes_on(shop: Workshop):
     with vendor("anthropic", [BOOK, DONE]) as standin:
-        await in_store(shop.play, standin, OPEN)
+        await run_in_db_thread(shop.play, standin, OPEN)
         run, task, row = await asking(shop)
         assert (row.asker, row.source) == ("book_table", "tool")
         assert row.question["context"] == "There is one table left for 4."
         assert row.question["text"] == "A table at the window?"
-        await desk.answer(row.pk, "true", decider(shop.eve))
+        await resolution.answer_inquiry(row.pk, "true", decider(shop.eve))
         await done(task)
         assert "book_table" in offered(standin.requests[0].body)
         assert "A table at the window?" not in str([r.body for r in standin.requests])
@@ -53,9 +54,9 @@ async def test_a_server_asks_in_the_middle_of_its_call_and_goes_on(shop: Worksho
 
 async def test_a_server_whose_question_is_declined_is_told_so(shop: Workshop):
     with vendor("openai", [BOOK, DONE]) as standin:
-        await in_store(shop.play, standin, OPEN)
+        await run_in_db_thread(shop.play, standin, OPEN)
         run, task, row = await asking(shop)
-        await desk.decline(row.pk, decider(shop.eve))
+        await resolution.decline_inquiry(row.pk, decider(shop.eve))
         await done(task)
     assert (await shop.row(run)).state == "done"
     told = await shop.told()
@@ -68,16 +69,16 @@ async def test_a_server_whose_question_is_declined_is_told_so(shop: Workshop):
 
 async def test_a_stop_while_a_server_asks_ends_question_call_and_server(shop: Workshop):
     with vendor("google", [BOOK]) as standin:
-        await in_store(shop.play, standin, OPEN)
+        await run_in_db_thread(shop.play, standin, OPEN)
         run, task, _ = await asking(shop)
         servers = ours(shop)
         assert len(servers) == 1
-        await runs.stop(shop.talk.pk, decider(shop.eve))
+        await runs.stop_run(shop.talk.pk, decider(shop.eve))
         await done(task)
         assert len(standin.requests) == 1
     assert (await shop.row(run)).state == "stopped"
     assert await shop.told() == [*BEGUN, "user call_1.window.1 person", "result call_1"]
-    assert [r.content for r in await shop.results()] == [texts.STOPPED]
+    assert [r.content for r in await shop.results()] == [model_messages.STOPPED]
     assert [pid for pid in servers if alive(pid)] == []
 
 
@@ -86,7 +87,7 @@ async def test_a_server_that_does_not_start_costs_its_tool_and_not_the_turn(
 ):
     shop.configure(lambda text: text.replace('"tools/kitchen.py"', '"tools/nothing.py"'))
     with vendor("ollama", [BOOK, DONE]) as standin:
-        await in_store(shop.play, standin, OPEN)
+        await run_in_db_thread(shop.play, standin, OPEN)
         run = await shop.played()
         bodies = [request.body for request in standin.requests]
     assert run.state == "done"
@@ -104,16 +105,20 @@ async def test_a_server_that_does_not_start_costs_its_tool_and_not_the_turn(
 
 
 #: What is done after everything has been trusted, and what the model then reads.
-DOUBTS: Mapping[str, tuple[Any, Why, Why]] = {
-    "trust withdrawn": (lambda shop: shop.distrust("greet", "kitchen"), Why.NEW, Why.SERVER_NEW),
+DOUBTS: Mapping[str, tuple[Any, ToolAvailability, ToolAvailability]] = {
+    "trust withdrawn": (
+        lambda shop: shop.distrust("greet", "kitchen"),
+        ToolAvailability.NEW,
+        ToolAvailability.SERVER_NEW,
+    ),
     "commands changed": (
         lambda shop: shop.configure(
             lambda text: text.replace("tools/greet.sh", "-x tools/greet.sh").replace(
                 '["tools/kitchen.py"]', '["-v", "tools/kitchen.py"]'
             )
         ),
-        Why.CHANGED,
-        Why.SERVER_CHANGED,
+        ToolAvailability.CHANGED,
+        ToolAvailability.SERVER_CHANGED,
     ),
 }
 
@@ -133,8 +138,8 @@ async def test_what_is_not_trusted_is_offered_to_no_model_and_never_runs(
         return Reply(Call("greet", {}, "call_1"), Call("book_table", {"guests": 2}, "call_2"))
 
     with vendor("llamacpp", [both, DONE]) as standin:
-        await in_store(shop.play, standin, OPEN)
-        await in_store(change, shop)
+        await run_in_db_thread(shop.play, standin, OPEN)
+        await run_in_db_thread(change, shop)
         run = await shop.played()
         bodies = [request.body for request in standin.requests]
     assert run.state == "done"
@@ -142,8 +147,8 @@ async def test_what_is_not_trusted_is_offered_to_no_model_and_never_runs(
         assert {"greet", "book_table"}.isdisjoint(offered(body))
         assert "deploy" in offered(body)
     assert [(r.content, r.is_error) for r in await shop.results()] == [
-        (texts.unavailable("greet", of_tool.value), True),
-        (texts.unavailable("book_table", of_server.value), True),
+        (model_messages.describe_unavailable("greet", of_tool.value), True),
+        (model_messages.describe_unavailable("book_table", of_server.value), True),
     ]
     assert all(". Do not call it again" in r.content for r in await shop.results())
     assert running == []
@@ -154,20 +159,20 @@ async def test_what_changes_while_a_turn_runs_changes_the_next_one(shop: Worksho
     """A turn plays by what was trusted when it began."""
     greet = Reply(Call("greet", {}, "call_1"))
     with vendor("llamacpp", [greet, DONE, greet, DONE]) as standin:
-        await in_store(shop.play, standin)
+        await run_in_db_thread(shop.play, standin)
         _, task = await shop.start()
         row = await shop.asked("name")
-        await in_store(shop.distrust, "greet")
-        await desk.decline(row.pk, decider(shop.eve))
+        await run_in_db_thread(shop.distrust, "greet")
+        await resolution.decline_inquiry(row.pk, decider(shop.eve))
         await done(task)
         assert (await shop.played("Again")).state == "done"
         seen = ["greet" in offered(request.body) for request in standin.requests]
     assert seen == [True, True, False, False]
     assert [r.content for r in await shop.results()] == [
-        texts.INPUT_CANCELLED,
-        texts.unavailable("greet", Why.NEW.value),
+        model_messages.INPUT_CANCELLED,
+        model_messages.describe_unavailable("greet", ToolAvailability.NEW.value),
     ]
-    assert await in_store(Run.objects.count) == 2
+    assert await run_in_db_thread(Run.objects.count) == 2
 
 
 def ours(shop: Workshop) -> list[int]:

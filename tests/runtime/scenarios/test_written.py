@@ -5,14 +5,14 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from jpweb.runtime.crossing import in_store
+from jpweb.runtime.db_threads import run_in_db_thread
 from jpweb.store import journal
-from jpweb.store.disk import attached, mirror
+from jpweb.store.choices import Origin, WritePolicy
+from jpweb.store.jp_files import attachments, mirror
 from jpweb.store.models import Conversation, Inquiry, Workspace
-from jpweb.store.terms import Origin, Writing
 from jpweb.stream import wire
-from jpweb.stream.layout.items import ToolCall
-from jpweb.stream.outline import Outline, outline
+from jpweb.stream.outline import Outline, build_outline
+from jpweb.stream.transcript.items import ToolCall
 from tests.machine.vendors import vendor
 from tests.runtime.playing import done
 from tests.runtime.scenarios.talking import BOTH, DONE, gives
@@ -33,7 +33,7 @@ def shape(read: Outline) -> list[tuple[str, list[str], list[str], str]]:
     return [
         (
             each.call.id,
-            [group.key for group in each.groups],
+            [group.key for group in each.question_groups],
             [inquiry.state for inquiry in each.inquiries],
             each.response.element.kind.to_fields()["id"]
             if each.response and each.response.element.kind
@@ -47,9 +47,9 @@ async def written(shop: Workshop) -> list[Path]:
     """Play the whole scenario in an attached workspace; return the two copies of its stream."""
     silo = Path(os.environ["JP_USER_DATA_DIR"]) / "workspace" / "workshop-works"
     silo.mkdir(parents=True)
-    await in_store(attached.choose, shop.home, Writing.CURRENT)
+    await run_in_db_thread(attachments.set_write_policy, shop.home, WritePolicy.CURRENT)
     with vendor("anthropic", [BOTH, gives(True), DONE]) as standin:
-        await in_store(shop.play, standin)
+        await run_in_db_thread(shop.play, standin)
         _, task = await shop.start("Greet and deploy")
         await answer_everything(shop)
         await done(task)
@@ -61,9 +61,9 @@ async def test_what_was_run_here_stands_in_the_files_as_it_was(shop: Workshop):
     copies = [file.read_bytes() for file in await written(shop)]
     assert len(copies) == 2
     assert copies[0] == copies[1]
-    read = [wire.read(text) for text in wire.split(copies[0])]
-    assert outline(read) == outline(await shop.elements())
-    assert shape(outline(read)) == SHAPE
+    read = [wire.read_element(text) for text in wire.split_array(copies[0])]
+    assert build_outline(read) == build_outline(await shop.elements())
+    assert shape(build_outline(read)) == SHAPE
     noted = [event.metadata for element in read[2:6] for event in element.events]
     assert tuple(noted) == NOTED["anthropic"]
     assert CANARY.encode() not in copies[0]
@@ -73,14 +73,14 @@ async def test_a_mirror_of_these_files_is_the_same_conversation(shop: Workshop):
     """For the mirror the workspace is one that it has never seen."""
     await written(shop)
     moved = Workspace.objects.filter(pk=shop.home.pk)
-    await in_store(moved.update, root="/elsewhere", jp_id="other", copies_id="other")
-    home, report = await in_store(mirror.mirror, shop.root)
-    assert (report.conversations, report.inquiries) == (1, {"answered": 3, "redacted": 1})
-    assert (report.unknown, report.broken, report.problems) == (0, 0, [])
-    copy = await in_store(Conversation.objects.get, workspace=home, origin=Origin.MIRRORED)
-    read = await in_store(journal.elements, copy.pk)
-    assert outline(read) == outline(await shop.elements())
+    await run_in_db_thread(moved.update, root="/elsewhere", jp_id="other", copies_id="other")
+    home, report = await run_in_db_thread(mirror.mirror_workspace, shop.root)
+    assert (report.conversation_count, report.inquiries) == (1, {"answered": 3, "redacted": 1})
+    assert (report.unknown_elements, report.broken_elements, report.problems) == (0, 0, [])
+    copy = await run_in_db_thread(Conversation.objects.get, workspace=home, origin=Origin.MIRRORED)
+    read = await run_in_db_thread(journal.read_elements, copy.pk)
+    assert build_outline(read) == build_outline(await shop.elements())
     rows = Inquiry.objects.order_by("position").values_list(*COLUMNS)
-    ours = await in_store(list, rows.filter(conversation=shop.talk))
-    assert await in_store(list, rows.filter(conversation=copy)) == ours
+    ours = await run_in_db_thread(list, rows.filter(conversation=shop.talk))
+    assert await run_in_db_thread(list, rows.filter(conversation=copy)) == ours
     assert len(ours) == 4

@@ -10,12 +10,13 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from jpweb.runtime import configuration, desk, runs
-from jpweb.runtime.crossing import in_store
-from jpweb.runtime.executing import holding
+from jpweb.runtime import configuration, runs
+from jpweb.runtime.db_threads import run_in_db_thread
+from jpweb.runtime.execution import run_executor
+from jpweb.runtime.inquiries import resolution
+from jpweb.store.choices import Role
 from jpweb.store.models import Inquiry, JournalEntry, Prompt, Run, Trust, Workspace
-from jpweb.store.owners import overrides
-from jpweb.store.terms import Role
+from jpweb.store.workspace_config import overrides
 from jpweb.stream.events import (
     ChatRequest,
     ChatResponse,
@@ -70,15 +71,17 @@ class Workshop(Scene):
             f'[assistant.model]\nid = "{name}/{model or MODELS[name]}"\n{USUAL}\n{more}\n'
             f'[providers.llm.{name}]\nbase_url = "{standin.base_url}"\napi_key_env = "{VARIABLE}"\n'
         )
-        configuration.save_overrides(self.home, text, overrides.digest(self.home.overrides))
+        configuration.save_overrides(self.home, text, overrides.hash_text(self.home.overrides))
         self.home.refresh_from_db()
         self.trust()
 
     def trust(self) -> None:
         """Trust everything as it is now."""
-        things = [thing.wanted for thing in configuration.current(self.home).things]
+        things = [
+            thing.item for thing in configuration.load_workspace_config(self.home).trust_statuses
+        ]
         seen = [(each.kind.value, each.name, each.fingerprint) for each in things]
-        configuration.give(self.home, seen, self.olga)
+        configuration.grant_trust(self.home, seen, self.olga)
 
     def distrust(self, *names: str) -> None:
         """Trust what has these names no longer."""
@@ -89,8 +92,11 @@ class Workshop(Scene):
 
         async def found() -> Inquiry | None:
             rows = Inquiry.objects.filter(conversation=self.talk, state="open")
-            for row in await in_store(list, rows):
-                if f".{question_id}." in row.inquiry_id and row.pk in desk.bell.waiting:
+            for row in await run_in_db_thread(list, rows):
+                if (
+                    f".{question_id}." in row.inquiry_id
+                    and row.pk in resolution.settlement_waiters.waiters_by_key
+                ):
                     return row
             return None
 
@@ -99,18 +105,20 @@ class Workshop(Scene):
 
     async def answer(self, question_id: str, typed: str) -> None:
         """Wait for a question and answer it."""
-        await desk.answer((await self.asked(question_id)).pk, typed, decider(self.eve))
+        await resolution.answer_inquiry(
+            (await self.asked(question_id)).pk, typed, decider(self.eve)
+        )
 
     async def prompted(self) -> Prompt:
         """Return the prompt that waits, once there is one."""
         open_ones = Prompt.objects.filter(run__conversation=self.talk, state="open")
-        row: Prompt = await eventually(lambda: in_store(open_ones.first))
+        row: Prompt = await eventually(lambda: run_in_db_thread(open_ones.first))
         return row
 
     async def retry(self) -> Run:
         """Go on with the turn that failed, to its end; return the row."""
-        run = await runs.retry(self.talk, self.ada)
-        task = holding._active[run.pk].task
+        run = await runs.retry_turn(self.talk, self.ada)
+        task = run_executor._active_runs[run.pk].task
         assert task is not None
         await done(task)
         return await self.row(run)
@@ -122,7 +130,7 @@ class Workshop(Scene):
         return await self.row(run)
 
     async def row(self, run: Run) -> Run:
-        return await in_store(Run.objects.get, pk=run.pk)
+        return await run_in_db_thread(Run.objects.get, pk=run.pk)
 
     async def events(self) -> list[ConversationEvent]:
         """Return the stream, event by event; nothing in it may be unreadable."""
@@ -146,7 +154,7 @@ class Workshop(Scene):
             kept: Sequence[Any] = [JournalEntry, Inquiry, Prompt, Run, Trust, Workspace]
             return repr([list(model.objects.values_list()) for model in kept])
 
-        return await in_store(read)
+        return await run_in_db_thread(read)
 
 
 def short(event: ConversationEvent) -> str:

@@ -17,9 +17,15 @@ from django.utils import timezone
 
 from jpweb.store import accounts, conversations
 from jpweb.store.backups import restoration, schemas, snapshot, tables
-from jpweb.store.disk import mirror
-from jpweb.store.errors import BadBackup, DatabaseInUse, NoDatabase, NotEmpty, OtherSchema
-from jpweb.store.finding import index
+from jpweb.store.errors import (
+    DatabaseInUse,
+    DatabaseNotEmpty,
+    DatabaseUnavailable,
+    InvalidBackup,
+    SchemaMismatch,
+)
+from jpweb.store.jp_files import mirror
+from jpweb.store.maintenance import task_leases
 from jpweb.store.models import (
     AnswerLink,
     Inquiry,
@@ -30,7 +36,7 @@ from jpweb.store.models import (
     SignInLink,
     Workspace,
 )
-from jpweb.store.running import duties
+from jpweb.store.search import indexer
 from tests.store import making
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -75,12 +81,12 @@ def change_manifest(**fields: Any) -> Change:
 @pytest.fixture
 def full() -> Person:
     """Mirror the demo, and have a turn that waits for an answer; return who began it."""
-    owner = accounts.first_owner()
-    home, _ = mirror.mirror(mirror.DEMO, "Demo")
+    owner = accounts.get_or_create_owner()
+    home, _ = mirror.mirror_workspace(mirror.DEMO_PATH, "Demo")
     accounts.make_owner(owner, home)
     talk = making.conversation(home, "A waiting turn", owner)
     making.question(making.running(talk, owner), text="Apply “Bäume”\\u0000?")
-    while index.step() is not None:
+    while indexer.index_next() is not None:
         pass
     return owner
 
@@ -88,7 +94,7 @@ def full() -> Person:
 @pytest.fixture
 def waiting_turn(transactional_db: None) -> Person:
     """Have a turn that waits for an answer and nothing else; return who began it."""
-    owner = accounts.first_owner()
+    owner = accounts.get_or_create_owner()
     home = making.workspace("Garden")
     accounts.make_owner(owner, home)
     making.question(making.running(making.conversation(home, "A waiting turn", owner), owner))
@@ -114,7 +120,7 @@ def write_backup(folder: Path) -> Path:
 def test_restored_rows_equal_the_saved_ones(full_backup: Path):
     saved = read_everything()
     Inquiry.objects.all().delete()
-    accounts.first_owner().delete()
+    accounts.get_or_create_owner().delete()
     restoration.restore_backup(full_backup, ignore_progress, replace=True)
     assert read_everything() == saved
     assert len(saved["JournalEntry"]) > 150
@@ -137,8 +143,8 @@ def test_new_rows_follow_the_restored_keys(backup: Path):
 def test_restored_conversations_are_found_once_indexed(full_backup: Path):
     found = Passage.objects.count()
     restoration.restore_backup(full_backup, ignore_progress, replace=True)
-    assert (Passage.objects.count(), index.left() > 0) == (0, True)
-    while index.step() is not None:
+    assert (Passage.objects.count(), indexer.pending_count() > 0) == (0, True)
+    while indexer.index_next() is not None:
         pass
     assert Passage.objects.count() == found
 
@@ -175,7 +181,7 @@ def test_backup_holds_one_moment_of_the_database(waiting_turn: Person, tmp_path:
 
     def write_more(done: int, _total: int) -> None:
         if done <= ROWS_WRITTEN_MEANWHILE:
-            conversations.begin(home, "Too late", waiting_turn.pk)
+            conversations.create_conversation(home, "Too late", waiting_turn.pk)
 
     before = read_everything()
     manifest = snapshot.write_backup(tmp_path / "file", write_more)
@@ -202,23 +208,25 @@ def test_failed_backup_keeps_the_file_that_was_there(backup: Path):
 
 
 def test_backup_into_a_missing_folder_is_one_line(waiting_turn: Person, tmp_path: Path):
-    with pytest.raises(BadBackup, match=r"nowhere/file cannot be written: No such file"):
+    with pytest.raises(InvalidBackup, match=r"nowhere/file cannot be written: No such file"):
         snapshot.write_backup(tmp_path / "nowhere" / "file", ignore_progress)
 
 
 def test_newer_backup_is_refused(backup: Path):
     rewrite(backup, change_manifest(migration="0999_later", jpweb="9.1"))
-    with pytest.raises(OtherSchema, match=r"of a newer jpweb \(9\.1\)\. Install that"):
+    with pytest.raises(SchemaMismatch, match=r"of a newer jpweb \(9\.1\)\. Install that"):
         restoration.restore_backup(backup, ignore_progress)
 
 
 def test_database_with_rows_is_refused_without_replace(backup: Path):
-    with pytest.raises(NotEmpty, match=r"holds \d+ rows already\. Use an empty one, or --force"):
+    with pytest.raises(
+        DatabaseNotEmpty, match=r"holds \d+ rows already\. Use an empty one, or --force"
+    ):
         restoration.restore_backup(backup, ignore_progress)
 
 
 def test_database_of_a_running_jpweb_is_refused(backup: Path):
-    duties.hold("expiry", "another", 60)
+    task_leases.acquire_or_renew("expiry", "another", 60)
     with pytest.raises(DatabaseInUse, match="A jpweb runs on this database"):
         restoration.restore_backup(backup, ignore_progress, replace=True)
 
@@ -228,13 +236,13 @@ def test_migrations_of_a_newer_jpweb_are_not_backed_up(
 ):
     known = schemas.list_migrations()
     monkeypatch.setattr(schemas, "list_migrations", lambda: known[:-1])
-    with pytest.raises(OtherSchema, match="is of a newer jpweb"):
+    with pytest.raises(SchemaMismatch, match="is of a newer jpweb"):
         snapshot.write_backup(tmp_path / "file", ignore_progress)
     monkeypatch.setattr(schemas, "list_migrations", lambda: [*known, "0999_later"])
-    with pytest.raises(OtherSchema, match="is of an older jpweb"):
+    with pytest.raises(SchemaMismatch, match="is of an older jpweb"):
         snapshot.write_backup(tmp_path / "file", ignore_progress)
     monkeypatch.setattr(schemas, "read_migrations", lambda _: set())
-    with pytest.raises(NoDatabase, match="There is nothing to back up"):
+    with pytest.raises(DatabaseUnavailable, match="There is nothing to back up"):
         snapshot.write_backup(tmp_path / "file", ignore_progress)
 
 
@@ -268,7 +276,7 @@ def break_manifest(members: dict[str, bytes]) -> None:
 def test_damaged_backup_is_one_line_and_changes_nothing(backup: Path, change: Change, line: str):
     before = read_everything()
     rewrite(backup, change)
-    with pytest.raises(BadBackup, match=line) as problem:
+    with pytest.raises(InvalidBackup, match=line) as problem:
         restoration.restore_backup(backup, ignore_progress, replace=True)
     assert "\n" not in str(problem.value)
     assert read_everything() == before
@@ -277,12 +285,12 @@ def test_damaged_backup_is_one_line_and_changes_nothing(backup: Path, change: Ch
 @pytest.mark.parametrize("content", [b"", b"no zip", None], ids=["empty", "text", "cut"])
 def test_file_that_is_no_zip_is_one_line(backup: Path, content: bytes | None):
     backup.write_bytes(backup.read_bytes()[:-100] if content is None else content)
-    with pytest.raises(BadBackup, match="is no backup of jpweb"):
+    with pytest.raises(InvalidBackup, match="is no backup of jpweb"):
         restoration.restore_backup(backup, ignore_progress, replace=True)
 
 
 def test_missing_backup_is_one_line(tmp_path: Path):
-    with pytest.raises(BadBackup, match="cannot be read: No such file"):
+    with pytest.raises(InvalidBackup, match="cannot be read: No such file"):
         restoration.restore_backup(tmp_path / "none", ignore_progress)
 
 
@@ -291,7 +299,7 @@ def test_flipped_bits_are_found(full_backup: Path):
     place = content.index(b"tables/store_journalentry.jsonl") + 2000
     content[place] ^= 0xFF
     full_backup.write_bytes(content)
-    with pytest.raises(BadBackup, match="is damaged: "):
+    with pytest.raises(InvalidBackup, match="is damaged: "):
         restoration.restore_backup(full_backup, ignore_progress, replace=True)
 
 
@@ -322,6 +330,6 @@ def test_rows_that_do_not_fit_change_nothing(
 ):
     before = read_everything()
     rewrite(backup, lambda members: rewrite_table(members, "store_turn", rows, **fields))
-    with pytest.raises(BadBackup, match=line):
+    with pytest.raises(InvalidBackup, match=line):
         restoration.restore_backup(backup, ignore_progress, replace=True)
     assert read_everything() == before

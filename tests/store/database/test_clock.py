@@ -48,10 +48,10 @@ class Connection:
 
 @pytest.fixture(autouse=True)
 def fresh() -> Iterator[None]:
-    origin, due = clock._measured.origin, clock._measured.due_at
-    clock.forget()
+    origin, due = clock._offset.origin, clock._offset.due_at
+    clock.reset_offset()
     yield
-    clock._measured.origin, clock._measured.due_at = origin, due
+    clock._offset.origin, clock._offset.due_at = origin, due
 
 
 def away(at: datetime) -> timedelta:
@@ -62,9 +62,9 @@ def away(at: datetime) -> timedelta:
 @pytest.mark.parametrize("offset", [OFFSET, -OFFSET], ids=["ahead", "behind"])
 def test_now_is_the_time_of_the_database(offset: timedelta):
     cursor: Any = Cursor(offset)
-    clock.measure(cursor)
+    clock.measure_offset(cursor)
     assert away(clock.now()) == offset
-    assert clock.timestamp() == pytest.approx(clock.now().timestamp(), abs=1)
+    assert clock.now_timestamp() == pytest.approx(clock.now().timestamp(), abs=1)
 
 
 def test_now_without_a_measurement_is_the_time_of_the_machine():
@@ -81,11 +81,11 @@ def test_measure_within_the_round_trip_changes_nothing(monkeypatch: pytest.Monke
             return [(at,)]
 
     cursor: Any = Fixed(OFFSET)
-    clock.measure(cursor)
-    origin = clock._measured.origin
+    clock.measure_offset(cursor)
+    origin = clock._offset.origin
     at += timedelta(seconds=100.3)
-    clock.measure(cursor)
-    assert clock._measured.origin == origin
+    clock.measure_offset(cursor)
+    assert clock._offset.origin == origin
 
 
 def test_new_connection_measures_once_in_a_while(monkeypatch: pytest.MonkeyPatch):
@@ -94,7 +94,7 @@ def test_new_connection_measures_once_in_a_while(monkeypatch: pytest.MonkeyPatch
         connection_created.send(Connection, connection=Connection(cursor))
     assert cursor.asked == 1
     assert away(clock.now()) == OFFSET
-    monkeypatch.setattr(clock._measured, "due_at", 0.0)
+    monkeypatch.setattr(clock._offset, "due_at", 0.0)
     connection_created.send(Connection, connection=Connection(cursor))
     assert cursor.asked == 2
 
@@ -102,9 +102,9 @@ def test_new_connection_measures_once_in_a_while(monkeypatch: pytest.MonkeyPatch
 def test_database_and_process_agree_to_the_second(db: None):
     with connection.cursor() as cursor:
         if connection.vendor == "postgresql":
-            clock.measure(cursor)
+            clock.measure_offset(cursor)
             cursor.execute("SELECT extract(epoch FROM clock_timestamp())")
         else:
             cursor.execute("SELECT strftime('%s', 'now')")
         ((at,),) = cursor.fetchall()
-    assert abs(clock.timestamp() - float(at)) < 30
+    assert abs(clock.now_timestamp() - float(at)) < 30

@@ -8,10 +8,10 @@ from django.test import Client
 from django.utils import timezone
 
 from jpweb.store import accounts
-from jpweb.store.errors import BadLink, BadName, NameTaken, TooManyLinks
+from jpweb.store.choices import Role
+from jpweb.store.errors import InvalidLink, InvalidName, NameTaken, TooManyLinks
 from jpweb.store.models import Invitation, Membership, Person, Workspace
 from jpweb.store.people import invitations
-from jpweb.store.terms import Role
 from tests.store import making
 
 pytestmark = pytest.mark.django_db
@@ -30,7 +30,7 @@ def sign_in(person: Person) -> str:
 
 def test_invite_makes_nobody_a_member(home: Workspace, owner: Person):
     people = Person.objects.count()
-    token = invitations.invite(home, "eve", Role.READER, owner)
+    token = invitations.create_invitation(home, "eve", Role.READER, owner)
     assert (Person.objects.count(), Membership.objects.count()) == (people, 1)
     assert token not in repr(vars(Invitation.objects.get()))
     assert str(Invitation.objects.get()).startswith("invitation of eve")
@@ -38,13 +38,13 @@ def test_invite_makes_nobody_a_member(home: Workspace, owner: Person):
 
 def test_take_without_a_sign_in_makes_a_new_person(home: Workspace, owner: Person):
     there = making.person("eve", Role.OWNER, making.workspace("B"))
-    token = invitations.invite(home, "eve", Role.READER, owner)
-    joined = invitations.take(token, None, None)
+    token = invitations.create_invitation(home, "eve", Role.READER, owner)
+    joined = invitations.accept_invitation(token, None, None)
     assert joined.person != there
     assert joined.person.display_name == "eve"
-    assert accounts.roles(joined.person.pk) == {home.pk: Role.READER}
-    with pytest.raises(BadLink):
-        invitations.take(token, None, None)
+    assert accounts.get_roles(joined.person.pk) == {home.pk: Role.READER}
+    with pytest.raises(InvalidLink):
+        invitations.accept_invitation(token, None, None)
 
 
 def test_take_ends_every_other_sign_in_and_link(home: Workspace, owner: Person):
@@ -53,13 +53,16 @@ def test_take_ends_every_other_sign_in_and_link(home: Workspace, owner: Person):
     bob = making.person("bob", Role.READER, elsewhere)
     links = [accounts.issue_link(bob, maker) for maker in (rival, bob, None)]
     current, other = sign_in(bob), sign_in(bob)
-    token = invitations.invite(home, "Robert", Role.READER, owner)
-    joined = invitations.take(token, bob, current)
-    assert len(joined.ended) == 1
-    assert accounts.roles(bob.pk) == {home.pk: Role.READER, elsewhere.pk: Role.READER}
-    assert (accounts.signed_in(current), accounts.signed_in(other)) == (bob, None)
+    token = invitations.create_invitation(home, "Robert", Role.READER, owner)
+    joined = invitations.accept_invitation(token, bob, current)
+    assert len(joined.ended_session_hashes) == 1
+    assert accounts.get_roles(bob.pk) == {home.pk: Role.READER, elsewhere.pk: Role.READER}
+    assert (accounts.get_signed_in_person(current), accounts.get_signed_in_person(other)) == (
+        bob,
+        None,
+    )
     for link in links:
-        with pytest.raises(BadLink):
+        with pytest.raises(InvalidLink):
             accounts.use_link(link)
 
 
@@ -69,12 +72,12 @@ def test_take_of_what_is_no_invitation_any_more_is_refused(
 ):
     """An owner who was removed cannot come back by an invitation of their own."""
     making.person("second", Role.OWNER, home)
-    token = invitations.invite(home, "eve", Role.READER, owner)
+    token = invitations.create_invitation(home, "eve", Role.READER, owner)
     match why:
         case "old":
             Invitation.objects.update(expires_at=timezone.now() - timedelta(seconds=1))
         case "withdrawn":
-            assert invitations.withdraw(home.pk, Invitation.objects.get().pk) == "eve"
+            assert invitations.withdraw_invitation(home.pk, Invitation.objects.get().pk) == "eve"
         case "demoted":
             accounts.change_role(Membership.objects.get(person=owner), Role.AUDITOR)
         case "inactive":
@@ -83,13 +86,16 @@ def test_take_of_what_is_no_invitation_any_more_is_refused(
             token = "\0ü" * 100
         case _:
             token = ""
-    with pytest.raises(BadLink):
-        invitations.take(token, None, None)
+    with pytest.raises(InvalidLink):
+        invitations.accept_invitation(token, None, None)
 
 
 def test_withdraw_of_another_workspace_does_nothing(home: Workspace, owner: Person):
-    invitations.invite(home, "eve", Role.READER, owner)
-    assert invitations.withdraw(making.workspace("B").pk, Invitation.objects.get().pk) is None
+    invitations.create_invitation(home, "eve", Role.READER, owner)
+    assert (
+        invitations.withdraw_invitation(making.workspace("B").pk, Invitation.objects.get().pk)
+        is None
+    )
     assert Invitation.objects.count() == 1
 
 
@@ -97,14 +103,14 @@ def test_withdraw_of_another_workspace_does_nothing(home: Workspace, owner: Pers
 def test_invite_of_a_lookalike_of_a_member_or_invited_is_refused(
     home: Workspace, owner: Person, name: str
 ):
-    invitations.invite(home, "eve", Role.READER, owner)
+    invitations.create_invitation(home, "eve", Role.READER, owner)
     with pytest.raises(NameTaken):
-        invitations.invite(home, name, Role.READER, owner)
+        invitations.create_invitation(home, name, Role.READER, owner)
 
 
 def test_invite_of_a_name_that_hides_is_refused(home: Workspace, owner: Person):
-    with pytest.raises(BadName):
-        invitations.invite(home, "ev\u200be", Role.READER, owner)
+    with pytest.raises(InvalidName):
+        invitations.create_invitation(home, "ev\u200be", Role.READER, owner)
 
 
 def test_take_by_a_lookalike_of_a_member_keeps_the_invitation(home: Workspace, owner: Person):
@@ -112,22 +118,22 @@ def test_take_by_a_lookalike_of_a_member_keeps_the_invitation(home: Workspace, o
     other = making.person("Eve.", Role.READER, making.workspace("B"))
     Person.objects.filter(pk=other.pk).update(first_name="EVE")
     other.refresh_from_db()
-    token = invitations.invite(home, "somebody", Role.READER, owner)
+    token = invitations.create_invitation(home, "somebody", Role.READER, owner)
     with pytest.raises(NameTaken, match="looks like “Eve”"):
-        invitations.take(token, other, sign_in(other))
+        invitations.accept_invitation(token, other, sign_in(other))
     with pytest.raises(NameTaken, match="already"):
-        invitations.take(token, owner, sign_in(owner))
-    assert invitations.find(token).name == "somebody"
+        invitations.accept_invitation(token, owner, sign_in(owner))
+    assert invitations.find_invitation(token).name == "somebody"
 
 
 def test_links_of_one_person_within_an_hour_are_bounded(
     home: Workspace, owner: Person, monkeypatch: Any
 ):
     monkeypatch.setattr(invitations, "MAX_LINKS_PER_HOUR", 2)
-    invitations.invite(home, "eve", Role.READER, owner)
+    invitations.create_invitation(home, "eve", Role.READER, owner)
     accounts.issue_link(owner, maker=owner)
     with pytest.raises(TooManyLinks):
-        invitations.invite(home, "bob", Role.READER, owner)
+        invitations.create_invitation(home, "bob", Role.READER, owner)
     # A second more: the database's clock may be behind this one, and SQLite's has milliseconds.
     Invitation.objects.update(created_at=timezone.now() - timedelta(hours=1, seconds=1))
-    invitations.invite(home, "bob", Role.READER, owner)
+    invitations.create_invitation(home, "bob", Role.READER, owner)

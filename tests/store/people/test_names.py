@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from jpweb.store.errors import BadName
+from jpweb.store.errors import InvalidName
 from jpweb.store.people import names
 
 
@@ -36,7 +36,7 @@ def test_check_name_of_one_script_a_word_returns_it(name: str):
     ],
 )
 def test_check_name_that_hides_or_imitates_is_refused(name: str, told: str):
-    with pytest.raises(BadName, match=told):
+    with pytest.raises(InvalidName, match=told):
         names.check_name(name)
 
 

@@ -8,24 +8,24 @@ from pathlib import Path
 import pytest
 
 from jpweb.stream import wire
-from jpweb.stream.census import Census, census
 from jpweb.stream.events import ChatRequest, ConfigDelta, Element, EventKind, TurnStart
 from jpweb.stream.inquiry import CancellationReason, Cancelled, InquiryResponse, Redacted
+from jpweb.stream.stats import StreamStats, count_stream
 from tests.builders import AT, answered, asked, called, raw, returned, stream
 
 LAYOUTS = Path(__file__).parents[2] / "samples" / "layouts"
 BROKEN = {"timestamp": AT, "type": "tool_call_response", "id": 1}
 
 
-def said(elements: Sequence[Element]) -> Census:
-    found = census(elements)
-    assert found.elements == len(elements) == found.to_json()["elements"]
+def said(elements: Sequence[Element]) -> StreamStats:
+    found = count_stream(elements)
+    assert found.element_count == len(elements) == found.to_json()["elements"]
     return found
 
 
 def test_a_stream_of_nothing_is_counted_as_nothing():
-    assert census([]) == Census()
-    assert Census().to_json() == {
+    assert count_stream([]) == StreamStats()
+    assert StreamStats().to_json() == {
         "elements": 0,
         "kinds": {},
         "turns": 0,
@@ -73,6 +73,6 @@ def test_each_inquiry_is_counted_once_under_its_state():
 
 @pytest.mark.parametrize("file", sorted(LAYOUTS.glob("*.json")), ids=lambda file: file.stem)
 def test_an_older_layout_is_counted_by_its_elements(file: Path):
-    elements = [wire.read(text) for text in wire.split(file.read_bytes())]
+    elements = [wire.read_element(text) for text in wire.split_array(file.read_bytes())]
     found = said(elements)
     assert set(found.kinds) == {element.tag for element in elements}

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from jpweb.stream import wire
-from jpweb.stream.errors import NotAStream
+from jpweb.stream.errors import MalformedStream
 from jpweb.stream.events import BrokenEvent, ChatRequest, TurnStart
 from jpweb.stream.wire import framing
 from tests.builders import element, stream
@@ -25,9 +25,9 @@ values = st.lists(strategies.jsons, max_size=6)
 
 def identical(data: bytes) -> list[str]:
     """Split and join; the bytes must be the same. Returns the texts."""
-    texts, framing = wire.split_framed(data)
-    assert wire.join(texts, framing).encode() == data
-    assert wire.split(data) == texts
+    texts, framing = wire.split_with_framing(data)
+    assert wire.join_array(texts, framing).encode() == data
+    assert wire.split_array(data) == texts
     return texts
 
 
@@ -52,13 +52,13 @@ def test_any_array_comes_back_byte_for_byte(made):
 @given(strategies.jsons.filter(lambda value: not isinstance(value, list)))
 @settings(deadline=None)
 def test_no_other_json_is_a_stream(value):
-    with pytest.raises(NotAStream):
-        wire.split(json.dumps(value).encode())
+    with pytest.raises(MalformedStream):
+        wire.split_array(json.dumps(value).encode())
 
 
 @pytest.mark.parametrize("data", [JPS, "[]\n", "[\n  {}\n]\n"])
 def test_the_framing_of_jps_form_is_empty(data):
-    assert wire.split_framed(data.encode())[1] == ""
+    assert wire.split_with_framing(data.encode())[1] == ""
     identical(data.encode())
 
 
@@ -87,7 +87,7 @@ def test_the_framing_of_jps_form_is_empty(data):
     ],
 )
 def test_every_other_form_comes_back_too(data):
-    assert wire.split_framed(data.encode())[1] != ""
+    assert wire.split_with_framing(data.encode())[1] != ""
     identical(data.encode())
 
 
@@ -98,7 +98,7 @@ def test_a_gap_that_nearly_is_the_one_of_jp_comes_back(at, gap):
     gaps[at] = gap
     ends = zip("12345", [*gaps, "\n]\n"], strict=True)
     data = ("[\n  " + "".join(text + end for text, end in ends)).encode()
-    assert wire.split_framed(data)[1] != ""
+    assert wire.split_with_framing(data)[1] != ""
     identical(data)
 
 
@@ -114,49 +114,49 @@ def test_elements_that_hold_gaps_of_jp_deceive_nobody(texts, data):
     whole = head + "".join(text.strip() + end for text, end in zip(texts, ends, strict=True))
     identical(whole.encode())
     usual = {head, *ends} <= {"[\n  ", ",\n  ", "\n]\n"}
-    assert (wire.split_framed(whole.encode())[1] == "") is usual
+    assert (wire.split_with_framing(whole.encode())[1] == "") is usual
 
 
 def test_a_regular_framing_is_short_and_carries_more_elements():
-    texts, framing = wire.split_framed(("[" + ",".join("1" * 5000) + "]").encode())
+    texts, framing = wire.split_with_framing(("[" + ",".join("1" * 5000) + "]").encode())
     assert framing == '["[",",","]",{}]'
-    assert wire.join([*texts[:2], "4"], framing) == "[1,1,4]"
-    _, alone = wire.split_framed(b"[\n\t1\n]")
-    assert wire.join(["1", "2"], alone) == "[\n\t1,\n\t2\n]"
-    _, empty = wire.split_framed(b"[]")
-    assert wire.join(["1", "2"], empty) == "[1,2]"
+    assert wire.join_array([*texts[:2], "4"], framing) == "[1,1,4]"
+    _, alone = wire.split_with_framing(b"[\n\t1\n]")
+    assert wire.join_array(["1", "2"], alone) == "[\n\t1,\n\t2\n]"
+    _, empty = wire.split_with_framing(b"[]")
+    assert wire.join_array(["1", "2"], empty) == "[1,2]"
 
 
 def test_an_odd_gap_is_kept_where_it_is_and_costs_itself_alone():
-    texts, framing = wire.split_framed(b"[1,2, 3,4]")
+    texts, framing = wire.split_with_framing(b"[1,2, 3,4]")
     assert framing == '["[",",","]",{"1":", "}]'
-    assert wire.join([*texts, "5"], framing) == "[1,2, 3,4,5]"
-    assert wire.join(["1"], framing) == "[1]"
-    assert wire.join([], framing) == "[]"
+    assert wire.join_array([*texts, "5"], framing) == "[1,2, 3,4,5]"
+    assert wire.join_array(["1"], framing) == "[1]"
+    assert wire.join_array([], framing) == "[]"
 
 
 @pytest.mark.parametrize("odd", ["x", "[]", '["["]', "{}", '["[",1,"]"]'])
 def test_what_is_no_framing_is_said_so(odd):
-    with pytest.raises(NotAStream, match="no framing"):
-        wire.join([], odd)
+    with pytest.raises(MalformedStream, match="no framing"):
+        wire.join_array([], odd)
 
 
 @pytest.mark.parametrize("text", ["[" * 10_000 + "]" * 10_000, '"\t"', "9" * 9000, "-Infinity"])
 def test_what_only_breaks_a_rule_inside_costs_one_element(text):
     texts = identical(f'[1,{text} , {{"a": [NaN, "]["]}}]'.encode())
     assert texts == ["1", text, '{"a": [NaN, "]["]}']
-    assert isinstance(wire.read(text).body, BrokenEvent)
+    assert isinstance(wire.read_element(text).body, BrokenEvent)
 
 
 @given(strategies.streams)
 @settings(deadline=None)
 def test_a_joined_stream_splits_into_the_same_texts(elements):
     texts = [element.raw for element in elements]
-    assert wire.split(wire.join(texts).encode()) == texts
+    assert wire.split_array(wire.join_array(texts).encode()) == texts
 
 
 def test_a_stream_is_written_as_jp_writes_it():
-    written = wire.join([e.raw for e in stream(TurnStart(), ChatRequest("Hi"))])
+    written = wire.join_array([e.raw for e in stream(TurnStart(), ChatRequest("Hi"))])
     whole = [
         {"timestamp": "2026-01-02 03:00:00.0", "type": "turn_start"},
         {"timestamp": "2026-01-02 03:00:01.0", "type": "chat_request", "content": "Hi"},
@@ -165,9 +165,9 @@ def test_a_stream_is_written_as_jp_writes_it():
 
 
 def test_an_empty_stream_is_two_brackets():
-    assert wire.join([]) == "[]\n"
-    assert wire.split(b"[]\n") == []
-    assert wire.split(b"[\n]") == []
+    assert wire.join_array([]) == "[]\n"
+    assert wire.split_array(b"[]\n") == []
+    assert wire.split_array(b"[\n]") == []
 
 
 def test_one_bad_element_never_costs_the_others():
@@ -181,9 +181,9 @@ def test_one_bad_element_never_costs_the_others():
         "-Infinity",
     ]
     texts = [text for one in bad for text in (one, good)]
-    split = wire.split(f"[ {','.join(texts)}\n]\n".encode())
+    split = wire.split_array(f"[ {','.join(texts)}\n]\n".encode())
     assert split == texts
-    elements = [wire.read(text) for text in split]
+    elements = [wire.read_element(text) for text in split]
     assert all(isinstance(found.body, BrokenEvent) for found in elements[::2])
     assert all(found.kind == ChatRequest("Hi") for found in elements[1::2])
 
@@ -214,8 +214,8 @@ def test_one_bad_element_never_costs_the_others():
     ],
 )
 def test_what_is_no_array_is_no_stream(data, says):
-    with pytest.raises(NotAStream, match=says):
-        wire.split(data)
+    with pytest.raises(MalformedStream, match=says):
+        wire.split_array(data)
 
 
 @pytest.mark.parametrize("piece", [1, 2, 3, 7, 1024])
@@ -224,22 +224,22 @@ def test_what_is_no_array_is_no_stream(data, says):
 def test_has_more_counts_the_elements_of_the_array(piece: int, elements: list[object], gap: str):
     data = (gap + "[" + gap + f"{gap},".join(map(json.dumps, elements)) + gap + "]").encode()
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(framing, "_PIECE", piece)
-        assert not wire.has_more(data, max(len(elements), 1))
-        assert wire.has_more(data, len(elements) - 1) or len(elements) < 2
+        patched.setattr(framing, "_CHUNK_BYTES", piece)
+        assert not wire.has_more_elements(data, max(len(elements), 1))
+        assert wire.has_more_elements(data, len(elements) - 1) or len(elements) < 2
 
 
 def test_has_more_refuses_tiny_elements_by_their_number():
-    assert wire.has_more(b"[" + b"0," * 1000 + b"0]", 1000)
-    assert not wire.has_more(b"[" + b"0," * 999 + b"0]", 1000)
-    assert not wire.has_more(b'["' + b"," * 1000 + b'"]', 1000)
+    assert wire.has_more_elements(b"[" + b"0," * 1000 + b"0]", 1000)
+    assert not wire.has_more_elements(b"[" + b"0," * 999 + b"0]", 1000)
+    assert not wire.has_more_elements(b'["' + b"," * 1000 + b'"]', 1000)
 
 
 @given(files(), st.integers(1, 9))
 @settings(deadline=None)
 def test_parts_of_an_array_make_the_whole(made, size):
     data, texts = made
-    _, framing = wire.split_framed(data.encode())
+    _, framing = wire.split_with_framing(data.encode())
     starts = range(0, max(len(texts), 1), size)
-    parts = [wire.join_part(texts[at : at + size], at, len(texts), framing) for at in starts]
+    parts = [wire.join_array_part(texts[at : at + size], at, len(texts), framing) for at in starts]
     assert "".join(parts) == data

@@ -12,15 +12,15 @@ from typing import Any
 
 import pytest
 
-from jpweb.stream import identity, wire
-from jpweb.stream.compaction import project
-from jpweb.stream.errors import NotAStream
+from jpweb.stream import anchor_ids, wire
+from jpweb.stream.compaction import project_turns
+from jpweb.stream.errors import MalformedStream
 from jpweb.stream.events import BrokenEvent, ConversationEvent
-from jpweb.stream.markdown import Options, markdown
-from jpweb.stream.outline import outline
-from jpweb.stream.repair import repair
+from jpweb.stream.markdown_export import MarkdownOptions, export_markdown
+from jpweb.stream.outline import build_outline
+from jpweb.stream.sanitize import sanitize_stream
 from jpweb.stream.thread import Thread
-from jpweb.stream.turns import unfinished
+from jpweb.stream.turns import find_unfinished_turn
 from tests.builders import AT, everywhere
 
 SAMPLES = Path(__file__).parents[2] / "samples"
@@ -34,21 +34,21 @@ SIZE = 200_000_000
 def everything(data: bytes) -> Any:
     """Do with a file all that this package does; the one error that may come is NotAStream."""
     try:
-        texts, framing = wire.split_framed(data)
-    except NotAStream:
+        texts, framing = wire.split_with_framing(data)
+    except MalformedStream:
         return None
-    assert wire.join(texts, framing).encode() == data
-    elements = [wire.read(text) for text in texts]
-    shown = outline(elements)
+    assert wire.join_array(texts, framing).encode() == data
+    elements = [wire.read_element(text) for text in texts]
+    shown = build_outline(elements)
     assert {here.position for here in everywhere(shown)} == set(range(len(elements)))
-    assert shown.anchors == tuple(identity.anchors(elements))
-    markdown(shown, Options(title="?", reasoning=True))
-    repaired = repair(elements).elements
-    assert repair(repaired).changes == ()
-    unfinished(elements)
-    assert len(project(repaired)) <= len(repaired)
+    assert shown.anchors == tuple(anchor_ids.make_anchors(elements))
+    export_markdown(shown, MarkdownOptions(title="?", reasoning=True))
+    repaired = sanitize_stream(elements).elements
+    assert sanitize_stream(repaired).changes == ()
+    find_unfinished_turn(elements)
+    assert len(project_turns(repaired)) <= len(repaired)
     Thread((), repaired).into_parts()
-    wire.obstacles(elements, framing)
+    wire.find_incompatibilities(elements, framing)
     return elements
 
 
@@ -91,13 +91,13 @@ def test_an_odd_number_is_read(number):
 
 
 def test_text_that_is_not_unicode():
-    with pytest.raises(NotAStream, match="not UTF-8 at byte 72"):
-        wire.split(event('"message":"?"').replace(b"?", b"\xff"))
+    with pytest.raises(MalformedStream, match="not UTF-8 at byte 72"):
+        wire.split_array(event('"message":"?"').replace(b"?", b"\xff"))
     (half,) = everything(event(r'"message":"\ud800"'))
     assert isinstance(half.body, BrokenEvent)
-    by_hand = wire.read('"\ud800"')
+    by_hand = wire.read_element('"\ud800"')
     assert isinstance(by_hand.body, BrokenEvent)
-    assert identity.name(by_hand).startswith("e-")
+    assert anchor_ids.content_anchor(by_hand).startswith("e-")
 
 
 def test_a_byte_order_mark_is_passed_over():
@@ -108,8 +108,8 @@ def test_a_byte_order_mark_is_passed_over():
 def test_a_file_cut_at_any_byte_is_no_stream_and_says_so(data):
     whole = len(data.rstrip())
     for end in range(whole):
-        with pytest.raises(NotAStream) as caught:
-            wire.split(data[:end])
+        with pytest.raises(MalformedStream) as caught:
+            wire.split_array(data[:end])
         assert str(caught.value)
     for end in range(whole, len(data) + 1):
         everything(data[:end])
@@ -140,8 +140,8 @@ def mutated(data: bytes, dice: random.Random) -> bytes:
 
 
 def elements_shuffled(dice: random.Random) -> bytes:
-    texts = [text for data in (*FILES, ALL) for text in wire.split(data)]
-    return wire.join(dice.choices(texts, k=dice.randrange(30))).encode()
+    texts = [text for data in (*FILES, ALL) for text in wire.split_array(data)]
+    return wire.join_array(dice.choices(texts, k=dice.randrange(30))).encode()
 
 
 @pytest.mark.skipif(SECONDS <= 0, reason="JPWEB_FUZZ_SECONDS is 0")

@@ -8,14 +8,14 @@ from typing import Any, get_args
 import pytest
 
 from jpweb.stream import wire
-from jpweb.stream.answers import ANSWER_TYPES
-from jpweb.stream.events import KINDS, BrokenEvent, ChatResponse, UnknownEvent, Variant
+from jpweb.stream.answer_type import ANSWER_TYPES
+from jpweb.stream.events import KINDS, BrokenEvent, ChatResponse, ResponseVariant, UnknownEvent
 from jpweb.stream.inquiry import (
     CancellationReason,
     Cancelled,
+    InquiryOutcome,
     InquiryRequest,
     InquiryResponse,
-    Outcome,
     SourceTag,
     UnknownReason,
 )
@@ -34,9 +34,9 @@ def sampled(prefix="") -> Any:
     ("prefix", "wanted"),
     [
         ("", {*KINDS, "unknown", "broken"}),
-        ("chat_response.", set(get_args(Variant))),
+        ("chat_response.", set(get_args(ResponseVariant))),
         ("inquiry_request.", set(ANSWER_TYPES)),
-        ("inquiry_response.", {outcome.TAG for outcome in get_args(Outcome)} | {"legacy"}),
+        ("inquiry_response.", {outcome.TAG for outcome in get_args(InquiryOutcome)} | {"legacy"}),
         ("inquiry_response.cancelled.", {*CancellationReason, "some_future_reason"}),
     ],
 )
@@ -48,7 +48,7 @@ def test_everything_has_a_sample(prefix, wanted):
 @pytest.mark.parametrize("name", sorted(SAMPLES))
 def test_a_sample_reads_as_what_its_name_says(name):
     tag, *rest = name.split(".")
-    found = wire.read(SAMPLES[name].strip())
+    found = wire.read_element(SAMPLES[name].strip())
     if tag in ("unknown", "broken"):
         assert isinstance(found.body, UnknownEvent if tag == "unknown" else BrokenEvent)
         return
@@ -70,14 +70,14 @@ def test_a_sample_reads_as_what_its_name_says(name):
 @pytest.mark.parametrize("name", sorted(SAMPLES.keys() - NOT_AS_JP_WRITES))
 def test_a_sample_is_written_as_it_was_read(name):
     text = SAMPLES[name].strip()
-    body: Any = wire.read(text).body
-    assert wire.write(body).raw.replace("\n  ", "\n") == text
+    body: Any = wire.read_element(text).body
+    assert wire.write_element(body).raw.replace("\n  ", "\n") == text
 
 
 def test_the_samples_show_every_source():
     shown = {
         kind.source.tag
         for text in SAMPLES.values()
-        if isinstance(kind := wire.read(text.strip()).kind, InquiryRequest)
+        if isinstance(kind := wire.read_element(text.strip()).kind, InquiryRequest)
     }
     assert shown == set(SourceTag)

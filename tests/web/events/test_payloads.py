@@ -12,11 +12,11 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
 from jpweb.runtime import exports
-from jpweb.runtime.prose import edition, payloads
-from jpweb.store.disk import mirror
+from jpweb.runtime.rendering import etag, payloads
+from jpweb.store.choices import Role
+from jpweb.store.jp_files import mirror
 from jpweb.store.models import Conversation, Membership
-from jpweb.store.terms import Role
-from jpweb.stream import armour, wire
+from jpweb.stream import base64_fields, wire
 from jpweb.stream.events import (
     ChatRequest,
     ChatResponse,
@@ -40,7 +40,7 @@ class Shown:
 
     def __init__(self, folder: Path, *kinds: Any) -> None:
         making.folder(folder, "17000000000-x", stream(*kinds))
-        home, _ = mirror.mirror(folder)
+        home, _ = mirror.mirror_workspace(folder)
         self.client: Client = signed_in(making.person("someone", Role.READER, home))
         self.client.defaults["HTTP_HOST"] = "localhost"  # elsewhere nothing is kept
         self.talk = Conversation.objects.get(workspace=home)
@@ -104,7 +104,7 @@ def test_a_long_message_is_fetched_when_somebody_asks(shown: Any):
     [
         [called("c", path="x"), returned("c", "Short.")],
         [called("c", content="x" * 1400), returned("c", "y" * 1500)],
-        [ChatResponse("message", "x" * payloads.CLIP)],
+        [ChatResponse("message", "x" * payloads.MAX_PROSE_CHARS)],
         [ConfigDelta({"a": 1})],
     ],
 )
@@ -133,7 +133,7 @@ def test_code_that_comes_in_colours_takes_no_more_room(shown: Any):
 
 
 def test_the_whole_is_given_in_parts(shown: Any, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(payloads, "PART", 9_000)
+    monkeypatch.setattr(payloads, "PART_CHARS", 9_000)
     there = shown(TurnStart(), called("c"), returned("c", LINES))
     seen = ""
     for number in range(1, 5):
@@ -181,7 +181,7 @@ def test_a_part_that_a_browser_has_is_not_made_again(shown: Any, monkeypatch: py
     first = there.part(-1, "content")
     assert first["Cache-Control"] == "private, no-cache"
     assert not first["ETag"].startswith("W/")
-    monkeypatch.setattr(payloads.Payload, "part", None)
+    monkeypatch.setattr(payloads.Payload, "render_part", None)
     again = there.part(-1, "content", 1, **{"If-None-Match": first["ETag"]})
     assert (again.status_code, again.content) == (304, b"")
     assert again["ETag"] == first["ETag"]
@@ -190,7 +190,7 @@ def test_a_part_that_a_browser_has_is_not_made_again(shown: Any, monkeypatch: py
 def test_what_is_made_otherwise_has_another_tag(shown: Any, monkeypatch: pytest.MonkeyPatch):
     there = shown(TurnStart(), called("c"), returned("c", LINES))
     tags = {there.part(-1, "content")["ETag"], there.part(-1, "raw")["ETag"]}
-    monkeypatch.setattr(edition, "edition", lambda: "another")
+    monkeypatch.setattr(etag, "get_render_version", lambda: "another")
     tags.add(there.part(-1, "content")["ETag"])
     assert len(tags) == 3
 
@@ -252,8 +252,8 @@ HALF = "a\ud800b"
         [called("c"), asked("c.q.1", HALF), answered("c.q.1", HALF), returned("c")],
         [ConfigDelta({HALF: HALF})],
         [raw({"type": HALF, HALF: HALF})],
-        [wire.read('{"type": "x\\ud800", "x": NaN}')],
-        [wire.read('{"type": "x\\ud800", "x": ' + "[" * 5000 + "]" * 5000 + "}")],
+        [wire.read_element('{"type": "x\\ud800", "x": NaN}')],
+        [wire.read_element('{"type": "x\\ud800", "x": ' + "[" * 5000 + "]" * 5000 + "}")],
     ],
     ids=["message", "data", "request", "call", "inquiry", "delta", "unknown", "nan", "deep"],
 )
@@ -304,7 +304,7 @@ def test_a_hostile_call_shows_the_first_fifty_questions_and_counts_the_rest(show
 
 
 def test_what_a_tool_made_of_its_arguments_is_shown_as_a_terminal_does(shown: Any):
-    kept = {"rendered_arguments": armour.wrap("\x1b[32m+ added\x1b[0m <b>")}
+    kept = {"rendered_arguments": base64_fields.encode_text("\x1b[32m+ added\x1b[0m <b>")}
     page = shown(TurnStart(), element(called("c", x="y"), metadata=kept)).page()
     held = payload(page, "formatted")
     assert held.text.strip() == "+ added <b>"

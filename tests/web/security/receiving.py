@@ -7,8 +7,8 @@ from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from typing import Any, Self
 
-from jpweb.asgi import pages
-from jpweb.runtime.signals.line import CUT
+from jpweb.asgi import http_application
+from jpweb.runtime.broadcast.flow_control import CUT_CONNECTION_KEY
 from jpweb.store.models import Person
 from tests.load.page import cookie
 
@@ -32,7 +32,7 @@ class Receiver:
             "scheme": "http",
             "server": ("localhost", 80),
             "client": ("127.0.0.1", 1),
-            CUT: self.leave,
+            CUT_CONNECTION_KEY: self.leave,
         }
         self._said: asyncio.Queue[dict[str, Any]] = asyncio.Queue()
         self._said.put_nowait({"type": "http.request"})
@@ -41,7 +41,7 @@ class Receiver:
         self._task: asyncio.Task[None] | None = None
 
     async def start(self) -> Self:
-        self._task = asyncio.create_task(pages(self._scope, self._said.get, self._send))
+        self._task = asyncio.create_task(http_application(self._scope, self._said.get, self._send))
         message = await self._take()
         self.status: int = message["status"]
         self.headers = {name.lower(): value for name, value in message["headers"]}

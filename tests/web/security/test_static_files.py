@@ -18,8 +18,8 @@ def test_static_file_is_kept_by_the_browser_without_asking(client: Client):
 
 
 def test_static_file_of_another_version_leads_to_the_present_one(client: Client):
-    response = client.get("/static/0123456789ab/parts/page.js")
-    assert response.headers["Location"] == static("parts/page.js")
+    response = client.get("/static/0123456789ab/js/socket.js")
+    assert response.headers["Location"] == static("js/socket.js")
     assert "no-store" in response.headers["Cache-Control"]
     with closing(client.get(response.headers["Location"])) as present:
         assert present.status_code == 200

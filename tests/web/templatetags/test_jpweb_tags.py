@@ -7,9 +7,9 @@ import pytest
 from django.template.defaultfilters import date
 from django.utils import timezone as clock
 
-from jpweb.store.telling.earlier import Earlier
+from jpweb.store.inbox.previous_answers import PreviousAnswer
 from jpweb.stream.inquiry import CancellationReason
-from jpweb.web import words
+from jpweb.web import display_text
 from jpweb.web.templatetags import jpweb_tags as tags
 
 AT = datetime(2026, 11, 20, 9, 5, 7, 120, UTC)
@@ -26,39 +26,39 @@ AT = datetime(2026, 11, 20, 9, 5, 7, 120, UTC)
 )
 def test_an_instant_is_written_as_django_writes_it(at: datetime):
     there = at.astimezone(UTC)
-    assert tags.iso(at) == date(there, "c")
-    assert tags.to_the_second(at) == date(there, "Y-m-d H:i:s")
+    assert tags.iso_time(at) == date(there, "c")
+    assert tags.utc_seconds(at) == date(there, "Y-m-d H:i:s")
 
 
 def test_a_near_instant_is_said_by_how_long_ago_and_others_by_their_date():
     now = clock.now()
-    assert ">just now</time></span>" in tags.moment(now)
-    assert ">2\xa0hours ago</time>" in tags.moment(now - timedelta(hours=2))
-    assert ">20 Nov 2025, 09:05</time>" in tags.moment(AT.replace(year=2025))
-    exact = tags.moment(now, "#here", exact=True)
+    assert ">just now</time></span>" in tags.timestamp(now)
+    assert ">2\xa0hours ago</time>" in tags.timestamp(now - timedelta(hours=2))
+    assert ">20 Nov 2025, 09:05</time>" in tags.timestamp(AT.replace(year=2025))
+    exact = tags.timestamp(now, "#here", exact=True)
     assert exact.startswith('<a class="moment" href="#here">')
     assert "just now" not in exact
-    assert tags.moment(None).strip() == ""
+    assert tags.timestamp(None).strip() == ""
 
 
-@pytest.mark.parametrize("tag", words.STATES)
+@pytest.mark.parametrize("tag", display_text.STATE_LABELS)
 @pytest.mark.parametrize("reason", ["", *CancellationReason])
 def test_a_badge_that_is_remembered_is_as_it_is_made(tag: str, reason: str):
     for _ in range(2):
-        assert tags.state(tag, reason) == tags._badge(tag, reason)
+        assert tags.state_badge(tag, reason) == tags._render_badge(tag, reason)
 
 
 def test_a_badge_of_what_nobody_knows_is_not_remembered():
-    before = tags._known_badge.cache_info().currsize
-    assert "odd &lt;one&gt;" in tags.state("odd <one>")
-    assert "“a &lt;b&gt;”" in tags.state("cancelled", "a <b>")
-    assert tags._known_badge.cache_info().currsize == before
+    before = tags._render_known_badge.cache_info().currsize
+    assert "odd &lt;one&gt;" in tags.state_badge("odd <one>")
+    assert "“a &lt;b&gt;”" in tags.state_badge("cancelled", "a <b>")
+    assert tags._render_known_badge.cache_info().currsize == before
 
 
-def _earlier(**other: Any) -> Earlier:
+def _earlier(**other: Any) -> PreviousAnswer:
     usual: dict[str, Any] = {"pk": 7, "state": "answered", "reason": "", "answer": True}
     usual |= {"note": "", "decided_by": "person", "decider_name": "Ada", "settled_at": AT}
-    return Earlier(**usual | {"title": "A <talk>"} | other)
+    return PreviousAnswer(**usual | {"title": "A <talk>"} | other)
 
 
 @pytest.mark.parametrize(
@@ -76,16 +76,19 @@ def _earlier(**other: Any) -> Earlier:
     ],
 )
 def test_an_earlier_answer_shows_what_it_is_by_now(other: dict[str, Any], shown: str):
-    first, changed = tags.earlier_answer(_earlier()), tags.earlier_answer(_earlier(**other))
+    first, changed = (
+        tags.render_previous_answer(_earlier()),
+        tags.render_previous_answer(_earlier(**other)),
+    )
     assert shown in changed
     assert shown not in first
     assert ">A &lt;talk&gt;</a>" in first
-    assert tags.earlier_answer(_earlier()) == first
+    assert tags.render_previous_answer(_earlier()) == first
 
 
 def test_how_long_ago_an_earlier_answer_was_goes_on(monkeypatch: pytest.MonkeyPatch):
     now = clock.now()
     was = _earlier(settled_at=now)
-    assert "just now" in tags.earlier_answer(was)
-    monkeypatch.setattr("jpweb.web.templatetags.jpweb_tags._ago", lambda _: "2 hours ago")
-    assert "2 hours ago" in tags.earlier_answer(was)
+    assert "just now" in tags.render_previous_answer(was)
+    monkeypatch.setattr("jpweb.web.templatetags.jpweb_tags._format_age", lambda _: "2 hours ago")
+    assert "2 hours ago" in tags.render_previous_answer(was)

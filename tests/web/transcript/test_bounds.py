@@ -13,14 +13,14 @@ from typing import Any, get_args
 import pytest
 from django.http import Http404
 
-from jpweb.runtime.crossing import in_store
-from jpweb.runtime.signals import announce
+from jpweb.runtime.broadcast import publisher
+from jpweb.runtime.db_threads import run_in_db_thread
 from jpweb.store import journal
-from jpweb.store.telling.standing import DESK
+from jpweb.store.inbox.queue import MAX_INBOX_CARDS
 from jpweb.stream.events import ChatResponse
-from jpweb.web import access, cards, changes
-from jpweb.web.sockets import bounds, claims
-from jpweb.web.sockets.claims import Hello, Seen, Sent
+from jpweb.web import access
+from jpweb.web.websocket import conversation_updates, inbox_updates, protocol, socket_limits
+from jpweb.web.websocket.protocol import AnswerMessage, PageState, ReceiptReport
 from tests.machine.serving import ROOT
 from tests.store import making
 from tests.web.reading import read
@@ -28,19 +28,19 @@ from tests.web.sockets import page, shows
 from tests.web.world import World
 
 TOO_MUCH, TOO_MANY, MALFORMED = 4429, 4430, 4400
-CARDS = list(range(10**9, 10**9 + claims.MAX_CARDS))
+CARDS = list(range(10**9, 10**9 + protocol.MAX_CARDS))
 SEEN = [[key, kind] for key in CARDS for kind in ("visible", "focused", "draft")]
 
 #: The largest message of each kind that is taken.
-LARGEST: dict[type[claims.Message], dict[str, Any]] = {
-    Hello: {"desk": True, "shown": CARDS[:250], "prompts": CARDS[250:]},
-    Seen: {"seen": SEEN},
-    Sent: {"number": 1, "question": 10**9, "answer": "x" * 100_000},
+LARGEST: dict[type[protocol.ClientMessage], dict[str, Any]] = {
+    PageState: {"desk": True, "shown": CARDS[:250], "prompts": CARDS[250:]},
+    ReceiptReport: {"seen": SEEN},
+    AnswerMessage: {"number": 1, "question": 10**9, "answer": "x" * 100_000},
 }
 #: What is larger. The size of an answer is bounded with the frame that holds it.
-TOO_LARGE: dict[type[claims.Message], dict[str, Any]] = {
-    Hello: {"desk": True, "shown": CARDS, "prompts": CARDS[:1]},
-    Seen: {"seen": [*SEEN, SEEN[0]]},
+TOO_LARGE: dict[type[protocol.ClientMessage], dict[str, Any]] = {
+    PageState: {"desk": True, "shown": CARDS, "prompts": CARDS[:1]},
+    ReceiptReport: {"seen": [*SEEN, SEEN[0]]},
 }
 KINDS = pytest.mark.parametrize("kind", LARGEST)
 
@@ -52,30 +52,34 @@ def no_such_question(monkeypatch: pytest.MonkeyPatch) -> None:
     def answering(*_asked: Any) -> None:
         raise Http404
 
-    monkeypatch.setattr(access, "answering", answering)
+    monkeypatch.setattr(access, "authorize_answer", answering)
 
 
 def test_every_kind_of_message_is_among_the_bounded_ones():
-    assert set(get_args(claims.Message)) == set(LARGEST)
+    assert set(get_args(protocol.ClientMessage)) == set(LARGEST)
 
 
 def test_a_hello_names_far_more_cards_than_the_fullest_page_shows():
-    script = (ROOT / "static" / "parts" / "socket.js").read_text()
-    assert re.findall(r"const MAX_CARDS = (\d+);", script) == [str(claims.MAX_CARDS)]
-    assert claims.MAX_CARDS >= 5 * DESK
-    assert re.findall(r"more than (\d+) pages", script) == [str(bounds.MAX_SOCKETS)]
+    script = (ROOT / "static" / "js" / "socket.js").read_text()
+    assert re.findall(r"const MAX_CARDS = (\d+);", script) == [str(protocol.MAX_CARDS)]
+    assert protocol.MAX_CARDS >= 5 * MAX_INBOX_CARDS
+    assert re.findall(r"more than (\d+) pages", script) == [str(socket_limits.MAX_SOCKETS)]
 
 
 @KINDS
-async def test_the_largest_message_of_a_kind_is_taken(lasting: World, kind: type[claims.Message]):
+async def test_the_largest_message_of_a_kind_is_taken(
+    lasting: World, kind: type[protocol.ClientMessage]
+):
     async with page(lasting.people["responder"]) as socket:
         await socket.hello(**LARGEST[kind])
         await socket.everything()
-        assert socket.consumers[0].person is not None
+        assert socket.consumers[0].person_id is not None
 
 
 @pytest.mark.parametrize("kind", TOO_LARGE)
-async def test_a_larger_message_of_a_kind_closes(lasting: World, kind: type[claims.Message]):
+async def test_a_larger_message_of_a_kind_closes(
+    lasting: World, kind: type[protocol.ClientMessage]
+):
     async with page(lasting.people["responder"]) as socket:
         await socket.hello(**TOO_LARGE[kind])
         assert await socket.closes() == MALFORMED
@@ -83,12 +87,12 @@ async def test_a_larger_message_of_a_kind_closes(lasting: World, kind: type[clai
 
 @KINDS
 async def test_messages_beyond_what_a_person_may_cost_close_theirs_alone(
-    lasting: World, monkeypatch: pytest.MonkeyPatch, kind: type[claims.Message]
+    lasting: World, monkeypatch: pytest.MonkeyPatch, kind: type[protocol.ClientMessage]
 ):
     says = LARGEST[kind]
-    cost = bounds.cost(claims.read(1, json.dumps(says)))
-    monkeypatch.setattr(bounds, "COST_AT_ONCE", 2 * cost)
-    monkeypatch.setattr(bounds, "COST_PER_SECOND", 0)
+    cost = socket_limits.measure_cost(protocol.parse_message(1, json.dumps(says)))
+    monkeypatch.setattr(socket_limits, "COST_BURST", 2 * cost)
+    monkeypatch.setattr(socket_limits, "COST_PER_SECOND", 0)
     ada, eve = lasting.people["responder"], lasting.people["owner"]
     async with page(ada) as one, page(ada) as two, page(eve) as other:
         await one.hello(**says)
@@ -104,8 +108,8 @@ async def test_messages_beyond_what_a_person_may_cost_close_theirs_alone(
 async def test_hellos_beyond_those_of_one_socket_close_it_alone(
     lasting: World, monkeypatch: pytest.MonkeyPatch
 ):
-    monkeypatch.setattr(bounds, "HELLOS_AT_ONCE", 2)
-    monkeypatch.setattr(bounds, "HELLOS_PER_SECOND", 0)
+    monkeypatch.setattr(socket_limits, "PAGE_STATE_BURST", 2)
+    monkeypatch.setattr(socket_limits, "PAGE_STATES_PER_SECOND", 0)
     ada = lasting.people["responder"]
     async with page(ada) as one, page(ada) as two:
         for _ in range(2):
@@ -120,7 +124,7 @@ async def test_hellos_beyond_those_of_one_socket_close_it_alone(
 async def test_a_socket_too_many_ends_the_one_silent_for_longest(
     lasting: World, monkeypatch: pytest.MonkeyPatch
 ):
-    monkeypatch.setattr(bounds, "MAX_SOCKETS", 3)
+    monkeypatch.setattr(socket_limits, "MAX_SOCKETS", 3)
     ada, eve = lasting.people["responder"], lasting.people["owner"]
     async with AsyncExitStack() as stack:
         others = await stack.enter_async_context(page(eve, shown=[]))
@@ -134,10 +138,10 @@ async def test_a_socket_too_many_ends_the_one_silent_for_longest(
         last = await stack.enter_async_context(page(ada, shown=[]))
         assert await silent.closes() == TOO_MANY
         assert await last.everything()
-        await announce.questions(lasting.home.pk)
+        await publisher.publish_questions_changed(lasting.home.pk)
         for each in (others, first, third, last):
             assert await each.hears()
-    assert bounds._sockets == {}, "nobody is counted who has left"
+    assert socket_limits._sockets == {}, "nobody is counted who has left"
 
 
 class _HeldRound:
@@ -165,16 +169,16 @@ class _HeldRound:
 async def test_a_page_that_lacks_much_of_a_conversation_holds_up_nobody(
     lasting: World, monkeypatch: pytest.MonkeyPatch
 ):
-    says = await in_store(shows, lasting)
-    held = _HeldRound(monkeypatch, changes, "conversation", arguments=2)
+    says = await run_in_db_thread(shows, lasting)
+    held = _HeldRound(monkeypatch, conversation_updates, "find_conversation_updates", arguments=2)
     ada, eve = lasting.people["responder"], lasting.people["reader"]
     async with page(eve, **says | {"shown": []}) as neighbour, page(ada) as costly:
         await neighbour.everything()
         await costly.hello(**says | {"length": 0})
         await asyncio.wait_for(held.begun.wait(), 20)
         event = making.event(ChatResponse("message", "A word"))
-        await in_store(journal.append, lasting.talk.pk, [event], lasting.run)
-        await announce.conversation(lasting.talk.pk)
+        await run_in_db_thread(journal.append_events, lasting.talk.pk, [event], lasting.run)
+        await publisher.publish_conversation_changed(lasting.talk.pk)
         assert "A word" in await neighbour.hears()
         held.let_go()
         heard = read(await costly.everything())
@@ -185,14 +189,14 @@ async def test_a_page_that_lacks_much_of_a_conversation_holds_up_nobody(
 async def test_a_page_that_names_many_cards_holds_up_nobody(
     lasting: World, monkeypatch: pytest.MonkeyPatch
 ):
-    held = _HeldRound(monkeypatch, cards, "current", arguments=1)
+    held = _HeldRound(monkeypatch, inbox_updates, "find_inbox_updates", arguments=1)
     ada, eve = lasting.people["responder"], lasting.people["owner"]
     async with page(eve, desk=True, shown=[]) as neighbour, page(ada) as costly:
         await neighbour.everything()
         await costly.hello(desk=True, shown=CARDS)
         await asyncio.wait_for(held.begun.wait(), 20)
-        new = await in_store(making.question, lasting.run)
-        await announce.questions(lasting.home.pk)
+        new = await run_in_db_thread(making.question, lasting.run)
+        await publisher.publish_questions_changed(lasting.home.pk)
         assert read(await neighbour.hears()).one(id=f"question-{new.pk}")
         held.let_go()
         heard = await costly.everything()

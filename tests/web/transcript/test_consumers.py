@@ -6,11 +6,11 @@ from typing import Any
 import pytest
 from django.contrib.auth.models import AnonymousUser
 
-from jpweb.runtime.crossing import in_store
-from jpweb.runtime.signals import announce
+from jpweb.runtime.broadcast import publisher
+from jpweb.runtime.db_threads import run_in_db_thread
 from jpweb.store import journal
+from jpweb.store.choices import RunState
 from jpweb.store.models import Membership, Run
-from jpweb.store.terms import RunState
 from jpweb.stream.events import ChatRequest, ChatResponse, TurnStart
 from jpweb.stream.inquiry import Answered
 from tests.builders import returned
@@ -21,8 +21,10 @@ from tests.web.world import World
 
 
 async def append(world: World, *kinds: Any) -> None:
-    await in_store(journal.append, world.talk.pk, [making.event(k) for k in kinds], world.run)
-    await announce.conversation(world.talk.pk)
+    await run_in_db_thread(
+        journal.append_events, world.talk.pk, [making.event(k) for k in kinds], world.run
+    )
+    await publisher.publish_conversation_changed(world.talk.pk)
 
 
 def ids(heard: str) -> list[str]:
@@ -32,7 +34,7 @@ def ids(heard: str) -> list[str]:
 async def test_nobody_who_is_not_signed_in_hears_anything(lasting: World):
     async with page(AnonymousUser()) as socket:
         assert await socket.closes() == 4401
-        await socket.hello(**await in_store(shows, lasting))
+        await socket.hello(**await run_in_db_thread(shows, lasting))
         assert await socket.hears_nothing()
 
 
@@ -40,7 +42,7 @@ async def test_the_first_word_brings_what_is_missing(lasting: World):
     says = {"conversation": lasting.talk.pk, "desk": True, "shown": []}
     async with page(lasting.people["responder"], **says) as socket:
         heard = read(await socket.everything())
-        read_back = await in_store(journal.elements, lasting.talk.pk)
+        read_back = await run_in_db_thread(journal.read_elements, lasting.talk.pk)
         assert heard.one(id="counts")["data-length"] == str(len(read_back))
         assert heard.one(id="waiting")["data-count"] == "1"
         assert heard.one(id=f"question-{lasting.question.pk}")["data-outcome"] == "open"
@@ -49,7 +51,7 @@ async def test_the_first_word_brings_what_is_missing(lasting: World):
 
 
 async def test_a_page_that_shows_everything_gets_the_counts_alone(lasting: World):
-    says = await in_store(shows, lasting)
+    says = await run_in_db_thread(shows, lasting)
     async with page(lasting.people["responder"], **says) as socket:
         assert ids(await socket.everything()) == ["waiting", "more"]
 
@@ -62,7 +64,7 @@ async def test_a_page_without_a_conversation_or_a_desk_gets_the_counter_alone(la
 
 
 async def test_new_events_are_appended_at_the_end(lasting: World):
-    says = await in_store(shows, lasting)
+    says = await run_in_db_thread(shows, lasting)
     async with page(lasting.people["reader"], **says | {"shown": []}) as socket:
         await socket.everything()
         await append(lasting, ChatResponse("message", "A word"))
@@ -75,7 +77,7 @@ async def test_new_events_are_appended_at_the_end(lasting: World):
 
 
 async def test_a_new_turn_is_appended_with_its_heading(lasting: World):
-    says = await in_store(shows, lasting)
+    says = await run_in_db_thread(shows, lasting)
     async with page(lasting.people["reader"], **says) as socket:
         await socket.everything()
         await append(lasting, TurnStart(), ChatResponse("message", "Again"))
@@ -85,10 +87,10 @@ async def test_a_new_turn_is_appended_with_its_heading(lasting: World):
 
 
 async def test_a_tool_call_that_changed_is_replaced(lasting: World):
-    says = await in_store(shows, lasting)
+    says = await run_in_db_thread(shows, lasting)
     async with page(lasting.people["reader"], **says) as socket:
         await socket.everything()
-        await in_store(making.settle, lasting.question, Answered(True))
+        await run_in_db_thread(making.settle, lasting.question, Answered(True))
         await append(lasting, returned("call_1", "All done."))
         heard = read(await socket.everything())
     call = heard.one(**{"data-kind": "tool_call_request"})
@@ -98,16 +100,16 @@ async def test_a_tool_call_that_changed_is_replaced(lasting: World):
 
 
 async def test_a_new_question_comes_to_those_who_may_answer(lasting: World):
-    says = await in_store(shows, lasting)
+    says = await run_in_db_thread(shows, lasting)
     async with (
         page(lasting.people["responder"], **says) as answering,
         page(lasting.people["reader"], **says | {"shown": []}) as reading,
     ):
         await answering.everything()
         await reading.everything()
-        new = await in_store(making.question, lasting.run)
-        await announce.conversation(lasting.talk.pk)
-        await announce.questions(lasting.home.pk)
+        new = await run_in_db_thread(making.question, lasting.run)
+        await publisher.publish_conversation_changed(lasting.talk.pk)
+        await publisher.publish_questions_changed(lasting.home.pk)
         card = f"question-{new.pk}"
         heard, seen = await answering.everything(), await reading.everything()
     assert read(heard).one(id=card)["data-outcome"] == "open"
@@ -117,16 +119,16 @@ async def test_a_new_question_comes_to_those_who_may_answer(lasting: World):
 
 
 async def test_a_settled_card_is_replaced_with_what_became_of_it(lasting: World):
-    says = await in_store(shows, lasting)
+    says = await run_in_db_thread(shows, lasting)
     async with page(lasting.people["responder"], desk=True, shown=says["shown"]) as socket:
         await socket.everything()
-        await in_store(making.settle, lasting.question, Answered(True))
-        await announce.questions(lasting.home.pk)
+        await run_in_db_thread(making.settle, lasting.question, Answered(True))
+        await publisher.publish_questions_changed(lasting.home.pk)
         heard = read(await socket.everything())
         card = heard.one(id=f"question-{lasting.question.pk}")
         assert (card["data-outcome"], card["hx-swap-oob"]) == ("answered", "true")
         assert heard.one(id="waiting")["data-count"] == "0"
-        await announce.questions(lasting.home.pk)
+        await publisher.publish_questions_changed(lasting.home.pk)
         assert ids(await socket.everything()) == ["waiting", "more"], "it is told once"
 
 
@@ -139,7 +141,7 @@ async def test_a_card_of_a_question_that_is_gone_is_taken_away(lasting: World):
 
 @pytest.mark.parametrize("who", ["outsider", "rival"])
 async def test_naming_a_card_shows_nothing_of_other_peoples_questions(lasting: World, who: str):
-    await in_store(making.settle, lasting.question, Answered("a private answer"))
+    await run_in_db_thread(making.settle, lasting.question, Answered("a private answer"))
     async with page(lasting.people[who], desk=True, shown=[lasting.question.pk]) as socket:
         heard = await socket.everything()
     assert "no longer available" in heard
@@ -148,30 +150,36 @@ async def test_naming_a_card_shows_nothing_of_other_peoples_questions(lasting: W
 
 
 async def test_a_card_that_is_open_but_no_longer_ones_own_goes(lasting: World):
-    await in_store(Membership.objects.filter(person=lasting.people["responder"]).update, role=10)
-    async with page(lasting.people["responder"], **await in_store(shows, lasting)) as socket:
+    await run_in_db_thread(
+        Membership.objects.filter(person=lasting.people["responder"]).update, role=10
+    )
+    async with page(
+        lasting.people["responder"], **await run_in_db_thread(shows, lasting)
+    ) as socket:
         heard = await socket.everything()
     assert "no longer available" in heard
     assert "Go on?" not in heard
 
 
 async def test_a_run_that_ends_changes_the_foot(lasting: World):
-    says = await in_store(shows, lasting)
+    says = await run_in_db_thread(shows, lasting)
     async with page(lasting.people["responder"], **says) as socket:
         await socket.everything()
         ended = {"state": RunState.FAILED, "ended_at": datetime.now(UTC)}
-        await in_store(Run.objects.filter(pk=lasting.run.pk).update, **ended)
-        await announce.conversation(lasting.talk.pk)
+        await run_in_db_thread(Run.objects.filter(pk=lasting.run.pk).update, **ended)
+        await publisher.publish_conversation_changed(lasting.talk.pk)
         heard = read(await socket.everything())
     assert heard.one(id="foot")["data-run"] == f"{lasting.run.pk}-failed"
     assert [e["id"] for e in heard if "hx-swap-oob" in e] == ["foot"]
 
 
 async def test_what_is_being_received_is_shown_as_it_is(lasting: World):
-    says = await in_store(shows, lasting)
+    says = await run_in_db_thread(shows, lasting)
     async with page(lasting.people["reader"], **says) as socket:
         await socket.everything()
-        await announce.partial(lasting.talk.pk, "reasoning", "Hm <script>alert(1)</script>")
+        await publisher.publish_partial_text(
+            lasting.talk.pk, "reasoning", "Hm <script>alert(1)</script>"
+        )
         heard = await socket.hears()
     shown = read(heard)
     assert "reasoning" in shown.one(id="partial")["class"]
@@ -209,7 +217,7 @@ async def test_a_word_that_cannot_be_read_closes(lasting: World, text: str):
     async with page(lasting.people["owner"]) as socket:
         await socket.say(text)
         assert await socket.closes() == 4400
-        await socket.hello(**await in_store(shows, lasting))
+        await socket.hello(**await run_in_db_thread(shows, lasting))
         assert await socket.hears_nothing()
 
 
@@ -220,36 +228,36 @@ async def test_bytes_are_no_word(lasting: World):
 
 
 async def test_page_that_opens_while_a_model_pauses_gets_what_came(lasting: World):
-    says = await in_store(shows, lasting)
-    await announce.partial(lasting.talk.pk, "message", "Some text")
+    says = await run_in_db_thread(shows, lasting)
+    await publisher.publish_partial_text(lasting.talk.pk, "message", "Some text")
     async with page(lasting.people["reader"], **says) as socket:
         assert "Some text" in read(await socket.everything()).one(id="partial").text
-    await announce.partial(lasting.talk.pk, "message", "")
+    await publisher.publish_partial_text(lasting.talk.pk, "message", "")
     async with page(lasting.people["reader"], **says) as socket:
         assert "partial" not in ids(await socket.everything())
 
 
 async def test_page_that_opens_once_a_text_is_on_record_shows_it_once(lasting: World):
-    await announce.partial(lasting.talk.pk, "message", "Some text")
+    await publisher.publish_partial_text(lasting.talk.pk, "message", "Some text")
     await append(lasting, ChatResponse("message", "Some text"))
-    says = await in_store(shows, lasting)
+    says = await run_in_db_thread(shows, lasting)
     async with page(lasting.people["reader"], **says) as socket:
         assert "partial" not in ids(await socket.everything())
 
 
 async def test_page_of_an_outsider_gets_no_text_that_came(lasting: World):
-    await announce.partial(lasting.talk.pk, "message", "Some text")
-    async with page(lasting.people["outsider"], **await in_store(shows, lasting)) as socket:
+    await publisher.publish_partial_text(lasting.talk.pk, "message", "Some text")
+    async with page(lasting.people["outsider"], **await run_in_db_thread(shows, lasting)) as socket:
         assert await socket.closes() == 4404
         assert await socket.hears_nothing()
 
 
 @pytest.mark.parametrize("who", ["outsider", "rival"])
 async def test_an_outsider_is_closed_and_told_nothing(lasting: World, who: str):
-    async with page(lasting.people[who], **await in_store(shows, lasting)) as socket:
+    async with page(lasting.people[who], **await run_in_db_thread(shows, lasting)) as socket:
         assert await socket.closes() == 4404
         await append(lasting, ChatResponse("message", "A word"))
-        await announce.partial(lasting.talk.pk, "message", "Some text")
+        await publisher.publish_partial_text(lasting.talk.pk, "message", "Some text")
         assert await socket.hears_nothing()
 
 
@@ -259,57 +267,57 @@ async def test_a_missing_conversation_closes_like_one_of_others(lasting: World):
 
 
 async def test_who_is_removed_hears_nothing_of_the_next_change(lasting: World):
-    says = await in_store(shows, lasting)
+    says = await run_in_db_thread(shows, lasting)
     async with page(lasting.people["responder"], **says) as socket:
         await socket.everything()
-        await in_store(Membership.objects.filter(person=lasting.people["responder"]).delete)
+        await run_in_db_thread(Membership.objects.filter(person=lasting.people["responder"]).delete)
         await append(lasting, ChatResponse("message", "A word"))
         assert await socket.closes() == 4404
-        await announce.questions(lasting.home.pk)
-        await announce.partial(lasting.talk.pk, "message", "Some text")
+        await publisher.publish_questions_changed(lasting.home.pk)
+        await publisher.publish_partial_text(lasting.talk.pk, "message", "Some text")
         assert await socket.hears_nothing()
 
 
 async def test_who_is_removed_while_text_comes_in_hears_none_of_it(lasting: World):
-    says = await in_store(shows, lasting)
+    says = await run_in_db_thread(shows, lasting)
     async with page(lasting.people["reader"], **says) as socket:
         await socket.everything()
-        await in_store(Membership.objects.filter(person=lasting.people["reader"]).delete)
-        await announce.partial(lasting.talk.pk, "message", "Some text")
+        await run_in_db_thread(Membership.objects.filter(person=lasting.people["reader"]).delete)
+        await publisher.publish_partial_text(lasting.talk.pk, "message", "Some text")
         assert await socket.closes() == 4404
         assert await socket.hears_nothing()
 
 
 async def test_coming_back_brings_exactly_what_is_missing(lasting: World):
-    says = await in_store(shows, lasting)
+    says = await run_in_db_thread(shows, lasting)
     await append(lasting, ChatResponse("message", "One"), ChatResponse("message", "Two"))
     async with page(lasting.people["reader"], **says | {"shown": []}) as socket:
         heard = read(await socket.everything())
         assert "One" in heard.text
         assert "Two" in heard.text
         assert [e["data-kind"] for e in heard if "data-kind" in e] == ["chat_response"] * 2
-    later = await in_store(shows, lasting)
+    later = await run_in_db_thread(shows, lasting)
     async with page(lasting.people["reader"], **later | {"shown": []}) as socket:
         assert ids(await socket.everything()) == ["waiting", "more"]
 
 
 async def test_entries_that_were_replaced_bring_the_whole_transcript(lasting: World):
-    says = await in_store(shows, lasting)
+    says = await run_in_db_thread(shows, lasting)
     lasting.talk.revision += 1
-    await in_store(lasting.talk.save, update_fields=["revision"])
+    await run_in_db_thread(lasting.talk.save, update_fields=["revision"])
     async with page(lasting.people["reader"], **says | {"shown": []}) as socket:
         heard = read(await socket.everything())
     frame = next(e for e in heard if e.get("hx-swap-oob", "").startswith("innerHTML"))
     assert frame["hx-swap-oob"] == "innerHTML:#transcript"
     assert heard.one(id="counts")["data-revision"] == str(says["revision"] + 1)
-    count = len(await in_store(journal.elements, lasting.talk.pk))
+    count = len(await run_in_db_thread(journal.read_elements, lasting.talk.pk))
     assert len([e for e in heard if e.get("id", "").startswith("e-")]) == count
 
 
 async def test_a_question_that_the_next_turn_leaves_behind_is_unanswered_on_the_page(
     lasting: World,
 ):
-    says = await in_store(shows, lasting)
+    says = await run_in_db_thread(shows, lasting)
     async with page(lasting.people["reader"], **says) as socket:
         await socket.everything()
         await append(lasting, ChatResponse("message", "A word"))
@@ -322,18 +330,18 @@ async def test_a_question_that_the_next_turn_leaves_behind_is_unanswered_on_the_
 
 
 async def test_what_jp_removed_is_said_once(lasting: World):
-    says = await in_store(shows, lasting)
+    says = await run_in_db_thread(shows, lasting)
     async with page(lasting.people["reader"], **says) as socket:
         await socket.everything()
         lasting.talk.gone_at = datetime.now(UTC)
-        await in_store(lasting.talk.save, update_fields=["gone_at"])
+        await run_in_db_thread(lasting.talk.save, update_fields=["gone_at"])
         for heard in ("Deleted in jp; kept here", ""):
-            await announce.conversation(lasting.talk.pk)
+            await publisher.publish_conversation_changed(lasting.talk.pk)
             assert heard in read(await socket.everything()).text
 
 
 async def test_signals_reach_both_of_two_pages(lasting: World):
-    says = await in_store(shows, lasting)
+    says = await run_in_db_thread(shows, lasting)
     async with (
         page(lasting.people["owner"], **says) as one,
         page(lasting.people["owner"], **says) as two,
@@ -346,11 +354,11 @@ async def test_signals_reach_both_of_two_pages(lasting: World):
 
 
 async def test_a_second_word_joins_no_group_twice(lasting: World):
-    says = await in_store(shows, lasting)
+    says = await run_in_db_thread(shows, lasting)
     async with page(lasting.people["owner"], **says) as socket:
         await socket.everything()
         await socket.hello(**says)
         await socket.everything()
-        await announce.questions(lasting.home.pk)
+        await publisher.publish_questions_changed(lasting.home.pk)
         assert await socket.hears()
         assert await socket.hears_nothing()

@@ -11,16 +11,16 @@ from django.db import connections
 from django.template.loader import render_to_string
 from django.test.utils import CaptureQueriesContext
 
-from jpweb.runtime import showing
-from jpweb.runtime.crossing import in_store
-from jpweb.runtime.signals import announce, codes, fanout
-from jpweb.runtime.signals.line import Line
+from jpweb.runtime.broadcast import close_codes, local_bus, publisher
+from jpweb.runtime.broadcast.flow_control import FlowControl
+from jpweb.runtime.db_threads import run_in_db_thread
+from jpweb.runtime.inquiries import receipt_buffer
 from jpweb.store import journal
+from jpweb.store.choices import Role
+from jpweb.store.database.availability import DATABASE_UNAVAILABLE
 from jpweb.store.models import Inquiry, Membership, Person
-from jpweb.store.outage import DATABASE_GONE
-from jpweb.store.terms import Role
 from jpweb.stream.events import ChatResponse
-from jpweb.web import cards, changes
+from jpweb.web.websocket import conversation_updates, inbox_updates
 from tests.store import making
 from tests.web.reading import read
 from tests.web.sockets import Socket, page, shows
@@ -29,10 +29,10 @@ from tests.web.world import World
 
 
 async def test_the_same_change_for_fifty_pages_takes_as_many_queries_as_for_two(lasting: World):
-    people = await in_store(crew, lasting)
+    people = await run_in_db_thread(crew, lasting)
     counted: list[list[int]] = []
     for many in (2, 50):
-        says = await in_store(shows, lasting)
+        says = await run_in_db_thread(shows, lasting)
         async with AsyncExitStack() as opened:
             pages = [
                 await opened.enter_async_context(page(people[n % len(people)], **says))
@@ -42,14 +42,16 @@ async def test_the_same_change_for_fifty_pages_takes_as_many_queries_as_for_two(
                 await each.hears()
             assert await pages[0].hears_nothing()
             talk, home = lasting.talk.pk, lasting.home.pk
-            await in_store(journal.append, talk, [making.event(response("A word"))])
-            told = [await queries(announce.conversation(talk), pages)]
-            await in_store(making.question, lasting.run)
-            told.append(await queries(announce.questions(home), pages))
-            told.append(await queries(announce.partial(talk, "message", "Te"), pages))
+            await run_in_db_thread(journal.append_events, talk, [making.event(response("A word"))])
+            told = [await queries(publisher.publish_conversation_changed(talk), pages)]
+            await run_in_db_thread(making.question, lasting.run)
+            told.append(await queries(publisher.publish_questions_changed(home), pages))
+            told.append(await queries(publisher.publish_partial_text(talk, "message", "Te"), pages))
             counted.append(told)
-            await announce.partial(talk, "message", "")  # pages that open get what came last
-        await in_store(Inquiry.objects.exclude(pk=lasting.question.pk).delete)
+            await publisher.publish_partial_text(
+                talk, "message", ""
+            )  # pages that open get what came last
+        await run_in_db_thread(Inquiry.objects.exclude(pk=lasting.question.pk).delete)
     assert counted == [[9, 5, 2]] * 2
 
 
@@ -63,8 +65,8 @@ def crew(world: World) -> list[Person]:
 
 
 async def asked(world: World) -> None:
-    await in_store(making.question, world.run)
-    await announce.questions(world.home.pk)
+    await run_in_db_thread(making.question, world.run)
+    await publisher.publish_questions_changed(world.home.pk)
 
 
 def capturing() -> CaptureQueriesContext:
@@ -74,12 +76,12 @@ def capturing() -> CaptureQueriesContext:
 
 async def queries(signal: Coroutine[Any, Any, None], pages: list[Socket]) -> int:
     """Return how many queries a signal takes until every page has heard something of it."""
-    captured = await in_store(capturing)
+    captured = await run_in_db_thread(capturing)
     await signal
     for each in pages:
         assert await each.hears()
     assert await pages[0].hears_nothing()
-    await in_store(captured.__exit__, None, None, None)
+    await run_in_db_thread(captured.__exit__, None, None, None)
     return len(captured)
 
 
@@ -93,9 +95,9 @@ async def test_pages_that_are_alike_are_rendered_once(
         rendered.append(name)
         return render(name, *about)
 
-    for module in (changes, cards):
+    for module in (conversation_updates, inbox_updates):
         monkeypatch.setattr(module, "render_to_string", counted)
-    says = await in_store(shows, lasting)
+    says = await run_in_db_thread(shows, lasting)
     async with AsyncExitStack() as opened:
         who = [lasting.people[name] for name in ("owner", "auditor", "responder", "owner")]
         pages = [await opened.enter_async_context(page(each, **says)) for each in who]
@@ -114,11 +116,11 @@ async def test_many_cards_that_come_at_once_take_as_many_queries_as_two(lasting:
     counted = []
     for many in (2, 12):
         for _ in range(many):
-            await in_store(making.question, lasting.run)
-        captured = await in_store(capturing)
+            await run_in_db_thread(making.question, lasting.run)
+        captured = await run_in_db_thread(capturing)
         async with page(lasting.people["responder"], desk=True) as socket:
             await socket.everything()
-        await in_store(captured.__exit__, None, None, None)
+        await run_in_db_thread(captured.__exit__, None, None, None)
         counted.append(len(captured))
     assert counted[0] == counted[1]
 
@@ -127,21 +129,23 @@ async def test_the_count_says_what_came_to_wait_last(lasting: World):
     async with page(lasting.people["responder"], conversation=lasting.talk.pk) as socket:
         await socket.everything()
         for make in (making.question, making.prompt):
-            row = await in_store(make, lasting.run)
-            await announce.questions(lasting.home.pk)
+            row = await run_in_db_thread(make, lasting.run)
+            await publisher.publish_questions_changed(lasting.home.pk)
             newest = read(await socket.everything()).one(id="waiting")["data-newest"]
             assert newest.endswith(f"-{row.pk}")
             assert newest.startswith("prompt" if make is making.prompt else "question")
 
 
 async def test_changes_that_come_at_once_are_told_together(lasting: World):
-    says = await in_store(shows, lasting)
+    says = await run_in_db_thread(shows, lasting)
     async with page(lasting.people["reader"], **says) as socket:
         await socket.everything()
         for word in ("One", "Two", "Three"):
-            await in_store(journal.append, lasting.talk.pk, [making.event(response(word))])
+            await run_in_db_thread(
+                journal.append_events, lasting.talk.pk, [making.event(response(word))]
+            )
         for _ in range(30):
-            await announce.conversation(lasting.talk.pk)
+            await publisher.publish_conversation_changed(lasting.talk.pk)
         assert read(await socket.hears()).all(**{"data-kind": "chat_response"})
         assert await socket.hears_nothing()
 
@@ -151,7 +155,7 @@ def response(text: str) -> ChatResponse:
 
 
 async def test_a_browser_that_takes_nothing_is_sent_the_latest_once_it_does(lasting: World):
-    says, line = await in_store(shows, lasting), Line()
+    says, line = await run_in_db_thread(shows, lasting), FlowControl()
     async with (
         page(lasting.people["responder"], line, **says) as slow,
         page(lasting.people["responder"], **says) as other,
@@ -160,12 +164,14 @@ async def test_a_browser_that_takes_nothing_is_sent_the_latest_once_it_does(last
         await other.everything()
         line.pauseProducing()
         for word in ("One", "Two"):
-            await announce.partial(lasting.talk.pk, "message", word + " is being received")
+            await publisher.publish_partial_text(
+                lasting.talk.pk, "message", word + " is being received"
+            )
             await append(lasting, response(word))
             assert word in await other.everything()
         await asked(lasting)
-        await announce.partial(lasting.talk.pk, "message", "An old glance")
-        await announce.partial(lasting.talk.pk, "message", "A last glance")
+        await publisher.publish_partial_text(lasting.talk.pk, "message", "An old glance")
+        await publisher.publish_partial_text(lasting.talk.pk, "message", "A last glance")
         assert await other.everything()
         assert await slow.hears_nothing()
         line.resumeProducing()
@@ -182,56 +188,60 @@ async def test_a_browser_that_takes_nothing_is_sent_the_latest_once_it_does(last
 
 
 async def test_for_browsers_that_take_nothing_nothing_is_read(lasting: World):
-    line = Line()
-    async with page(lasting.people["owner"], line, **await in_store(shows, lasting)) as socket:
+    line = FlowControl()
+    async with page(
+        lasting.people["owner"], line, **await run_in_db_thread(shows, lasting)
+    ) as socket:
         await socket.everything()
         line.pauseProducing()
-        captured = await in_store(capturing)
+        captured = await run_in_db_thread(capturing)
         for _ in range(10):
-            await announce.conversation(lasting.talk.pk)
-            await announce.questions(lasting.home.pk)
+            await publisher.publish_conversation_changed(lasting.talk.pk)
+            await publisher.publish_questions_changed(lasting.home.pk)
         assert await socket.hears_nothing()
-        await in_store(captured.__exit__, None, None, None)
+        await run_in_db_thread(captured.__exit__, None, None, None)
     assert len(captured) == 0
 
 
 async def test_a_browser_that_takes_nothing_is_still_signed_out(lasting: World):
-    line = Line()
-    async with page(lasting.people["reader"], line, **await in_store(shows, lasting)) as socket:
+    line = FlowControl()
+    async with page(
+        lasting.people["reader"], line, **await run_in_db_thread(shows, lasting)
+    ) as socket:
         await socket.everything()
         line.pauseProducing()
-        fanout.join("session-x", socket.consumers[0])
-        fanout.take({"kind": "session", "to": "session-x"})
+        local_bus.add_subscriber("session-x", socket.consumers[0])
+        local_bus.dispatch_signal({"kind": "session", "to": "session-x"})
         assert await socket.closes() == 4401
-        fanout.leave("session-x", socket.consumers[0])
+        local_bus.remove_subscriber("session-x", socket.consumers[0])
 
 
 async def test_a_page_that_goes_leaves_nobody_listening(lasting: World):
-    async with page(lasting.people["owner"], **await in_store(shows, lasting)) as socket:
+    async with page(lasting.people["owner"], **await run_in_db_thread(shows, lasting)) as socket:
         await socket.everything()
-        assert fanout.watched("conversation") == {lasting.talk.pk}
-        assert fanout.watched("workspace") == {lasting.home.pk}
-    assert fanout._listeners == {}
+        assert local_bus.list_watched_keys("conversation") == {lasting.talk.pk}
+        assert local_bus.list_watched_keys("workspace") == {lasting.home.pk}
+    assert local_bus._subscribers == {}
 
 
 async def test_a_page_that_goes_to_another_conversation_hears_of_that_alone(lasting: World):
-    other = await in_store(making.conversation, lasting.home)
+    other = await run_in_db_thread(making.conversation, lasting.home)
     async with page(lasting.people["owner"], conversation=lasting.talk.pk) as socket:
         await socket.everything()
         await socket.hello(conversation=other.pk)
         await socket.everything()
-        assert fanout.watched("conversation") == {other.pk}
+        assert local_bus.list_watched_keys("conversation") == {other.pk}
         await socket.hello(desk=True)
         await socket.everything()
-        assert fanout.watched("conversation") == set()
+        assert local_bus.list_watched_keys("conversation") == set()
 
 
 async def test_who_became_a_reader_is_told_of_no_card_any_more(lasting: World):
-    says = await in_store(shows, lasting)
+    says = await run_in_db_thread(shows, lasting)
     async with page(lasting.people["responder"], desk=True, shown=says["shown"]) as socket:
         await socket.everything()
         member = Membership.objects.filter(person=lasting.people["responder"])
-        await in_store(member.update, role=Role.READER)
+        await run_in_db_thread(member.update, role=Role.READER)
         await asked(lasting)
         heard = read(await socket.everything())
         assert "no longer available" in heard.text
@@ -246,12 +256,12 @@ async def test_a_change_that_cannot_be_rendered_lets_the_browser_come_back(
     def broken(*_: object) -> None:
         raise OSError("broken")
 
-    says = await in_store(shows, lasting)
+    says = await run_in_db_thread(shows, lasting)
     async with page(lasting.people["reader"], **says) as socket:
         await socket.everything()
-        monkeypatch.setattr(changes, "conversation", broken)
+        monkeypatch.setattr(conversation_updates, "find_conversation_updates", broken)
         await append(lasting, response("A word"))
-        assert await socket.closes() == codes.FAULT
+        assert await socket.closes() == close_codes.SERVER_FAULT
 
 
 async def test_page_of_a_broken_conversation_stays_and_hears_of_questions(
@@ -260,14 +270,14 @@ async def test_page_of_a_broken_conversation_stays_and_hears_of_questions(
     def broken(*_: object) -> None:
         raise KeyError("rows that do not fit each other")
 
-    says = await in_store(shows, lasting)
-    monkeypatch.setattr(changes, "conversation", broken)
+    says = await run_in_db_thread(shows, lasting)
+    monkeypatch.setattr(conversation_updates, "find_conversation_updates", broken)
     async with page(lasting.people["responder"], **says) as socket:
         await socket.everything()
         await append(lasting, response("A word"))
         assert await socket.hears_nothing()
-        row = await in_store(making.question, lasting.run)
-        await announce.questions(lasting.home.pk)
+        row = await run_in_db_thread(making.question, lasting.run)
+        await publisher.publish_questions_changed(lasting.home.pk)
         assert f"question-{row.pk}" in await socket.everything()
         monkeypatch.undo()
         await append(lasting, response("Another word"))
@@ -279,12 +289,12 @@ async def test_page_comes_back_where_the_database_was_gone_when_it_greeted(
     lasting: World, monkeypatch: pytest.MonkeyPatch
 ):
     def gone(*_: object) -> None:
-        raise DATABASE_GONE[0]("gone")
+        raise DATABASE_UNAVAILABLE[0]("gone")
 
-    says = await in_store(shows, lasting)
-    monkeypatch.setattr(changes, "conversation", gone)
+    says = await run_in_db_thread(shows, lasting)
+    monkeypatch.setattr(conversation_updates, "find_conversation_updates", gone)
     async with page(lasting.people["responder"], **says) as socket:
-        assert await socket.closes() == codes.FAULT
+        assert await socket.closes() == close_codes.SERVER_FAULT
 
 
 async def test_a_page_that_cannot_even_be_closed_is_forgotten(
@@ -293,20 +303,20 @@ async def test_a_page_that_cannot_even_be_closed_is_forgotten(
     async def broken(*_: object) -> None:
         raise OSError("broken")
 
-    says = await in_store(shows, lasting)
+    says = await run_in_db_thread(shows, lasting)
     async with page(lasting.people["responder"], **says) as socket:
         await socket.everything()
         (consumer,) = socket.consumers
         monkeypatch.setattr(consumer, "close", broken)
         with pytest.raises(OSError, match="broken"):
-            await consumer.leave(codes.FAULT)
-        assert (consumer.person, consumer.topics) == (None, ())
+            await consumer.close_and_cleanup(close_codes.SERVER_FAULT)
+        assert (consumer.person_id, consumer.topics) == (None, ())
         await append(lasting, response("A word"))
         assert await socket.hears_nothing()
 
 
 async def test_a_page_that_says_the_same_again_joins_nothing_again(lasting: World):
-    says = await in_store(shows, lasting)
+    says = await run_in_db_thread(shows, lasting)
     async with page(lasting.people["responder"], **says) as socket:
         await socket.everything()
         (consumer,) = socket.consumers
@@ -321,9 +331,11 @@ async def test_a_page_that_says_the_same_again_joins_nothing_again(lasting: Worl
 def shown(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, int, Any]]:
     """Return what is noted of cards, as it comes."""
     noted: list[tuple[str, int, Any]] = []
-    for name in ("delivered", "noted"):
+    for name in ("note_delivered", "note_reports"):
         monkeypatch.setattr(
-            showing, name, lambda who, what, name=name: noted.append((name, who, sorted(what)))
+            receipt_buffer,
+            name,
+            lambda who, what, name=name: noted.append((name, who, sorted(what))),
         )
     return noted
 
@@ -334,12 +346,12 @@ async def test_a_card_counts_as_delivered_once_it_is_sent(
     who = lasting.people["responder"].pk
     async with page(lasting.people["responder"], desk=True, shown=[]) as socket:
         await socket.everything()
-        assert shown == [("delivered", who, [lasting.question.pk])]
-        new = await in_store(making.question, lasting.run)
-        await announce.questions(lasting.home.pk)
+        assert shown == [("note_delivered", who, [lasting.question.pk])]
+        new = await run_in_db_thread(making.question, lasting.run)
+        await publisher.publish_questions_changed(lasting.home.pk)
         await socket.everything()
-        assert shown[1:] == [("delivered", who, [new.pk])]
-        await announce.questions(lasting.home.pk)
+        assert shown[1:] == [("note_delivered", who, [new.pk])]
+        await publisher.publish_questions_changed(lasting.home.pk)
         await socket.everything()
         assert len(shown) == 2
 
@@ -347,11 +359,11 @@ async def test_a_card_counts_as_delivered_once_it_is_sent(
 async def test_a_card_that_came_with_the_page_counts_too_and_a_made_up_one_does_not(
     lasting: World, shown: list[tuple[str, int, Any]]
 ):
-    theirs = await in_store(elsewhere, lasting)
+    theirs = await run_in_db_thread(elsewhere, lasting)
     says = {"desk": True, "shown": [lasting.question.pk, theirs.pk, 10**9]}
     async with page(lasting.people["responder"], **says) as socket:
         await socket.everything()
-    assert shown == [("delivered", lasting.people["responder"].pk, [lasting.question.pk])]
+    assert shown == [("note_delivered", lasting.people["responder"].pk, [lasting.question.pk])]
     async with page(lasting.people["reader"], **says) as socket:
         await socket.everything()
     assert len(shown) == 1, "who may not answer is given no card"
@@ -368,7 +380,7 @@ async def test_what_a_page_saw_of_its_cards_is_noted(
         await socket.hello(seen=[[7, "visible"], [7, "draft"], [8, "focused"]])
         assert await socket.hears_nothing()
     who = lasting.people["responder"].pk
-    assert shown == [("noted", who, [(7, "draft"), (7, "visible"), (8, "focused")])]
+    assert shown == [("note_reports", who, [(7, "draft"), (7, "visible"), (8, "focused")])]
 
 
 @pytest.mark.parametrize(

@@ -7,12 +7,12 @@ from typing import Any
 import pytest
 from django.utils import timezone
 
-from jpweb.runtime.crossing import in_store
-from jpweb.runtime.signals import announce
+from jpweb.runtime.broadcast import publisher
+from jpweb.runtime.db_threads import run_in_db_thread
 from jpweb.store import journal
+from jpweb.store.choices import Origin
 from jpweb.store.models import Conversation
-from jpweb.store.terms import Origin
-from jpweb.stream import identity
+from jpweb.stream import anchor_ids
 from jpweb.stream.events import ChatRequest, ChatResponse, TurnStart
 from tests.builders import called, returned, stream
 from tests.store import making
@@ -26,7 +26,7 @@ A_WORD = ChatResponse("message", "A word")
 
 async def told(world: World, *kinds: Any, **says: Any) -> Any:
     """Return what a page is told that shows so much, as events come."""
-    usual = await in_store(shows, world)
+    usual = await run_in_db_thread(shows, world)
     async with page(world.people["reader"], **(usual | {"shown": []} | says)) as socket:
         await socket.everything()
         await append(world, *kinds)
@@ -45,12 +45,14 @@ async def test_a_page_that_shows_the_end_is_given_what_comes(lasting: World):
 
 
 async def test_the_time_that_passed_before_what_comes_is_told(lasting: World):
-    usual = await in_store(shows, lasting)
+    usual = await run_in_db_thread(shows, lasting)
     async with page(lasting.people["reader"], **(usual | {"shown": []})) as socket:
         await socket.everything()
         for at in ("2036-01-02 03:00:00.0", "2036-01-02 03:01:00.0", "2036-01-02 04:01:00.0"):
-            await in_store(journal.append, lasting.talk.pk, [making.event(A_WORD, at)])
-        await announce.conversation(lasting.talk.pk)
+            await run_in_db_thread(
+                journal.append_events, lasting.talk.pk, [making.event(A_WORD, at)]
+            )
+        await publisher.publish_conversation_changed(lasting.talk.pk)
         heard = read(await socket.everything())
     assert len([tag for tag in heard if tag.get("class") == "gap"]) == 2
     assert "1 h 0 min later" in heard.text
@@ -59,7 +61,7 @@ async def test_the_time_that_passed_before_what_comes_is_told(lasting: World):
 async def test_a_page_that_does_not_show_the_end_is_told_how_much_there_is(lasting: World):
     heard = await told(lasting, A_WORD, first=0, last=1)
     assert added(heard) == []
-    length = await in_store(lambda: Conversation.objects.get(pk=lasting.talk.pk).length)
+    length = await run_in_db_thread(lambda: Conversation.objects.get(pk=lasting.talk.pk).length)
     assert heard.one(id="counts")["data-length"] == str(length)
 
 
@@ -78,7 +80,7 @@ async def test_a_changed_call_comes_where_it_is_on_the_page_alone(lasting: World
 
 
 async def test_a_page_that_missed_very_much_is_given_the_end_anew(lasting: World):
-    usual = await in_store(shows, lasting)
+    usual = await run_in_db_thread(shows, lasting)
     await append(lasting, *(ChatResponse("message", f"Word {n}") for n in range(80)))
     async with page(lasting.people["reader"], **(usual | {"shown": []})) as socket:
         heard = read(await socket.everything())
@@ -88,7 +90,7 @@ async def test_a_page_that_missed_very_much_is_given_the_end_anew(lasting: World
 
 
 async def test_however_much_a_page_missed_what_changed_on_it_is_told(lasting: World):
-    usual = await in_store(shows, lasting) | {"shown": [], "first": 0, "last": 2}
+    usual = await run_in_db_thread(shows, lasting) | {"shown": [], "first": 0, "last": 2}
     await append(lasting, returned("call_1", "Done."), TurnStart(), ChatRequest("And now?"))
     await append(lasting, *(ChatResponse("message", f"Word {n}") for n in range(80)))
     async with page(lasting.people["reader"], **usual) as socket:
@@ -112,15 +114,15 @@ async def test_where_jp_changed_what_was_there_a_page_is_given_its_part_anew(las
 
     def hold(talk: Conversation, *kinds: Any) -> None:
         elements = stream(TurnStart(), *kinds)
-        journal.replace(talk, elements, identity.anchors(elements))
+        journal.replace_elements(talk, elements, anchor_ids.make_anchors(elements))
         talk.save()
 
-    talk = await in_store(mirrored)
+    talk = await run_in_db_thread(mirrored)
     says = {"conversation": talk.pk, "length": 121, "revision": 0, "first": 50, "last": 70}
     async with page(lasting.people["reader"], **says) as socket:
         await socket.everything()
-        await in_store(hold, talk, *(ChatRequest(f"Other {n}") for n in range(120)))
-        await announce.conversation(talk.pk)
+        await run_in_db_thread(hold, talk, *(ChatRequest(f"Other {n}") for n in range(120)))
+        await publisher.publish_conversation_changed(talk.pk)
         heard = read(await socket.everything())
     window = next(tag for tag in heard if tag.get("class") == "window")
     assert int(window["data-first"]) <= 50 <= int(window["data-last"])
@@ -132,7 +134,7 @@ async def test_where_jp_changed_what_was_there_a_page_is_given_its_part_anew(las
 async def test_a_page_of_what_is_no_more_is_given_what_is_last_and_holds_up_no_other(
     lasting: World, first: int
 ):
-    usual = await in_store(shows, lasting) | {"shown": []}
+    usual = await run_in_db_thread(shows, lasting) | {"shown": []}
     async with page(lasting.people["owner"], **usual) as other:
         await other.everything()
         says = usual | {"revision": 7, "first": first, "last": 2**31}
@@ -143,14 +145,14 @@ async def test_a_page_of_what_is_no_more_is_given_what_is_last_and_holds_up_no_o
 
 
 async def test_the_first_event_of_a_conversation_ends_that_nothing_was_said(lasting: World):
-    empty = await in_store(
+    empty = await run_in_db_thread(
         lambda: Conversation.objects.create(
             workspace=lasting.home, jp_id=8, origin=Origin.NATIVE, last_activity=timezone.now()
         )
     )
     async with page(lasting.people["reader"], conversation=empty.pk, first=-1) as socket:
         await socket.everything()
-        await in_store(journal.append, empty.pk, [making.event(TurnStart())])
-        await announce.conversation(empty.pk)
+        await run_in_db_thread(journal.append_events, empty.pk, [making.event(TurnStart())])
+        await publisher.publish_conversation_changed(empty.pk)
         heard = read(await socket.everything())
     assert heard.one(id="nothing")["hx-swap-oob"] == "delete"

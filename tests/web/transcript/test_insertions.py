@@ -11,9 +11,10 @@ from hypothesis import strategies as st
 
 from jpweb.store.models import Conversation, Workspace
 from jpweb.stream.events import ChatRequest, ChatResponse, TurnStart
-from jpweb.web import changes, transcript
-from jpweb.web.changes import Shown
-from jpweb.web.transcript import Choice
+from jpweb.web import transcript
+from jpweb.web.transcript import TranscriptQuery
+from jpweb.web.websocket import conversation_updates
+from jpweb.web.websocket.conversation_updates import RenderedState
 from tests.builders import answered, asked, called, returned
 from tests.machine.sizes import choose_size
 from tests.store import making
@@ -31,12 +32,12 @@ def home() -> Workspace:
     return making.workspace()
 
 
-def ids_of(lines: list[transcript.Line]) -> list[tuple[int, str]]:
+def ids_of(lines: list[transcript.TranscriptLine]) -> list[tuple[int, str]]:
     """Return the ids of headings and items as they stand, each with the head of its item."""
     found: list[tuple[int, str]] = []
     for line in lines:
         head = line.item.first
-        if line.turn and not line.continued:
+        if line.turn and not line.is_continued:
             found.append((head, f"turn-{line.turn.number}"))
         found.append((head, line.item.elements[0].anchor))
     return found
@@ -44,13 +45,13 @@ def ids_of(lines: list[transcript.Line]) -> list[tuple[int, str]]:
 
 def loaded(talk: Conversation, show: str) -> list[tuple[int, str]]:
     """Return what a page shows that is loaded now."""
-    choice = Choice.read({"show": show})
-    return ids_of(transcript.part(talk, choice, read=None).lines)
+    choice = TranscriptQuery.from_params({"show": show})
+    return ids_of(transcript.load_page(talk, choice, read_count=None).lines)
 
 
-def told(talk: Conversation, page: Shown, ids: Ids) -> Ids:
+def told(talk: Conversation, page: RenderedState, ids: Ids) -> Ids:
     """Return what a page shows once it has put what it is told where it is told."""
-    html = changes._Now(talk).since(page, may_run=False).html
+    html = conversation_updates._ConversationSnapshot(talk).get_update(page, may_run=False).html
     parts = _PUT.split(html)
     for how, place, content in zip(parts[1::3], parts[2::3], parts[3::3], strict=True):
         heading, item = _first(content)
@@ -115,7 +116,7 @@ def test_what_is_told_leads_to_what_is_loaded(
     shown = loaded(making.mirrored(home, *before), show)
     heads = sorted({head for head, _ in shown})
     last = heads[-1 - cut] if 0 < cut < len(heads) else None
-    page = Shown(length=len(before), last=last, show=transcript.groups(show))
+    page = RenderedState(length=len(before), last=last, show=transcript.parse_groups(show))
     ids = [each for head, each in shown if last is None or head <= last]
     talk = making.mirrored(home, *after)
     wanted = [each for head, each in loaded(talk, show) if last is None or head <= last]

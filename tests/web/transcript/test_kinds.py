@@ -7,10 +7,10 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from jpweb.store.models import Conversation
-from jpweb.stream.layout.facets import GROUPS
-from jpweb.web import kinds
-from jpweb.web.transcript import CHOICES, FOLDS, Choice, groups
-from tests.store.browsing.test_windows import long
+from jpweb.stream.transcript.categories import CATEGORY_GROUPS
+from jpweb.web import event_filter
+from jpweb.web.transcript import FILTER_GROUPS, MAX_FOLDS, TranscriptQuery, parse_groups
+from tests.store.transcript.test_windows import long
 from tests.web.transcript.test_windows import opened, reader
 
 pytestmark = pytest.mark.django_db
@@ -23,20 +23,20 @@ _FOLDS = st.integers(0, 90).map(lambda number: f"e-{number}") | st.just("")
 )
 def test_what_is_shown_and_what_is_left_out_add_up(show: str):
     talk = long(15)
-    account = kinds.account(talk, Choice.read({"show": show}))
-    left = sum(kind.left_out for kind in account.kinds if kind.name in GROUPS)
-    assert account.shown + left + account.marks == talk.length
-    assert (account.shown == talk.length) == (show == "")
+    account = event_filter.count_entries(talk, TranscriptQuery.from_params({"show": show}))
+    left = sum(kind.omitted_count for kind in account.groups if kind.name in CATEGORY_GROUPS)
+    assert account.shown_count + left + account.omitted_turn_marks == talk.length
+    assert (account.shown_count == talk.length) == (show == "")
 
 
 def test_questions_come_with_the_whole_calls_that_ask_them():
     talk = long(15)
-    account = kinds.account(talk, Choice.read({"show": "questions"}))
-    assert account.shown == 15 * 4
-    assert {kind.name: kind.left_out for kind in account.left_out} == {
+    account = event_filter.count_entries(talk, TranscriptQuery.from_params({"show": "questions"}))
+    assert account.shown_count == 15 * 4
+    assert {kind.name: kind.omitted_count for kind in account.omitted_groups} == {
         "person": 15, "assistant": 15, "reasoning": 15, "tools": 30,
     }  # fmt: skip
-    assert account.marks == 15
+    assert account.omitted_turn_marks == 15
 
 
 def test_each_kind_left_out_leads_to_itself():
@@ -56,9 +56,11 @@ def test_a_page_of_one_kind_shows_that_kind_alone():
 @given(st.text(max_size=40))
 @settings(deadline=None)
 def test_any_text_names_known_groups_or_none(text: str):
-    assert set(groups(text)) <= set(CHOICES)
-    read = Choice.read({"show": text, "at": text, "after": text, "open": text, "q": text})
-    assert len(read.opened) <= FOLDS
+    assert set(parse_groups(text)) <= set(FILTER_GROUPS)
+    read = TranscriptQuery.from_params(
+        {"show": text, "at": text, "after": text, "open": text, "q": text}
+    )
+    assert len(read.open_folds) <= MAX_FOLDS
 
 
 @example([f"e-{n}" for n in range(70)], [f"e-{n}" for n in range(90, 20, -1)])
@@ -67,9 +69,12 @@ def test_any_text_names_known_groups_or_none(text: str):
 def test_an_address_names_a_bounded_number_of_folds_each_either_open_or_shut(
     opened: list[str], shut: list[str]
 ):
-    read = Choice.read({"open": ",".join(opened), "shut": ",".join(shut)})
-    assert read.shut == set([anchor for anchor in shut if anchor][:FOLDS])
-    assert read.opened == set([anchor for anchor in opened if anchor][:FOLDS]) - read.shut
+    read = TranscriptQuery.from_params({"open": ",".join(opened), "shut": ",".join(shut)})
+    assert read.closed_folds == set([anchor for anchor in shut if anchor][:MAX_FOLDS])
+    assert (
+        read.open_folds
+        == set([anchor for anchor in opened if anchor][:MAX_FOLDS]) - read.closed_folds
+    )
 
 
 def test_presets_say_how_many_there_are_and_the_empty_are_left_out():

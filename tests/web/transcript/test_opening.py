@@ -12,14 +12,14 @@ from django.db import OperationalError
 from django.utils import timezone
 
 from jpweb.asgi import application
-from jpweb.runtime import presence
-from jpweb.runtime.crossing import in_store
-from jpweb.runtime.signals import sign_ins
+from jpweb.runtime.broadcast import session_expiry
+from jpweb.runtime.db_threads import run_in_db_thread
+from jpweb.runtime.inquiries import presence
 from jpweb.store import accounts
+from jpweb.store.choices import Role
 from jpweb.store.models import Membership, Person, SignIn
 from jpweb.store.people import sessions
-from jpweb.store.terms import Role
-from jpweb.web.security import limits
+from jpweb.web.security import rate_limits
 from tests.web.sockets import line_of
 from tests.web.world import World, signed_in
 
@@ -56,11 +56,11 @@ async def test_pages_of_this_site_alone_open_a_socket(
 
 
 async def test_signing_out_closes_the_pages_of_that_sign_in_alone(lasting: World):
-    mine, other = [await in_store(lasting.client, "reader") for _ in range(2)]
+    mine, other = [await run_in_db_thread(lasting.client, "reader") for _ in range(2)]
     left, stays = line_of(mine), line_of(other)
     for line in (left, stays):
         assert (await line.connect(5))[0]
-    await in_store(mine.post, "/sign-out")
+    await run_in_db_thread(mine.post, "/sign-out")
     assert (await left.receive_output(5))["code"] == 4401
     assert await stays.receive_nothing()
     for line in (left, stays):
@@ -68,17 +68,17 @@ async def test_signing_out_closes_the_pages_of_that_sign_in_alone(lasting: World
 
 
 async def test_signing_in_anew_closes_the_pages_of_the_sign_in_before(lasting: World):
-    client = await in_store(lasting.client, "owner")
+    client = await run_in_db_thread(lasting.client, "owner")
     line = line_of(client)
     assert (await line.connect(5))[0]
-    token = await in_store(accounts.issue_link, lasting.people["responder"])
-    assert (await in_store(client.post, "/sign-in", {"code": token})).status_code == 302
+    token = await run_in_db_thread(accounts.issue_link, lasting.people["responder"])
+    assert (await run_in_db_thread(client.post, "/sign-in", {"code": token})).status_code == 302
     assert (await line.receive_output(5))["code"] == 4401
     await line.disconnect()
 
 
 async def test_a_session_is_who_one_is(lasting: World):
-    line = line_of(await in_store(lasting.client, "reader"))
+    line = line_of(await run_in_db_thread(lasting.client, "reader"))
     assert (await line.connect(5))[0]
     await line.send_to(text_data=json.dumps({"shown": []}))
     assert 'id="waiting"' in await line.receive_from(5)
@@ -100,14 +100,14 @@ def end_silently(how: str, person: Person) -> None:
 async def test_a_page_whose_sign_in_ended_silently_is_closed(lasting: World, how: str, asks: bool):
     """By the next look at all pages, or by what the page says before; another page stays."""
     mine, other = lasting.people["reader"], lasting.people["owner"]
-    left, stays = [line_of(await in_store(signed_in, each)) for each in (mine, other)]
+    left, stays = [line_of(await run_in_db_thread(signed_in, each)) for each in (mine, other)]
     for line in (left, stays):
         assert (await line.connect(5))[0]
-    await in_store(end_silently, how, mine)
+    await run_in_db_thread(end_silently, how, mine)
     if asks:
         await left.send_to(text_data=json.dumps({"conversation": lasting.talk.pk, "desk": True}))
     else:
-        await sign_ins.check_pages()
+        await session_expiry.check_pages()
     assert (await left.receive_output(5))["code"] == 4401
     assert await left.receive_nothing()
     assert await stays.receive_nothing()
@@ -117,30 +117,32 @@ async def test_a_page_whose_sign_in_ended_silently_is_closed(lasting: World, how
 
 async def test_a_role_that_changed_silently_reaches_the_page(lasting: World):
     person, home = lasting.people["responder"], lasting.home.pk
-    line = line_of(await in_store(signed_in, person))
+    line = line_of(await run_in_db_thread(signed_in, person))
     assert (await line.connect(5))[0]
     await line.send_to(text_data=json.dumps({"desk": True}))
     assert 'data-count="1"' in await line.receive_from(5)
-    assert await presence.reachable(home)
-    await sign_ins.check_pages()
+    assert await presence.is_reachable(home)
+    await session_expiry.check_pages()
     assert await line.receive_nothing(), "nothing has changed"
-    await in_store(Membership.objects.filter(person=person).update, role=Role.READER)
-    await sign_ins.check_pages()
+    await run_in_db_thread(Membership.objects.filter(person=person).update, role=Role.READER)
+    await session_expiry.check_pages()
     assert 'data-count="0"' in await line.receive_from(5)
-    assert not await presence.reachable(home)
+    assert not await presence.is_reachable(home)
     await line.disconnect()
 
 
 async def test_what_is_used_is_written_later_and_kept_where_it_cannot_be(
     lasting: World, monkeypatch: pytest.MonkeyPatch
 ):
-    client = await in_store(signed_in, lasting.people["reader"])
+    client = await run_in_db_thread(signed_in, lasting.people["reader"])
     long_ago = timezone.now() - timedelta(hours=11)
-    await in_store(SignIn.objects.update, seen_at=long_ago)
-    sign_ins.used.clear()
-    assert (await in_store(client.get, "/", headers={"X-Automatic": "1"})).status_code == 200
-    assert sign_ins.used == set()
-    assert (await in_store(client.get, "/")).status_code == 200
+    await run_in_db_thread(SignIn.objects.update, seen_at=long_ago)
+    session_expiry.used_key_hashes.clear()
+    assert (
+        await run_in_db_thread(client.get, "/", headers={"X-Automatic": "1"})
+    ).status_code == 200
+    assert session_expiry.used_key_hashes == set()
+    assert (await run_in_db_thread(client.get, "/")).status_code == 200
 
     def fails(_keys: object) -> None:
         raise OperationalError("away")
@@ -148,18 +150,20 @@ async def test_what_is_used_is_written_later_and_kept_where_it_cannot_be(
     with monkeypatch.context() as broken:
         broken.setattr(sessions, "record_requests", fails)
         with pytest.raises(OperationalError):
-            await sign_ins.write_used()
-    assert len(sign_ins.used) == 1
-    await sign_ins.write_used()
-    assert sign_ins.used == set()
-    assert (await in_store(SignIn.objects.get)).seen_at > timezone.now() - timedelta(minutes=5)
+            await session_expiry.write_used_sign_ins()
+    assert len(session_expiry.used_key_hashes) == 1
+    await session_expiry.write_used_sign_ins()
+    assert session_expiry.used_key_hashes == set()
+    assert (await run_in_db_thread(SignIn.objects.get)).seen_at > timezone.now() - timedelta(
+        minutes=5
+    )
 
 
 async def test_sockets_of_one_person_above_the_limit_are_refused(
     lasting: World, monkeypatch: pytest.MonkeyPatch
 ):
-    monkeypatch.setattr(limits.SOCKETS, "count", 1)
-    client = await in_store(signed_in, lasting.people["reader"])
+    monkeypatch.setattr(rate_limits.SOCKET_LIMIT, "count", 1)
+    client = await run_in_db_thread(signed_in, lasting.people["reader"])
     first, second = line_of(client), line_of(client)
     assert (await first.connect(5))[0] is True
     assert (await second.connect(5))[0] is False

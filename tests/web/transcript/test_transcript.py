@@ -11,13 +11,13 @@ from django.conf import settings
 from django.contrib.staticfiles.finders import find
 
 from jpweb.store import journal
-from jpweb.store.disk import mirror
+from jpweb.store.choices import Role
+from jpweb.store.jp_files import mirror
 from jpweb.store.models import Conversation, Membership, Person
-from jpweb.store.terms import Role
 from jpweb.stream.events import BrokenEvent, ChatResponse, ConversationEvent, UnknownEvent
 from jpweb.stream.inquiry import Cancelled
-from jpweb.stream.layout.items import ToolCall
-from jpweb.stream.outline import Outline, outline
+from jpweb.stream.outline import Outline, build_outline
+from jpweb.stream.transcript.items import ToolCall
 from tests.builders import asked, called, raw, returned, stream
 from tests.store import making
 from tests.web.reading import Page, read
@@ -25,7 +25,7 @@ from tests.web.world import World, signed_in
 
 DEMO = sorted(
     (int(path.parent.name.partition("-")[0]))
-    for path in mirror.DEMO.glob(".jp/conversations/**/events.json")
+    for path in mirror.DEMO_PATH.glob(".jp/conversations/**/events.json")
 )
 HOSTILE = 17921457050
 
@@ -33,7 +33,7 @@ HOSTILE = 17921457050
 @pytest.fixture
 def reader(db: None) -> Person:
     """Return a reader of the demo."""
-    home, _ = mirror.mirror(mirror.DEMO, "Demo")
+    home, _ = mirror.mirror_workspace(mirror.DEMO_PATH, "Demo")
     return making.person("reader", Role.READER, home)
 
 
@@ -76,8 +76,8 @@ def _parts(item: Any) -> Iterator[tuple[str, str]]:
 @pytest.mark.parametrize("jp_id", DEMO)
 def test_every_element_stands_once_under_its_anchor(reader: Person, jp_id: int):
     talk = demo(jp_id)
-    read_back = journal.elements(talk.pk)
-    shown = outline(read_back)
+    read_back = journal.read_elements(talk.pk)
+    shown = build_outline(read_back)
     expected = list(placed(shown))
     assert sorted(anchor for anchor, _ in expected) == sorted(shown.anchors), "nothing dropped"
     found = page(reader, talk)
@@ -91,13 +91,13 @@ def test_every_element_stands_once_under_its_anchor(reader: Person, jp_id: int):
 def test_every_inquiry_says_how_it_stands(reader: Person, jp_id: int):
     talk = demo(jp_id)
     found = page(reader, talk)
-    for inquiry, call in outline(journal.elements(talk.pk)).inquiries():
+    for inquiry, call in build_outline(journal.read_elements(talk.pk)).list_inquiries():
         tag = found.one(id=inquiry.request.anchor)
         ended = inquiry.outcome
         assert tag["data-outcome"] == inquiry.state
         assert tag["data-reason"] == (ended.reason.tag if isinstance(ended, Cancelled) else "")
-        assert tag["data-source"] == inquiry.asked.source.tag
-        assert tag["data-answer-type"] == inquiry.asked.question.answer_type.TAG
+        assert tag["data-source"] == inquiry.inquiry_request.source.tag
+        assert tag["data-answer-type"] == inquiry.inquiry_request.question.answer_type.TAG
         assert tag.inside(**{"data-kind": "tool_call_request"}) is (call is not None)
         if call is not None:
             assert tag.inside(id=call.request.anchor)
@@ -107,11 +107,11 @@ def test_every_inquiry_says_how_it_stands(reader: Person, jp_id: int):
 @pytest.mark.parametrize("jp_id", DEMO)
 def test_the_counts_are_those_of_the_outline(reader: Person, jp_id: int):
     talk = demo(jp_id)
-    shown = outline(journal.elements(talk.pk))
+    shown = build_outline(journal.read_elements(talk.pk))
     found = page(reader, talk)
     here = found.one(id="counts")
     counts = {t["data-count"]: t.text for t in found if "data-count" in t and here in t.parents}
-    wanted = {"events": len(shown.anchors), "turns": len(shown.turns)} | shown.states()
+    wanted = {"events": len(shown.anchors), "turns": len(shown.turns)} | shown.count_states()
     assert counts == {key: str(value) for key, value in wanted.items()}
 
 
@@ -119,13 +119,13 @@ def test_what_was_never_answered_is_shown_as_such(reader: Person):
     states = {
         inquiry.state
         for jp_id in DEMO
-        for inquiry, _ in outline(journal.elements(demo(jp_id).pk)).inquiries()
+        for inquiry, _ in build_outline(journal.read_elements(demo(jp_id).pk)).list_inquiries()
     }
     assert states == {"answered", "redacted", "cancelled", "unanswered"}
     talk = next(
         demo(jp_id)
         for jp_id in DEMO
-        if "unanswered" in outline(journal.elements(demo(jp_id).pk)).states()
+        if "unanswered" in build_outline(journal.read_elements(demo(jp_id).pk)).count_states()
     )
     found = page(reader, talk)
     outcome = next(t for t in found if t.get("data-outcome") == "unanswered" and t.tag == "div")
@@ -139,7 +139,7 @@ def test_what_is_unknown_or_broken_is_shown_raw(reader: Person):
         talk = demo(jp_id)
         found = page(reader, talk)
         for entry in talk.journal.all():
-            element = journal.element(talk.pk, entry.anchor)[1]
+            element = journal.find_element(talk.pk, entry.anchor)[1]
             if isinstance(element.body, ConversationEvent):
                 continue
             how = {BrokenEvent: "broken", UnknownEvent: "unknown"}[type(element.body)]
@@ -217,7 +217,7 @@ def test_every_page_forbids_what_is_not_ours(world: World, path: str):
 
 def mirrored(tmp_path: Path, *kinds: Any) -> tuple[Person, Conversation]:
     making.folder(tmp_path, "17000000000-x", stream(*kinds))
-    home, _ = mirror.mirror(tmp_path)
+    home, _ = mirror.mirror_workspace(tmp_path)
     return making.person("someone", Role.READER, home), Conversation.objects.get(workspace=home)
 
 

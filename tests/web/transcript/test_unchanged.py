@@ -34,7 +34,7 @@ def test_a_page_that_changed_is_sent(world: World, what: str):
     match what:
         case "event":
             said = making.event(ChatResponse("message", "A word"))
-            journal.append(world.talk.pk, [said], world.run)
+            journal.append_events(world.talk.pk, [said], world.run)
         case "title":
             type(world.talk).objects.update(title="Another")
         case "person":

@@ -11,16 +11,16 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
 from jpweb.store import journal
-from jpweb.store.browsing import readings, windows
+from jpweb.store.choices import Role
 from jpweb.store.models import Conversation, Person, Reading
-from jpweb.store.terms import Role
+from jpweb.store.transcript import read_marks, windows
 from jpweb.stream.events import ChatRequest, TurnStart
 from jpweb.stream.inquiry import Answered, CancellationReason, Cancelled, InquiryResponse
-from jpweb.web.templatetags.jpweb_outline import hint
+from jpweb.web.templatetags.jpweb_outline import call_hint
 from tests.builders import asked, called, returned
 from tests.machine.sizes import choose_size
 from tests.store import making
-from tests.store.browsing.test_windows import held, long
+from tests.store.transcript.test_windows import held, long
 from tests.web.reading import Page, Tag, read
 from tests.web.world import signed_in
 
@@ -72,9 +72,9 @@ def test_the_ways_lead_through_the_whole_conversation_without_scripts():
 def test_a_permalink_shows_its_event_in_the_middle_of_a_long_conversation():
     talk = long(60)
     client = reader(talk)
-    whole = windows.start(talk.pk)
-    while whole.later:
-        whole = windows.after(talk.pk, whole.heads[-1])
+    whole = windows.load_first(talk.pk)
+    while whole.has_later:
+        whole = windows.load_after(talk.pk, whole.heads[-1])
     anchor = anchors(opened(client, talk, "at=305"))[20]
     page = opened(client, talk, f"at={anchor}")
     assert anchor in anchors(page)
@@ -123,7 +123,7 @@ def test_the_end_is_shown_first_while_somebody_is_waited_for():
     talk = making.conversation(home)
     run = making.running(talk)
     for _ in range(60):
-        journal.append(talk.pk, [making.event(ChatRequest("More"))], run)
+        journal.append_events(talk.pk, [making.event(ChatRequest("More"))], run)
     making.question(run)
     client = signed_in(making.person("", Role.RESPONDER, home))
     assert window_of(opened(client, talk))["id"] == "tail"
@@ -162,7 +162,7 @@ def test_questions_that_an_address_names_as_shut_are_not_open():
 def test_a_gap_in_time_is_told():
     talk = making.conversation(making.workspace())
     for at in ("2026-01-01 10:00:00.0", "2026-01-01 10:14:00.0", "2026-01-01 12:20:00.0"):
-        journal.append(talk.pk, [making.event(ChatRequest("Hi"), at)])
+        journal.append_events(talk.pk, [making.event(ChatRequest("Hi"), at)])
     page = opened(reader(talk), talk)
     assert [tag.text for tag in page if tag.get("class") == "gap"] == ["2 h 6 min later"]
 
@@ -173,9 +173,9 @@ def test_where_news_begin_is_told_to_each_reader():
     person = Person.objects.get(pk=client.session["_auth_user_id"])
     page = opened(client, talk)
     assert not any(tag.get("id") == "new" for tag in page)
-    assert readings.length(person.pk, talk.pk) is None
+    assert read_marks.get_read_length(person.pk, talk.pk) is None
     opened(client, talk, "at=end")
-    assert readings.length(person.pk, talk.pk) == talk.length
+    assert read_marks.get_read_length(person.pk, talk.pk) == talk.length
     Reading.objects.update(length=210)
     assert "90 new events since your last visit" in opened(client, talk).text
     page = opened(client, talk, "at=new")
@@ -190,17 +190,17 @@ def test_a_page_tells_how_far_somebody_read_and_no_further_than_there_is():
     person = int(client.session["_auth_user_id"])
     for said, known in (("7", 7), ("999", 20), ("9", 20)):
         assert client.post(f"/conversations/{talk.pk}/read", {"length": said}).status_code == 204
-        assert readings.length(person, talk.pk) == known
+        assert read_marks.get_read_length(person, talk.pk) == known
     assert client.post(f"/conversations/{talk.pk}/read", {"length": "x"}).status_code == 400
 
 
 def test_who_read_what_is_no_more_has_read_what_there_is():
     talk = long(2)
     person = int(reader(talk).session["_auth_user_id"])
-    readings.read(person, talk.pk, talk.length)
+    read_marks.record_read(person, talk.pk, talk.length)
     Conversation.objects.update(length=15)
-    readings.read(person, talk.pk, 15)
-    assert readings.length(person, talk.pk) == 15
+    read_marks.record_read(person, talk.pk, 15)
+    assert read_marks.get_read_length(person, talk.pk) == 15
 
 
 def test_the_outline_names_the_turns_and_what_is_in_the_one_that_is_shown():
@@ -242,7 +242,7 @@ def test_the_outline_leads_to_all_of_a_turn_of_which_the_window_shows_a_part():
     ],
 )
 def test_calls_of_one_tool_are_told_apart(arguments: Any, expected: str):
-    assert hint(called("a", "fs", **arguments)) == expected
+    assert call_hint(called("a", "fs", **arguments)) == expected
 
 
 def test_no_page_costs_more_in_a_longer_conversation():
@@ -290,6 +290,6 @@ def test_what_a_script_fetches_counts_as_read_only_when_it_says_so():
     client = reader(talk)
     person = int(client.session["_auth_user_id"])
     opened(client, talk, headers={"Sec-Fetch-Dest": "empty"})
-    assert readings.length(person, talk.pk) is None
+    assert read_marks.get_read_length(person, talk.pk) is None
     opened(client, talk, headers={"Sec-Fetch-Dest": "document"})
-    assert readings.length(person, talk.pk) == talk.length
+    assert read_marks.get_read_length(person, talk.pk) == talk.length

@@ -9,33 +9,33 @@ from typing import Any
 
 import minijinja
 
-from jpweb.agent.config import Command
+from jpweb.agent.config import ToolCommand
 from jpweb.agent.errors import ToolUnavailable
 
 #: Steps that a template may take: enough for any context, and an end for an endless loop.
-_FUEL = 1_000_000
+_MAX_TEMPLATE_STEPS = 1_000_000
 
 
-def argv(command: Command, context: Mapping[str, Any]) -> tuple[str, ...]:
+def render_argv(command: ToolCommand, context: Mapping[str, Any]) -> tuple[str, ...]:
     """Return the program and its arguments. Raises ToolUnavailable where a template is wrong."""
-    environment = minijinja.Environment(finalizer=_shown)
-    environment.fuel = _FUEL
+    environment = minijinja.Environment(finalizer=_format_value)
+    environment.fuel = _MAX_TEMPLATE_STEPS
     try:
         parts = tuple(
             environment.render_str(template, "command", **context)
             for template in (command.program, *command.args)
         )
     except (minijinja.TemplateError, ValueError) as error:
-        first = (str(error).splitlines() or ["it cannot be rendered"])[0]
-        raise ToolUnavailable(f"its command is wrong: {first}") from error
+        reason = (str(error).splitlines() or ["it cannot be rendered"])[0]
+        raise ToolUnavailable(f"its command is wrong: {reason}") from error
     if not command.shell:
         return parts
     program, *args = parts
     return ("sh", "-c", f"{program} {shlex.join(args)}".strip())
 
 
-def _shown(value: Any) -> Any:
-    """Return what JP's formatter makes of a value: JSON where it is neither text nor number."""
+def _format_value(value: Any) -> Any:
+    """Return a value as JP's formatter writes it: JSON where it is neither text nor number."""
     if value is None or isinstance(value, bool | dict | list | tuple):
         return json.dumps(value, ensure_ascii=False, separators=(",", ":"), default=str)
     return NotImplemented

@@ -10,128 +10,140 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Literal
 
-from jpweb.agent.config import Command, Local, ToolConfig
+from jpweb.agent.config import Local, ToolCommand, ToolConfig
 from jpweb.agent.errors import ToolUnavailable
-from jpweb.agent.outcome import Failed, Outcome, Success
-from jpweb.agent.ports import Ask
-from jpweb.agent.redaction import SecretAnswer, after_cut, redacted
-from jpweb.agent.tools.local.private import private_file
-from jpweb.agent.tools.local.process import Cut, Ended, Limits, run
-from jpweb.agent.tools.local.reading import outcome
-from jpweb.agent.tools.local.templates import argv
+from jpweb.agent.ports import AskQuestion
+from jpweb.agent.redaction import SecretAnswer, redact_cut_start, redact_value
+from jpweb.agent.tool_outcome import Failed, Success, ToolOutcome
+from jpweb.agent.tools.local.output_parser import parse_outcome
+from jpweb.agent.tools.local.private_file import private_file
+from jpweb.agent.tools.local.subprocess_runner import (
+    CutReason,
+    ProcessLimits,
+    ProcessResult,
+    run_program,
+)
+from jpweb.agent.tools.local.templates import render_argv
 
-_OURS = ("JPWEB_", "DJANGO_", "DATABASE_URL", "REDIS_URL")
+_OWN_PREFIXES = ("JPWEB_", "DJANGO_", "DATABASE_URL", "REDIS_URL")
 
 
-def environment(hidden: Iterable[str] = ()) -> dict[str, str]:
-    """Return what tools inherit: this process's environment without what is jpweb's own.
+def make_environment(hidden_names: Iterable[str] = ()) -> dict[str, str]:
+    """Return the environment that tools inherit: this process's without jpweb's own variables.
 
-    ``hidden`` names what else is not theirs, the keys of providers above all.
+    ``hidden_names`` names further variables to exclude, the keys of providers above all.
     """
-    kept = frozenset(hidden)
+    excluded = frozenset(hidden_names)
     return {
         name: value
         for name, value in os.environ.items()
-        if name not in kept and not name.startswith(_OURS)
+        if name not in excluded and not name.startswith(_OWN_PREFIXES)
     }
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
-    """Where tools run, and for which conversation."""
+class ToolContext:
+    """The folder and the conversation that tools run for."""
 
     root: Path
     workspace_id: str
     conversation_id: str
-    environment: Mapping[str, str] = field(default_factory=environment, repr=False)
+    environment: Mapping[str, str] = field(default_factory=make_environment, repr=False)
 
 
 class LocalTool:
-    """Runs a command anew for each execution; it asks by its output and is run again."""
+    """Runs a command for each execution; it asks by its output and is run again."""
 
-    def __init__(self, config: ToolConfig, place: Place, limits: Limits | None = None) -> None:
+    def __init__(
+        self, config: ToolConfig, context: ToolContext, limits: ProcessLimits | None = None
+    ) -> None:
         if not isinstance(config.source, Local):
             raise TypeError(f"{config.name} is not a local tool")
         self._config = config
         self._command = config.source.command
-        self._place = place
-        self._limits = limits or Limits()
+        self._context = context
+        self._limits = limits or ProcessLimits()
 
     async def execute(
-        self, arguments: Mapping[str, Any], answers: Mapping[str, Any], ask: Ask
-    ) -> Outcome:
-        """Run once. Whatever the command does, it comes to an outcome."""
+        self, arguments: Mapping[str, Any], answers: Mapping[str, Any], ask: AskQuestion
+    ) -> ToolOutcome:
+        """Run once. Every end of the command is an outcome."""
         secrets = [answer for answer in answers.values() if isinstance(answer, SecretAnswer)]
-        calling = _Calling(self._config, self._place, "run", arguments, answers)
-        name, clean = self._config.name, partial(redacted, secrets)
+        call = _CommandCall(self._config, self._context, "run", arguments, answers)
+        name, redact = self._config.name, partial(redact_value, secrets)
         try:
-            ended = await calling.run(self._command, self._limits)
+            result = await call.run_command(self._command, self._limits)
         except (ToolUnavailable, OSError, ValueError) as error:
-            return Failed(f"{name} could not be started: {clean(_reason(error))}.")
-        match ended.cut:
-            case Cut.TIME:
+            return Failed(f"{name} could not be started: {redact(_describe_error(error))}.")
+        match result.cut:
+            case CutReason.TIME:
                 return Failed(
                     f"{name} was ended because it had run for {self._limits.seconds:g} seconds. "
                     "Retry only with less for it to do."
                 )
-            case Cut.OUTPUT:
+            case CutReason.OUTPUT:
                 return Failed(
                     f"{name} was ended because its output is longer than {self._limits.stdout} "
                     "bytes. Retry only in a way that returns less."
                 )
             case None:
-                return outcome(name, _whole(ended, self._limits, secrets), clean)
+                return parse_outcome(name, _redact_stderr(result, self._limits, secrets), redact)
 
 
-def _whole(ended: Ended, limits: Limits, secrets: Sequence[SecretAnswer]) -> Ended:
-    """Return it without the piece of a secret that stderr may begin with, where it was cut."""
-    if len(ended.stderr) < limits.stderr:
-        return ended
-    said = ended.stderr.decode(errors="replace").lstrip("\N{REPLACEMENT CHARACTER}")
-    return replace(ended, stderr=after_cut(secrets, said).encode())
+def _redact_stderr(
+    result: ProcessResult, limits: ProcessLimits, secrets: Sequence[SecretAnswer]
+) -> ProcessResult:
+    """Return the result without the remainder of a secret at the beginning of a cut stderr."""
+    if len(result.stderr) < limits.stderr:
+        return result
+    text = result.stderr.decode(errors="replace").lstrip("\N{REPLACEMENT CHARACTER}")
+    return replace(result, stderr=redact_cut_start(secrets, text).encode())
 
 
-async def shown(
-    config: ToolConfig, place: Place, arguments: Mapping[str, Any], limits: Limits | None = None
+async def format_arguments(
+    config: ToolConfig,
+    context: ToolContext,
+    arguments: Mapping[str, Any],
+    limits: ProcessLimits | None = None,
 ) -> str | None:
-    """Return what the tool's formatter makes of the arguments; None without one that works."""
+    """Return the arguments as the tool's formatter shows them; None without one that works."""
     if config.formatter is None:
         return None
-    calling = _Calling(config, place, "format_arguments", arguments, {})
+    call = _CommandCall(config, context, "format_arguments", arguments, {})
     try:
-        ended = await calling.run(config.formatter, limits or Limits(seconds=10.0))
+        result = await call.run_command(config.formatter, limits or ProcessLimits(seconds=10.0))
     except (ToolUnavailable, OSError, ValueError):
         return None
-    said = outcome(config.name, ended, partial(redacted, ()))
-    return said.content if ended.cut is None and isinstance(said, Success) else None
+    formatted = parse_outcome(config.name, result, partial(redact_value, ()))
+    return formatted.content if result.cut is None and isinstance(formatted, Success) else None
 
 
 @dataclass(frozen=True, slots=True)
-class _Calling:
+class _CommandCall:
     config: ToolConfig
-    place: Place
+    tool_context: ToolContext
     action: Literal["run", "format_arguments"]
     arguments: Mapping[str, Any]
     answers: Mapping[str, Any]
 
-    async def run(self, command: Command, limits: Limits) -> Ended:
+    async def run_command(self, command: ToolCommand, limits: ProcessLimits) -> ProcessResult:
         """Run the command. Raises ToolUnavailable, OSError or ValueError."""
         open_answers = {
             key: value for key, value in self.answers.items() if not isinstance(value, SecretAnswer)
         }
-        words = argv(command, self._context(open_answers))
-        complete = json.dumps(self._context(self._plain()), ensure_ascii=False)
+        command_line = render_argv(command, self._make_context(open_answers))
+        complete = json.dumps(self._make_context(self._plain_answers()), ensure_ascii=False)
         with private_file(complete) as path:
-            told = {**self.place.environment, "JPWEB_CONTEXT": str(path)}
-            return await run(words, self.place.root, told, limits)
+            variables = {**self.tool_context.environment, "JPWEB_CONTEXT": str(path)}
+            return await run_program(command_line, self.tool_context.root, variables, limits)
 
-    def _plain(self) -> dict[str, Any]:
+    def _plain_answers(self) -> dict[str, Any]:
         return {
             key: value.value if isinstance(value, SecretAnswer) else value
             for key, value in self.answers.items()
         }
 
-    def _context(self, answers: Mapping[str, Any]) -> dict[str, Any]:
+    def _make_context(self, answers: Mapping[str, Any]) -> dict[str, Any]:
         source = self.config.source
         access = self.config.access
         return {
@@ -143,16 +155,16 @@ class _Calling:
             },
             "context": {
                 "action": self.action,
-                "root": str(self.place.root),
+                "root": str(self.tool_context.root),
                 "access": None if access is None else dict(access),
-                "workspace_id": self.place.workspace_id,
-                "conversation_id": self.place.conversation_id,
+                "workspace_id": self.tool_context.workspace_id,
+                "conversation_id": self.tool_context.conversation_id,
             },
         }
 
 
-def _reason(error: Exception) -> str:
-    """Say what went wrong; of an OSError without its number."""
+def _describe_error(error: Exception) -> str:
+    """Return the error's text; of an OSError without its number."""
     if isinstance(error, OSError) and error.strerror:
         return f"{error.filename}: {error.strerror}" if error.filename else error.strerror
     return str(error)

@@ -1,13 +1,13 @@
 """Tools of MCP servers, through the official SDK.
 
-The servers are there for one turn (``connected``); what they offer is laid under what the
-workspace configures (``Connections.tool_config``), and a call is an McpTool. What a server asks
-during a call (elicitation) becomes questions of that tool.
+The servers live for one turn (``connect_servers``); their tools are merged under the
+workspace's configuration (``McpConnections.tool_config``), and a call is an McpTool. A server's
+elicitation during a call becomes questions of that tool.
 """
 
 from __future__ import annotations
 
-from jpweb.agent.tools.mcp.connections import Connections, connected
-from jpweb.agent.tools.mcp.tool import McpTool, Patience
+from jpweb.agent.tools.mcp.connections import McpConnections, connect_servers
+from jpweb.agent.tools.mcp.tool import CallLimits, McpTool
 
-__all__ = ["Connections", "McpTool", "Patience", "connected"]
+__all__ = ["CallLimits", "McpConnections", "McpTool", "connect_servers"]

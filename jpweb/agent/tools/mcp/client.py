@@ -1,4 +1,4 @@
-"""The official SDK, and the only module that imports it: that takes most of a second."""
+"""Client of MCP servers; only this module imports the official SDK, which takes nearly 1 s."""
 
 from __future__ import annotations
 
@@ -35,27 +35,27 @@ from pydantic import ValidationError
 from jpweb import datafolder
 from jpweb.agent.config import McpServer
 from jpweb.agent.errors import ToolUnavailable
-from jpweb.agent.outcome import Failed, Success
+from jpweb.agent.tool_outcome import Failed, Success
 from jpweb.agent.tools.mcp.elicitation import Elicitation
-from jpweb.agent.tools.mcp.overlay import Listed
-from jpweb.agent.tools.mcp.reasons import first
+from jpweb.agent.tools.mcp.error_text import first_error
+from jpweb.agent.tools.mcp.overlay import ListedTool
 
 #: The first protocol that lets a server ask.
-_ASKS_SINCE = "2025-06-18"
+_ELICITATION_SINCE = "2025-06-18"
 #: How often a server may answer a call with a request for input.
-_ROUNDS = 100
+_MAX_INPUT_ROUNDS = 100
 #: A connection is waited for; an answer may take as long as a person takes.
-_PATIENCE = httpx2.Timeout(30.0, read=None)
+_HTTP_TIMEOUT = httpx2.Timeout(30.0, read=None)
 #: Becomes the server with another umask: ``stdio_client`` takes none.
 _SHELL, _WITH_UMASK = "/bin/sh", 'umask "$0" && exec "$@"'
 _HEADER_NAME = re.compile(r"[-!#$%&'*+.^_`|~0-9A-Za-z]+")
 _HEADER_VALUE = re.compile(r"[\x21-\x7e](?:[\t\x20-\x7e]*[\x21-\x7e])?|")
 #: In the message of a server that no longer takes the state of a call, which has expired.
-_REFUSED_STATE = "requestState"
+_REFUSED_STATE_TEXT = "requestState"
 #: Errors that the SDK itself makes, out of pieces of what it got.
-_BY_THE_SDK = (CONNECTION_CLOSED, PARSE_ERROR)
+_SDK_ERROR_CODES = (CONNECTION_CLOSED, PARSE_ERROR)
 #: What errors of the SDK are to others. A RuntimeError is its own complaint of what a server said.
-_TOLD = (
+_ERROR_SENTENCES = (
     ((httpx2.HTTPError, httpx2.InvalidURL), "its address cannot be reached"),
     ((MCPError,), "it answered with an error"),
     ((ValidationError, RuntimeError), "what it answered is not as the protocol wants it"),
@@ -64,31 +64,31 @@ _TOLD = (
 _elicitation: ContextVar[Elicitation] = ContextVar("_elicitation")
 
 
-class Session:
-    """A server that is connected.
+class McpSession:
+    """A connected server.
 
-    What a server asks belongs to the call that it asks in. Since 2026-07-28 the protocol says
-    which call that is. Before, it does not, so that the calls of such a server run one by one.
+    An elicitation belongs to a call. Since 2026-07-28 the protocol names that call. Before, it does
+    not, so that the calls of such a server run one by one.
     """
 
     def __init__(self) -> None:
         self._client: Client | None = None
-        self._one = asyncio.Lock()
-        self._current: Elicitation | None = None
+        self._call_lock = asyncio.Lock()
+        self._current_elicitation: Elicitation | None = None
 
     @property
-    def _entered(self) -> Client:
+    def _connected_client(self) -> Client:
         if self._client is None:
             raise ToolUnavailable("it is no longer connected")
         return self._client
 
     @asynccontextmanager
-    async def over(self, transport: Any) -> AsyncIterator[None]:
-        """Be connected over the transport, in the task that enters."""
+    async def connect_over(self, transport: Any) -> AsyncIterator[None]:
+        """Connect over the transport, in the task that enters."""
         client = Client(
             transport,
-            elicitation_callback=self._elicit,
-            input_required_max_rounds=_ROUNDS,
+            elicitation_callback=self._answer_elicitation,
+            input_required_max_rounds=_MAX_INPUT_ROUNDS,
             client_info=Implementation(name="jpweb", version="1"),
             cache=None,
         )
@@ -99,68 +99,70 @@ class Session:
             finally:
                 self._client = None
 
-    async def tools(self) -> dict[str, Listed]:
-        """Return what the server offers, by name."""
-        found: dict[str, Listed] = {}
+    async def list_tools(self) -> dict[str, ListedTool]:
+        """Return the server's tools by name."""
+        tools: dict[str, ListedTool] = {}
         cursor: str | None = None
         while True:
-            page = await self._entered.list_tools(cursor=cursor)
+            page = await self._connected_client.list_tools(cursor=cursor)
             for tool in page.tools:
-                found[tool.name] = Listed(tool.name, tool.description or "", tool.input_schema)
+                tools[tool.name] = ListedTool(tool.name, tool.description or "", tool.input_schema)
             cursor = page.next_cursor
             if cursor is None:
-                return found
+                return tools
 
     @asynccontextmanager
-    async def turn(self, elicitation: Elicitation) -> AsyncIterator[None]:
-        """Wait until a call may be made; in the block, what the server asks is put there."""
-        version = self._entered.protocol_version
-        ambiguous = version in HANDSHAKE_PROTOCOL_VERSIONS and version >= _ASKS_SINCE
-        async with self._one if ambiguous else nullcontext():
+    async def hold_call_slot(self, elicitation: Elicitation) -> AsyncIterator[None]:
+        """Wait until a call may be made; in the block, the server's elicitations go to this one."""
+        version = self._connected_client.protocol_version
+        ambiguous = version in HANDSHAKE_PROTOCOL_VERSIONS and version >= _ELICITATION_SINCE
+        async with self._call_lock if ambiguous else nullcontext():
             mark = _elicitation.set(elicitation)
-            self._current = elicitation if ambiguous else None
+            self._current_elicitation = elicitation if ambiguous else None
             try:
                 yield
             finally:
-                self._current = None
+                self._current_elicitation = None
                 _elicitation.reset(mark)
 
-    async def call(self, tool: str, arguments: Mapping[str, Any]) -> Success | Failed:
-        """Call a tool. Cancelled, it tells the server. Raises what the SDK raises.
+    async def call_tool(self, tool: str, arguments: Mapping[str, Any]) -> Success | Failed:
+        """Call a tool; a cancelled call notifies the server. Raises the SDK's errors.
 
         Where a person answered later than the server keeps the state of a call (600 s in the
-        official SDK), the call is made again with the answers it had. The server refuses the state
-        before the tool runs on, so that nothing is done twice that the protocol does once.
+        official SDK), the call is repeated with its earlier answers. The server refuses the state
+        before the tool continues, so that no step runs twice that the protocol runs once.
         """
-        elicitation = self._current or _elicitation.get(None)
+        elicitation = self._current_elicitation or _elicitation.get(None)
         result = None
         while result is None:
             try:
-                result = await self._entered.call_tool(tool, dict(arguments))
+                result = await self._connected_client.call_tool(tool, dict(arguments))
             except MCPError as error:
-                late = error.code == INVALID_PARAMS and _REFUSED_STATE in error.message
-                if not (late and elicitation is not None and elicitation.begin_again()):
+                is_state_expired = (
+                    error.code == INVALID_PARAMS and _REFUSED_STATE_TEXT in error.message
+                )
+                if not (is_state_expired and elicitation is not None and elicitation.begin_again()):
                     raise
-        text = "\n\n".join(_texts(result))
+        text = "\n\n".join(_text_parts(result))
         return Failed(text) if result.is_error else Success(text)
 
-    async def _elicit(
+    async def _answer_elicitation(
         self, context: ClientRequestContext, params: ElicitRequestParams
     ) -> ElicitResult:
-        elicitation = self._current or _elicitation.get(None)
+        elicitation = self._current_elicitation or _elicitation.get(None)
         if elicitation is None or not isinstance(params, ElicitRequestFormParams):
             return ElicitResult(action="decline")
-        reply = await elicitation.answer(params.message, params.requested_schema)
+        reply = await elicitation.answer_form(params.message, params.requested_schema)
         return ElicitResult(action=reply.action, content=reply.content)
 
 
 @asynccontextmanager
-async def stdio(
+async def connect_stdio(
     program: str, server: McpServer, variables: Mapping[str, str], folder: Path, errors: TextIO
-) -> AsyncIterator[Session]:
-    """Start the server and be connected to it. Its environment is the SDK's least, and these.
+) -> AsyncIterator[McpSession]:
+    """Start the server and connect to it. Its environment is the SDK's least, and the variables.
 
-    What it writes gets the modes that its user's umask gives, not this process's closed one.
+    Its files get the modes that its user's umask gives, not this process's closed one.
     """
     umask = f"{datafolder.USER_UMASK:04o}"
     parameters = StdioServerParameters(
@@ -169,55 +171,57 @@ async def stdio(
         env=dict(variables),
         cwd=folder,
     )
-    session = Session()
-    async with session.over(stdio_client(parameters, errlog=errors)):
+    session = McpSession()
+    async with session.connect_over(stdio_client(parameters, errlog=errors)):
         yield session
 
 
 @asynccontextmanager
-async def http(url: str, headers: Mapping[str, str]) -> AsyncIterator[Session]:
-    """Be connected to a server that runs elsewhere. Raises ToolUnavailable for odd headers."""
-    session = Session()
+async def connect_http(url: str, headers: Mapping[str, str]) -> AsyncIterator[McpSession]:
+    """Connect to a server that runs elsewhere. Raises ToolUnavailable for invalid headers."""
+    session = McpSession()
     async with (
-        httpx2.AsyncClient(headers=_sendable(headers), timeout=_PATIENCE) as client,
-        session.over(streamable_http_client(url, http_client=client)),
+        httpx2.AsyncClient(headers=_clean_headers(headers), timeout=_HTTP_TIMEOUT) as client,
+        session.connect_over(streamable_http_client(url, http_client=client)),
     ):
         yield session
 
 
-def told(error: BaseException) -> str:
-    """Say what went wrong in words of our own: those of others may repeat a key, or a secret."""
-    match first(error):
-        case ToolUnavailable() as ours:
-            return str(ours)
+def describe_error(error: BaseException) -> str:
+    """Return a description of an error in jpweb's words: others may repeat a key or a secret."""
+    match first_error(error):
+        case ToolUnavailable() as unavailable:
+            return str(unavailable)
         case MCPError(code=code) if code == CONNECTION_CLOSED:
             return "it ended, or the connection to it was lost"
-        case OSError(strerror=str(why)):
-            return f"it cannot be reached: {why}"
-        case other:
-            sentences = (sentence for kinds, sentence in _TOLD if isinstance(other, kinds))
-            return next(sentences, f"it failed ({type(other).__name__})")
+        case OSError(strerror=str(reason)):
+            return f"it cannot be reached: {reason}"
+        case failure:
+            sentences = (
+                sentence for kinds, sentence in _ERROR_SENTENCES if isinstance(failure, kinds)
+            )
+            return next(sentences, f"it failed ({type(failure).__name__})")
 
 
-def said(error: BaseException) -> str:
-    """Say why a call failed: in the server's words where these are its answer."""
-    match first(error):
-        case MCPError(code=code, message=message) if code not in _BY_THE_SDK and message:
+def describe_call_error(error: BaseException) -> str:
+    """Return a description of a failed call: the server's words where these are its answer."""
+    match first_error(error):
+        case MCPError(code=code, message=message) if code not in _SDK_ERROR_CODES and message:
             return message
         case _:
-            return told(error)
+            return describe_error(error)
 
 
-def _sendable(headers: Mapping[str, str]) -> dict[str, str]:
+def _clean_headers(headers: Mapping[str, str]) -> dict[str, str]:
     """Return the headers without space around them. Raises ToolUnavailable; no value is shown."""
-    made = {name: value.strip() for name, value in headers.items()}
-    for name, value in made.items():
+    cleaned = {name: value.strip() for name, value in headers.items()}
+    for name, value in cleaned.items():
         if not _HEADER_NAME.fullmatch(name) or not _HEADER_VALUE.fullmatch(value):
             raise ToolUnavailable(f"its header {name!a} holds characters that cannot be sent")
-    return made
+    return cleaned
 
 
-def _texts(result: CallToolResult) -> list[str]:
+def _text_parts(result: CallToolResult) -> list[str]:
     texts: list[str] = []
     for part in result.content:
         match part:

@@ -1,4 +1,4 @@
-"""The MCP servers of a turn: started, or said why not, and ended with it."""
+"""The MCP servers of a turn: started, or the reason why not, and ended with it."""
 
 from __future__ import annotations
 
@@ -9,40 +9,43 @@ from pathlib import Path
 
 from jpweb.agent.config import Mcp, McpServer, ToolConfig
 from jpweb.agent.errors import ToolUnavailable
-from jpweb.agent.tools.mcp.keeper import Keeper, Server
-from jpweb.agent.tools.mcp.overlay import Listed, laid_over
-from jpweb.agent.tools.mcp.tool import McpTool, Patience
+from jpweb.agent.tools.mcp.overlay import ListedTool, overlay_tool
+from jpweb.agent.tools.mcp.server_connection import ConnectedServer, ServerConnection
+from jpweb.agent.tools.mcp.tool import CallLimits, McpTool
 
 #: How long a server may take to start, to answer and to list its tools.
-START_SECONDS = 30.0
+START_TIMEOUT_SECONDS = 30.0
 
 
-class Connections:
-    """What the servers offer. ``unavailable`` says of the others why they are not there."""
+class McpConnections:
+    """The connected servers. ``unavailable`` holds the reasons of the others."""
 
     def __init__(
-        self, servers: Mapping[str, Server], unavailable: Mapping[str, str], patience: Patience
+        self,
+        servers: Mapping[str, ConnectedServer],
+        unavailable: Mapping[str, str],
+        limits: CallLimits,
     ) -> None:
         self._servers = servers
         self.unavailable = unavailable
-        self._patience = patience
+        self._limits = limits
 
     def tool_config(self, declared: ToolConfig) -> ToolConfig:
-        """Return the tool as the server says and the workspace overrides. Raises ToolUnavailable.
+        """Return the server's tool with the workspace's overrides. Raises ToolUnavailable.
 
-        ``parameters`` of ``declared`` are what the workspace says of them, as a schema.
+        ``parameters`` of ``declared`` are the workspace's overrides, as a schema.
         """
-        _, listed = self._find(declared)
-        return laid_over(listed, declared)
+        _, listed = self._find_tool(declared)
+        return overlay_tool(listed, declared)
 
-    def tool(self, declared: ToolConfig) -> McpTool:
-        """Return what makes the calls. Raises ToolUnavailable."""
-        server, listed = self._find(declared)
-        name = _source(declared).server
-        return McpTool(server.session, name, listed.name, self._patience, server.hidden)
+    def make_tool(self, declared: ToolConfig) -> McpTool:
+        """Return the tool that makes the calls. Raises ToolUnavailable."""
+        server, listed = self._find_tool(declared)
+        name = _mcp_source(declared).server
+        return McpTool(server.session, name, listed.name, self._limits, server.hidden)
 
-    def _find(self, declared: ToolConfig) -> tuple[Server, Listed]:
-        source = _source(declared)
+    def _find_tool(self, declared: ToolConfig) -> tuple[ConnectedServer, ListedTool]:
+        source = _mcp_source(declared)
         if source.server in self.unavailable:
             raise ToolUnavailable(
                 f"the MCP server {source.server} is not available: "
@@ -57,36 +60,46 @@ class Connections:
 
 
 @asynccontextmanager
-async def connected(
+async def connect_servers(
     servers: Iterable[McpServer],
     folder: Path,
     *,
-    start_seconds: float = START_SECONDS,
-    patience: Patience | None = None,
-) -> AsyncIterator[Connections]:
+    start_seconds: float = START_TIMEOUT_SECONDS,
+    limits: CallLimits | None = None,
+) -> AsyncIterator[McpConnections]:
     """Start and connect the servers, all at once, for the block; ``folder`` is where they run.
 
-    Each lives in a task of its own, which enters and leaves what the SDK opens; calls may be made
+    Each lives in a task of its own, which enters and leaves the SDK's contexts; calls may be made
     from any task.
     """
-    leave = asyncio.Event()
-    keepers = [Keeper(server, folder, leave) for server in servers]
+    leave_event = asyncio.Event()
+    connections = [ServerConnection(server, folder, leave_event) for server in servers]
     try:
-        await asyncio.gather(*(keeper.started(start_seconds) for keeper in keepers))
-        yield Connections(
-            {keeper.name: keeper.server for keeper in keepers if keeper.server is not None},
-            {keeper.name: keeper.problem for keeper in keepers if keeper.server is None},
-            patience or Patience(),
+        await asyncio.gather(
+            *(connection.wait_started(start_seconds) for connection in connections)
+        )
+        yield McpConnections(
+            {
+                connection.name: connection.server
+                for connection in connections
+                if connection.server is not None
+            },
+            {
+                connection.name: connection.problem
+                for connection in connections
+                if connection.server is None
+            },
+            limits or CallLimits(),
         )
     finally:
-        leave.set()
-        for keeper in keepers:
-            keeper.give_up()
-        for keeper in keepers:
-            await keeper.gone()
+        leave_event.set()
+        for connection in connections:
+            connection.cancel_start()
+        for connection in connections:
+            await connection.wait_ended()
 
 
-def _source(declared: ToolConfig) -> Mcp:
+def _mcp_source(declared: ToolConfig) -> Mcp:
     if not isinstance(declared.source, Mcp):
         raise ToolUnavailable(f"{declared.name} is not a tool of an MCP server")
     return declared.source

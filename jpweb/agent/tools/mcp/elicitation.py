@@ -1,4 +1,4 @@
-"""What a server asks during one call, put to whoever answers the tool's questions."""
+"""The elicitations of a server during one call, as questions of the tool."""
 
 from __future__ import annotations
 
@@ -9,21 +9,21 @@ from dataclasses import dataclass
 from dataclasses import field as attribute
 from typing import Any, Literal
 
-from jpweb.agent.outcome import Question
-from jpweb.agent.ports import Answer, Ask, Declined
-from jpweb.agent.redaction import SecretAnswer, without
-from jpweb.agent.tools.mcp.fields import Field, fields
-from jpweb.stream.answers import Secret
-from jpweb.stream.errors import Unfit
+from jpweb.agent.ports import Answer, AskQuestion, Declined
+from jpweb.agent.redaction import SecretAnswer, redact_text
+from jpweb.agent.tool_outcome import Question
+from jpweb.agent.tools.mcp.form_fields import FormField, read_fields
+from jpweb.stream.answer_type import Secret
+from jpweb.stream.errors import InvalidAnswer
 from jpweb.stream.inquiry import AnswerReusePolicy, CancellationReason
 
 #: How often a field is asked for until its answer can be read.
-_ATTEMPTS = 3
+_MAX_ATTEMPTS = 3
 
 
 @dataclass(frozen=True, slots=True)
-class Reply:
-    """What the server is told."""
+class ElicitationReply:
+    """The reply to the server."""
 
     action: Literal["accept", "decline", "cancel"]
     content: dict[str, Any] | None = attribute(default=None, repr=False)  # may hold secrets
@@ -32,129 +32,138 @@ class Reply:
 class Elicitation:
     """The elicitations of one call: one question after another, one for each field.
 
-    ``pause`` is told when questions begin to wait and when they no longer do. What ``ask``
-    raises is kept in ``failure``: the SDK would make an answer to the server of it. A call that is
-    made again (``begin_again``) gets the replies it had to the same forms: nobody is asked twice.
+    ``pause`` is called when questions begin to wait and when they no longer do. An error of ``ask``
+    is kept in ``failure``: the SDK would make an answer to the server of it. A call that is
+    repeated (``begin_again``) gets its earlier replies to the same forms: no person is asked twice.
     """
 
-    def __init__(self, ask: Ask, pause: Callable[[bool], None]) -> None:
+    def __init__(self, ask: AskQuestion, pause: Callable[[bool], None]) -> None:
         self._ask = ask
         self._pause = pause
-        self._one = asyncio.Lock()
+        self._lock = asyncio.Lock()
         self._ids: set[str] = set()
-        self._running: set[asyncio.Task[Reply]] = set()
-        self._given: dict[str, list[Reply]] = {}  # in this attempt of the call, by form
-        self._kept: dict[str, list[Reply]] = {}  # in earlier attempts
-        self._has_news = False  # a reply that the server has not had
+        self._tasks: set[asyncio.Task[ElicitationReply]] = set()
+        self._new_replies: dict[
+            str, list[ElicitationReply]
+        ] = {}  # in this attempt of the call, by form
+        self._earlier_replies: dict[str, list[ElicitationReply]] = {}  # in earlier attempts
+        self._has_new_reply = False  # a reply that the server has not had
         self.secrets: list[SecretAnswer] = []
         self.failure: asyncio.Future[None] = asyncio.get_running_loop().create_future()
 
-    async def answer(self, message: str, schema: Mapping[str, Any]) -> Reply:
-        """Ask for what the form wants. Ended by ``close`` it is a cancelled one."""
+    async def answer_form(self, message: str, schema: Mapping[str, Any]) -> ElicitationReply:
+        """Ask for the fields of the form. The reply is ``cancel`` after ``close``."""
         if self.failure.done():
-            return Reply("cancel")
+            return ElicitationReply("cancel")
         form = json.dumps([message, schema], sort_keys=True)
-        if kept := self._kept.get(form):
-            reply = kept.pop(0)
+        if earlier := self._earlier_replies.get(form):
+            reply = earlier.pop(0)
         else:
-            reply = await self._answered(message, schema)
-            self._has_news = True
-        self._given.setdefault(form, []).append(reply)
+            reply = await self._run_form(message, schema)
+            self._has_new_reply = True
+        self._new_replies.setdefault(form, []).append(reply)
         return reply
 
     def begin_again(self) -> bool:
-        """Keep the replies for another attempt of the call; False where there is no new one.
+        """Keep the replies for another attempt of the call; return False where there is no new one.
 
         A server that refuses an attempt although it had all replies would refuse the next as well.
         """
-        if not self._has_news:
+        if not self._has_new_reply:
             return False
-        for form, replies in self._given.items():
-            self._kept[form] = [*replies, *self._kept.get(form, [])]
-        self._given, self._has_news = {}, False
+        for form, replies in self._new_replies.items():
+            self._earlier_replies[form] = [*replies, *self._earlier_replies.get(form, [])]
+        self._new_replies, self._has_new_reply = {}, False
         return True
 
-    async def _answered(self, message: str, schema: Mapping[str, Any]) -> Reply:
-        task = asyncio.create_task(self._fill(message, schema))
-        self._running.add(task)
+    async def _run_form(self, message: str, schema: Mapping[str, Any]) -> ElicitationReply:
+        task = asyncio.create_task(self._fill_form(message, schema))
+        self._tasks.add(task)
         try:
             await asyncio.wait({task})
         finally:
             task.cancel()
-            self._running.discard(task)
+            self._tasks.discard(task)
         if task.cancelled():
-            return Reply("cancel")
+            return ElicitationReply("cancel")
         error = task.exception()
         if error is None:
             return task.result()
         if not self.failure.done():
             self.failure.set_exception(error)
             self.failure.exception()  # so that nobody misses it where the call ends otherwise
-        return Reply("cancel")
+        return ElicitationReply("cancel")
 
     def close(self) -> None:
-        """End what is still asked: the call is over."""
-        for task in self._running:
+        """End open questions: the call is over."""
+        for task in self._tasks:
             task.cancel()
         self.failure.cancel()
 
-    async def _fill(self, message: str, schema: Mapping[str, Any]) -> Reply:
-        async with self._one:
+    async def _fill_form(self, message: str, schema: Mapping[str, Any]) -> ElicitationReply:
+        async with self._lock:
             try:
-                wanted = fields(schema)
-            except Unfit:
-                return Reply("decline")
+                form_fields = read_fields(schema)
+            except InvalidAnswer:
+                return ElicitationReply("decline")
             self._pause(True)
-            reply = await self._ask_all(message, wanted)
+            reply = await self._ask_fields(message, form_fields)
             self._pause(False)
             return reply
 
-    async def _ask_all(self, message: str, wanted: list[Field]) -> Reply:
+    async def _ask_fields(self, message: str, form_fields: list[FormField]) -> ElicitationReply:
         content: dict[str, Any] = {}
-        for each in wanted:
-            read = await self._read(message, each)
-            if isinstance(read, Reply):
-                return read
-            if read[0] is not None:
-                content[each.name] = read[0]
-        return Reply("accept", content)
+        for form_field in form_fields:
+            answer = await self._ask_field(message, form_field)
+            if isinstance(answer, ElicitationReply):
+                return answer
+            if answer[0] is not None:
+                content[form_field.name] = answer[0]
+        return ElicitationReply("accept", content)
 
-    async def _read(self, message: str, each: Field) -> tuple[Any] | Reply:
-        """Ask until the answer can be read; decline where it never can."""
-        question_id, context = self._id(each.name), message
-        for _ in range(_ATTEMPTS):
-            match await self._ask(_question(question_id, each, context)):
+    async def _ask_field(
+        self, message: str, form_field: FormField
+    ) -> tuple[Any] | ElicitationReply:
+        """Ask until the answer can be read; decline after the last attempt."""
+        question_id, context = self._make_question_id(form_field.name), message
+        for _ in range(_MAX_ATTEMPTS):
+            match await self._ask(_make_question(question_id, form_field, context)):
                 case Declined(reason):
-                    return Reply("decline" if reason is CancellationReason.USER else "cancel")
+                    return ElicitationReply(
+                        "decline" if reason is CancellationReason.USER else "cancel"
+                    )
                 case Answer(value):
-                    if isinstance(each.answer_type, Secret):
+                    if isinstance(form_field.answer_type, Secret):
                         self.secrets.append(SecretAnswer(value))
                     try:
-                        return (each.value(value),)
-                    except Unfit as error:
+                        return (form_field.read_value(value),)
+                    except InvalidAnswer as error:
                         context = f"{message}\n\n{error}"
-        return Reply("decline")
+        return ElicitationReply("decline")
 
-    def _id(self, name: str) -> str:
-        """Return an id for the field that no other question of the call has, and no secret."""
-        plain = name.replace(".", "_") or "field"
-        if without(self.secrets, plain) != plain or without(self.secrets, name) != name:
-            plain = "field"
-        made, number = plain, 1
-        while made in self._ids:
+    def _make_question_id(self, name: str) -> str:
+        """Return a question id that is unique in the call and holds no secret."""
+        safe_name = name.replace(".", "_") or "field"
+        if (
+            redact_text(self.secrets, safe_name) != safe_name
+            or redact_text(self.secrets, name) != name
+        ):
+            safe_name = "field"
+        question_id, number = safe_name, 1
+        while question_id in self._ids:
             number += 1
-            made = f"{plain}_{number}"
-        self._ids.add(made)
-        return made
+            question_id = f"{safe_name}_{number}"
+        self._ids.add(question_id)
+        return question_id
 
 
-def _question(question_id: str, each: Field, context: str) -> Question:
-    """Return the question. It is meant for a person, and for this once."""
+def _make_question(question_id: str, form_field: FormField, context: str) -> Question:
+    """Return the question. Only a person may answer, and the answer is not remembered."""
     return Question(
         question_id,
-        each.text,
-        each.answer_type,
-        each.default,
+        form_field.text,
+        form_field.answer_type,
+        form_field.default,
         context or None,
         exclusive=True,
         persistence=AnswerReusePolicy.NONE,

@@ -1,4 +1,4 @@
-"""What a workspace configures of an MCP tool, laid over what its server says."""
+"""A workspace's overrides of an MCP tool, merged over its server's description."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from typing import Any
 from jpweb.agent.config import ToolConfig
 
 #: Stands in a configured description for the server's own.
-_THEIRS = re.compile(r"\{\{\s*description\s*\}\}")
+_DESCRIPTION_PLACEHOLDER = re.compile(r"\{\{\s*description\s*\}\}")
 #: A longer description is told in its first sentence; the rest is there on demand.
-_LONG = 160
-_SENTENCE = re.compile(r"(?<=[.!?])\s+|\n\s*\n")
+_MAX_DESCRIPTION_CHARS = 160
+_SENTENCE_END = re.compile(r"(?<=[.!?])\s+|\n\s*\n")
 
 
 @dataclass(frozen=True, slots=True)
-class Listed:
+class ListedTool:
     """A tool as its server lists it."""
 
     name: str
@@ -25,61 +25,70 @@ class Listed:
     schema: Mapping[str, Any]
 
 
-def laid_over(listed: Listed, declared: ToolConfig) -> ToolConfig:
-    """Return the tool as the model is told of it."""
-    description = _description(declared.description, listed.description)
-    summary = declared.summary and _described(declared.summary, listed.description)
-    if summary is None and len(description) > _LONG:
-        first, *rest = _SENTENCE.split(description, maxsplit=1)
-        if rest:
-            summary, description = first.strip(), rest[0].strip()
+def overlay_tool(listed: ListedTool, declared: ToolConfig) -> ToolConfig:
+    """Return the tool as it is described to the model."""
+    description = _overlay_description(declared.description, listed.description)
+    summary = declared.summary and _insert_description(declared.summary, listed.description)
+    if summary is None and len(description) > _MAX_DESCRIPTION_CHARS:
+        first_sentence, *later_text = _SENTENCE_END.split(description, maxsplit=1)
+        if later_text:
+            summary, description = first_sentence.strip(), later_text[0].strip()
     return replace(
         declared,
         description=description,
         summary=summary,
-        parameters=_overlaid(listed.schema, declared.parameters),
+        parameters=_overlay_schema(listed.schema, declared.parameters),
     )
 
 
-def _overlaid(theirs: Mapping[str, Any], ours: Mapping[str, Any]) -> dict[str, Any]:
-    """Return their schema with our properties over theirs; ``required`` only grows.
+def _overlay_schema(
+    server_schema: Mapping[str, Any], own_schema: Mapping[str, Any]
+) -> dict[str, Any]:
+    """Return the server's schema with the workspace's properties; ``required`` only grows.
 
-    Theirs comes from outside: what is not as a schema should be counts as not said.
+    The server's schema comes from outside: values of another type count as absent.
     """
-    properties = dict(_table(theirs.get("properties")))
-    for name, said in ours.get("properties", {}).items():
+    properties = dict(_as_mapping(server_schema.get("properties")))
+    for name, override in own_schema.get("properties", {}).items():
         if name in properties:
-            properties[name] = _parameter(_table(properties[name]), said)
-    required = dict.fromkeys([*_names(theirs.get("required")), *ours.get("required", ())])
+            properties[name] = _overlay_parameter(_as_mapping(properties[name]), override)
+    required = dict.fromkeys(
+        [*_string_items(server_schema.get("required")), *own_schema.get("required", ())]
+    )
     return {
         "additionalProperties": False,
-        **theirs,
+        **server_schema,
         "type": "object",
         "properties": properties,
         "required": [name for name in required if name in properties],
     }
 
 
-def _parameter(theirs: Mapping[str, Any], ours: Mapping[str, Any]) -> dict[str, Any]:
-    made = {**theirs, **ours}
-    if "description" in ours:
-        said = theirs.get("description")
-        made["description"] = _described(ours["description"], said if isinstance(said, str) else "")
-    return made
+def _overlay_parameter(
+    server_schema: Mapping[str, Any], own_schema: Mapping[str, Any]
+) -> dict[str, Any]:
+    parameter = {**server_schema, **own_schema}
+    if "description" in own_schema:
+        server_description = server_schema.get("description")
+        parameter["description"] = _insert_description(
+            own_schema["description"],
+            server_description if isinstance(server_description, str) else "",
+        )
+    return parameter
 
 
-def _table(value: object) -> Mapping[str, Any]:
+def _as_mapping(value: object) -> Mapping[str, Any]:
     """Return an object of the schema; of ``true``, ``false`` and the like an empty one."""
     return value if isinstance(value, Mapping) else {}
 
 
-def _names(value: object) -> list[str]:
+def _string_items(value: object) -> list[str]:
     return [name for name in value if isinstance(name, str)] if isinstance(value, list) else []
 
 
-def _description(ours: str, theirs: str) -> str:
-    return _described(ours, theirs) if ours else theirs.strip()
+def _overlay_description(own_text: str, server_text: str) -> str:
+    return _insert_description(own_text, server_text) if own_text else server_text.strip()
 
 
-def _described(ours: str, theirs: str) -> str:
-    return _THEIRS.sub(lambda _found: theirs.strip(), ours).strip()
+def _insert_description(own_text: str, server_text: str) -> str:
+    return _DESCRIPTION_PLACEHOLDER.sub(lambda _match: server_text.strip(), own_text).strip()

@@ -1,4 +1,4 @@
-"""A tool of an MCP server that is connected."""
+"""A tool of a connected MCP server."""
 
 from __future__ import annotations
 
@@ -9,74 +9,77 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
 from jpweb.agent.errors import ToolUnavailable
-from jpweb.agent.outcome import Failed, Outcome, Success
-from jpweb.agent.ports import Ask
-from jpweb.agent.redaction import SecretAnswer, without
+from jpweb.agent.ports import AskQuestion
+from jpweb.agent.redaction import SecretAnswer, redact_text
+from jpweb.agent.tool_outcome import Failed, Success, ToolOutcome
 from jpweb.agent.tools.mcp.elicitation import Elicitation
-from jpweb.agent.tools.mcp.reasons import line
+from jpweb.agent.tools.mcp.error_text import to_single_line
 
 if TYPE_CHECKING:
-    from jpweb.agent.tools.mcp.client import Session
+    from jpweb.agent.tools.mcp.client import McpSession
 
 
 @dataclass(frozen=True, slots=True)
-class Patience:
-    """How long a call may take, the time that people need not counted, and how much it may say."""
+class CallLimits:
+    """The time that a call may take, without a person's time, and the size of its result."""
 
     seconds: float = 600.0
-    output: int = 4 * 1024 * 1024
+    max_chars: int = 4 * 1024 * 1024
 
 
 class McpTool:
-    """Makes one call for each execution. It asks while it runs, and is not run again for it."""
+    """Makes one call for each execution. It asks while it runs, and is not run again."""
 
     def __init__(
         self,
-        session: Session,
+        session: McpSession,
         server: str,
         tool: str,
-        patience: Patience,
+        limits: CallLimits,
         hidden: tuple[SecretAnswer, ...] = (),
     ) -> None:
         self._session = session
         self._server = server
         self._tool = tool
-        self._patience = patience
+        self._limits = limits
         self._hidden = hidden
 
     async def execute(
-        self, arguments: Mapping[str, Any], answers: Mapping[str, Any], ask: Ask
-    ) -> Outcome:
-        """Run once. Raises what ``ask`` raises; whatever else happens comes to an outcome."""
-        clock = Clock(self._patience.seconds)
-        elicitation = Elicitation(ask, clock.pause)
+        self, arguments: Mapping[str, Any], answers: Mapping[str, Any], ask: AskQuestion
+    ) -> ToolOutcome:
+        """Run once. Raises the errors of ``ask``; any other error becomes an outcome."""
+        timeout = PausableTimeout(self._limits.seconds)
+        elicitation = Elicitation(ask, timeout.set_paused)
         try:
-            async with self._session.turn(elicitation):
-                outcome = await self._call(arguments, elicitation, clock)
+            async with self._session.hold_call_slot(elicitation):
+                outcome = await self._call_tool(arguments, elicitation, timeout)
         except ToolUnavailable as error:
-            return self._failed(error, elicitation)
+            return self._make_failure(error, elicitation)
         finally:
             elicitation.close()
         match outcome:
             case Success(text):
-                return Success(without(elicitation.secrets, text))
+                return Success(redact_text(elicitation.secrets, text))
             case Failed(text):
-                return Failed(without(elicitation.secrets, text))
+                return Failed(redact_text(elicitation.secrets, text))
 
-    async def _call(
-        self, arguments: Mapping[str, Any], elicitation: Elicitation, clock: Clock
+    async def _call_tool(
+        self,
+        arguments: Mapping[str, Any],
+        elicitation: Elicitation,
+        pausable_timeout: PausableTimeout,
     ) -> Success | Failed:
-        """Wait for the result, for a question that could not be put, or for the time to be up."""
-        call = asyncio.create_task(self._session.call(self._tool, arguments))
+        """Wait for the result, the failure of a question, or the timeout."""
+        call = asyncio.create_task(self._session.call_tool(self._tool, arguments))
         failure = elicitation.failure
-        either: set[asyncio.Future[Any]] = {call, failure}
+        futures: set[asyncio.Future[Any]] = {call, failure}
         try:
-            async with clock:
-                await asyncio.wait(either, return_when=asyncio.FIRST_COMPLETED)
+            async with pausable_timeout:
+                await asyncio.wait(futures, return_when=asyncio.FIRST_COMPLETED)
         except TimeoutError:
             return Failed(
                 f"The MCP server {self._server} did not answer within "
-                f"{self._patience.seconds:g} seconds. Retry only with less for it to do."
+                f"{self._limits.seconds:g} seconds. Retry only with less for it to do."
             )
         finally:
             elicitation.close()
@@ -86,46 +89,46 @@ class McpTool:
             failure.result()
         error = call.exception()
         if error is not None:
-            return self._failed(error, elicitation)
-        return self._capped(call.result())
+            return self._make_failure(error, elicitation)
+        return self._limit_size(call.result())
 
-    def _failed(self, error: BaseException, elicitation: Elicitation) -> Failed:
-        from jpweb.agent.tools.mcp.client import said  # noqa: PLC0415  loaded by who connected
+    def _make_failure(self, error: BaseException, elicitation: Elicitation) -> Failed:
+        from jpweb.agent.tools.mcp.client import describe_call_error  # noqa: PLC0415  loaded by who connected
 
-        why = line(said(error), (*self._hidden, *elicitation.secrets))
-        return Failed(f"The call to the MCP server {self._server} failed: {why}")
+        reason = to_single_line(describe_call_error(error), (*self._hidden, *elicitation.secrets))
+        return Failed(f"The call to the MCP server {self._server} failed: {reason}")
 
-    def _capped(self, outcome: Success | Failed) -> Success | Failed:
+    def _limit_size(self, outcome: Success | Failed) -> Success | Failed:
         text = outcome.content if isinstance(outcome, Success) else outcome.message
-        if len(text) <= self._patience.output:
+        if len(text) <= self._limits.max_chars:
             return outcome
         return Failed(
-            f"The result of the MCP server {self._server} is longer than {self._patience.output} "
+            f"The result of the MCP server {self._server} is longer than {self._limits.max_chars} "
             "characters. Retry only in a way that returns less."
         )
 
 
-class Clock:
-    """A time limit that stands still while people are asked, and then begins anew."""
+class PausableTimeout:
+    """A time limit that is paused while people are asked, and then begins again."""
 
     def __init__(self, seconds: float) -> None:
         self._seconds = seconds
         self._limit = asyncio.timeout(None)
 
-    def pause(self, waiting: bool) -> None:
-        """Stop the clock, or start it again."""
+    def set_paused(self, is_paused: bool) -> None:
+        """Pause the limit, or start it again."""
         if not self._limit.expired():
-            now = asyncio.get_running_loop().time()
-            self._limit.reschedule(None if waiting else now + self._seconds)
+            loop_time = asyncio.get_running_loop().time()
+            self._limit.reschedule(None if is_paused else loop_time + self._seconds)
 
     async def __aenter__(self) -> None:
         await self._limit.__aenter__()
-        self.pause(waiting=False)
+        self.set_paused(is_paused=False)
 
     async def __aexit__(
         self,
-        kind: type[BaseException] | None,
+        error_type: type[BaseException] | None,
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        await self._limit.__aexit__(kind, error, trace)
+        await self._limit.__aexit__(error_type, error, trace)

@@ -8,7 +8,7 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.template.defaultfilters import filesizeformat
 
-from jpweb.cli.progress import bar
+from jpweb.cli.progress import show_progress
 from jpweb.store.backups import snapshot
 from jpweb.store.errors import StoreError
 
@@ -32,9 +32,9 @@ class Command(BaseCommand):
                 f"{path} already exists. Choose another name, or overwrite it: --force"
             )
         try:
-            with bar(f"Writing {path}") as progress:
+            with show_progress(f"Writing {path}") as progress:
                 manifest = snapshot.write_backup(path, progress)
-        except StoreError as problem:
-            raise CommandError(str(problem)) from problem
+        except StoreError as error:
+            raise CommandError(str(error)) from error
         size = filesizeformat(path.stat().st_size)
         self.stdout.write(f"Backup written to {path}: {manifest.rows} rows, {size}.")

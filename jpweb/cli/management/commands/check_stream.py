@@ -1,4 +1,4 @@
-"""Say what is in a stream's file, without importing it."""
+"""Report what a stream's file contains, without importing it."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from jpweb.stream import wire
-from jpweb.stream.census import census
-from jpweb.stream.errors import NotAStream
-from jpweb.stream.repair import repair
+from jpweb.stream.errors import MalformedStream
+from jpweb.stream.sanitize import sanitize_stream
+from jpweb.stream.stats import count_stream
 
 
 class Command(BaseCommand):
@@ -26,48 +26,52 @@ class Command(BaseCommand):
     def handle(self, *args: Any, **options: Any) -> None:
         path: Path = options["file"]
         try:
-            found = _checked(path.read_bytes())
+            report = _build_report(path.read_bytes())
         except OSError as error:
             raise CommandError(f"{path} cannot be read: {error.strerror}.") from error
-        except NotAStream as problem:
-            raise CommandError(f"{path} is not an event stream: {problem}.") from problem
+        except MalformedStream as stream_error:
+            raise CommandError(f"{path} is not an event stream: {stream_error}.") from stream_error
         if options["json"]:
-            self.stdout.write(json.dumps({"file": str(path)} | found, indent=2, ensure_ascii=False))
+            self.stdout.write(
+                json.dumps({"file": str(path)} | report, indent=2, ensure_ascii=False)
+            )
         else:
-            self._print(found)
+            self._print_report(report)
 
-    def _print(self, found: dict[str, Any]) -> None:
-        kinds = ", ".join(f"{n} {kind}" for kind, n in found["kinds"].items())
-        states = ", ".join(f"{n} {state}" for state, n in found["inquiries"].items()) or "none"
-        self.stdout.write(f"elements: {found['elements']} ({kinds or 'none'})")
-        self.stdout.write(f"turns: {found['turns']}")
+    def _print_report(self, report: dict[str, Any]) -> None:
+        kinds = ", ".join(f"{count} {kind}" for kind, count in report["kinds"].items())
+        states = (
+            ", ".join(f"{count} {state}" for state, count in report["inquiries"].items()) or "none"
+        )
+        self.stdout.write(f"elements: {report['elements']} ({kinds or 'none'})")
+        self.stdout.write(f"turns: {report['turns']}")
         self.stdout.write(f"inquiries: {states}")
-        self.stdout.write(f"unknown: {found['unknown']}; broken: {found['broken']}")
-        self.stdout.write(f"byte for byte: {'yes' if found['faithful'] else 'no'}")
+        self.stdout.write(f"unknown: {report['unknown']}; broken: {report['broken']}")
+        self.stdout.write(f"byte for byte: {'yes' if report['faithful'] else 'no'}")
         for title, key in (
             ("repairs", "repair"),
             ("unreadable for jp before RFD 082", "obstacles"),
         ):
-            self.stdout.write(f"{title}: {len(found[key]) or 'none'}")
-            for line in found[key]:
+            self.stdout.write(f"{title}: {len(report[key]) or 'none'}")
+            for line in report[key]:
                 where = "file" if line["position"] is None else f"#{line['position']}"
                 self.stdout.write(f"  {where} {line['what']}")
 
 
-def _checked(data: bytes) -> dict[str, Any]:
-    texts, framing = wire.split_framed(data)
-    elements = [wire.read(text) for text in texts]
-    return census(elements).to_json() | {
-        "faithful": wire.join(texts, framing).encode() == data,
+def _build_report(data: bytes) -> dict[str, Any]:
+    texts, framing = wire.split_with_framing(data)
+    elements = [wire.read_element(text) for text in texts]
+    return count_stream(elements).to_json() | {
+        "faithful": wire.join_array(texts, framing).encode() == data,
         "repair": [
-            {"step": change.step, "position": change.position, "what": change.what}
-            for change in repair(elements).changes
+            {"step": change.step, "position": change.position, "what": change.description}
+            for change in sanitize_stream(elements).changes
         ],
         "obstacles": [
             {
-                "position": found.position,
-                "what": f"{found.tag} cannot be opened: {found.why}".strip(),
+                "position": obstacle.position,
+                "what": f"{obstacle.tag} cannot be opened: {obstacle.reason}".strip(),
             }
-            for found in wire.obstacles(elements, framing)
+            for obstacle in wire.find_incompatibilities(elements, framing)
         ],
     }

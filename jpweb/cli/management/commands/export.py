@@ -12,7 +12,7 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 from jpweb.runtime.exports import FORMATS
 from jpweb.store import conversations
 from jpweb.store.errors import ExportBroken, UnknownConversation
-from jpweb.store.exports import Piece
+from jpweb.store.exports import ExportChunk
 
 
 class Command(BaseCommand):
@@ -27,25 +27,25 @@ class Command(BaseCommand):
 
     def handle(self, *args: Any, **options: Any) -> None:
         try:
-            conversation = conversations.by_jp_id(options["conversation"])
-        except UnknownConversation as problem:
-            raise CommandError(str(problem)) from problem
-        pieces = FORMATS[options["format"]].pieces(conversation)
+            conversation = conversations.find_by_jp_id(options["conversation"])
+        except UnknownConversation as lookup_error:
+            raise CommandError(str(lookup_error)) from lookup_error
+        pieces = FORMATS[options["format"]].make_pieces(conversation)
         target: Path | None = options["output"]
         if target is None:
-            _write(sys.stdout.buffer, pieces)
+            _write_pieces(sys.stdout.buffer, pieces)
             return
         try:
             with target.open("wb") as file:
-                size = _write(file, pieces)
+                size = _write_pieces(file, pieces)
         except OSError as error:
             raise CommandError(f"{target} cannot be written: {error.strerror}.") from error
         self.stderr.write(f"{target}: {size} bytes")
 
 
-def _write(file: BinaryIO, pieces: Iterable[Piece]) -> int:
-    """Write a file piece by piece and return its bytes. Raises CommandError where it breaks off."""
+def _write_pieces(file: BinaryIO, pieces: Iterable[ExportChunk]) -> int:
+    """Write the pieces and return the bytes. Raises CommandError where the export breaks off."""
     try:
         return sum(file.write(piece.data) for piece in pieces)
-    except ExportBroken as problem:
-        raise CommandError(f"{problem} The file is incomplete: export it again.") from problem
+    except ExportBroken as error:
+        raise CommandError(f"{error} The file is incomplete: export it again.") from error

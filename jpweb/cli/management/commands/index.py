@@ -1,4 +1,4 @@
-"""Index what search has yet to look at, or everything anew."""
+"""Index changed conversations for search, or rebuild the whole index."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
-from jpweb.cli.progress import bar
-from jpweb.store import schema
-from jpweb.store.errors import NoDatabase
-from jpweb.store.finding import index
+from jpweb.cli.progress import show_progress
+from jpweb.store import bootstrap
+from jpweb.store.errors import DatabaseUnavailable
+from jpweb.store.search import indexer
 
 
 class Command(BaseCommand):
@@ -22,22 +22,22 @@ class Command(BaseCommand):
 
     def handle(self, *args: Any, **options: Any) -> None:
         try:
-            schema.prepare()
-        except NoDatabase as problem:
-            raise CommandError(str(problem)) from problem
+            bootstrap.prepare_database()
+        except DatabaseUnavailable as error:
+            raise CommandError(str(error)) from error
         if options["all"]:
-            self._forget()
-        total = index.left()
-        done: set[int] = set()
-        with bar("Indexing") as progress:
-            while (key := index.step()) is not None:
-                done.add(key)
-                progress(len(done), max(total, len(done)), "")
-        self.stdout.write(f"{len(done)} conversations indexed.")
+            self._clear_index()
+        total = indexer.pending_count()
+        indexed_keys: set[int] = set()
+        with show_progress("Indexing") as progress:
+            while (key := indexer.index_next()) is not None:
+                indexed_keys.add(key)
+                progress(len(indexed_keys), max(total, len(indexed_keys)), "")
+        self.stdout.write(f"{len(indexed_keys)} conversations indexed.")
 
-    def _forget(self) -> None:
-        keys = list(index.every())
-        with bar("Clearing the index") as progress:
-            for done, key in enumerate(keys):
-                index.forget(key)
-                progress(done + 1, len(keys), "")
+    def _clear_index(self) -> None:
+        keys = list(indexer.all_conversation_ids())
+        with show_progress("Clearing the index") as progress:
+            for position, key in enumerate(keys):
+                indexer.clear_index(key)
+                progress(position + 1, len(keys), "")

@@ -1,4 +1,4 @@
-"""Copy what is new in a JP workspace, once or for as long as it changes."""
+"""Mirror a JP workspace, once or whenever it changes."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 from rich.console import Console
 from rich.table import Table
 
-from jpweb.cli.progress import bar
-from jpweb.runtime.duties import watching
-from jpweb.store import accounts, schema
-from jpweb.store.disk import mirror
-from jpweb.store.errors import BadName, NoDatabase, NoWorkspace
+from jpweb.cli.progress import show_progress
+from jpweb.runtime.periodic import watch_workspaces
+from jpweb.store import accounts, bootstrap
+from jpweb.store.errors import DatabaseUnavailable, InvalidName, NoWorkspace
+from jpweb.store.jp_files import mirror
 
 if TYPE_CHECKING:
-    from jpweb.store.disk.mirror import Report
+    from jpweb.store.jp_files.mirror import MirrorReport
     from jpweb.store.models import Conversation, Workspace
-    from jpweb.stream.census import Census
+    from jpweb.stream.stats import StreamStats
 
 
 class Command(BaseCommand):
@@ -38,52 +38,56 @@ class Command(BaseCommand):
 
     def handle(self, *args: Any, **options: Any) -> None:
         try:
-            with bar("Updating conversations") as progress:
-                schema.prepare(progress)
-            with bar(f"Reading {options['path']}") as progress:
-                home, report = mirror.mirror(options["path"], options["name"], progress)
-        except (BadName, NoDatabase, NoWorkspace) as problem:
-            raise CommandError(str(problem)) from problem
-        accounts.make_owner(accounts.first_owner(), home)
+            with show_progress("Updating conversations") as progress:
+                bootstrap.prepare_database(progress)
+            with show_progress(f"Reading {options['path']}") as progress:
+                workspace, report = mirror.mirror_workspace(
+                    options["path"], options["name"], progress
+                )
+        except (InvalidName, DatabaseUnavailable, NoWorkspace) as error:
+            raise CommandError(str(error)) from error
+        accounts.make_owner(accounts.get_or_create_owner(), workspace)
         if options["json"]:
-            self._print_json(home, report)
+            self._print_json(workspace, report)
         else:
-            self._print_table(home, report)
+            self._print_table(workspace, report)
         if options["watch"]:
-            self._watch(Path(home.root))
+            self._watch_workspace(Path(workspace.root))
 
-    def _print_json(self, home: Workspace, report: Report) -> None:
-        found = {
-            "workspace": {"root": home.root, "id": home.jp_id, "name": home.name},
+    def _print_json(self, workspace: Workspace, report: MirrorReport) -> None:
+        document = {
+            "workspace": {"root": workspace.root, "id": workspace.jp_id, "name": workspace.name},
             "problems": report.problems,
-            "conversations": [_entry(c, counts) for c, counts in mirror.counted(home)],
+            "conversations": [
+                _make_entry(c, counts) for c, counts in mirror.iterate_censuses(workspace)
+            ],
         }
-        self.stdout.write(json.dumps(found, indent=2, ensure_ascii=False))
+        self.stdout.write(json.dumps(document, indent=2, ensure_ascii=False))
 
-    def _print_table(self, home: Workspace, report: Report) -> None:
+    def _print_table(self, workspace: Workspace, report: MirrorReport) -> None:
         table = Table("conversation", "events", "turns", "inquiries", "unknown", "broken")
-        for conversation, counts in mirror.counted(home):
-            inquiries = ", ".join(f"{n} {state}" for state, n in counts.inquiries.items())
-            plain = (counts.elements, counts.turns, inquiries, counts.unknown, counts.broken)
-            table.add_row(conversation.source, *(str(cell) for cell in plain))
+        for conversation, counts in mirror.iterate_censuses(workspace):
+            inquiries = ", ".join(f"{count} {state}" for state, count in counts.inquiries.items())
+            cells = (counts.element_count, counts.turns, inquiries, counts.unknown, counts.broken)
+            table.add_row(conversation.source, *(str(cell) for cell in cells))
         Console().print(table)
-        self._tell(report)
+        self._print_report(report)
 
-    def _tell(self, report: Report) -> None:
-        self.stdout.write(report.line())
+    def _print_report(self, report: MirrorReport) -> None:
+        self.stdout.write(report.format_line())
         self.stdout.flush()
         for line in report.problems:
             self.stderr.write(f"  {line}")
 
-    def _watch(self, root: Path) -> None:
+    def _watch_workspace(self, root: Path) -> None:
         self.stderr.write("Watching for changes. Press Ctrl-C to stop.")
         try:
-            asyncio.run(watching.follow(root, self._tell))
+            asyncio.run(watch_workspaces.follow_workspace(root, self._print_report))
         except KeyboardInterrupt:
             self.stderr.write("Stopped.")
 
 
-def _entry(conversation: Conversation, counts: Census) -> dict[str, Any]:
+def _make_entry(conversation: Conversation, counts: StreamStats) -> dict[str, Any]:
     return {
         "id": f"jp-c{conversation.jp_id}",
         "title": conversation.title,

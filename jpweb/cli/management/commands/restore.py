@@ -9,8 +9,8 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from jpweb import installation
-from jpweb.cli.lock import lock_data_dir
-from jpweb.cli.progress import bar
+from jpweb.cli.data_folder_lock import lock_data_dir
+from jpweb.cli.progress import show_progress
 from jpweb.store.backups import restoration
 from jpweb.store.errors import StoreError
 
@@ -30,10 +30,10 @@ class Command(BaseCommand):
         path: Path = options["file"]
         with closing(lock_data_dir()):
             try:
-                with bar(f"Restoring {path}") as progress:
+                with show_progress(f"Restoring {path}") as progress:
                     manifest = restoration.restore_backup(path, progress, replace=options["force"])
-            except StoreError as problem:
-                raise CommandError(str(problem)) from problem
+            except StoreError as error:
+                raise CommandError(str(error)) from error
         self.stdout.write(
             f"Restored {manifest.rows} rows of the backup of {manifest.made_at}. Start jpweb with “"
             f"{installation.SERVE_COMMAND}”: unfinished turns resume, and search is indexed in "

@@ -1,4 +1,4 @@
-"""Start jpweb: prepare the data folder, mirror, print a sign-in link, serve."""
+"""Start jpweb: prepare the data folder, mirror workspaces, print a sign-in link, serve."""
 
 from __future__ import annotations
 
@@ -9,27 +9,28 @@ from channels.routing import get_default_application
 from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
-from jpweb.cli import server
-from jpweb.cli.lock import lock_data_dir
-from jpweb.cli.progress import bar
-from jpweb.cli.supervision import Work, kept_going
-from jpweb.runtime import presence, runs, showing, wiring
-from jpweb.runtime.duties import keeping
-from jpweb.runtime.executing import holding
-from jpweb.runtime.signals import relay, sign_ins
-from jpweb.store import accounts, schema
-from jpweb.store.disk import mirror, workspace
-from jpweb.store.errors import BadName, NoDatabase, NoWorkspace
-from jpweb.store.outage import DATABASE_GONE
+from jpweb.cli import daphne_server
+from jpweb.cli.data_folder_lock import lock_data_dir
+from jpweb.cli.progress import show_progress
+from jpweb.cli.supervisor import CoroutineFunction, run_with_restart
+from jpweb.runtime import runs, wiring
+from jpweb.runtime.broadcast import channel_layer, session_expiry
+from jpweb.runtime.execution import run_executor
+from jpweb.runtime.inquiries import presence, receipt_buffer
+from jpweb.runtime.periodic import scheduler
+from jpweb.store import accounts, bootstrap
+from jpweb.store.database.availability import DATABASE_UNAVAILABLE
+from jpweb.store.errors import DatabaseUnavailable, InvalidName, NoWorkspace
+from jpweb.store.jp_files import mirror, workspace
 
 
-async def _leave() -> None:
-    """Leave to others, and to the next start, what this process was at."""
-    await runs.let_go()
-    await keeping.leave()
-    await showing.flush()
-    await sign_ins.write_used()
-    await presence.leave_all()
+async def _release_all() -> None:
+    """Release the runs, leases and buffers of this process."""
+    await runs.release_runs()
+    await scheduler.stop_scheduler()
+    await receipt_buffer.flush_receipts()
+    await session_expiry.write_used_sign_ins()
+    await presence.unregister_all()
 
 
 class Command(BaseCommand):
@@ -44,53 +45,65 @@ class Command(BaseCommand):
         # Servers beside workers execute nothing, so any number may share a data folder.
         lock = lock_data_dir() if settings.RUNS == "embedded" else None
         try:
-            server.check_port(settings.PORT)
-            with schema.alone(), schema.refused_in_words():
-                self._prepare(options["workspace"])
-        except (server.PortTaken, BadName, NoDatabase, NoWorkspace) as problem:
-            raise CommandError(str(problem)) from problem
-        works: dict[str, Work] = {
-            "presence": presence.beat,
-            "read receipts": showing.keep,
-            "sign-ins": sign_ins.keep,
+            daphne_server.check_port(settings.PORT)
+            with bootstrap.hold_prepare_lock(), bootstrap.translate_errors():
+                self._prepare_data(options["workspace"])
+        except (daphne_server.PortTaken, InvalidName, DatabaseUnavailable, NoWorkspace) as error:
+            raise CommandError(str(error)) from error
+        work_by_name: dict[str, CoroutineFunction] = {
+            "presence": presence.refresh_presence,
+            "read receipts": receipt_buffer.flush_periodically,
+            "sign-ins": session_expiry.run_checks,
         }
         if settings.REDIS_URL:
-            works["signals"] = relay.run
+            work_by_name["signals"] = channel_layer.receive_signals
         if settings.RUNS == "embedded":
-            wiring.tidy()
-            works |= {"leases": holding.tend, "periodic tasks": keeping.keep}
-        beside = [kept_going(name, work, DATABASE_GONE) for name, work in works.items()]
-        server.serve(get_default_application(), settings.PORT, self._greet, beside, _leave)
+            wiring.remove_leftovers()
+            work_by_name |= {
+                "leases": run_executor.maintain_leases,
+                "periodic tasks": scheduler.run_scheduler,
+            }
+        background_work = [
+            run_with_restart(name, work, DATABASE_UNAVAILABLE)
+            for name, work in work_by_name.items()
+        ]
+        daphne_server.run_server(
+            get_default_application(),
+            settings.PORT,
+            self._print_greeting,
+            background_work,
+            _release_all,
+        )
         self.stdout.write("Stopped.")
         if lock is not None:
             lock.close()
-        server.leave()
+        daphne_server.exit_process()
 
-    def _prepare(self, path: Path | None) -> None:
-        """Migrate and mirror; raises NoWorkspace before anything is written for a bad path."""
+    def _prepare_data(self, path: Path | None) -> None:
+        """Migrate and mirror. Raises NoWorkspace for a bad path before anything is written."""
         if path is not None:
-            workspace.find(path)
-        with bar("Updating conversations") as progress:
-            schema.prepare(progress)
-        owner = accounts.first_owner()
-        for source, name in ((mirror.DEMO, "Demo"), (path, "")):
+            workspace.find_workspace(path)
+        with show_progress("Updating conversations") as progress:
+            bootstrap.prepare_database(progress)
+        owner = accounts.get_or_create_owner()
+        for source, name in ((mirror.DEMO_PATH, "Demo"), (path, "")):
             if source is None:
                 continue
-            with bar(f"Reading {name or source}") as progress:
-                home, report = mirror.mirror(source, name, progress)
-            accounts.make_owner(owner, home)
-            self.stdout.write(f"{home.name}: {report.line()}")
+            with show_progress(f"Reading {name or source}") as progress:
+                mirrored, report = mirror.mirror_workspace(source, name, progress)
+            accounts.make_owner(owner, mirrored)
+            self.stdout.write(f"{mirrored.name}: {report.format_line()}")
             for problem in report.problems:
                 self.stderr.write(f"  {problem}")
 
-    def _greet(self) -> None:
+    def _print_greeting(self) -> None:
         if settings.RUNS == "workers":  # one of several: a link is made by a command
             self.stdout.write(
-                f"Serving on http://{server.HOST}:{settings.PORT}. Press Ctrl-C to stop."
+                f"Serving on http://{daphne_server.HOST}:{settings.PORT}. Press Ctrl-C to stop."
             )
             self.stdout.flush()
             return
-        token = accounts.issue_link(accounts.first_owner())
+        token = accounts.issue_link(accounts.get_or_create_owner())
         self.stdout.write(
             "jpweb is ready. Open this link to sign in; it works once:\n\n"
             f"    {settings.PUBLIC_URL}/sign-in#{token}\n\n"

@@ -1,4 +1,4 @@
-"""Print a one-time sign-in link for somebody, for when theirs is lost."""
+"""Print a one-time sign-in link for a person who has lost theirs."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ class Command(BaseCommand):
     help = "Print a one-time sign-in link for a person (default: the first owner)."
 
     def add_arguments(self, parser: CommandParser) -> None:
-        parser.add_argument("name", nargs="?", default=accounts.OWNER)
+        parser.add_argument("name", nargs="?", default=accounts.OWNER_USERNAME)
 
     def handle(self, *args: Any, **options: Any) -> None:
         people = accounts.find_by_name(options["name"])
         if not people:
             raise CommandError(f"No person named “{options['name']}”.")
         if len(people) > 1:
-            named = ", ".join(each.username for each in people)
+            usernames = ", ".join(person.username for person in people)
             raise CommandError(
-                f"Several people have this name. Give the account's name instead: {named}."
+                f"Several people have this name. Give the account's name instead: {usernames}."
             )
         token = accounts.issue_link(people[0])
         self.stdout.write(f"{settings.PUBLIC_URL}/sign-in#{token}")

@@ -1,4 +1,4 @@
-"""Run everything that a team's jpweb consists of on this machine, for trying it."""
+"""Run a local cluster of jpweb on this machine, for trying."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from typing import IO, Any
 from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
-from jpweb.cli import server
-from jpweb.cli.team.children import NotReady
-from jpweb.cli.team.household import Household, Unusable, Wanted
-from jpweb.cli.team.programs import Missing
+from jpweb.cli import daphne_server
+from jpweb.cli.local_cluster.binaries import MissingProgram
+from jpweb.cli.local_cluster.child_process import NotReady
+from jpweb.cli.local_cluster.cluster import ClusterOptions, LocalCluster, SetupError
 
 
 class Command(BaseCommand):
@@ -27,47 +27,49 @@ class Command(BaseCommand):
         parser.add_argument("--workspace", type=Path, help="a repository that uses jp")
 
     def handle(self, *args: Any, **options: Any) -> None:
-        wanted = Wanted(settings.DATA_DIR, settings.PORT, options["workspace"], self._hear)
-        with closing(self._lock()):
+        cluster_options = ClusterOptions(
+            settings.DATA_DIR, settings.PORT, options["workspace"], self._print_lines
+        )
+        with closing(self._lock_folder()):
             try:
-                server.check_port(settings.PORT)
-                asyncio.run(self._run(Household(wanted)))
-            except (server.PortTaken, Missing, NotReady, Unusable) as problem:
-                raise CommandError(str(problem)) from problem
-        self._hear("team", "Stopped.")
+                daphne_server.check_port(settings.PORT)
+                asyncio.run(self._run_until_signal(LocalCluster(cluster_options)))
+            except (daphne_server.PortTaken, MissingProgram, NotReady, SetupError) as error:
+                raise CommandError(str(error)) from error
+        self._print_lines("team", "Stopped.")
 
-    async def _run(self, household: Household) -> None:
-        """Live until a signal says otherwise; it may come while everything is still starting."""
+    async def _run_until_signal(self, cluster: LocalCluster) -> None:
+        """Run the cluster until a signal, which may arrive while it is still starting."""
         stop = asyncio.Event()
         loop = asyncio.get_running_loop()
-        for each in (signal.SIGTERM, signal.SIGINT):
-            loop.add_signal_handler(each, stop.set)
-        living = loop.create_task(self._live(household))
-        stopping = loop.create_task(stop.wait())
-        await asyncio.wait({living, stopping}, return_when=asyncio.FIRST_COMPLETED)
-        living.cancel()
-        stopping.cancel()
-        await asyncio.wait({living})
-        if not living.cancelled():
-            living.result()
+        for signal_number in (signal.SIGTERM, signal.SIGINT):
+            loop.add_signal_handler(signal_number, stop.set)
+        cluster_task = loop.create_task(self._run_cluster(cluster))
+        stop_task = loop.create_task(stop.wait())
+        await asyncio.wait({cluster_task, stop_task}, return_when=asyncio.FIRST_COMPLETED)
+        cluster_task.cancel()
+        stop_task.cancel()
+        await asyncio.wait({cluster_task})
+        if not cluster_task.cancelled():
+            cluster_task.result()
 
-    async def _live(self, household: Household) -> None:
-        self._hear("team", "Starting PostgreSQL, Redis, two web servers and two workers ...")
-        async with household.up() as link:
-            self._hear(
+    async def _run_cluster(self, cluster: LocalCluster) -> None:
+        self._print_lines("team", "Starting PostgreSQL, Redis, two web servers and two workers ...")
+        async with cluster.start_all() as link:
+            self._print_lines(
                 "team",
                 f"jpweb is ready. Open this link to sign in; it works once:\n\n    {link}\n\n"
                 "Press Ctrl-C to stop everything. Your data is kept for the next start.",
             )
             await asyncio.Event().wait()
 
-    def _hear(self, name: str, text: str) -> None:
+    def _print_lines(self, name: str, text: str) -> None:
         for line in text.splitlines():
             self.stdout.write(f"{name:<8} | {line}")
         self.stdout.flush()
 
-    def _lock(self) -> IO[str]:
-        """Hold the folder, so that one at a time works on it."""
+    def _lock_folder(self) -> IO[str]:
+        """Lock the folder, so that one command at a time uses it."""
         folder = settings.DATA_DIR / "team"
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         lock: IO[str] = (folder / "lock").open("a+")

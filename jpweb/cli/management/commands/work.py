@@ -1,4 +1,4 @@
-"""Execute runs: one of the processes that ``JPWEB_RUNS=workers`` leaves the work to."""
+"""Execute runs, as one of the processes of ``JPWEB_RUNS=workers``."""
 
 from __future__ import annotations
 
@@ -10,40 +10,41 @@ from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from jpweb import installation
-from jpweb.cli import server
-from jpweb.cli.progress import bar
-from jpweb.cli.worker import Executor, Worker
-from jpweb.runtime import presence, showing, wiring
-from jpweb.runtime.duties import keeping
-from jpweb.runtime.executing import holding
-from jpweb.runtime.signals import relay
-from jpweb.store import schema
-from jpweb.store.errors import NoDatabase
+from jpweb.cli import daphne_server
+from jpweb.cli.progress import show_progress
+from jpweb.cli.worker import RunExecutor, Worker
+from jpweb.runtime import wiring
+from jpweb.runtime.broadcast import channel_layer
+from jpweb.runtime.execution import run_executor
+from jpweb.runtime.inquiries import presence, receipt_buffer
+from jpweb.runtime.periodic import scheduler
+from jpweb.store import bootstrap
+from jpweb.store.errors import DatabaseUnavailable
 
 #: How many runs are executed at once.
-RUNS = 50
+DEFAULT_RUN_LIMIT = 50
 
 
-async def leave() -> None:
-    """Leave to others what this process was at."""
-    await holding.let_go()
-    await keeping.leave()
-    await showing.flush()
+async def release_all() -> None:
+    """Release the runs, leases and buffers of this process."""
+    await run_executor.release_all()
+    await scheduler.stop_scheduler()
+    await receipt_buffer.flush_receipts()
 
 
-def executor() -> Executor:
-    """Return what executes runs, and what every process that does has to do beside."""
-    return Executor(
-        holding.see_through,
-        leave,
+def make_executor() -> RunExecutor:
+    """Return the run executor with the background work of a worker process."""
+    return RunExecutor(
+        run_executor.execute_run,
+        release_all,
         {
-            "leases": holding.tend,
-            "periodic tasks": keeping.keep,
-            "signals": relay.run,
-            "presence": presence.beat,
-            "read receipts": showing.keep,
+            "leases": run_executor.maintain_leases,
+            "periodic tasks": scheduler.run_scheduler,
+            "signals": channel_layer.receive_signals,
+            "presence": presence.refresh_presence,
+            "read receipts": receipt_buffer.flush_periodically,
         },
-        holding.wait_for_room,
+        run_executor.wait_for_capacity,
     )
 
 
@@ -54,7 +55,10 @@ class Command(BaseCommand):
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument(
-            "--runs", type=int, default=RUNS, help="turns executed at once; default: %(default)s"
+            "--runs",
+            type=int,
+            default=DEFAULT_RUN_LIMIT,
+            help="turns executed at once; default: %(default)s",
         )
 
     def handle(self, *args: Any, **options: Any) -> None:
@@ -67,25 +71,27 @@ class Command(BaseCommand):
         if limit < 1:
             raise CommandError(f"--runs must be at least 1, not {limit}.")
         try:
-            with bar("Updating conversations") as progress:
-                schema.prepare(progress)
-        except NoDatabase as problem:
-            raise CommandError(str(problem)) from problem
-        wiring.tidy()
-        self._say(f"Executing up to {limit} turns at once. Press Ctrl-C to stop.")
-        asyncio.run(self._work(Worker(executor(), limit)))
+            with show_progress("Updating conversations") as progress:
+                bootstrap.prepare_database(progress)
+        except DatabaseUnavailable as error:
+            raise CommandError(str(error)) from error
+        wiring.remove_leftovers()
+        self._print_line(f"Executing up to {limit} turns at once. Press Ctrl-C to stop.")
+        asyncio.run(self._run_worker(Worker(make_executor(), limit)))
 
-    async def _work(self, worker: Worker) -> None:
-        """Work, and leave from here: what hangs on a server that is away would be waited for."""
+    async def _run_worker(self, worker: Worker) -> None:
+        """Work, and exit from here: at exit Python would wait for hanging connections."""
         stop = asyncio.Event()
-        for each in (signal.SIGTERM, signal.SIGINT):
-            asyncio.get_running_loop().add_signal_handler(each, stop.set)
-        left = await worker.work(stop)
-        self._say(
-            f"Stopped. Unfinished turns left to other workers: {left}." if left else "Stopped."
+        for signal_number in (signal.SIGTERM, signal.SIGINT):
+            asyncio.get_running_loop().add_signal_handler(signal_number, stop.set)
+        released_count = await worker.run_until_stopped(stop)
+        self._print_line(
+            f"Stopped. Unfinished turns left to other workers: {released_count}."
+            if released_count
+            else "Stopped."
         )
-        server.leave()
+        daphne_server.exit_process()
 
-    def _say(self, line: str) -> None:
+    def _print_line(self, line: str) -> None:
         self.stdout.write(line)
         self.stdout.flush()

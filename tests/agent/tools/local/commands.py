@@ -8,30 +8,30 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from jpweb.agent.config import Command, Local, ToolConfig
-from jpweb.agent.outcome import Outcome, Question
+from jpweb.agent.config import Local, ToolCommand, ToolConfig
 from jpweb.agent.ports import Answer, Declined
-from jpweb.agent.tools.local import Limits, LocalTool, Place
+from jpweb.agent.tool_outcome import Question, ToolOutcome
+from jpweb.agent.tools.local import LocalTool, ProcessLimits, ToolContext
 
 PARAMETERS = {"type": "object", "properties": {}}
-BRIEF = Limits(seconds=20.0, grace=0.2)
+BRIEF = ProcessLimits(seconds=20.0, grace=0.2)
 
 
-def config(command: Command, **more: Any) -> ToolConfig:
+def config(command: ToolCommand, **more: Any) -> ToolConfig:
     return ToolConfig("probe", "", PARAMETERS, source=Local("inner", command), **more)
 
 
-def python(code: str, *args: str) -> Command:
+def python(code: str, *args: str) -> ToolCommand:
     """A tool in Python; its arguments are templates, its code is none."""
-    return Command(sys.executable, ("-c", "{% raw %}" + code + "{% endraw %}", *args))
+    return ToolCommand(sys.executable, ("-c", "{% raw %}" + code + "{% endraw %}", *args))
 
 
-def shell(text: str, *args: str) -> Command:
+def shell(text: str, *args: str) -> ToolCommand:
     return by_shell("{% raw %}" + text + "{% endraw %}", *args)
 
 
-def by_shell(program: str, *args: str) -> Command:
-    return Command(program, args, shell=True)  # noqa: S604  no call of a shell
+def by_shell(program: str, *args: str) -> ToolCommand:
+    return ToolCommand(program, args, shell=True)  # noqa: S604  no call of a shell
 
 
 async def nobody(question: Question) -> Answer | Declined:
@@ -39,10 +39,10 @@ async def nobody(question: Question) -> Answer | Declined:
 
 
 async def run(
-    command: Command, root: Path, arguments: Any = None, answers: Any = None, **more: Any
-) -> Outcome:
+    command: ToolCommand, root: Path, arguments: Any = None, answers: Any = None, **more: Any
+) -> ToolOutcome:
     limits = more.pop("limits", BRIEF)
-    tool = LocalTool(config(command, **more), Place(root, "otvo8", "jp-c1"), limits)
+    tool = LocalTool(config(command, **more), ToolContext(root, "otvo8", "jp-c1"), limits)
     return await tool.execute(arguments or {}, answers or {}, nobody)
 
 

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jpweb.agent.config import Command
-from jpweb.agent.tools.local.templates import argv
+from jpweb.agent.config import ToolCommand
+from jpweb.agent.tools.local.templates import render_argv
 from tests.agent.tools.local.commands import by_shell
 
 TEXT = st.text(st.characters(exclude_categories=["Cs"]))
@@ -45,18 +45,18 @@ def test_values_are_written_as_jp_writes_them(template, rendered):
         "null": None,
         "list": [1, None, {"k": "é"}],
     }
-    assert argv(Command("p", (template,)), {"v": values}) == ("p", rendered)
+    assert render_argv(ToolCommand("p", (template,)), {"v": values}) == ("p", rendered)
 
 
 def test_a_shell_gets_the_program_as_it_is_and_the_arguments_quoted():
     command = by_shell("a | b", "{{ v }}", "$d")
-    assert argv(command, {"v": "c c"}) == ("sh", "-c", "a | b 'c c' '$d'")
-    assert argv(by_shell("a"), {}) == ("sh", "-c", "a")
+    assert render_argv(command, {"v": "c c"}) == ("sh", "-c", "a | b 'c c' '$d'")
+    assert render_argv(by_shell("a"), {}) == ("sh", "-c", "a")
 
 
 @given(value=st.lists(JSON, max_size=3) | st.dictionaries(TEXT, JSON, max_size=3))
 def test_maps_and_lists_survive_as_json(value):
-    (rendered,) = argv(Command("{{ v }}"), {"v": value})
+    (rendered,) = render_argv(ToolCommand("{{ v }}"), {"v": value})
     assert json.loads(rendered) == value
     assert rendered == json.dumps(value, ensure_ascii=False, separators=(",", ":"))
 
@@ -64,4 +64,4 @@ def test_maps_and_lists_survive_as_json(value):
 @given(words=st.lists(TEXT.filter(lambda text: "\0" not in text)))
 def test_no_argument_can_leave_its_quotes(words):
     command = by_shell("p", *(f"{{{{ v[{i}] }}}}" for i in range(len(words))))
-    assert shlex.split(argv(command, {"v": words})[2]) == ["p", *words]
+    assert shlex.split(render_argv(command, {"v": words})[2]) == ["p", *words]

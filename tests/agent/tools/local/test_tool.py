@@ -10,12 +10,18 @@ from typing import Any
 
 import pytest
 
-from jpweb.agent.config import Command, Mcp, ProviderConfig, ToolConfig
-from jpweb.agent.outcome import Failed, NeedsInput, Question, Success
-from jpweb.agent.providers import key_variables
+from jpweb.agent.config import Mcp, ProviderConfig, ToolCommand, ToolConfig
+from jpweb.agent.providers import collect_key_variables
 from jpweb.agent.redaction import SecretAnswer
-from jpweb.agent.tools.local import Limits, LocalTool, Place, environment, shown
-from jpweb.stream.answers import Boolean
+from jpweb.agent.tool_outcome import Failed, NeedsInput, Question, Success
+from jpweb.agent.tools.local import (
+    LocalTool,
+    ProcessLimits,
+    ToolContext,
+    format_arguments,
+    make_environment,
+)
+from jpweb.stream.answer_type import Boolean
 from tests.agent.tools.local.commands import (
     announced,
     by_shell,
@@ -139,8 +145,13 @@ async def test_jpwebs_own_settings_are_not_handed_on(tmp_path, monkeypatch):
 async def test_keys_of_providers_are_not_handed_on(tmp_path, monkeypatch):
     for name in ("OUR_KEY", "ANTHROPIC_API_KEY", "EDITOR"):
         monkeypatch.setenv(name, name)
-    place = Place(tmp_path, "w", "c", environment(key_variables([ProviderConfig(None, "OUR_KEY")])))
-    tool = LocalTool(config(shell("env")), place, Limits(20.0, 0.2))
+    place = ToolContext(
+        tmp_path,
+        "w",
+        "c",
+        make_environment(collect_key_variables([ProviderConfig(None, "OUR_KEY")])),
+    )
+    tool = LocalTool(config(shell("env")), place, ProcessLimits(20.0, 0.2))
     outcome = await tool.execute({}, {}, nobody)
     assert isinstance(outcome, Success)
     assert "EDITOR=EDITOR\n" in outcome.content
@@ -150,14 +161,16 @@ async def test_keys_of_providers_are_not_handed_on(tmp_path, monkeypatch):
 @pytest.mark.parametrize(
     ("command", "says"),
     [
-        (Command("no-such-program"), "no-such-program: No such file or directory"),
-        (Command("{{ broken"), "its command is wrong: syntax error"),
-        (Command("{{ no.such }}"), "its command is wrong: undefined value"),
+        (ToolCommand("no-such-program"), "no-such-program: No such file or directory"),
+        (ToolCommand("{{ broken"), "its command is wrong: syntax error"),
+        (ToolCommand("{{ no.such }}"), "its command is wrong: undefined value"),
         (
-            Command("{% for a in range(9999) %}{% for b in range(9999) %}{% endfor %}{% endfor %}"),
+            ToolCommand(
+                "{% for a in range(9999) %}{% for b in range(9999) %}{% endfor %}{% endfor %}"
+            ),
             "ran out of fuel",
         ),
-        (Command("true", ("a\0b",)), "embedded null byte"),
+        (ToolCommand("true", ("a\0b",)), "embedded null byte"),
     ],
 )
 async def test_a_command_that_cannot_be_started_says_why(tmp_path, command, says):
@@ -168,7 +181,7 @@ async def test_a_command_that_cannot_be_started_says_why(tmp_path, command, says
 
 
 async def test_a_folder_that_is_gone_is_named(tmp_path):
-    outcome = await run(Command("true"), tmp_path / "away")
+    outcome = await run(ToolCommand("true"), tmp_path / "away")
     assert outcome == Failed(
         f"probe could not be started: {tmp_path}/away: No such file or directory."
     )
@@ -179,7 +192,7 @@ async def test_a_tool_that_takes_too_long_is_ended_with_all_its_children(tmp_pat
         "trap '' TERM; sh -c 'trap \"\" TERM; while :; do sleep 60; done' & "
         "echo $$ $! > part; mv part pid; while :; do sleep 60; done"
     )
-    outcome = await run(stubborn, tmp_path, limits=Limits(seconds=1.0, grace=0.1))
+    outcome = await run(stubborn, tmp_path, limits=ProcessLimits(seconds=1.0, grace=0.1))
     assert outcome == Failed(
         "probe was ended because it had run for 1 seconds. Retry only with less for it to do."
     )
@@ -189,7 +202,7 @@ async def test_a_tool_that_takes_too_long_is_ended_with_all_its_children(tmp_pat
 
 async def test_a_tool_that_obeys_is_not_killed_before_it_has_put_things_in_order(tmp_path):
     tidy = shell("trap 'echo tidy > done; exit' TERM; echo $$ > pid; while :; do sleep 0.01; done")
-    assert isinstance(await run(tidy, tmp_path, limits=Limits(1.0, 20.0)), Failed)
+    assert isinstance(await run(tidy, tmp_path, limits=ProcessLimits(1.0, 20.0)), Failed)
     assert (tmp_path / "done").read_text() == "tidy\n"
 
 
@@ -228,7 +241,7 @@ async def test_a_second_cancellation_kills_at_once(tmp_path):
     command = shell(
         "trap 'echo $$ > told' TERM; echo $$ > part; mv part pid; while :; do sleep 0.01; done"
     )
-    limits = Limits(seconds=60.0, grace=60.0)
+    limits = ProcessLimits(seconds=60.0, grace=60.0)
     call = asyncio.create_task(run(command, tmp_path, limits=limits))
     (pid,) = await announced(tmp_path)
     call.cancel()
@@ -241,7 +254,7 @@ async def test_a_second_cancellation_kills_at_once(tmp_path):
 
 async def test_endless_output_is_cut_and_the_tool_ended(tmp_path):
     command = shell("echo $$ > part; mv part pid; exec yes")
-    outcome = await run(command, tmp_path, limits=Limits(60.0, 0.1, stdout=1000))
+    outcome = await run(command, tmp_path, limits=ProcessLimits(60.0, 0.1, stdout=1000))
     assert outcome == Failed(
         "probe was ended because its output is longer than 1000 bytes. "
         "Retry only in a way that returns less."
@@ -252,7 +265,7 @@ async def test_endless_output_is_cut_and_the_tool_ended(tmp_path):
 
 async def test_of_stderr_the_end_is_kept(tmp_path):
     code = "import sys; sys.stderr.write('a' * 100000 + 'end'); sys.exit(1)"
-    outcome = await run(python(code), tmp_path, limits=Limits(60.0, 5.0, stderr=5))
+    outcome = await run(python(code), tmp_path, limits=ProcessLimits(60.0, 5.0, stderr=5))
     assert isinstance(outcome, Failed)
     assert json.loads(outcome.message)["stderr"] == "aaend"
 
@@ -269,7 +282,7 @@ async def test_of_a_secret_across_the_cut_of_stderr_no_piece_is_left(tmp_path, k
         tmp_path,
         {},
         {"pass": SecretAnswer(secret)},
-        limits=Limits(60.0, 5.0, stderr=kept),
+        limits=ProcessLimits(60.0, 5.0, stderr=kept),
     )
     assert isinstance(outcome, Failed)
     said = json.loads(outcome.message)["stderr"]
@@ -278,34 +291,37 @@ async def test_of_a_secret_across_the_cut_of_stderr_no_piece_is_left(tmp_path, k
 
 async def test_what_a_tool_leaves_running_does_not_hold_its_result(tmp_path):
     command = shell("sleep 600 & echo $! > part; mv part pid; echo done")
-    assert await run(command, tmp_path, limits=Limits(60.0, 0.1)) == Success("done\n")
+    assert await run(command, tmp_path, limits=ProcessLimits(60.0, 0.1)) == Success("done\n")
     (pid,) = await announced(tmp_path)
     assert not gone(pid)
     os.kill(pid, 9)
 
 
 async def test_a_formatter_shows_the_arguments(tmp_path):
-    place = Place(tmp_path, "otvo8", "jp-c1")
-    formatter = Command("echo", ("{{context.action}}", "{{tool.name}}", "{{tool.arguments.a}}"))
+    place = ToolContext(tmp_path, "otvo8", "jp-c1")
+    formatter = ToolCommand("echo", ("{{context.action}}", "{{tool.name}}", "{{tool.arguments.a}}"))
     plain = ToolConfig("probe", "", {}, source=Mcp("s", "t"))
     with_one = ToolConfig("probe", "", {}, source=Mcp("s", "t"), formatter=formatter)
-    assert await shown(plain, place, {"a": 1}) is None
-    assert await shown(with_one, place, {"a": 1}) == "format_arguments probe 1\n"
+    assert await format_arguments(plain, place, {"a": 1}) is None
+    assert await format_arguments(with_one, place, {"a": 1}) == "format_arguments probe 1\n"
 
 
 @pytest.mark.parametrize(
-    "formatter", [Command("false"), Command("no-such-program"), Command("{{ broken")]
+    "formatter", [ToolCommand("false"), ToolCommand("no-such-program"), ToolCommand("{{ broken")]
 )
 async def test_a_formatter_that_fails_shows_nothing(tmp_path, formatter):
-    tool = config(Command("true"), formatter=formatter)
-    assert await shown(tool, Place(tmp_path, "w", "c"), {}) is None
+    tool = config(ToolCommand("true"), formatter=formatter)
+    assert await format_arguments(tool, ToolContext(tmp_path, "w", "c"), {}) is None
 
 
 async def test_a_formatter_that_takes_too_long_shows_nothing(tmp_path):
-    tool = config(Command("true"), formatter=Command("sleep", ("60",)))
-    assert await shown(tool, Place(tmp_path, "w", "c"), {}, Limits(0.1, 0.1)) is None
+    tool = config(ToolCommand("true"), formatter=ToolCommand("sleep", ("60",)))
+    assert (
+        await format_arguments(tool, ToolContext(tmp_path, "w", "c"), {}, ProcessLimits(0.1, 0.1))
+        is None
+    )
 
 
 def test_only_a_local_tool_is_one(tmp_path):
     with pytest.raises(TypeError, match="probe is not a local tool"):
-        LocalTool(ToolConfig("probe", "", {}), Place(tmp_path, "w", "c"))
+        LocalTool(ToolConfig("probe", "", {}), ToolContext(tmp_path, "w", "c"))

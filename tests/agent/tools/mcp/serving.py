@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import Any
 
 from jpweb.agent.config import Mcp, McpServer, ToolConfig
-from jpweb.agent.outcome import Question
-from jpweb.agent.ports import Answer, Ask, Declined
-from jpweb.agent.tools.mcp import Connections
+from jpweb.agent.ports import Answer, AskQuestion, Declined
+from jpweb.agent.tool_outcome import Question
+from jpweb.agent.tools.mcp import McpConnections
 from jpweb.stream.inquiry import CancellationReason
 from tests.machine.ports import LOOPBACK, accepts, end, free_port, wait_until
 
@@ -49,9 +49,9 @@ def declared(tool: str, server: str = "probe", **more: Any) -> ToolConfig:
 
 
 async def call(
-    connections: Connections, tool: str, arguments: Any = None, ask: Ask | None = None
+    connections: McpConnections, tool: str, arguments: Any = None, ask: AskQuestion | None = None
 ) -> Any:
-    return await connections.tool(declared(tool)).execute(arguments or {}, {}, ask or nobody)
+    return await connections.make_tool(declared(tool)).execute(arguments or {}, {}, ask or nobody)
 
 
 async def nobody(question: Question) -> Answer | Declined:

@@ -12,14 +12,14 @@ import pytest
 from jpweb import datafolder
 from jpweb.agent.config import McpServer, ToolConfig
 from jpweb.agent.errors import ToolUnavailable
-from jpweb.agent.outcome import Failed, Success
-from jpweb.agent.tools.mcp import connected
+from jpweb.agent.tool_outcome import Failed, Success
+from jpweb.agent.tools.mcp import connect_servers
 from tests.agent.tools.local.commands import gone, until
 from tests.agent.tools.mcp.serving import OLDER, SERVER, call, declared, over_http, stdio
 
 
 async def test_a_server_that_is_a_command_lists_its_tools_and_is_called(tmp_path):
-    async with connected([stdio(file=SERVER)], tmp_path) as connections:
+    async with connect_servers([stdio(file=SERVER)], tmp_path) as connections:
         assert connections.unavailable == {}
         config = connections.tool_config(declared("add"))
         assert config.description == "Adds."
@@ -29,7 +29,7 @@ async def test_a_server_that_is_a_command_lists_its_tools_and_is_called(tmp_path
 
 async def test_a_server_that_is_an_address_is_called_with_its_headers(tmp_path, http_url):
     server = McpServer("probe", url=http_url, headers={"X-Probe": "1"})
-    async with connected([server], tmp_path) as connections:
+    async with connect_servers([server], tmp_path) as connections:
         assert await call(connections, "add", {"a": 1, "b": 5}) == Success("6")
 
 
@@ -37,7 +37,7 @@ async def test_a_server_gets_the_variables_that_are_named_and_no_others(tmp_path
     monkeypatch.setenv("NAMED", "n")
     monkeypatch.setenv("JPWEB_SECRET_KEY", "k")
     server = stdio(variables=("NAMED", "ABSENT"))
-    async with connected([server], tmp_path) as connections:
+    async with connect_servers([server], tmp_path) as connections:
         assert await call(connections, "settings", {"name": "NAMED"}) == Success("n")
         assert await call(connections, "settings", {"name": "ABSENT"}) == Success("unset")
         assert await call(connections, "settings", {"name": "JPWEB_SECRET_KEY"}) == Success("unset")
@@ -46,7 +46,7 @@ async def test_a_server_gets_the_variables_that_are_named_and_no_others(tmp_path
 
 async def test_server_that_is_a_command_has_the_umask_of_its_user(tmp_path, monkeypatch):
     monkeypatch.setattr(datafolder, "USER_UMASK", 0o027)
-    async with connected([stdio()], tmp_path) as connections:
+    async with connect_servers([stdio()], tmp_path) as connections:
         assert await call(connections, "umask", {}) == Success("0027")
 
 
@@ -67,16 +67,16 @@ async def test_server_that_is_a_command_has_the_umask_of_its_user(tmp_path, monk
 )
 async def test_a_server_that_does_not_start_makes_its_own_tools_unavailable(tmp_path, server, says):
     server = replace(server, arguments=tuple(a.format(folder=tmp_path) for a in server.arguments))
-    async with connected([server, stdio()], tmp_path) as connections:
+    async with connect_servers([server, stdio()], tmp_path) as connections:
         assert says in connections.unavailable["bad"]
         with pytest.raises(ToolUnavailable, match="the MCP server bad is not available: "):
-            connections.tool(declared("add", "bad"))
+            connections.make_tool(declared("add", "bad"))
         assert await call(connections, "add", {"a": 1}) == Success("3")
 
 
 async def test_a_server_that_does_not_answer_in_time_is_unavailable(tmp_path):
     server = stdio("silent", name="bad")
-    async with connected([server], tmp_path, start_seconds=0.5) as connections:
+    async with connect_servers([server], tmp_path, start_seconds=0.5) as connections:
         assert connections.unavailable == {"bad": "it did not answer within 0.5 seconds"}
 
 
@@ -94,7 +94,7 @@ async def test_a_servers_complaint_is_for_the_log_alone_and_its_keys_are_for_nob
     server = McpServer(
         "bad", sys.executable, ("-c", COMPLAINING, str(before)), variables=("TOKEN",)
     )
-    async with connected([server], tmp_path) as connections:
+    async with connect_servers([server], tmp_path) as connections:
         (problem,) = connections.unavailable.values()
     assert problem == "it ended, or the connection to it was lost"
     (record,) = caplog.records
@@ -108,7 +108,7 @@ async def test_a_servers_complaint_is_for_the_log_alone_and_its_keys_are_for_nob
 @pytest.mark.parametrize("value", ["Bearer CANARÄ", "Bearer CANA\nRY", "CANA\0RY"])
 async def test_a_header_that_cannot_be_sent_is_named_and_not_shown(tmp_path, caplog, value):
     server = McpServer("bad", url="http://127.0.0.1:9/mcp", headers={"X-Key": value})
-    async with connected([server], tmp_path) as connections:
+    async with connect_servers([server], tmp_path) as connections:
         assert connections.unavailable == {
             "bad": "its header 'X-Key' holds characters that cannot be sent"
         }
@@ -117,19 +117,19 @@ async def test_a_header_that_cannot_be_sent_is_named_and_not_shown(tmp_path, cap
 
 async def test_the_name_of_a_header_is_checked_as_well(tmp_path):
     server = McpServer("bad", url="http://127.0.0.1:9/mcp", headers={"X Key": "1"})
-    async with connected([server], tmp_path) as connections:
+    async with connect_servers([server], tmp_path) as connections:
         assert "its header 'X Key'" in connections.unavailable["bad"]
 
 
 async def test_space_around_a_header_is_not_sent(tmp_path, http_url):
     server = McpServer("probe", url=http_url, headers={"X-Probe": " 1\n", "X-Empty": ""})
-    async with connected([server], tmp_path) as connections:
+    async with connect_servers([server], tmp_path) as connections:
         assert await call(connections, "add", {"a": 1}) == Success("3")
 
 
 async def test_a_program_that_cannot_be_run_says_why(tmp_path):
     server = McpServer("bad", sys.executable, (SERVER,))
-    async with connected([server], tmp_path / "away") as connections:
+    async with connect_servers([server], tmp_path / "away") as connections:
         assert connections.unavailable == {"bad": "it cannot be reached: No such file or directory"}
 
 
@@ -139,7 +139,7 @@ async def test_a_program_with_the_right_checksum_is_started_from_the_workspace(t
     program.chmod(0o700)
     checksum = hashlib.sha256(program.read_bytes()).hexdigest().upper()
     server = McpServer("probe", "./start", stdio().arguments, checksum=checksum)
-    async with connected([server], tmp_path) as connections:
+    async with connect_servers([server], tmp_path) as connections:
         assert connections.unavailable == {}
 
 
@@ -152,37 +152,37 @@ async def test_a_program_with_the_right_checksum_is_started_from_the_workspace(t
     ],
 )
 async def test_a_tool_that_no_server_offers_is_unavailable(tmp_path, tool, says):
-    async with connected([stdio()], tmp_path) as connections:
+    async with connect_servers([stdio()], tmp_path) as connections:
         with pytest.raises(ToolUnavailable, match=says):
             connections.tool_config(tool)
 
 
 async def test_the_listing_is_read_page_by_page(tmp_path):
     server = stdio(str(tmp_path), file=str(Path(__file__).with_name("older.py")))
-    async with connected([server], tmp_path) as connections:
+    async with connect_servers([server], tmp_path) as connections:
         assert connections.tool_config(declared("hang")).parameters["properties"] == {}
 
 
 async def test_servers_end_with_the_block_and_calls_then_fail(tmp_path):
-    async with connected([stdio(variables=("X",))], tmp_path) as connections:
-        tool = connections.tool(declared("add"))
+    async with connect_servers([stdio(variables=("X",))], tmp_path) as connections:
+        tool = connections.make_tool(declared("add"))
     outcome = await tool.execute({"a": 1}, {}, None)  # type: ignore[arg-type]  # it asks nothing
     assert outcome == Failed("The call to the MCP server probe failed: it is no longer connected")
 
 
 async def test_a_server_that_ends_in_the_middle_fails_its_calls_alone(tmp_path):
-    async with connected([stdio(), stdio(name="other")], tmp_path) as connections:
+    async with connect_servers([stdio(), stdio(name="other")], tmp_path) as connections:
         for _ in range(2):
             outcome = await call(connections, "end")
             assert isinstance(outcome, Failed)
             assert outcome.message.startswith("The call to the MCP server probe failed: ")
-        other = connections.tool(declared("add", "other"))
+        other = connections.make_tool(declared("add", "other"))
         assert await other.execute({"a": 1}, {}, None) == Success("3")  # type: ignore[arg-type]  # it asks nothing
 
 
 async def test_an_address_that_ends_in_the_middle_fails_its_calls(tmp_path):
     with over_http() as url:
-        async with connected([McpServer("probe", url=url)], tmp_path) as connections:
+        async with connect_servers([McpServer("probe", url=url)], tmp_path) as connections:
             for _ in range(2):
                 assert isinstance(await call(connections, "end"), Failed)
 
@@ -195,7 +195,7 @@ async def test_a_cancelled_turn_leaves_no_server(tmp_path, argument):
     server = McpServer("probe", str(program), stdio(argument).arguments)
 
     async def turn() -> None:
-        async with connected([server], tmp_path):
+        async with connect_servers([server], tmp_path):
             await asyncio.Event().wait()
 
     task = asyncio.create_task(turn())

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from jpweb.agent.redaction import SecretAnswer
-from jpweb.agent.tools.mcp.elicitation import Elicitation, Reply
+from jpweb.agent.tools.mcp.elicitation import Elicitation, ElicitationReply
 from jpweb.stream.inquiry import CancellationReason
 from tests.agent.tools.mcp.serving import Person
 
@@ -21,7 +21,7 @@ def elicitation(ask) -> Any:
 async def test_an_answer_that_cannot_be_read_is_asked_for_again_and_told_why():
     person = Person("x", "7")
     made, paused = elicitation(person)
-    assert await made.answer("How many?", NUMBER) == Reply("accept", {"n": 7})
+    assert await made.answer("How many?", NUMBER) == ElicitationReply("accept", {"n": 7})
     assert [(q.id, q.context) for q in person.asked] == [
         ("n", "How many?"),
         ("n", "How many?\n\nGive a whole number."),
@@ -32,7 +32,7 @@ async def test_an_answer_that_cannot_be_read_is_asked_for_again_and_told_why():
 async def test_after_three_attempts_the_form_is_declined():
     person = Person("x", "y", "z", "7")
     made, _ = elicitation(person)
-    assert await made.answer("", NUMBER) == Reply("decline")
+    assert await made.answer("", NUMBER) == ElicitationReply("decline")
     assert len(person.asked) == 3
     assert person.asked[0].context is None
 
@@ -41,13 +41,13 @@ async def test_a_field_declined_ends_the_form():
     schema = {"properties": {"a": {"type": "string"}, "b": {"type": "string"}}}
     person = Person("x", CancellationReason.USER)
     made, _ = elicitation(person)
-    assert await made.answer("", schema) == Reply("decline")
+    assert await made.answer("", schema) == ElicitationReply("decline")
 
 
 async def test_optional_fields_left_empty_are_left_out():
     schema = {"properties": {"a": {"type": "string"}, "b": {"type": "string"}}}
     made, _ = elicitation(Person("", "x"))
-    assert await made.answer("", schema) == Reply("accept", {"b": "x"})
+    assert await made.answer("", schema) == ElicitationReply("accept", {"b": "x"})
 
 
 async def test_ids_hold_no_dots_and_are_never_empty_or_twice_the_same():
@@ -86,7 +86,7 @@ async def test_forms_that_come_at_once_are_asked_one_after_another():
         await asyncio.sleep(0)
     assert asked == ["1"]
     go.set()
-    assert await both == [Reply("accept", {"ok": True})] * 2
+    assert await both == [ElicitationReply("accept", {"ok": True})] * 2
 
 
 async def test_closing_cancels_what_is_asked():
@@ -100,8 +100,8 @@ async def test_closing_cancels_what_is_asked():
     asking = asyncio.create_task(made.answer("", NUMBER))
     await begun.wait()
     made.close()
-    assert await asking == Reply("cancel")
-    assert await made.answer("", NUMBER) == Reply("cancel")
+    assert await asking == ElicitationReply("cancel")
+    assert await made.answer("", NUMBER) == ElicitationReply("cancel")
 
 
 async def test_two_failures_are_one():
@@ -113,7 +113,7 @@ async def test_two_failures_are_one():
 
     made, _ = elicitation(ask)
     both = await asyncio.gather(made.answer("", NUMBER), made.answer("", NUMBER))
-    assert list(both) == [Reply("cancel"), Reply("cancel")]
+    assert list(both) == [ElicitationReply("cancel"), ElicitationReply("cancel")]
     with pytest.raises(Broken):
         made.failure.result()
 
@@ -127,7 +127,7 @@ async def test_call_made_again_gets_the_replies_it_had_to_the_same_forms():
     assert made.begin_again()
     assert [await made.answer(message, schema) for message in ("1", "1")] == first
     assert not made.begin_again()
-    assert await made.answer("1", schema) == Reply("accept", {"ok": True})
+    assert await made.answer("1", schema) == ElicitationReply("accept", {"ok": True})
     assert len(person.asked) == 3
     assert made.begin_again()
     assert [(await made.answer("1", schema)).content for _ in range(3)] == [

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jpweb.agent.tools.mcp.overlay import Listed, laid_over
+from jpweb.agent.tools.mcp.overlay import ListedTool, overlay_tool
 from tests.agent.tools.mcp.serving import declared
 
 THEIRS = {
@@ -23,7 +23,7 @@ NAMES = st.sets(st.sampled_from("abcd"))
 
 
 def laid(theirs="Theirs.", **ours) -> Any:
-    return laid_over(Listed("t", theirs, THEIRS), declared("t", **ours))
+    return overlay_tool(ListedTool("t", theirs, THEIRS), declared("t", **ours))
 
 
 @pytest.mark.parametrize(
@@ -87,7 +87,7 @@ def test_parameters_are_laid_over_and_required_only_grows():
 def test_what_the_server_requires_stays_required(theirs, required, ours):
     schema = {"properties": {n: {} for n in theirs}, "required": sorted(required & theirs)}
     config = declared("t", parameters={"required": sorted(ours)})
-    made = laid_over(Listed("t", "", schema), config).parameters["required"]
+    made = overlay_tool(ListedTool("t", "", schema), config).parameters["required"]
     assert set(made) == (required | ours) & theirs
 
 
@@ -104,7 +104,7 @@ def test_what_the_server_requires_stays_required(theirs, required, ours):
 )
 def test_what_is_not_as_a_schema_should_be_counts_as_not_said(theirs, properties, required):
     ours = {"properties": {"a": {"description": "{{description}} Ours."}}}
-    made = laid_over(Listed("t", "", theirs), declared("t", parameters=ours)).parameters
+    made = overlay_tool(ListedTool("t", "", theirs), declared("t", parameters=ours)).parameters
     stripped = {
         name: {"description": f" {said['description']}"} if name == "a" else said
         for name, said in made["properties"].items()

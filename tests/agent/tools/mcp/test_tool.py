@@ -8,12 +8,12 @@ from typing import Any
 import pytest
 
 from jpweb.agent.config import McpServer
-from jpweb.agent.outcome import Failed, Question, Success
 from jpweb.agent.ports import Answer
-from jpweb.agent.tools.mcp import Patience, connected
+from jpweb.agent.tool_outcome import Failed, Question, Success
+from jpweb.agent.tools.mcp import CallLimits, connect_servers
 from jpweb.agent.tools.mcp import tool as mcp_tool
-from jpweb.agent.tools.mcp.tool import Clock
-from jpweb.stream.answers import Boolean
+from jpweb.agent.tools.mcp.tool import PausableTimeout
+from jpweb.stream.answer_type import Boolean
 from jpweb.stream.inquiry import AnswerReusePolicy, CancellationReason
 from tests.agent.tools.local.commands import until
 from tests.agent.tools.mcp.serving import LIGHT, OLDER, SERVER, Person, call, stdio
@@ -51,19 +51,19 @@ def quiet_server(request):
 
 
 async def test_texts_are_joined_and_the_rest_is_dropped(tmp_path, quiet_server):
-    async with connected([quiet_server], tmp_path) as connections:
+    async with connect_servers([quiet_server], tmp_path) as connections:
         assert await call(connections, "parts") == Success("one\n\nfrom a file\n\ntwo")
 
 
 async def test_an_error_of_the_tool_is_a_failure(tmp_path, quiet_server):
-    async with connected([quiet_server], tmp_path) as connections:
+    async with connect_servers([quiet_server], tmp_path) as connections:
         outcome = await call(connections, "fail", {"why": "no luck"})
         assert isinstance(outcome, Failed)
         assert "no luck" in outcome.message
 
 
 async def test_a_result_that_is_too_long_is_refused(tmp_path):
-    async with connected([stdio()], tmp_path, patience=Patience(output=10)) as connections:
+    async with connect_servers([stdio()], tmp_path, limits=CallLimits(max_chars=10)) as connections:
         assert await call(connections, "much", {"size": 10}) == Success("x" * 10)
         assert await call(connections, "much", {"size": 11}) == Failed(
             "The result of the MCP server probe is longer than 10 characters. "
@@ -76,7 +76,7 @@ async def test_a_result_that_is_too_long_is_refused(tmp_path):
 
 async def test_what_a_server_asks_is_put_as_a_question(tmp_path, server):
     person = Person(True, False)
-    async with connected([server], tmp_path) as connections:
+    async with connect_servers([server], tmp_path) as connections:
         for text in ("a: True", "a: False"):
             assert await call(connections, "remove", {"what": "a"}, person) == Success(text)
     assert (
@@ -106,7 +106,7 @@ async def test_calls_that_run_at_once_are_asked_each_for_its_own(tmp_path, serve
 
         return ask
 
-    async with connected([server], tmp_path) as connections:
+    async with connect_servers([server], tmp_path) as connections:
         outcomes = await asyncio.gather(
             *(call(connections, "remove", {"what": each}, person(each)) for each in "ab")
         )
@@ -115,7 +115,7 @@ async def test_calls_that_run_at_once_are_asked_each_for_its_own(tmp_path, serve
 
 async def test_calls_to_an_older_server_take_turns_so_that_questions_find_their_call(tmp_path):
     first, second = Person(True), Person(False)
-    async with connected([older(tmp_path)], tmp_path) as connections:
+    async with connect_servers([older(tmp_path)], tmp_path) as connections:
         outcomes = await asyncio.gather(
             call(connections, "ask", {"forms": [form("1"), form("1")]}, Person(True, True)),
             call(connections, "ask", {"forms": [form("2")]}, second),
@@ -128,7 +128,7 @@ async def test_calls_to_an_older_server_take_turns_so_that_questions_find_their_
 
 
 async def test_a_server_too_old_to_ask_takes_calls_at_once(tmp_path):
-    async with connected([older(tmp_path, "2025-03-26")], tmp_path) as connections:
+    async with connect_servers([older(tmp_path, "2025-03-26")], tmp_path) as connections:
         hanging = asyncio.create_task(call(connections, "hang"))
         await until((tmp_path / "hanging").exists)
         assert await call(connections, "ask") == Success("[]")
@@ -145,7 +145,7 @@ async def test_a_server_too_old_to_ask_takes_calls_at_once(tmp_path):
     ],
 )
 async def test_a_declined_question_declines_the_form(tmp_path, answers, reply):
-    async with connected([older(tmp_path)], tmp_path) as connections:
+    async with connect_servers([older(tmp_path)], tmp_path) as connections:
         outcome = await call(connections, "ask", {"forms": [form()]}, Person(*answers))
     assert json.loads(outcome.content) == [reply]
 
@@ -153,20 +153,20 @@ async def test_a_declined_question_declines_the_form(tmp_path, answers, reply):
 async def test_what_cannot_be_asked_is_declined(tmp_path):
     address = {"mode": "url", "message": "m", "url": "https://example.org", "elicitationId": "1"}
     nested = form(schema={"type": "object", "properties": {"a": {"type": "object"}}})
-    async with connected([older(tmp_path)], tmp_path) as connections:
+    async with connect_servers([older(tmp_path)], tmp_path) as connections:
         outcome = await call(connections, "ask", {"forms": [address, nested]})
     assert json.loads(outcome.content) == [{"action": "decline"}] * 2
 
 
 async def test_ids_of_repeated_questions_differ(tmp_path):
     person = Person(True, True)
-    async with connected([older(tmp_path)], tmp_path) as connections:
+    async with connect_servers([older(tmp_path)], tmp_path) as connections:
         await call(connections, "ask", {"forms": [form(), form()]}, person)
     assert [question.id for question in person.asked] == ["ok", "ok_2"]
 
 
 async def test_a_secret_that_the_server_repeats_is_taken_out(tmp_path):
-    async with connected([older(tmp_path)], tmp_path) as connections:
+    async with connect_servers([older(tmp_path)], tmp_path) as connections:
         outcome = await call(
             connections, "ask", {"forms": [form(schema=PASS)]}, Person("correct horse")
         )
@@ -175,7 +175,7 @@ async def test_a_secret_that_the_server_repeats_is_taken_out(tmp_path):
 
 @pytest.mark.parametrize("tool", ["refuse", "babble"])
 async def test_a_secret_in_an_error_is_taken_out_before_the_error_is_cut(tmp_path, tool):
-    async with connected([older(tmp_path)], tmp_path) as connections:
+    async with connect_servers([older(tmp_path)], tmp_path) as connections:
         outcome = await call(
             connections, tool, {"forms": [form(schema=PASS)]}, Person("correct horse")
         )
@@ -188,7 +188,7 @@ async def test_a_secret_in_an_error_is_taken_out_before_the_error_is_cut(tmp_pat
 async def test_the_keys_of_a_server_are_taken_out_of_its_errors(tmp_path, monkeypatch):
     monkeypatch.setenv("TOKEN", "ghp_0123")
     server = replace(older(tmp_path), variables=("TOKEN",))
-    async with connected([server], tmp_path) as connections:
+    async with connect_servers([server], tmp_path) as connections:
         asked = form(message="Key?", schema=TEXT)
         outcome = await call(connections, "refuse", {"forms": [asked]}, Person("ghp_0123"))
     assert isinstance(outcome, Failed)
@@ -202,14 +202,14 @@ async def test_what_the_question_fails_by_is_raised_and_ends_the_call(tmp_path, 
     async def ask(question):
         raise Broken
 
-    async with connected([server], tmp_path) as connections:
+    async with connect_servers([server], tmp_path) as connections:
         with pytest.raises(Broken):
             await call(connections, "remove", {"what": "a"}, ask)
         assert await call(connections, "add", {"a": 1}) == Success("3")
 
 
 async def test_a_cancelled_call_tells_the_server(tmp_path, quiet_server):
-    async with connected([quiet_server], tmp_path) as connections:
+    async with connect_servers([quiet_server], tmp_path) as connections:
         running = asyncio.create_task(call(connections, "wait", {"folder": str(tmp_path)}))
         await until((tmp_path / "waiting").exists)
         running.cancel()
@@ -228,7 +228,7 @@ async def test_a_call_that_is_cancelled_while_it_asks_withdraws_the_question(tmp
         finally:
             withdrawn.set()
 
-    async with connected([older(tmp_path)], tmp_path) as connections:
+    async with connect_servers([older(tmp_path)], tmp_path) as connections:
         running = asyncio.create_task(call(connections, "ask", {"forms": [form()]}, ask))
         await asking.wait()
         running.cancel()
@@ -240,7 +240,7 @@ async def test_a_call_that_is_cancelled_while_it_asks_withdraws_the_question(tmp
 
 
 async def test_a_call_that_takes_too_long_is_given_up(tmp_path):
-    async with connected([stdio()], tmp_path, patience=Patience(seconds=0.5)) as connections:
+    async with connect_servers([stdio()], tmp_path, limits=CallLimits(seconds=0.5)) as connections:
         assert await call(connections, "wait", {"folder": str(tmp_path)}) == Failed(
             "The MCP server probe did not answer within 0.5 seconds. "
             "Retry only with less for it to do."
@@ -249,9 +249,9 @@ async def test_a_call_that_takes_too_long_is_given_up(tmp_path):
 
 
 async def test_the_time_that_people_take_is_not_counted(tmp_path, monkeypatch):
-    clocks: list[Clock] = []
+    clocks: list[PausableTimeout] = []
 
-    class Watched(Clock):
+    class Watched(PausableTimeout):
         def __init__(self, seconds: float) -> None:
             super().__init__(seconds)
             clocks.append(self)
@@ -260,19 +260,19 @@ async def test_the_time_that_people_take_is_not_counted(tmp_path, monkeypatch):
         assert [clock._limit.when() for clock in clocks] == [None], "it stands still"
         return Answer(True)
 
-    monkeypatch.setattr(mcp_tool, "Clock", Watched)
-    async with connected([older(tmp_path)], tmp_path) as connections:
+    monkeypatch.setattr(mcp_tool, "PausableTimeout", Watched)
+    async with connect_servers([older(tmp_path)], tmp_path) as connections:
         outcome = await call(connections, "ask", {"forms": [form()]}, ask)
     assert isinstance(outcome, Success)
     assert clocks[0]._limit.when() is not None, "it went on"
 
 
 async def test_a_clock_that_has_run_out_stays_so():
-    clock = Clock(0.01)
+    clock = PausableTimeout(0.01)
     with pytest.raises(TimeoutError):
         async with clock:
             await asyncio.Event().wait()
-    clock.pause(True)
+    clock.set_paused(True)
 
 
 def forgetful(monkeypatch, times: int) -> McpServer:
@@ -282,7 +282,7 @@ def forgetful(monkeypatch, times: int) -> McpServer:
 
 async def test_late_answer_reaches_the_tool_by_another_call(tmp_path, monkeypatch):
     person = Person(True)
-    async with connected([forgetful(monkeypatch, 1)], tmp_path) as connections:
+    async with connect_servers([forgetful(monkeypatch, 1)], tmp_path) as connections:
         outcome = await call(connections, "remove", {"what": "a"}, person)
     assert outcome == Success("a: True")
     assert len(person.asked) == 1
@@ -290,7 +290,7 @@ async def test_late_answer_reaches_the_tool_by_another_call(tmp_path, monkeypatc
 
 async def test_server_that_refuses_every_state_fails_the_call(tmp_path, monkeypatch):
     person = Person(True)
-    async with connected([forgetful(monkeypatch, 5)], tmp_path) as connections:
+    async with connect_servers([forgetful(monkeypatch, 5)], tmp_path) as connections:
         outcome = await call(connections, "remove", {"what": "a"}, person)
     assert isinstance(outcome, Failed)
     assert "requestState" in outcome.message

@@ -37,7 +37,10 @@ class Growing:
     def _write_folder(self, folder: Path, length: int) -> Path:
         folder.mkdir()
         (folder / "events.json").write_bytes(synthetic.everything(length))
-        about = {"title": self._title, "last_activated_at": timestamps.written(synthetic.BEGIN)}
+        about = {
+            "title": self._title,
+            "last_activated_at": timestamps.format_timestamp(synthetic.BEGIN),
+        }
         (folder / "metadata.json").write_text(json.dumps(about))
         return folder
 

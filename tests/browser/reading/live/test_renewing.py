@@ -34,10 +34,10 @@ def of(kinds: Sequence[EventKind]) -> bytes:
     """Return a file of these events, a second apart."""
     times = [synthetic.BEGIN + timedelta(seconds=n) for n in range(len(kinds))]
     made = [
-        ConversationEvent(timestamps.written(at), kind)
+        ConversationEvent(timestamps.format_timestamp(at), kind)
         for at, kind in zip(times, kinds, strict=True)
     ]
-    return wire.join([wire.write(event).raw for event in made]).encode()
+    return wire.join_array([wire.write_element(event).raw for event in made]).encode()
 
 
 def last(growing: Growing) -> str:

@@ -1,0 +1,107 @@
+"""Loads a workspace's configuration from its layers. Pure; raises only InvalidConfiguration."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from jpweb.agent.config import providers, system_prompt, toggles, tools
+from jpweb.agent.config.layers import Layer, normalize_layer
+from jpweb.agent.config.table_reader import TableReader
+from jpweb.agent.config.types import (
+    UNSET_MODEL,
+    AssistantConfig,
+    Configuration,
+    RequestConfig,
+    ToolConfig,
+)
+
+_RETRY_LIMIT, _BASE_LIMIT_MS, _BACKOFF_LIMIT_SECONDS = 100, 3_600_000, 3_600
+#: Keys that JP has and jpweb does not use, by their table.
+_UNUSED_KEYS: Mapping[str, tuple[str, ...]] = {
+    "": (
+        "config_load_paths",
+        "editor",
+        "extends",
+        "inherit",
+        "interrupt",
+        "plugins",
+        "style",
+        "template",
+    ),
+    "assistant": ("system_prompt", "system_prompt_sections", "instructions"),
+    "conversation": ("attachments", "compaction", "default_id", "labels", "start_local", "title"),
+    "request": ("cache", "max_response_bytes"),
+}
+
+
+def load_configuration(
+    layers: Sequence[Layer], builtins: Sequence[ToolConfig] = ()
+) -> Configuration:
+    """Return the merged configuration of the layers, the built-in tools' own settings lowest."""
+    layers = [toggles.expand_shorthands(normalize_layer(layer)) for layer in layers]
+    root = TableReader.from_layers(layers)
+    aliases = providers.read_aliases(root)
+    assistant = _read_assistant(root.get_table("assistant"), aliases, layers)
+    conversation, providers_table = root.get_table("conversation"), root.get_table("providers")
+    inquiry = conversation.get_table("inquiry")
+    configuration = Configuration(
+        assistant=assistant,
+        inquiry=providers.read_inquiry(
+            inquiry.get_table("assistant"), aliases, assistant.model, is_unlimited=False
+        ),
+        tools=tools.read_tools(conversation.get_table("tools"), builtins, aliases, assistant.model),
+        providers=providers.read_providers(root),
+        servers=providers.read_servers(root),
+    )
+    providers_table.note_unknown_keys("llm", "mcp")
+    inquiry.note_unknown_keys()
+    conversation.note_unknown_keys(*_UNUSED_KEYS["conversation"])
+    root.note_unknown_keys("template", *_UNUSED_KEYS[""])
+    return Configuration(
+        configuration.assistant,
+        configuration.inquiry,
+        configuration.tools,
+        configuration.providers,
+        configuration.servers,
+        tuple(root.notes),
+    )
+
+
+def _read_assistant(
+    table: TableReader, aliases: providers.ModelAliases, layers: Sequence[Layer]
+) -> AssistantConfig:
+    request = table.get_table("request")
+    assistant = AssistantConfig(
+        name=table.get_text("name"),
+        system=system_prompt.read_system_prompt(layers, ("assistant",)),
+        model=providers.read_model(table.get_table("model"), aliases, None) or UNSET_MODEL,
+        tool_choice=_read_tool_choice(table),
+        request=_read_request(request),
+    )
+    table.note_unknown_keys(*_UNUSED_KEYS["assistant"])
+    return assistant
+
+
+def _read_tool_choice(table: TableReader) -> str:
+    value: Any = table.get("tool_choice")
+    if isinstance(value, Mapping):
+        value = table.get_table("tool_choice").get_text("function")
+    if value is None:
+        return "auto"
+    if isinstance(value, str) and value:
+        return value
+    raise table.make_error("tool_choice", "auto, none, required or the name of a tool")
+
+
+def _read_request(table: TableReader) -> RequestConfig:
+    defaults = RequestConfig()
+    retries = table.get_whole_number("max_retries", _RETRY_LIMIT)
+    base = table.get_whole_number("base_backoff_ms", _BASE_LIMIT_MS)
+    maximum = table.get_whole_number("max_backoff_secs", _BACKOFF_LIMIT_SECONDS)
+    table.note_unknown_keys(*_UNUSED_KEYS["request"])
+    return RequestConfig(
+        defaults.max_retries if retries is None else retries,
+        defaults.base_backoff if base is None else base / 1000,
+        defaults.max_backoff if maximum is None else float(maximum),
+    )

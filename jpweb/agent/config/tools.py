@@ -1,0 +1,205 @@
+"""Reads the tools: ``conversation.tools``, its defaults, and the settings of built-ins."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Literal, TypeAlias
+
+from jpweb.agent.config import commands, providers, toggles
+from jpweb.agent.config.table_reader import TableReader, join_choices
+from jpweb.agent.config.tool_schema import read_schema
+from jpweb.agent.config.types import (
+    Builtin,
+    DetachedPolicy,
+    Enable,
+    Local,
+    Mode,
+    ModelConfig,
+    QuestionConfig,
+    QuestionTarget,
+    StaticAnswer,
+    ToolCommand,
+    ToolConfig,
+)
+from jpweb.agent.errors import InvalidConfiguration
+
+DetachedPolicies: TypeAlias = dict[Literal["run", "deliver", "tool"], DetachedPolicy]
+
+DEFAULTS_KEY = "*"
+_TOOL_NAME = re.compile(r"[A-Za-z0-9_-]{1,128}", re.ASCII)
+#: Keys that JP has and jpweb does not use.
+_UNUSED_KEYS = ("style",)
+
+
+@dataclass(frozen=True, slots=True)
+class ToolDefaults:
+    """``conversation.tools."*"``."""
+
+    enable: Enable | None = None
+    run: Mode | None = None
+    result: Mode | None = None
+    cancellation_response: str | None = None
+    formatter: ToolCommand | None = None
+    format: Mode | None = None
+    detached: DetachedPolicies = field(default_factory=dict)
+
+
+def read_tools(
+    table: TableReader,
+    builtins: Sequence[ToolConfig],
+    aliases: providers.ModelAliases,
+    main_model: ModelConfig,
+) -> dict[str, ToolConfig]:
+    """Return every tool, the built-ins first; ``main_model`` is the assistant's model."""
+    defaults = _read_defaults(table.get_table(DEFAULTS_KEY))
+    builtins_by_name = {tool.name: tool for tool in builtins}
+    configs: dict[str, ToolConfig] = {}
+    for name in [
+        *builtins_by_name,
+        *(name for name in table.values if name not in builtins_by_name),
+    ]:
+        if name == DEFAULTS_KEY:
+            continue
+        if not _TOOL_NAME.fullmatch(name):
+            raise InvalidConfiguration(
+                f"{table.locate_key(name)} must have a name of 1 to 128 letters, digits, _ and -."
+            )
+        reader = _ToolReader(table.get_table(name), name, builtins_by_name.get(name), defaults)
+        configs[name] = reader.read_tool(aliases, main_model)
+    return configs
+
+
+def _read_defaults(table: TableReader) -> ToolDefaults:
+    defaults = ToolDefaults(
+        enable=toggles.read_enable(table),
+        run=table.get_choice("run", Mode),
+        result=table.get_choice("result", Mode),
+        cancellation_response=table.get_text("cancellation_response"),
+        formatter=commands.read_formatter(table),
+        format=table.get_choice("format", Mode),
+        detached=_read_detached(table),
+    )
+    table.note_unknown_keys(*_UNUSED_KEYS)
+    return defaults
+
+
+@dataclass(frozen=True, slots=True)
+class _ToolReader:
+    """Reads one tool: its table, over the built-in's settings, over the defaults."""
+
+    table: TableReader
+    name: str
+    builtin: ToolConfig | None
+    defaults: ToolDefaults
+
+    def read_tool(self, aliases: providers.ModelAliases, main_model: ModelConfig) -> ToolConfig:
+        table, builtin = self.table, self.builtin
+        source = commands.read_source(table, self.name, builtin is not None)
+        parameters = table.get_table("parameters")
+        style = table.get("style")
+        is_styled = isinstance(style, Mapping) and style.get("parameters") is not None
+        config = ToolConfig(
+            name=self.name,
+            description=_coalesce(
+                table.get_text("description"), builtin.description if builtin else ""
+            )
+            or "",
+            parameters=read_schema(
+                parameters,
+                builtin.parameters if builtin else {},
+                is_typed=isinstance(source, Local) and builtin is None,
+            ),
+            questions=self._read_questions(aliases, main_model),
+            source=source,
+            enable=toggles.resolve_enable(
+                table, builtin.enable if builtin else None, self.defaults.enable
+            ),
+            summary=_coalesce(table.get_text("summary"), builtin.summary if builtin else None),
+            examples=_coalesce(table.get_text("examples"), builtin.examples if builtin else None),
+            run=self._read_mode("run", isinstance(source, Builtin)),
+            result=self._read_mode("result", isinstance(source, Builtin)),
+            cancellation_response=_coalesce(
+                table.get_text("cancellation_response"), self.defaults.cancellation_response
+            ),
+            formatter=commands.read_formatter(table) if is_styled else self.defaults.formatter,
+            format=table.get_choice("format", Mode) or self.defaults.format,
+            options=table.get_mapping("options") or {},
+            access=table.get_mapping("access"),
+            declared=parameters.values,
+            detached={**self.defaults.detached, **_read_detached(table)},
+        )
+        table.note_unknown_keys("command", *_UNUSED_KEYS)
+        return config
+
+    def _read_mode(self, key: Literal["run", "result"], is_inside: bool) -> Mode:
+        """Return a mode. A tool from outside asks before it runs, unless configured otherwise."""
+        mode = self.table.get_choice(key, Mode)
+        if mode is not None:
+            return mode
+        if is_inside and self.builtin is not None:
+            return self.builtin.run if key == "run" else self.builtin.result
+        if key == "result":
+            return self.defaults.result or Mode.UNATTENDED
+        return self.defaults.run or (Mode.UNATTENDED if is_inside else Mode.ASK)
+
+    def _read_questions(
+        self, aliases: providers.ModelAliases, main_model: ModelConfig
+    ) -> dict[str, QuestionConfig]:
+        configs = dict(self.builtin.questions) if self.builtin else {}
+        for question, table in self.table.get_table("questions").iter_tables():
+            configs[question] = _read_question(table, configs.get(question), aliases, main_model)
+        return configs
+
+
+def _read_question(
+    table: TableReader,
+    below: QuestionConfig | None,
+    aliases: providers.ModelAliases,
+    main_model: ModelConfig,
+) -> QuestionConfig:
+    config = below or QuestionConfig()
+    target = table.get("target")
+    if isinstance(target, Mapping):
+        inquiry = providers.read_inquiry(
+            table.get_table("target"), aliases, main_model, is_unlimited=True
+        )
+        config = replace(config, target=QuestionTarget.ASSISTANT, inquiry=inquiry)
+    elif target is not None:
+        if target not in list(QuestionTarget):
+            raise table.make_error("target", f"{join_choices(*QuestionTarget)}, or a table")
+        config = replace(config, target=QuestionTarget(target))
+    if table.get("answer") is not None:
+        config = replace(config, answer=StaticAnswer(table.get("answer")))
+    label, exclusive = table.get_text("prompt_label"), table.get_flag("exclusive")
+    expires_after = table.get_seconds("expires_after")
+    table.note_unknown_keys()
+    return replace(
+        config,
+        prompt_label=_coalesce(label, config.prompt_label),
+        exclusive=config.exclusive if exclusive is None else exclusive,
+        expires_after=config.expires_after if expires_after is None else expires_after,
+    )
+
+
+def _read_detached(table: TableReader) -> DetachedPolicies:
+    value = table.get("detached")
+    if value is None:
+        return {}
+    if not isinstance(value, Mapping):
+        raise table.make_error(
+            "detached", f"{join_choices(*DetachedPolicy)}, or a table of run, deliver and tool"
+        )
+    detached_table = table.get_table("detached")
+    policies: DetachedPolicies = {}
+    for kind in ("run", "deliver", "tool"):
+        policy = detached_table.get_choice(kind, DetachedPolicy)
+        if policy is not None:
+            policies[kind] = policy
+    detached_table.note_unknown_keys()
+    return policies
+
+
+def _coalesce(value: str | None, fallback: str | None) -> str | None:
+    return fallback if value is None else value

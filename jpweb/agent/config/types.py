@@ -1,0 +1,245 @@
+"""Types of the configuration: the assistant, its tools, their questions (RFD 034, 083)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Any, Literal, TypeAlias
+
+from jpweb.stream.thread import SystemPart
+
+
+@dataclass(frozen=True, slots=True)
+class ModelConfig:
+    """``model``: the provider, the model's name, and its parameters (as configured, unread)."""
+
+    provider: str
+    name: str
+    parameters: Mapping[str, Any] = field(default_factory=dict)
+
+
+#: Where no model is configured; the installation then chooses.
+UNSET_MODEL = ModelConfig("", "")
+
+
+@dataclass(frozen=True, slots=True)
+class InquiryConfig:
+    """How the inquiry backend asks; ``None`` inherits (RFD 034, ``conversation.inquiry``).
+
+    ``max_response_bytes`` of 0 means no limit.
+    """
+
+    model: ModelConfig | None = None
+    system_prompt: str | None = None
+    max_response_bytes: int | None = None
+
+    def merge_over(self, defaults: InquiryConfig) -> InquiryConfig:
+        """Return a question's settings over those for all questions, whose 0 bytes inherit."""
+        max_bytes = self.max_response_bytes
+        return InquiryConfig(
+            self.model or defaults.model,
+            defaults.system_prompt if self.system_prompt is None else self.system_prompt,
+            (defaults.max_response_bytes or None) if max_bytes is None else max_bytes,
+        )
+
+
+class QuestionTarget(StrEnum):
+    """The default answerer of a question (RFD 034)."""
+
+    USER = "user"
+    ASSISTANT = "assistant"
+
+
+@dataclass(frozen=True, slots=True)
+class StaticAnswer:
+    """A configured answer, of any JSON value but null, which counts as absent."""
+
+    value: Any = field(repr=False)  # may be a secret, and reprs end up in logs
+
+
+@dataclass(frozen=True, slots=True)
+class QuestionConfig:
+    """``conversation.tools.<tool>.questions.<id>``; ``prompt_label`` is display only.
+
+    ``exclusive`` overrides the author's flag (RFD 049); ``inquiry`` is read from the map form of
+    ``target``. After ``expires_after`` seconds (jpweb's own) the question expires.
+    """
+
+    target: QuestionTarget = QuestionTarget.USER
+    answer: StaticAnswer | None = None
+    prompt_label: str | None = None
+    exclusive: bool | None = None
+    inquiry: InquiryConfig = InquiryConfig()
+    expires_after: float | None = None
+
+
+class Mode(StrEnum):
+    """``run`` and ``result``: whether a person approves a call, or its result, first."""
+
+    ASK = "ask"
+    UNATTENDED = "unattended"
+    EDIT = "edit"
+    SKIP = "skip"
+
+
+class DetachedPolicy(StrEnum):
+    """The policy for a prompt while no person is reachable (RFD 049; ``wait`` is jpweb's)."""
+
+    WAIT = "wait"
+    DENY = "deny"
+    AUTO = "auto"
+    DEFAULTS = "defaults"
+
+
+class AllowToggle(StrEnum):
+    """The ways in which a tool may be switched on or off (RFD 081)."""
+
+    ANY = "any"
+    NEVER = "never"
+    IF_NAMED = "if_named"
+    IF_NAMED_OR_GROUP = "if_named_or_group"
+
+
+@dataclass(frozen=True, slots=True)
+class Enable:
+    """Whether a tool is offered, and whether that may be switched (RFD 081)."""
+
+    state: bool = True
+    allow_toggle: AllowToggle = AllowToggle.ANY
+
+
+@dataclass(frozen=True, slots=True)
+class ToolCommand:
+    """A program and its arguments, each a minijinja template; ``shell`` hands them to ``sh``."""
+
+    program: str
+    args: tuple[str, ...] = ()
+    shell: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Builtin:
+    """A tool that is part of jpweb, found by its own name."""
+
+
+@dataclass(frozen=True, slots=True)
+class Local:
+    """A subprocess. ``tool`` is the name that the command is given."""
+
+    tool: str
+    command: ToolCommand
+
+
+@dataclass(frozen=True, slots=True)
+class Mcp:
+    """A tool of an MCP server."""
+
+    server: str
+    tool: str
+
+
+ToolSource: TypeAlias = Builtin | Local | Mcp
+
+
+@dataclass(frozen=True, slots=True)
+class ToolConfig:
+    """``conversation.tools.<name>``: the tool's description, its policies and its questions.
+
+    ``parameters`` is the JSON schema as it is sent. ``formatter`` is the command that formats the
+    arguments for people, where one is configured; ``format`` says when it may run. ``declared``
+    holds ``parameters`` as configured.
+    """
+
+    name: str
+    description: str
+    parameters: Mapping[str, Any]
+    questions: Mapping[str, QuestionConfig] = field(default_factory=dict)
+    source: ToolSource = Builtin()
+    enable: Enable = Enable()
+    summary: str | None = None
+    examples: str | None = None
+    run: Mode = Mode.UNATTENDED
+    result: Mode = Mode.UNATTENDED
+    cancellation_response: str | None = None
+    formatter: ToolCommand | None = None
+    format: Mode | None = None
+    options: Mapping[str, Any] = field(default_factory=dict)
+    access: Mapping[str, Any] | None = None
+    declared: Mapping[str, Any] = field(default_factory=dict)
+    detached: Mapping[Literal["run", "deliver", "tool"], DetachedPolicy] = field(
+        default_factory=dict
+    )
+
+    def get_question(self, question_id: str) -> QuestionConfig:
+        """Return the configuration of a question, the default one where there is none."""
+        return self.questions.get(question_id, QuestionConfig())
+
+    @property
+    def can_format_first(self) -> bool:
+        """Whether the formatter runs before a person has permitted the call, as ``run`` does."""
+        return self.formatter is not None and (self.format or self.run) is Mode.UNATTENDED
+
+    @property
+    def model_description(self) -> str:
+        """The model's description of the tool; ``describe_tools`` returns the rest."""
+        return self.summary or self.description
+
+
+@dataclass(frozen=True, slots=True)
+class RequestConfig:
+    """``assistant.request``: how often a request is repeated, and how long between (seconds)."""
+
+    max_retries: int = 5
+    base_backoff: float = 1.0
+    max_backoff: float = 60.0
+
+
+@dataclass(frozen=True, slots=True)
+class AssistantConfig:
+    """``assistant``: the model, and its system prompt."""
+
+    name: str | None = None
+    system: tuple[str | SystemPart, ...] = ()
+    model: ModelConfig = UNSET_MODEL
+    tool_choice: str = "auto"
+    request: RequestConfig = RequestConfig()
+
+
+@dataclass(frozen=True, slots=True)
+class ProviderConfig:
+    """``providers.llm.<name>``. Keys come from the environment alone; this names the variable."""
+
+    base_url: str | None = None
+    api_key_env: str | None = None
+    app_name: str | None = None
+    beta_headers: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class McpServer:
+    """``providers.mcp.<name>``: a command (stdio) or a ``url`` (streamable HTTP).
+
+    ``variables`` names the environment variables that a command gets; ``checksum`` is the SHA-256
+    that its file must have.
+    """
+
+    name: str
+    command: str | None = None
+    arguments: tuple[str, ...] = ()
+    variables: tuple[str, ...] = ()
+    checksum: str | None = None
+    url: str | None = None
+    headers: Mapping[str, str] = field(default_factory=dict, repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Configuration:
+    """The configuration of a workspace. ``notes`` lists the keys that were ignored."""
+
+    assistant: AssistantConfig = AssistantConfig()
+    inquiry: InquiryConfig = InquiryConfig()
+    tools: Mapping[str, ToolConfig] = field(default_factory=dict)
+    providers: Mapping[str, ProviderConfig] = field(default_factory=dict)
+    servers: Mapping[str, McpServer] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()

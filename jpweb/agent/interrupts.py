@@ -1,0 +1,147 @@
+"""Interrupts of a turn, and structured concurrency that leaves no task behind."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Coroutine, Iterable
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar, TypeAlias, TypeVar
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Restart:
+    """Abandon the tool calls of this cycle and run all of them again."""
+
+    SEVERITY: ClassVar[int] = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Respond:
+    """Abandon the running work, send the model this text instead, and continue."""
+
+    SEVERITY: ClassVar[int] = 2
+    text: str = ""
+    author: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Stop:
+    """End the turn."""
+
+    SEVERITY: ClassVar[int] = 3
+
+
+Interrupt: TypeAlias = Restart | Respond | Stop
+
+
+class Interrupts:
+    """The pending interrupt of a running turn.
+
+    Of two interrupts the more severe one stays pending. A stop is never cleared.
+    """
+
+    def __init__(self) -> None:
+        self._interrupted = asyncio.Event()
+        self._pending: Interrupt | None = None
+
+    @property
+    def pending(self) -> Interrupt | None:
+        """The interrupt that the turn has not taken yet."""
+        return self._pending
+
+    def interrupt(self, interrupt: Interrupt) -> None:
+        """Interrupt the turn at its next wait. The texts of two responses are joined."""
+        if isinstance(interrupt, Respond) and isinstance(self._pending, Respond):
+            interrupt = replace(
+                interrupt, text="\n\n".join(filter(None, (self._pending.text, interrupt.text)))
+            )
+        if self._pending is None or interrupt.SEVERITY >= self._pending.SEVERITY:
+            self._pending = interrupt
+        self._interrupted.set()
+
+    def take_pending(self) -> Interrupt | None:
+        """Return the pending interrupt and clear it, unless it is a stop."""
+        interrupt = self._pending
+        if not isinstance(interrupt, Stop):
+            self._pending = None
+            self._interrupted.clear()
+        return interrupt
+
+    def is_set(self) -> bool:
+        """Tell whether an interrupt is pending."""
+        return self._interrupted.is_set()
+
+    async def wait(self) -> None:
+        """Return once an interrupt is pending."""
+        await self._interrupted.wait()
+
+
+class CallInterrupts(Interrupts):
+    """The interrupts of a turn for one of its tool calls; the end of the call counts as one."""
+
+    def __init__(self, turn: Interrupts) -> None:
+        super().__init__()
+        self._turn = turn
+
+    @property
+    def pending(self) -> Interrupt | None:
+        """The pending interrupt of the turn; None where only the call ended."""
+        return self._turn.pending
+
+    def end_call(self) -> None:
+        """End the waits of the call: its answers are no longer needed."""
+        self._interrupted.set()
+
+    def is_set(self) -> bool:
+        """Tell whether the turn was interrupted or the call ended."""
+        return super().is_set() or self._turn.is_set()
+
+    async def wait(self) -> None:
+        """Return once the turn is interrupted or the call ends."""
+        waiters = [
+            asyncio.create_task(waiter) for waiter in (self._interrupted.wait(), self._turn.wait())
+        ]
+        try:
+            await asyncio.wait(waiters, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            await _cancel_and_wait(*waiters)
+
+
+@dataclass(frozen=True, slots=True)
+class Stopped:
+    """The work was cancelled by an interrupt."""
+
+
+async def run_interruptible(work: Coroutine[Any, Any, T], interrupts: Interrupts) -> T | Stopped:
+    """Return the result of the work, or Stopped after an interrupt cancelled it.
+
+    Work that is done when the interrupt comes keeps its result; after an interrupt none is started.
+    """
+    if interrupts.is_set():
+        work.close()
+        return Stopped()
+    task, stop_task = asyncio.create_task(work), asyncio.create_task(interrupts.wait())
+    try:
+        await asyncio.wait((task, stop_task), return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        await _cancel_and_wait(task, stop_task)
+    if task.cancelled() and interrupts.is_set():
+        return Stopped()
+    return task.result()
+
+
+async def gather_or_cancel(works: Iterable[Coroutine[Any, Any, T]]) -> list[T]:
+    """Return the results of the works, in their order. The first to raise cancels the others."""
+    tasks = [asyncio.create_task(work) for work in works]
+    try:
+        return await asyncio.gather(*tasks)
+    finally:
+        await _cancel_and_wait(*tasks)
+
+
+async def _cancel_and_wait(*tasks: asyncio.Task[Any]) -> None:
+    for task in tasks:
+        task.cancel()
+    await asyncio.gather(*tasks, return_exceptions=True)

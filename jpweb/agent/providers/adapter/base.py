@@ -1,0 +1,77 @@
+"""Base class of the vendors' adapters; the defaults suit a vendor that wants nothing back."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar
+from urllib.parse import urlsplit
+
+import httpx2
+import openai
+from pydantic_ai.messages import ModelResponsePart, TextPart, ThinkingPart, ToolCallPart
+from pydantic_ai.models import Model
+
+from jpweb.agent.providers.adapter.factory import ModelEndpoint
+from jpweb.agent.providers.adapter.parameters import ReasoningSettings
+from jpweb.stream.events import ToolCallRequest
+
+
+class ProviderAdapter(ABC):
+    """One vendor's dialect."""
+
+    #: What the library calls it. Parts without this name are treated as another vendor's.
+    SYSTEM: ClassVar[str]
+    #: Whether consecutive parts of one id are pieces of one text, and come back as one.
+    HAS_ITEM_IDS: ClassVar[bool] = False
+
+    @abstractmethod
+    def open_model(self, endpoint: ModelEndpoint, http: httpx2.AsyncClient) -> Model[Any]:
+        """Return the model; all its requests go through ``http``."""
+
+    def adapt_settings(
+        self, _endpoint: ModelEndpoint, settings: dict[str, Any], _reasoning: ReasoningSettings
+    ) -> dict[str, Any]:
+        """Return the settings of a request, adapted to the vendor."""
+        return settings
+
+    def read_metadata(self, _part: ModelResponsePart) -> dict[str, Any]:
+        """Return the metadata that the vendor wants back with a part, under JP's names."""
+        return {}
+
+    def make_thinking_part(self, _text: str, _metadata: Mapping[str, Any]) -> ThinkingPart | None:
+        """Return the part that sends earlier reasoning back, or None where it is not sent."""
+        return None
+
+    def make_text_part(self, text: str, _metadata: Mapping[str, Any]) -> TextPart | None:
+        """Return the part that sends an earlier message back, or None where it is not sent."""
+        return TextPart(text) if text else None
+
+    def make_call_part(self, call: ToolCallRequest, _metadata: Mapping[str, Any]) -> ToolCallPart:
+        """Return the part that sends an earlier tool call back."""
+        return ToolCallPart(call.name, call.arguments, call.id)
+
+    def adapt_reply(self, parts: Sequence[ModelResponsePart]) -> list[ModelResponsePart]:
+        """Return the parts of one earlier reply as the vendor accepts them together."""
+        return list(parts)
+
+
+def add_api_path(url: str, path: str) -> str:
+    """Return the URL with the path of its API, where it names a host alone."""
+    return url if urlsplit(url).path.strip("/") else f"{url.rstrip('/')}{path}"
+
+
+def make_openai_client(
+    endpoint: ModelEndpoint,
+    base_url: str,
+    http: httpx2.AsyncClient,
+    headers: Mapping[str, str] | None = None,
+) -> openai.AsyncOpenAI:
+    """Return a client for OpenAI's API at any address. No key is looked for elsewhere."""
+    return openai.AsyncOpenAI(
+        api_key=endpoint.key or "none",  # the client wants one, local servers do not
+        base_url=base_url,
+        http_client=http,
+        max_retries=0,
+        default_headers=headers,
+    )

@@ -1,0 +1,163 @@
+"""Maps a vendor's error to ProviderFailed: one sentence naming the vendor and the next step."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any, TypeAlias
+
+import httpx2
+from pydantic import ValidationError
+from pydantic_ai import exceptions as library
+
+from jpweb.agent.errors import FailureKind, ProviderFailed
+from jpweb.agent.providers.adapter.factory import ModelEndpoint
+from jpweb.agent.providers.adapter.surrogates import join_surrogates
+from jpweb.agent.redaction import SecretAnswer, redact_text
+
+#: Every error that a request may end with. The libraries raise a ValueError for what they cannot
+#: send (the name of a model, characters) and for a reply that they cannot read.
+VENDOR_ERRORS = (
+    library.AgentRunError,
+    library.UserError,
+    httpx2.HTTPError,
+    httpx2.InvalidURL,
+    ValueError,
+)
+_MAX_DETAIL_CHARS = 500
+_KindTable: TypeAlias = tuple[tuple[type[Exception], FailureKind], ...]
+#: The first that fits counts.
+_KIND_BY_CLASS: _KindTable = (
+    (library.ModelContextWindowExceededError, FailureKind.CONTEXT_LENGTH),
+    (library.ModelAuthenticationError, FailureKind.WRONG_KEY),
+    (library.ModelRateLimitError, FailureKind.RATE_LIMIT),
+    (library.ModelUnavailableError, FailureKind.UNAVAILABLE),
+    (library.ModelServerError, FailureKind.UNAVAILABLE),
+    (library.ModelTimeoutError, FailureKind.UNAVAILABLE),
+    (library.ModelRequestTimeout, FailureKind.UNAVAILABLE),
+    (library.ContentFilterError, FailureKind.REFUSAL),
+    (library.ModelQuotaExceededError, FailureKind.BAD_REQUEST),
+    (library.ModelRequestRejectedError, FailureKind.BAD_REQUEST),
+    (library.UserError, FailureKind.BAD_REQUEST),
+    (httpx2.InvalidURL, FailureKind.BAD_REQUEST),
+    (httpx2.UnsupportedProtocol, FailureKind.BAD_REQUEST),
+    (json.JSONDecodeError, FailureKind.BROKEN_OFF),
+    (ValueError, FailureKind.BAD_REQUEST),
+)
+_KIND_BY_STATUS = {408: FailureKind.UNAVAILABLE, 413: FailureKind.CONTEXT_LENGTH}
+#: What the library does not tell apart, by the vendor's own words, within any error.
+_KIND_BY_PHRASE = (
+    ("exceed_context_size", FailureKind.CONTEXT_LENGTH),  # llama.cpp
+    ("exceeds the maximum number of tokens", FailureKind.CONTEXT_LENGTH),  # Google
+    ("api key not valid", FailureKind.WRONG_KEY),  # Google, as a 400
+)
+_SENTENCES: Mapping[FailureKind, str] = {
+    FailureKind.CONTEXT_LENGTH: "The conversation is too long for {model} ({title}). Compact it, "
+    "or choose a model with a larger context window.",
+    FailureKind.RATE_LIMIT: "{title}: rate limit reached. Try again later.",
+    FailureKind.REFUSAL: "{title} refused to answer. Rephrase, or choose another model.",
+    FailureKind.TRUNCATED: "The reply from {title} was cut off at its token limit. "
+    "Raise max_tokens, or ask for less.",
+    FailureKind.WRONG_KEY: "{title} rejected the API key. Check {key}.",
+    FailureKind.UNAVAILABLE: "{title} at {url} can't be reached or is overloaded. Try again later.",
+    FailureKind.BROKEN_OFF: "The reply from {title} ended before it was complete. Try again.",
+    FailureKind.BAD_REQUEST: "{title} rejected the request. Check the model {model} and "
+    "its parameters.",
+}
+
+
+def map_error(error: Exception, endpoint: ModelEndpoint) -> ProviderFailed:
+    """Return the ProviderFailed to raise in place of the error."""
+    retry_after = error.retry_after if isinstance(error, library.ModelAPIError) else None
+    return make_failure(_classify_error(error), endpoint, _error_detail(error), retry_after)
+
+
+def make_failure(
+    kind: FailureKind, endpoint: ModelEndpoint, detail: str = "", retry_after: float | None = None
+) -> ProviderFailed:
+    """Return a failure; ``detail`` is the vendor's own message, of any length."""
+    sentence = _SENTENCES[kind].format(
+        title=endpoint.title,
+        model=endpoint.model.name,
+        url=_mask_url(endpoint.base_url),
+        key=endpoint.key_env or "the server's settings",
+    )
+    # some vendors repeat the key that they refuse
+    detail_text = " ".join(
+        redact_text(_endpoint_secrets(endpoint), join_surrogates(detail)).split()
+    )
+    if len(detail_text) > _MAX_DETAIL_CHARS:
+        detail_text = f"{detail_text[:_MAX_DETAIL_CHARS]}…"
+    return ProviderFailed(
+        f"{sentence} Details: {detail_text}" if detail_text else sentence, kind, retry_after
+    )
+
+
+def _mask_url(url: str) -> str:
+    """Return the address without the parts that may hold a key."""
+    scheme, slashes, remainder = url.rpartition("://")
+    host, slash, path = remainder.partition("?")[0].partition("/")
+    return f"{scheme}{slashes}{host.rpartition('@')[2]}{slash}{path}"
+
+
+def _endpoint_secrets(endpoint: ModelEndpoint) -> list[SecretAnswer]:
+    """Return the secrets of an endpoint: the key, and the address's credentials and query."""
+    _, _, remainder = endpoint.base_url.partition("://")
+    parts = (
+        endpoint.key or "",
+        remainder.partition("?")[2],
+        remainder.partition("?")[0].rpartition("@")[0],
+    )
+    return [SecretAnswer(part) for part in parts]
+
+
+def _classify_error(error: Exception) -> FailureKind:
+    body_text = f"{getattr(error, 'body', '')} {getattr(error, 'provider_error_type', '')}".lower()
+    by_phrase = (kind for phrase, kind in _KIND_BY_PHRASE if phrase in body_text)
+    by_class = (kind for error_class, kind in _KIND_BY_CLASS if isinstance(error, error_class))
+    return (
+        next(by_phrase, None)
+        or _classify_status(error)
+        or next(by_class, None)
+        or _classify_phase(error)
+    )
+
+
+def _classify_status(error: Exception) -> FailureKind | None:
+    if not isinstance(error, library.ModelHTTPError):
+        return None
+    return (
+        FailureKind.REFUSAL if _is_flagged(error.body) else _KIND_BY_STATUS.get(error.status_code)
+    )
+
+
+def _classify_phase(error: Exception) -> FailureKind:
+    """Classify a connection error by its phase; a status is a bad request."""
+    if isinstance(error, library.ModelConnectionError):
+        return FailureKind.BROKEN_OFF if error.phase == "read" else FailureKind.UNAVAILABLE
+    is_http = isinstance(error, library.ModelHTTPError)
+    return FailureKind.BAD_REQUEST if is_http else FailureKind.BROKEN_OFF
+
+
+def _is_flagged(body: object) -> bool:
+    """Tell whether OpenRouter's moderation stopped the request."""
+    metadata = body.get("metadata") if isinstance(body, Mapping) else None
+    return isinstance(metadata, Mapping) and ("flagged_input" in metadata or "reasons" in metadata)
+
+
+def _error_detail(error: Exception) -> str:
+    if isinstance(error, ValidationError):
+        first_detail = error.errors(include_url=False, include_context=False, include_input=False)[
+            0
+        ]
+        return f"{'.'.join(map(str, first_detail['loc']))}: {first_detail['msg']}"
+    if not isinstance(error, library.ModelHTTPError):
+        return str(getattr(error, "message", error))
+    return _vendor_message(error.body)
+
+
+def _vendor_message(body: Any) -> str:
+    """Return the message within a vendor's error, however deep it is nested."""
+    while isinstance(body, Mapping):
+        body = body.get("error") or body.get("message") or body.get("detail")
+    return body if isinstance(body, str) else ""

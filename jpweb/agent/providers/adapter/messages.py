@@ -1,0 +1,109 @@
+"""Makes the messages of a request from a thread's parts.
+
+An allow-list, as the thread's own: only the four kinds below are sent. Text of whitespace alone
+is not, because vendors refuse a request with it, and so every later one.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import groupby
+from typing import Any
+
+from pydantic_ai.messages import (
+    ModelMessage,
+    ModelRequest,
+    ModelRequestPart,
+    ModelResponse,
+    ModelResponsePart,
+    SystemPromptPart,
+    TextPart,
+    ThinkingPart,
+    ToolReturnPart,
+    UserPromptPart,
+)
+
+from jpweb.agent.providers.adapter.base import ProviderAdapter
+from jpweb.stream.events import (
+    ChatRequest,
+    ChatResponse,
+    ConversationEvent,
+    ToolCallRequest,
+    ToolCallResponse,
+)
+from jpweb.stream.thread import ThreadParts
+
+#: Said after a reply that broke off: vendors refuse a request that ends with their own words.
+CONTINUE_TEXT = (
+    "Your last message broke off. Go on from where it ended, without repeating any of it."
+)
+
+
+def make_messages(parts: ThreadParts, adapter: ProviderAdapter) -> list[ModelMessage]:
+    """Return the messages: requests and replies in turn, from a request to a request."""
+    system = filter(str.strip, parts.system)
+    request_parts: list[ModelRequestPart] = [SystemPromptPart(text) for text in system]
+    history: list[ModelMessage] = []
+    names: dict[str, str] = {}
+    for is_reply, group in groupby(parts.events, _is_reply):
+        events = list(group)
+        if not is_reply:
+            request_parts += _request_parts(events, names)
+            continue
+        names |= {e.kind.id: e.kind.name for e in events if isinstance(e.kind, ToolCallRequest)}
+        if reply := _reply_parts(events, adapter):
+            history += [
+                ModelRequest(request_parts),
+                ModelResponse(reply, provider_name=adapter.SYSTEM),
+            ]
+            request_parts = []
+    return [*history, ModelRequest(request_parts or [UserPromptPart(CONTINUE_TEXT)])]
+
+
+def _is_reply(event: ConversationEvent) -> bool:
+    return isinstance(event.kind, ChatResponse | ToolCallRequest)
+
+
+def _request_parts(
+    events: Iterable[ConversationEvent], names: dict[str, str]
+) -> Iterator[ModelRequestPart]:
+    """Yield the parts of a request. A tool's name is that of the latest call of this id."""
+    for event in events:
+        match event.kind:
+            case ChatRequest(content=content) if content.strip():
+                yield UserPromptPart(content)
+            case ToolCallResponse(id=id_, content=content, is_error=failed):
+                name = names.get(id_, "unknown")
+                yield ToolReturnPart(name, content, id_, outcome="failed" if failed else "success")
+            case _:
+                pass
+
+
+def _reply_parts(
+    events: Iterable[ConversationEvent], adapter: ProviderAdapter
+) -> Sequence[ModelResponsePart]:
+    """Return the parts of one reply. Trailing reasoning is left out: vendors refuse it."""
+    all_parts = [
+        _make_part(event.kind, event.metadata, adapter)
+        for event in events
+        if isinstance(event.kind, ChatResponse | ToolCallRequest)
+    ]
+    parts = [part for part in all_parts if part is not None]
+    while parts and isinstance(parts[-1], ThinkingPart):
+        parts.pop()
+    return adapter.adapt_reply(parts)
+
+
+def _make_part(
+    kind: ChatResponse | ToolCallRequest, metadata: Mapping[str, Any], adapter: ProviderAdapter
+) -> ModelResponsePart | None:
+    match kind:
+        case ToolCallRequest():
+            return adapter.make_call_part(kind, metadata)
+        case ChatResponse("reasoning", text):
+            return adapter.make_thinking_part(text, metadata)
+        case ChatResponse("message", text):
+            return adapter.make_text_part(text if text.strip() else "", metadata)
+        case ChatResponse(content=data):
+            return TextPart(json.dumps(data, ensure_ascii=False))

@@ -1,0 +1,133 @@
+"""Sends one request to a vendor and streams its reply."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Iterator
+from typing import Any
+
+import httpx2
+from pydantic_ai.direct import model_request_stream
+from pydantic_ai.models import (
+    Model,
+    ModelRequestParameters,
+    StreamedResponse,
+    create_async_httpx2_client,
+)
+from pydantic_ai.output import OutputObjectDefinition
+from pydantic_ai.settings import ModelSettings
+from pydantic_ai.tools import ToolDefinition
+
+from jpweb.agent.errors import FailureKind, ProviderFailed
+from jpweb.agent.ports import ProviderEvent, ProviderRequest, ReplyFinished
+from jpweb.agent.providers.adapter import parameters
+from jpweb.agent.providers.adapter.base import ProviderAdapter
+from jpweb.agent.providers.adapter.error_mapping import VENDOR_ERRORS, make_failure, map_error
+from jpweb.agent.providers.adapter.factory import ModelEndpoint
+from jpweb.agent.providers.adapter.messages import make_messages
+from jpweb.agent.providers.adapter.reply_parser import OUTPUT_TOOL_NAME, ReplyParser, ReplyTooLong
+
+#: A model may think for minutes before it says a word; connecting takes no such time.
+REQUEST_TIMEOUT = httpx2.Timeout(600, connect=10)
+_CUT_REASONS = {"length": FailureKind.TRUNCATED, "content_filter": FailureKind.REFUSAL}
+
+
+async def converse(
+    adapter: ProviderAdapter, endpoint: ModelEndpoint, request: ProviderRequest
+) -> AsyncIterator[ProviderEvent]:
+    """Yield the reply while it streams; closing the iterator closes the connection.
+
+    Raises ProviderFailed.
+    """
+    parser = ReplyParser(adapter, request.schema is not None, request.max_bytes)
+    http = await asyncio.to_thread(_open_http)
+    async with http:
+        try:
+            settings = _make_settings(adapter, endpoint, request)
+            model = await asyncio.to_thread(adapter.open_model, endpoint, http)
+            async with model_request_stream(
+                model,
+                make_messages(request.parts, adapter),
+                model_settings=settings,
+                model_request_parameters=_request_parameters(request, model),
+            ) as stream:
+                async for piece in stream:
+                    for event in parser.take_event(piece):
+                        yield event
+                for event in _end_reply(parser, stream, endpoint):
+                    yield event
+        except ReplyTooLong as error:
+            message = f"The reply from {endpoint.title} is {error}."
+            raise ProviderFailed(message, FailureKind.TRUNCATED) from None
+        except VENDOR_ERRORS as error:
+            raise map_error(error, endpoint) from None
+
+
+def _open_http() -> httpx2.AsyncClient:
+    """Open connections; reading the machine's certificates blocks, so this runs in a thread."""
+    return create_async_httpx2_client(timeout=REQUEST_TIMEOUT)
+
+
+def _make_settings(
+    adapter: ProviderAdapter, endpoint: ModelEndpoint, request: ProviderRequest
+) -> ModelSettings:
+    reasoning = parameters.read_reasoning(endpoint.model.parameters)
+    common = parameters.make_settings(endpoint.model.parameters, reasoning)
+    if request.tools:
+        choice = request.tool_choice
+        common["tool_choice"] = choice if choice in ("auto", "none", "required") else [choice]
+    settings: ModelSettings = adapter.adapt_settings(endpoint, common, reasoning)  # type: ignore[assignment]  # keys differ by vendor
+    return settings
+
+
+def _request_parameters(request: ProviderRequest, model: Model[Any]) -> ModelRequestParameters:
+    """Return tools and the reply's form: the schema's, or by way of a tool's arguments."""
+    tools = [
+        ToolDefinition(
+            name=tool.name,
+            description=tool.model_description or None,
+            parameters_json_schema=dict(tool.parameters),
+        )
+        for tool in request.tools
+    ]
+    if request.schema is None:
+        return ModelRequestParameters(function_tools=tools)
+    schema = dict(request.schema)
+    if model.profile.get("supports_json_schema_output", False):
+        form = OutputObjectDefinition(json_schema=schema, name=OUTPUT_TOOL_NAME)
+        return ModelRequestParameters(
+            function_tools=tools, output_mode="native", output_object=form
+        )
+    output = ToolDefinition(
+        name=OUTPUT_TOOL_NAME,
+        description="Gives the answer.",
+        parameters_json_schema=schema,
+        kind="output",
+    )
+    return ModelRequestParameters(
+        function_tools=tools, output_mode="tool", output_tools=[output], allow_text_output=False
+    )
+
+
+def _end_reply(
+    parser: ReplyParser, stream: StreamedResponse, endpoint: ModelEndpoint
+) -> Iterator[ProviderEvent]:
+    """Yield the remaining events of a reply whose stream is over. Raises ProviderFailed."""
+    yield from parser.close()
+    reason, details = stream.finish_reason, stream.provider_details or {}
+    cut = _CUT_REASONS.get(reason or "")
+    if cut is FailureKind.REFUSAL:
+        raise make_failure(
+            cut, endpoint, str(details.get("refusal") or details.get("block_reason") or "")
+        )
+    if reason == "error" or not (details.get("finish_reason") or cut) or stream.state != "complete":
+        raise make_failure(FailureKind.BROKEN_OFF, endpoint)
+    yield from parser.release_calls(is_cut=cut is not None)
+    if cut or parser.has_broken_call:
+        raise make_failure(FailureKind.TRUNCATED, endpoint)
+    if parser.is_structured:
+        data = parser.read_data()
+        if data is None:
+            raise make_failure(FailureKind.BROKEN_OFF, endpoint, "no data in the requested format")
+        yield data
+    yield ReplyFinished()

@@ -1,0 +1,147 @@
+"""Prepares a call's arguments for the tool (JP: coercion, defaults, checks).
+
+Pure functions over the tool's JSON schema. A model that writes JSON into a string where the
+schema wants no string meant the JSON.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from typing import Any, NoReturn
+
+from jpweb.agent.config import Local, ToolConfig
+from jpweb.agent.tool_outcome import Failed
+
+_ALL_TYPES = frozenset({"null", "boolean", "integer", "number", "string", "array", "object"})
+
+
+def prepare_arguments(config: ToolConfig, arguments: Mapping[str, Any]) -> dict[str, Any] | Failed:
+    """Return the arguments for the tool, or Failed with the problems for the model.
+
+    A local tool's are completed and checked here; other tools check their own.
+    """
+    plain: dict[str, Any] = parse_embedded_json(config.parameters, dict(arguments))
+    if not isinstance(config.source, Local):
+        return plain
+    complete: dict[str, Any] = fill_defaults(config.parameters, plain)
+    problem_texts = list(find_problems(config.parameters, complete))
+    if not problem_texts:
+        return complete
+    return Failed(
+        f"Invalid arguments: {'; '.join(problem_texts)}. Call describe_tools with "
+        f"{json.dumps({'tools': [config.name]})} to read what {config.name} takes."
+    )
+
+
+def parse_embedded_json(schema: Mapping[str, Any], value: Any) -> Any:
+    """Return the value with JSON in strings parsed where the schema admits no string."""
+    if isinstance(value, str):
+        if "string" in _declared_types(schema):
+            return value
+        parsed = _parse_json(value)
+        return parse_embedded_json(schema, parsed) if matches_type(schema, parsed) else value
+    return _map_children(schema, value, parse_embedded_json)
+
+
+def fill_defaults(schema: Mapping[str, Any], value: Any) -> Any:
+    """Return the value with the defaults of missing keys in its objects."""
+    if isinstance(value, dict):
+        missing = {
+            name: part["default"]
+            for name, part in _get_properties(schema).items()
+            if name not in value and "default" in part
+        }
+        value = value | missing
+    return _map_children(schema, value, fill_defaults)
+
+
+def find_problems(schema: Mapping[str, Any], value: Any, path: str = "") -> Iterator[str]:
+    """Yield the missing and the unknown keys of the value's objects."""
+    if isinstance(value, list):
+        for index, item in enumerate(value):
+            yield from find_problems(_get_items(schema), item, f"{path}[{index}]")
+    if isinstance(value, dict):
+        yield from _find_key_problems(schema, value, f"{path}." if path else "")
+
+
+def _find_key_problems(
+    schema: Mapping[str, Any], value: Mapping[str, Any], prefix: str
+) -> Iterator[str]:
+    properties = _get_properties(schema)
+    for name in schema.get("required", ()):
+        if name not in value:
+            yield f"“{prefix}{name}” is missing"
+    closed = "properties" in schema and not schema.get("additionalProperties", False)
+    for name, item in value.items():
+        if name in properties:
+            yield from find_problems(properties[name], item, f"{prefix}{name}")
+        elif closed:
+            yield f"“{prefix}{name}” is unknown"
+
+
+def matches_type(schema: Mapping[str, Any], value: Any) -> bool:
+    """Tell whether the value is of a type that the schema declares."""
+    match value:
+        case None:
+            kinds = {"null"}
+        case bool():
+            kinds = {"boolean"}
+        case int():
+            kinds = {"integer", "number"}
+        case float():
+            kinds = {"number", "integer"} if value.is_integer() else {"number"}
+        case str():
+            kinds = {"string"}
+        case list():
+            kinds = {"array"}
+        case _:
+            kinds = {"object"}
+    return not kinds.isdisjoint(_declared_types(schema))
+
+
+def _declared_types(schema: Mapping[str, Any]) -> frozenset[str]:
+    """Return the JSON types that the schema declares; all where it declares none."""
+    declared = schema.get("type")
+    if isinstance(declared, str):
+        return frozenset({declared})
+    if isinstance(declared, list):
+        return frozenset(kind for kind in declared if isinstance(kind, str))
+    for key in ("anyOf", "oneOf"):
+        if isinstance(schema.get(key), list):
+            parts = [part for part in schema[key] if isinstance(part, Mapping)]
+            return frozenset().union(*(_declared_types(part) for part in parts))
+    return _ALL_TYPES
+
+
+def _map_children(schema: Mapping[str, Any], value: Any, transform: Any) -> Any:
+    if isinstance(value, dict):
+        properties = _get_properties(schema)
+        return {name: transform(properties.get(name, {}), item) for name, item in value.items()}
+    if isinstance(value, list):
+        return [transform(_get_items(schema), item) for item in value]
+    return value
+
+
+def _get_properties(schema: Mapping[str, Any]) -> Mapping[str, Any]:
+    properties = schema.get("properties")
+    if not isinstance(properties, Mapping):
+        return {}
+    return {name: part for name, part in properties.items() if isinstance(part, Mapping)}
+
+
+def _get_items(schema: Mapping[str, Any]) -> Mapping[str, Any]:
+    items = schema.get("items")
+    return items if isinstance(items, Mapping) else {}
+
+
+def _parse_json(text: str) -> Any:
+    """Return the JSON value, or the text itself where it is not JSON."""
+    try:
+        return json.loads(text, parse_constant=_refuse_constant)
+    except (ValueError, RecursionError):
+        return text
+
+
+def _refuse_constant(name: str) -> NoReturn:
+    raise ValueError(name)

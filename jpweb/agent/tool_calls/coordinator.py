@@ -1,0 +1,382 @@
+"""Runs the tool calls of one cycle: permission, execution, questions, delivery (RFD 028, 082, 083).
+
+An interrupt closes open questions, and no question outlives its call. An error in here, and a
+cancellation from outside, leaves questions open: the runtime knows whether the turn continues.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections import Counter
+from collections.abc import Mapping, Sequence, Set
+from contextlib import ExitStack
+from dataclasses import replace
+from typing import Any
+
+from jpweb.agent.config import Mode
+from jpweb.agent.event_writer import EventWriter
+from jpweb.agent.interrupts import (
+    CallInterrupts,
+    Interrupt,
+    Interrupts,
+    Respond,
+    Restart,
+    Stopped,
+    gather_or_cancel,
+    run_interruptible,
+)
+from jpweb.agent.ports import InquiryBackend, Prompter
+from jpweb.agent.redaction import SecretAnswer
+from jpweb.agent.tool_calls import model_messages
+from jpweb.agent.tool_calls.arguments import prepare_arguments
+from jpweb.agent.tool_calls.executor import (
+    Execution,
+    SourcedQuestion,
+    ToolExecutor,
+    make_sourced_question,
+)
+from jpweb.agent.tool_calls.in_call_inquiries import InCallInquiries
+from jpweb.agent.tool_calls.inquiries import InquiryRunner
+from jpweb.agent.tool_calls.inquiry_backend import NoBackend
+from jpweb.agent.tool_calls.prompting import PermissionPrompts
+from jpweb.agent.tool_calls.result import CallResult, ResumedCalls, ToolAnswer, Unanswered
+from jpweb.agent.tool_calls.turn_state import CallGrant, TurnState
+from jpweb.agent.tool_outcome import CallProgress, Failed, Question, Success
+from jpweb.agent.turn_setup import TurnSetup
+from jpweb.stream.events import ToolCallRequest, ToolCallResponse
+from jpweb.stream.inquiry import CancellationReason, InquirySource
+
+#: A tool that asks again although it was answered would never end.
+MAX_CALL_QUESTIONS = 25
+
+
+class ToolCoordinator:
+    """Runs tool calls concurrently, a batch at a time; one coordinator serves a whole turn."""
+
+    def __init__(
+        self,
+        prompter: Prompter,
+        event_writer: EventWriter,
+        setup: TurnSetup,
+        state: TurnState,
+        interrupts: Interrupts,
+        backend: InquiryBackend | None = None,
+    ) -> None:
+        self._event_writer = event_writer
+        self._state = state
+        self._configs = {tool.name: tool for tool in setup.tools}
+        self._executor = ToolExecutor(setup)
+        self._interrupts = interrupts
+        self._idle_tracker = state.idle_tracker
+        self._definitions = setup.definitions
+        self._inquiry_runner = InquiryRunner(
+            prompter,
+            backend or NoBackend(),
+            event_writer,
+            state,
+            interrupts,
+            setup.detached,
+            definitions=setup.definitions,
+        )
+        self._permission_prompts = PermissionPrompts(prompter, state, interrupts, setup)
+        self._cut_off_ids: frozenset[str] = frozenset()  # were running when their process ended
+        self._rerun_ids: set[str] = set()  # those of them that were run again
+        self._duplicate_ids: frozenset[str] = (
+            frozenset()
+        )  # ids that several calls of the batch have
+
+    async def run_calls(
+        self, calls: Sequence[ToolCallRequest], resumed: ResumedCalls | None = None
+    ) -> None:
+        """Run the calls of a cycle; when all have ended, record their responses in their order.
+
+        After a stop or a person's response, calls without a result get it as their result, their
+        questions are closed, and calls with a result keep it. A restart discards all results. A
+        response that a call's result holds is taken; another one stays pending. ``resumed``
+        describes the calls of an earlier process; beside the response of one that it was running
+        stands ``again``.
+        """
+        self._duplicate_ids = frozenset(
+            name for name, count in Counter(c.id for c in calls).items() if count > 1
+        )
+        with ExitStack() as stack:
+            if self._duplicate_ids:
+                stack.enter_context(self._idle_tracker.prevent_idle())
+            results, interrupt = await self._run_until_ended(
+                calls, await self._take_over_calls(calls, resumed)
+            )
+        is_response_used = any(isinstance(result, Stopped) for result in results) and isinstance(
+            interrupt, Respond
+        )
+        if is_response_used:  # what is said from here on is something else
+            self._interrupts.take_pending()
+        await self._close_resumed_questions(calls, results)
+        final_results = [
+            self._interrupted_result(call, interrupt) if isinstance(result, Stopped) else result
+            for call, result in zip(calls, results, strict=True)
+        ]
+        await self._event_writer.write_each(
+            (
+                ToolCallResponse(call.id, result.content, result.is_error),
+                _response_metadata(result, call.id in self._rerun_ids),
+            )
+            for call, result in zip(calls, final_results, strict=True)
+        )
+        self._rerun_ids.clear()
+        self._state.grants.clear()
+
+    async def _close_resumed_questions(
+        self, calls: Sequence[ToolCallRequest], results: Sequence[CallResult | Stopped]
+    ) -> None:
+        """Close questions of an earlier process that these calls ended without."""
+        for call, result in zip(calls, results, strict=True):
+            is_stopped = isinstance(result, Stopped)
+            reason = CancellationReason.USER if is_stopped else CancellationReason.LOST
+            for question in self._state.take_unanswered(call.id):
+                await self._inquiry_runner.close_question(question, call, reason)
+
+    async def _take_over_calls(
+        self, calls: Sequence[ToolCallRequest], resumed: ResumedCalls | None
+    ) -> ResumedCalls:
+        """Find the calls that were running when their process ended, and save that of each."""
+        if resumed is None:
+            self._cut_off_ids = frozenset()
+            return ResumedCalls()
+        progress_by_id = {
+            name: progress
+            for name, progress in resumed.progress.items()
+            if name not in self._duplicate_ids
+        }
+        resumed = replace(resumed, progress=progress_by_id)
+        saved_ids = {name for name, progress in progress_by_id.items() if progress.was_cut_off}
+        running_ids = self._find_running_calls(calls, resumed)
+        self._cut_off_ids = frozenset(saved_ids | running_ids)
+        await self._save_cut_off(running_ids)
+        return resumed
+
+    async def _save_cut_off(self, cut_off_ids: Set[str]) -> None:
+        """Save that calls were running, for a later process that resumes them."""
+        for name in sorted(cut_off_ids - self._duplicate_ids):
+            await self._event_writer.recorder.save_progress(
+                name, CallProgress(None, was_cut_off=True)
+            )
+
+    def _find_running_calls(
+        self, calls: Sequence[ToolCallRequest], resumed: ResumedCalls
+    ) -> set[str]:
+        """Return the calls that had neither ended, asked a question, nor waited to begin.
+
+        Permissions are asked for in calling order: behind one that waits, the next wait too.
+        """
+        running_ids: set[str] = set()
+        is_queued = False
+        for call in calls:
+            progress, config = resumed.progress.get(call.id), self._configs.get(call.name)
+            is_gated = config is not None and config.run in (Mode.ASK, Mode.EDIT)
+            if call.id in resumed.waiting_ids and (progress is None or progress.content is None):
+                is_queued = True
+            elif (
+                progress is None
+                and not self._state.is_paused(call.id)
+                and not (is_queued and is_gated)
+            ):
+                running_ids.add(call.id)
+        return running_ids
+
+    async def _run_until_ended(
+        self, calls: Sequence[ToolCallRequest], resumed: ResumedCalls
+    ) -> tuple[list[CallResult | Stopped], Interrupt | None]:
+        """Run the calls, again after each restart; return the results and the interrupt."""
+        while True:
+            self._idle_tracker.start_batch(len(calls))
+            results = await gather_or_cancel(self._run_call(call, resumed) for call in calls)
+            interrupt = self._interrupts.pending
+            if not isinstance(interrupt, Restart):
+                return results, interrupt
+            self._interrupts.take_pending()
+            resumed = ResumedCalls()
+            await self._event_writer.recorder.clear_progress()
+            await self._save_cut_off(self._cut_off_ids)
+
+    async def _run_call(self, call: ToolCallRequest, resumed: ResumedCalls) -> CallResult | Stopped:
+        """Run a call to its result, and save that while other calls are live."""
+        progress = resumed.progress.get(call.id)
+        if progress is None or progress.content is None:
+            result = await self._complete_call(call, is_asked=call.id in resumed.waiting_ids)
+        else:
+            result = await self._resume_call(call, progress, progress.content)
+        is_final = progress is not None and progress.is_final
+        if isinstance(result, CallResult) and not is_final and self._idle_tracker.has_other_calls:
+            await self._save_progress(call, result, is_final=True)
+        self._idle_tracker.end_call()
+        return result
+
+    async def _resume_call(
+        self, call: ToolCallRequest, progress: CallProgress, content: str
+    ) -> CallResult | Stopped:
+        """Resume a call whose tool has run: a person may have to approve its result."""
+        if progress.was_cut_off:
+            self._rerun_ids.add(call.id)
+        result = CallResult(content, progress.is_error, progress.edited)
+        if progress.is_final:
+            return result
+        tool = self._configs.get(call.name)
+        return await self._permission_prompts.offer_result(
+            call, result, edit=tool is not None and tool.result is Mode.EDIT
+        )
+
+    async def _save_progress(
+        self, call: ToolCallRequest, result: CallResult, *, is_final: bool
+    ) -> None:
+        if call.id in self._duplicate_ids:
+            return
+        was_cut_off = call.id in self._rerun_ids
+        progress = CallProgress(
+            result.content, result.is_error, result.edited, is_final, was_cut_off
+        )
+        await self._event_writer.recorder.save_progress(call.id, progress)
+
+    async def _complete_call(
+        self, call: ToolCallRequest, *, is_asked: bool
+    ) -> CallResult | Stopped:
+        """Run a call: permission, execution, delivery of the result."""
+        permitted = await self._permit_call(call, is_asked=is_asked)
+        if isinstance(permitted, CallResult | Stopped):
+            return permitted
+        arguments, edited = permitted
+        execution = await self._run_tool(replace(call, arguments=arguments))
+        if isinstance(execution, Stopped):
+            return execution
+        if isinstance(execution, CallResult):
+            return replace(execution, edited=edited)
+
+        async def save_result(result: CallResult) -> None:
+            await self._save_progress(call, result, is_final=False)
+
+        call_result = replace(_to_call_result(execution), edited=edited)
+        return await self._permission_prompts.deliver_result(
+            call, self._configs[call.name], call_result, save_result
+        )
+
+    async def _permit_call(
+        self, call: ToolCallRequest, *, is_asked: bool
+    ) -> tuple[dict[str, Any], dict[str, Any] | None] | CallResult | Stopped:
+        """Return the arguments to run with, and once more where a person edited them."""
+        missing = self._executor.explain_missing(call.name)
+        if missing is not None:
+            return CallResult(missing, is_error=True)
+        config = self._configs[call.name]
+        is_gated = config.run is not Mode.UNATTENDED
+        definition = self._definitions.get(call.name, "")
+        grant = self._state.take_grant(call.id, definition)
+        wanted = prepare_arguments(config, call.arguments)
+        if isinstance(wanted, Failed):
+            return _to_call_result(wanted)
+        if grant is not None and (grant.is_gated or not is_gated):
+            run_arguments = call.arguments if grant.arguments is None else dict(grant.arguments)
+        else:
+            complete = replace(call, arguments=wanted)
+            decision = await self._permission_prompts.permit_call(
+                complete, config, is_asked=is_asked
+            )
+            if isinstance(decision, CallResult | Stopped):
+                return decision
+            prepared_decision = prepare_arguments(config, decision)
+            if isinstance(prepared_decision, Failed):
+                return _to_call_result(prepared_decision)
+            run_arguments = prepared_decision
+        if call.id not in self._duplicate_ids:
+            is_unchanged = run_arguments == call.arguments
+            self._state.grants[call.id] = CallGrant(
+                None if is_unchanged else run_arguments, definition, is_gated
+            )
+        return run_arguments, run_arguments if run_arguments != wanted else None
+
+    async def _run_tool(self, call: ToolCallRequest) -> Success | Failed | CallResult | Stopped:
+        """Execute the tool from its start, again after each answer, until it has a result.
+
+        Only the tool's own result is one that a person may have to approve; a CallResult replaces
+        it.
+        """
+        config = self._configs[call.name]
+        answers = self._state.take_answers(call.id)
+        if call.id in self._cut_off_ids:
+            self._rerun_ids.add(call.id)
+        question_count = 0
+        with ExitStack() as stack:
+            while True:
+                execution = await self._execute_tool(call, answers)
+                if not isinstance(execution, SourcedQuestion):
+                    return execution
+                if question_count == MAX_CALL_QUESTIONS:
+                    return CallResult(
+                        model_messages.describe_too_many(call.name, question_count), is_error=True
+                    )
+                question_count += 1
+                question = execution.question
+                answer = await self._inquiry_runner.run_inquiry(
+                    call, config, question, execution.source
+                )
+                if isinstance(answer, Unanswered):
+                    return Stopped() if self._interrupts.is_set() else answer.result
+                if (
+                    not question.answer_type.RECORDS_ANSWER
+                ):  # nobody is to be asked for a secret twice
+                    stack.enter_context(self._idle_tracker.prevent_idle())
+                answers[question.id] = _mark_secret(
+                    question, execution.value_for_tool(answer.value)
+                )
+
+    async def _execute_tool(
+        self, call: ToolCallRequest, answers: Mapping[str, Any]
+    ) -> Execution | Stopped:
+        interrupts = CallInterrupts(self._interrupts)
+        inquiry_runner = replace(self._inquiry_runner, interrupts=interrupts, in_call=True)
+        tool = self._configs[call.name]
+        numbers = itertools.count()
+        earlier_answers = dict(answers)  # what it asked in the middle before its process ended
+
+        async def inquire(question: Question) -> ToolAnswer | Unanswered:
+            sourced = make_sourced_question(call.name, question, InquirySource.for_tool(call.name))
+            if isinstance(sourced, Failed):
+                return Unanswered(CancellationReason.BACKEND_ERROR, CallResult(sourced.message))
+            if question.id in earlier_answers:
+                return ToolAnswer(earlier_answers.pop(question.id))
+            if next(numbers) >= MAX_CALL_QUESTIONS:
+                text = model_messages.describe_too_many(call.name, MAX_CALL_QUESTIONS)
+                return Unanswered(CancellationReason.BACKEND_ERROR, CallResult(text))
+            return await inquiry_runner.run_inquiry(call, tool, sourced.question, sourced.source)
+
+        async with InCallInquiries(inquire, interrupts) as in_call:
+            execution = self._executor.execute(
+                call.name, call.arguments, dict(answers), in_call.ask
+            )
+            return await run_interruptible(execution, self._interrupts)
+
+    def _interrupted_result(self, call: ToolCallRequest, interrupt: Interrupt | None) -> CallResult:
+        """Return the model's message for a call that was interrupted before it had a result."""
+        if isinstance(interrupt, Respond) and interrupt.text:
+            return CallResult(model_messages.describe_response(interrupt.text))
+        tool = self._configs.get(call.name)
+        return CallResult((tool.cancellation_response if tool else None) or model_messages.STOPPED)
+
+
+def _response_metadata(result: CallResult, is_rerun: bool) -> dict[str, Any]:
+    """Return jpweb's note beside a response: the call itself does not hold it."""
+    note: dict[str, Any] = {"again": True} if is_rerun else {}
+    if result.edited is not None:
+        note["arguments"] = dict(result.edited)
+    return {"jpweb": note} if note else {}
+
+
+def _mark_secret(question: Question, value: Any) -> Any:
+    """Return an answer as tools get it, a secret as SecretAnswer."""
+    return value if question.answer_type.RECORDS_ANSWER else SecretAnswer(value)
+
+
+def _to_call_result(execution: Success | Failed) -> CallResult:
+    match execution:
+        case Success(content):
+            return CallResult(content)
+        case Failed(message):
+            return CallResult(message, is_error=True)

@@ -1,0 +1,156 @@
+"""Executes a tool once. Only here is a question's source decided."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, TypeAlias
+
+from jpweb.agent.ports import Answer, AskQuestion, BuiltinTool, Declined, OutsideTool
+from jpweb.agent.redaction import REDACTED_TEXT, SecretAnswer, redact_text, redact_value
+from jpweb.agent.tool_calls import model_messages
+from jpweb.agent.tool_outcome import Failed, NeedsInput, Question, Success, ToolOutcome
+from jpweb.agent.turn_setup import TurnSetup
+from jpweb.stream.answer_type import Option, Select
+from jpweb.stream.inquiry import InquirySource
+
+
+@dataclass(frozen=True, slots=True)
+class SourcedQuestion:
+    """A question of the tool with its decided source.
+
+    ``original`` is the tool's own question, where redaction changed it: it may repeat secrets.
+    """
+
+    question: Question
+    source: InquirySource
+    original: Question | None = field(default=None, compare=False, repr=False)
+
+    def value_for_tool(self, value: Any) -> Any:
+        """Return the answer with the tool's own value of a redacted option."""
+        return (
+            value if self.original is None else _original_value(self.original, self.question, value)
+        )
+
+
+Execution: TypeAlias = Success | Failed | SourcedQuestion
+
+
+class ToolExecutor:
+    """Finds the offered tools by name, and executes them."""
+
+    def __init__(self, setup: TurnSetup) -> None:
+        offered = {tool.name for tool in setup.tools}
+        self._builtins = {tool.NAME: tool for tool in setup.builtins if tool.NAME in offered}
+        self._outside = {name: tool for name, tool in setup.outside.items() if name in offered}
+        self._unavailable = setup.unavailable
+
+    def explain_missing(self, name: str) -> str | None:
+        """Return the model's message about a tool that does not exist, else None."""
+        if name in self._outside or name in self._builtins:
+            return None
+        if name in self._unavailable:
+            return model_messages.describe_unavailable(name, self._unavailable[name])
+        return model_messages.describe_unknown_tool(name)
+
+    async def execute(
+        self, name: str, arguments: Mapping[str, Any], answers: Mapping[str, Any], ask: AskQuestion
+    ) -> Execution:
+        """Run the tool from its start. Errors of the tool are not caught.
+
+        Secret answers stand in ``answers`` as SecretAnswer. The tool's output is redacted.
+        A configured tool from outside shadows the built-in of its name (RFD 083, phase 1.3).
+        """
+        outside, builtin = self._outside.get(name), self._builtins.get(name)
+        secrets = [value for value in answers.values() if isinstance(value, SecretAnswer)]
+
+        async def ask_aside(question: Question) -> Answer | Declined:
+            redacted_question = _redact_question(question, secrets)
+            reply = await ask(redacted_question)
+            if not isinstance(reply, Answer):
+                return reply
+            if not question.answer_type.RECORDS_ANSWER:
+                secrets.append(SecretAnswer(reply.value))
+            return replace(reply, value=_original_value(question, redacted_question, reply.value))
+
+        if outside is not None:
+            outcome = await outside.execute(arguments, answers, ask_aside)
+        elif builtin is not None:
+            outcome = await builtin.execute(arguments, _plain_answers(answers))
+        else:
+            return Failed(self.explain_missing(name) or model_messages.describe_unknown_tool(name))
+        resolved = _resolve_outcome(name, _redact_outcome(outcome, secrets), outside, builtin)
+        if isinstance(resolved, SourcedQuestion) and isinstance(outcome, NeedsInput) and secrets:
+            return replace(resolved, original=outcome.question)
+        return resolved
+
+
+def make_sourced_question(
+    name: str, question: Question, source: InquirySource
+) -> SourcedQuestion | Failed:
+    """Return the question with its source, or Failed where it cannot be recorded."""
+    if not question.id or "." in question.id:
+        return Failed(model_messages.describe_bad_id(name))
+    if REDACTED_TEXT in question.id:  # redacted, the tool would not find its answer
+        return Failed(model_messages.describe_secret_in_id(name))
+    return SourcedQuestion(question, source)
+
+
+def _resolve_outcome(
+    name: str, outcome: ToolOutcome, outside: OutsideTool | None, builtin: BuiltinTool | None
+) -> Execution:
+    if not isinstance(outcome, NeedsInput):
+        return outcome
+    if outside is not None or builtin is None:
+        return make_sourced_question(name, outcome.question, InquirySource.for_tool(name))
+    return make_sourced_question(name, outcome.question, builtin.inquiry_source(name))
+
+
+def _plain_answers(answers: Mapping[str, Any]) -> dict[str, Any]:
+    return {
+        key: value.value if isinstance(value, SecretAnswer) else value
+        for key, value in answers.items()
+    }
+
+
+def _redact_outcome(outcome: ToolOutcome, secrets: Sequence[SecretAnswer]) -> ToolOutcome:
+    match outcome:
+        case Success(content):
+            return Success(redact_text(secrets, content))
+        case Failed(message):
+            return Failed(redact_text(secrets, message))
+        case NeedsInput(question):
+            return NeedsInput(_redact_question(question, secrets))
+
+
+def _redact_question(question: Question, secrets: Sequence[SecretAnswer]) -> Question:
+    """Return the question without secrets, in every field: all of it is recorded."""
+    kind = question.answer_type
+    options = kind.options if isinstance(kind, Select) else ()
+    fields = (
+        *(question.id, question.text, question.context),
+        [option.value for option in options],
+        [option.description for option in options],
+        question.default,
+    )
+    question_id, text, context, values, descriptions, default = redact_value(secrets, fields)
+    if isinstance(kind, Select):
+        kind = Select(
+            tuple(
+                Option(*option_fields) for option_fields in zip(values, descriptions, strict=True)
+            )
+        )
+    return Question(
+        *(question_id, text, kind, default, context),
+        exclusive=question.exclusive,
+        persistence=question.persistence,
+    )
+
+
+def _original_value(original: Question, redacted_question: Question, value: Any) -> Any:
+    """Return the tool's own value of the option that a person chose."""
+    original_type, redacted_type = original.answer_type, redacted_question.answer_type
+    if not (isinstance(original_type, Select) and isinstance(redacted_type, Select)):
+        return value
+    pairs = zip(original_type.options, redacted_type.options, strict=True)
+    return next((o.value for o, s in pairs if Select((s,)).is_valid(value)), value)

@@ -1,0 +1,169 @@
+"""Asks a person whether a call may run and whether its result may be seen (RFD 018)."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any, TypeAlias
+
+from jpweb.agent.config import Builtin, Local, Mcp, Mode, ToolConfig
+from jpweb.agent.interrupts import Interrupts, Stopped, run_interruptible
+from jpweb.agent.ports import (
+    Delivered,
+    DeliverPrompt,
+    Permitted,
+    Prompter,
+    RunPrompt,
+    Skipped,
+    Withheld,
+)
+from jpweb.agent.tool_calls import model_messages
+from jpweb.agent.tool_calls.permissions import (
+    DeliveryAction,
+    PermissionAction,
+    decide_delivery,
+    decide_permission,
+)
+from jpweb.agent.tool_calls.result import CallResult
+from jpweb.agent.tool_calls.turn_state import PermissionKey, TurnState
+from jpweb.agent.turn_setup import TurnSetup
+from jpweb.stream.events import ToolCallRequest
+
+#: Holds a tool's own result, until a person has let the model see it.
+SaveResult: TypeAlias = Callable[[CallResult], Awaitable[None]]
+
+
+class PermissionPrompts:
+    """The permission and result prompts of a turn; permissions one at a time, in calling order."""
+
+    def __init__(
+        self,
+        prompter: Prompter,
+        state: TurnState,
+        interrupts: Interrupts,
+        setup: TurnSetup,
+    ) -> None:
+        self._formatters = setup.formatters
+        self._definitions = setup.definitions
+        self._idle_tracker = state.idle_tracker
+        self._prompter = prompter
+        self._state = state
+        self._interrupts = interrupts
+        self._detached = setup.detached
+        self._prompt_lock = asyncio.Lock()
+
+    async def permit_call(
+        self, call: ToolCallRequest, tool: ToolConfig, *, is_asked: bool = False
+    ) -> Mapping[str, Any] | CallResult | Stopped:
+        """Return the arguments to run with, or the result of the call without having run.
+
+        ``is_asked``: a person was asked about it before its process released it; they decide.
+        """
+        if tool.run is Mode.UNATTENDED and not is_asked:
+            return call.arguments
+        with self._idle_tracker.queued_at_gate():
+            await self._prompt_lock.acquire()
+        try:
+            if is_asked:
+                return await self._ask_person(call, tool, edit=tool.run is Mode.EDIT)
+            return await self._apply_policy(call, tool)
+        finally:
+            self._prompt_lock.release()
+
+    async def _apply_policy(
+        self, call: ToolCallRequest, tool: ToolConfig
+    ) -> Mapping[str, Any] | CallResult | Stopped:
+        action = decide_permission(
+            tool.run,
+            self._state.remembered_permission_decisions.get(self._permission_key(call.name)),
+            reachable=await self._prompter.has_reachable_person(),
+            detached=tool.detached.get("run", self._detached),
+        )
+        match action:
+            case PermissionAction.RUN:
+                return call.arguments
+            case PermissionAction.SKIP:
+                return CallResult(model_messages.SKIPPED)
+            case PermissionAction.SKIP_REMEMBERED:
+                return CallResult(model_messages.SKIPPED_REMEMBERED)
+            case PermissionAction.DENY:
+                return CallResult(model_messages.describe_not_permitted(call.name), is_error=True)
+            case PermissionAction.ASK | PermissionAction.EDIT:
+                return await self._ask_person(call, tool, edit=action is PermissionAction.EDIT)
+
+    async def _ask_person(
+        self, call: ToolCallRequest, tool: ToolConfig, *, edit: bool
+    ) -> Mapping[str, Any] | CallResult | Stopped:
+        formatter = self._formatters.get(call.name)
+        formatted = None if formatter is None else await formatter(call.arguments)
+        key = self._permission_key(call.name)
+        prompt = RunPrompt(
+            call.id, call.name, describe_tool(tool), call.arguments, edit, formatted, key.definition
+        )
+        decision = self._idle_tracker.wait_for_decision(
+            lambda: self._prompter.permit(prompt), gate=True
+        )
+        match await run_interruptible(decision, self._interrupts):
+            case Permitted(arguments, remember):
+                if remember:
+                    self._state.remembered_permission_decisions[key] = True
+                return arguments
+            case Skipped(reason, remember):
+                if remember:
+                    self._state.remembered_permission_decisions[key] = False
+                return CallResult(model_messages.describe_skip(reason))
+            case Stopped() as stopped:
+                await self._prompter.close_prompt(prompt)
+                return stopped
+
+    def _permission_key(self, tool: str) -> PermissionKey:
+        return PermissionKey(tool, self._definitions.get(tool, ""))
+
+    async def deliver_result(
+        self, call: ToolCallRequest, tool: ToolConfig, result: CallResult, save_result: SaveResult
+    ) -> CallResult | Stopped:
+        """Return the result for the model, saved while a person is asked about it."""
+        if tool.result is Mode.UNATTENDED:
+            return result
+        action = decide_delivery(
+            tool.result,
+            reachable=await self._prompter.has_reachable_person(),
+            detached=tool.detached.get("deliver", self._detached),
+        )
+        match action:
+            case DeliveryAction.DELIVER:
+                return result
+            case DeliveryAction.SKIP:
+                return CallResult(model_messages.WITHHELD_BY_CONFIGURATION)
+            case DeliveryAction.DENY:
+                return CallResult(model_messages.describe_not_delivered(call.name), is_error=True)
+            case DeliveryAction.ASK | DeliveryAction.EDIT:
+                await save_result(result)
+                return await self.offer_result(call, result, edit=action is DeliveryAction.EDIT)
+
+    async def offer_result(
+        self, call: ToolCallRequest, result: CallResult, *, edit: bool
+    ) -> CallResult | Stopped:
+        """Ask a person, whatever the policy is, and return the result for the model."""
+        prompt = DeliverPrompt(call.id, call.name, result.content, result.is_error, edit)
+        decision = self._idle_tracker.wait_for_decision(lambda: self._prompter.deliver(prompt))
+        match await run_interruptible(decision, self._interrupts):
+            case Delivered(content):
+                edited = result.edited
+                return result if content is None else CallResult(content, edited=edited)
+            case Withheld():
+                return CallResult(model_messages.WITHHELD, edited=result.edited)
+            case Stopped() as stopped:
+                await self._prompter.close_prompt(prompt)
+                return stopped
+
+
+def describe_tool(tool: ToolConfig) -> str:
+    """Return a description of the tool that is about to run, for people."""
+    match tool.source:
+        case Builtin():
+            return f"{tool.name} (built-in)"
+        case Local():
+            return f"{tool.name} (local)"
+        case Mcp(server):
+            return f"{tool.name} (MCP server {server})"

@@ -1,0 +1,288 @@
+"""State of one turn in memory (RFD 082 *Inquiry ID format*, *Splitting the turn-cache state*)."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field
+from typing import Any, Self
+
+from jpweb.agent.idle_tracker import IdleTracker
+from jpweb.agent.ports import Declined
+from jpweb.stream.events import ConversationEvent, Element, ToolCallResponse
+from jpweb.stream.inquiry import (
+    Answered,
+    CancellationReason,
+    Cancelled,
+    InquiryOutcome,
+    InquiryRequest,
+    InquiryResponse,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class AnswerKey:
+    """The key of a remembered answer; holds for every later call of the tool in the turn.
+
+    ``definition`` is that of the tool then: an answer does not hold for a tool that has changed.
+    """
+
+    tool_name: str
+    question_id: str
+    definition: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class PermissionKey:
+    """The key of a remembered permission: the tool's definition, whatever its arguments."""
+
+    tool_name: str
+    definition: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class CallGrant:
+    """The arguments that a call runs with, and the definition of its tool then.
+
+    ``arguments`` is None where they are those of the recorded call. ``is_gated``: a person was to
+    permit the call, so that without the grant a person has to be asked.
+    """
+
+    arguments: Mapping[str, Any] | None = None
+    definition: str = ""
+    is_gated: bool = True
+
+    def to_note(self) -> dict[str, Any]:
+        """Return the note beside each question of the call."""
+        note: dict[str, Any] = {"permitted": True} if self.is_gated else {}
+        if self.definition:
+            note["definition"] = self.definition
+        return note if self.arguments is None else note | {"arguments": dict(self.arguments)}
+
+    @classmethod
+    def from_note(cls, note: Mapping[str, Any]) -> Self:
+        """Read a note; values of another type count as absent."""
+        arguments, definition = note.get("arguments"), note.get("definition")
+        return cls(
+            arguments if isinstance(arguments, Mapping) else None,
+            definition if isinstance(definition, str) else "",
+            note.get("permitted") is True,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class RememberedAnswer:
+    """An answer given earlier in the turn; a value of its own so that JSON null can be one."""
+
+    value: Any
+
+
+@dataclass(frozen=True, slots=True)
+class QuestionKey:
+    """A question of one call, whatever the attempt."""
+
+    tool_call_id: str
+    question_id: str
+
+
+@dataclass(frozen=True, slots=True)
+class OpenQuestion:
+    """A request on record without a response, from before the process ended.
+
+    ``is_with_person``: it was put before people. ``definition``: of the tool that asked.
+    """
+
+    key: QuestionKey
+    request: InquiryRequest
+    is_with_person: bool
+    definition: str = ""
+
+
+@dataclass(slots=True)
+class TurnState:
+    """The memory of one turn.
+
+    Of a resumed turn also the progress of its unfinished calls: questions that are open, were
+    answered, were declined by a person or expired. ``grants`` holds the arguments of the batch's
+    calls that passed the gate. ``is_patient``: open questions are with a person, and stay with one;
+    where it is false, those whose note says so still do.
+    """
+
+    remembered_tool_answers: dict[AnswerKey, RememberedAnswer] = field(default_factory=dict)
+    remembered_permission_decisions: dict[PermissionKey, bool] = field(default_factory=dict)
+    _attempts: Counter[QuestionKey] = field(default_factory=Counter)
+    _inquiry_ids: set[str] = field(default_factory=set, compare=False)
+    _waiting: dict[str, OpenQuestion] = field(default_factory=dict)
+    _answered: dict[QuestionKey, RememberedAnswer] = field(default_factory=dict)
+    _closed: dict[QuestionKey, Declined] = field(default_factory=dict)
+    _paused: set[str] = field(default_factory=set)
+    _granted: dict[str, CallGrant] = field(default_factory=dict)
+    grants: dict[str, CallGrant] = field(default_factory=dict)
+    is_patient: bool = True
+    idle_tracker: IdleTracker = field(default_factory=IdleTracker, compare=False)
+
+    @classmethod
+    def from_elements(cls, elements: Iterable[Element], *, crashed: bool = False) -> Self:
+        """Return the state of a resumed turn; ``elements`` are those of this turn alone.
+
+        It is built from jpweb's notes beside the requests. Ids are never parsed. Permissions are
+        asked for again, but for calls that wait at a question. ``crashed``: the turn was not
+        parked, so that its calls may have been running with the answers that are on record.
+        """
+        state = cls(is_patient=not crashed)
+        keys_by_inquiry: dict[str, tuple[QuestionKey, AnswerKey]] = {}
+        for element in elements:
+            body = element.body
+            if element.tag == InquiryRequest.TAG:
+                state._inquiry_ids.add(_read_inquiry_id(element))
+            if not isinstance(body, ConversationEvent):
+                continue
+            note = body.metadata.get("jpweb")
+            match body.kind:
+                case InquiryRequest() as request:
+                    keys_by_inquiry |= state._add_request(request, note)
+                case InquiryResponse(inquiry_id, outcome) if inquiry_id in keys_by_inquiry:
+                    state._waiting.pop(inquiry_id, None)
+                    state._add_response(*keys_by_inquiry[inquiry_id], outcome, note)
+                case ToolCallResponse(tool_call_id):
+                    state._end_call(tool_call_id)
+                case _:
+                    pass
+        return state
+
+    def next_attempt(self, tool_call_id: str, question_id: str) -> tuple[int, str]:
+        """Count one more recording of the question by the call; return its number and inquiry id.
+
+        Numbers begin at 1. Numbers whose ids any program has used in the turn are skipped.
+        """
+        key = QuestionKey(tool_call_id, question_id)
+        while True:
+            self._attempts[key] += 1
+            inquiry_id = f"{tool_call_id}.{question_id}.{self._attempts[key]}"
+            if inquiry_id not in self._inquiry_ids:
+                self._inquiry_ids.add(inquiry_id)
+                return self._attempts[key], inquiry_id
+
+    def take_answers(self, tool_call_id: str) -> dict[str, Any]:
+        """Return, once, the call's answers on record from before its process ended."""
+        keys = [key for key in self._answered if key.tool_call_id == tool_call_id]
+        return {key.question_id: self._answered.pop(key).value for key in keys}
+
+    def take_waiting(self, tool_call_id: str, question_id: str) -> OpenQuestion | None:
+        """Return, once, the question on record without a response."""
+        key = QuestionKey(tool_call_id, question_id)
+        open_question = next(
+            (question for question in self._waiting.values() if question.key == key), None
+        )
+        return None if open_question is None else self._waiting.pop(open_question.request.id)
+
+    def take_unanswered(self, tool_call_id: str) -> list[OpenQuestion]:
+        """Return, once, the questions without a response of a call that has ended."""
+        questions = [
+            question
+            for question in self._waiting.values()
+            if question.key.tool_call_id == tool_call_id
+        ]
+        return [self._waiting.pop(question.request.id) for question in questions]
+
+    def take_closed(self, tool_call_id: str, question_id: str) -> Declined | None:
+        """Return, once, the final decline of the question from before the process ended."""
+        return self._closed.pop(QuestionKey(tool_call_id, question_id), None)
+
+    def is_paused(self, tool_call_id: str) -> bool:
+        """Tell whether the call was paused at a question when its process ended.
+
+        A tool that asks is run again from its start by its protocol, so its run was not cut off.
+        """
+        return tool_call_id in self._paused
+
+    def take_grant(self, tool_call_id: str, definition: str) -> CallGrant | None:
+        """Return, once, the grant of a paused call; None where there is none.
+
+        Where the tool has changed since, there is none, and the answers that the call had are
+        discarded: they were given to another tool.
+        """
+        grant = self._granted.pop(tool_call_id, None)
+        if grant is None:
+            return None
+        if grant.definition != definition:
+            self.take_answers(tool_call_id)
+            return None
+        return grant if self.is_paused(tool_call_id) else None
+
+    def _add_request(
+        self, request: InquiryRequest, note: Any
+    ) -> dict[str, tuple[QuestionKey, AnswerKey]]:
+        match note:
+            case {"tool_call_id": str(tool_call_id), "question_id": str(question_id)}:
+                key = QuestionKey(tool_call_id, question_id)
+            case _:  # another program's request, of which nothing but the id is known
+                return {}
+        self._attempts[key] += 1
+        grant = CallGrant.from_note(note)
+        is_with_person = note.get("person") is True
+        self._waiting[request.id] = OpenQuestion(key, request, is_with_person, grant.definition)
+        self._closed.pop(key, None)  # it is asked anew: the call was restarted
+        if note.get("in_call") is not True:
+            self._paused.add(tool_call_id)
+        self._granted[tool_call_id] = grant
+        tool = note.get("tool")
+        tool_name = tool if isinstance(tool, str) else ""
+        return {request.id: (key, AnswerKey(tool_name, question_id, grant.definition))}
+
+    def _add_response(
+        self, key: QuestionKey, answer_key: AnswerKey, outcome: InquiryOutcome, raw_note: Any
+    ) -> None:
+        note = raw_note if isinstance(raw_note, Mapping) else {}
+        if isinstance(outcome, Answered):
+            if not self.is_patient or _is_self_answered(note):
+                self._paused.discard(key.tool_call_id)  # it went on at once
+            self._answered[key] = RememberedAnswer(outcome.answer)
+            if answer_key.tool_name and note.get("remember") is True:
+                self.remembered_tool_answers[answer_key] = RememberedAnswer(outcome.answer)
+            return
+        closed = _read_closed(outcome, note)
+        if closed is None:
+            self._paused.discard(key.tool_call_id)
+        else:
+            self._closed[key] = closed
+
+    def _end_call(self, tool_call_id: str) -> None:
+        """Discard the progress of a call: another may have its id."""
+        for key in [key for key in self._answered if key.tool_call_id == tool_call_id]:
+            del self._answered[key]
+        self.take_unanswered(tool_call_id)
+        for key in [key for key in self._closed if key.tool_call_id == tool_call_id]:
+            del self._closed[key]
+        self._paused.discard(tool_call_id)
+        self._granted.pop(tool_call_id, None)
+
+
+def _read_inquiry_id(element: Element) -> str:
+    """Return the id of a request, also of one whose question this version cannot read."""
+    if isinstance(element.kind, InquiryRequest):
+        return element.kind.id
+    with suppress(ValueError, RecursionError):
+        inquiry_id = json.loads(element.raw).get("id")
+        if isinstance(inquiry_id, str):
+            return inquiry_id
+    return ""
+
+
+def _is_self_answered(note: Mapping[str, Any]) -> bool:
+    """Tell whether the process itself answered, so that the call got the answer at once."""
+    by = note.get("by")
+    kind = by.get("kind") if isinstance(by, Mapping) else None
+    return kind in ("configuration", "memory", "assistant")
+
+
+def _read_closed(outcome: InquiryOutcome, note: Mapping[str, Any]) -> Declined | None:
+    """Return the final decline of a question; one that an interrupt withdrew is asked again."""
+    if outcome == Cancelled(CancellationReason.EXPIRED):
+        return Declined(CancellationReason.EXPIRED)
+    if outcome == Cancelled(CancellationReason.USER) and note.get("withdrawn") is not True:
+        text = note.get("note")
+        return Declined(CancellationReason.USER, text if isinstance(text, str) else "")
+    return None

@@ -1,0 +1,159 @@
+"""The connection to one MCP server."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import logging
+import os
+import shutil
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from tempfile import TemporaryFile
+from typing import TYPE_CHECKING
+
+from jpweb.agent.config import McpServer
+from jpweb.agent.errors import ToolUnavailable
+from jpweb.agent.redaction import SecretAnswer, redact_cut_start, redact_text
+from jpweb.agent.tools.mcp.error_text import first_error, server_secrets, to_single_line
+from jpweb.agent.tools.mcp.overlay import ListedTool
+
+if TYPE_CHECKING:
+    from jpweb.agent.tools.mcp.client import McpSession
+
+#: How much of what a server complained of is read, in bytes, and repeated: its end.
+_MAX_STDERR_BYTES, _MAX_LOGGED_CHARS = 65536, 1000
+_log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class ConnectedServer:
+    """A connected server and its tools. ``hidden`` holds the secrets that it was given."""
+
+    session: McpSession
+    tools: Mapping[str, ListedTool]
+    hidden: tuple[SecretAnswer, ...] = field(default=(), repr=False)
+
+
+class ServerConnection:
+    """Holds a connection in a task of its own: one task must enter and leave the SDK's contexts.
+
+    ``problem`` is for models and the journal, in jpweb's words. The server's own stderr is for the
+    administrator, and goes to the log.
+    """
+
+    def __init__(self, config: McpServer, folder: Path, leave_event: asyncio.Event) -> None:
+        self.name = config.name
+        self.server: ConnectedServer | None = None
+        self.problem = ""
+        self._config = config
+        self._folder = folder
+        self._leave_event = leave_event
+        self._ready_event = asyncio.Event()
+        self._stderr_file = TemporaryFile("w+", encoding="utf-8", errors="replace")  # noqa: SIM115  closed by gone()
+        self._task = asyncio.create_task(self._run_connection(), name=f"mcp {config.name}")
+
+    async def wait_started(self, seconds: float) -> None:
+        """Wait until the server is connected, or has a problem."""
+        ready = asyncio.create_task(self._ready_event.wait())
+        try:
+            await asyncio.wait(
+                {self._task, ready}, timeout=seconds, return_when=asyncio.FIRST_COMPLETED
+            )
+        finally:
+            ready.cancel()
+        if self.server is None:
+            self.problem = f"it did not answer within {seconds:g} seconds"
+            self.cancel_start()
+            await self.wait_ended()
+
+    def cancel_start(self) -> None:
+        """Cancel a server that is not connected yet."""
+        if self.server is None:
+            self._task.cancel()
+
+    async def wait_ended(self) -> None:
+        """Wait until the server has ended; one that never connected has its problem then."""
+        await asyncio.wait({self._task})
+        if self._stderr_file.closed:
+            return
+        with self._stderr_file:
+            error = None if self._task.cancelled() else self._task.exception()
+            if self.server is None and (error is not None or self.problem):
+                self._log_failure(error)
+
+    def _log_failure(self, error: BaseException | None) -> None:
+        from jpweb.agent.tools.mcp import client  # noqa: PLC0415  the SDK takes most of a second
+
+        hidden = server_secrets(self._config)
+        error_text = ""
+        if error is not None:
+            self.problem = client.describe_error(error)
+            # pydantic repeats pieces of what it read, and a piece of a key is not found
+            error_text = (
+                ""
+                if isinstance(first_error(error), ValueError)
+                else to_single_line(str(first_error(error)), hidden)
+            )
+        stderr_text = " ".join(self._read_stderr(hidden).split())
+        parts = dict.fromkeys(
+            (self.problem, error_text, redact_text(hidden, stderr_text)[-_MAX_LOGGED_CHARS:])
+        )
+        _log.warning(
+            "MCP server %s is not available: %s", self.name, "; ".join(filter(None, parts))
+        )
+
+    def _read_stderr(self, hidden: tuple[SecretAnswer, ...]) -> str:
+        """Return the end of the server's stderr, redacted."""
+        with os.fdopen(os.dup(self._stderr_file.fileno()), "rb") as file:
+            size = file.seek(0, os.SEEK_END)
+            file.seek(max(0, size - _MAX_STDERR_BYTES))
+            end = file.read().decode(errors="replace")
+        if size > _MAX_STDERR_BYTES:
+            end = redact_cut_start(hidden, end.lstrip("\N{REPLACEMENT CHARACTER}"))
+        return redact_text(hidden, end)
+
+    async def _run_connection(self) -> None:
+        async with self._open_session() as session:
+            self.server = ConnectedServer(
+                session, await session.list_tools(), server_secrets(self._config)
+            )
+            self._ready_event.set()
+            await self._leave_event.wait()
+
+    @asynccontextmanager
+    async def _open_session(self) -> AsyncIterator[McpSession]:
+        from jpweb.agent.tools.mcp import client  # noqa: PLC0415  the SDK takes most of a second
+
+        config = self._config
+        if config.url is not None:
+            async with client.connect_http(config.url, config.headers) as session:
+                yield session
+            return
+        program = await asyncio.to_thread(_find_program, config, self._folder)
+        variables = {name: os.environ[name] for name in config.variables if name in os.environ}
+        async with client.connect_stdio(
+            program, config, variables, self._folder, self._stderr_file
+        ) as session:
+            yield session
+
+
+def _find_program(config: McpServer, folder: Path) -> str:
+    """Return the program's path; its checksum is verified. Raises ToolUnavailable."""
+    command = config.command or ""
+    candidate = str(folder / command) if "/" in command else command
+    path = shutil.which(candidate)
+    if path is None:
+        raise ToolUnavailable(f"there is no program {command or 'in its configuration'}")
+    if config.checksum is None:
+        return path
+    with Path(path).open("rb") as file:
+        actual = hashlib.file_digest(file, "sha256").hexdigest()
+    if actual != config.checksum.lower():
+        raise ToolUnavailable(
+            f"the SHA-256 of {path} is {actual}, and the configuration allows only "
+            f"{config.checksum.lower()}"
+        )
+    return path

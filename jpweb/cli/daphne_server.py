@@ -1,0 +1,159 @@
+"""Starts and stops daphne.
+
+daphne 4.2 fails at interpreter exit while a WebSocket is open (a waiting coroutine is collected
+too late), so the process exits by ``os._exit`` once everything is flushed.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import socket
+import sys
+from collections.abc import Awaitable, Callable, Coroutine, Iterable
+from contextlib import suppress
+from typing import Any
+
+import daphne.server
+from autobahn.exception import Disconnected, PayloadExceededError
+from daphne.server import Server
+from twisted.internet import defer, reactor
+
+from jpweb import installation
+from jpweb.cli import gc_tuning
+from jpweb.cli.http_limits import BoundedFactory, BoundedRequest
+from jpweb.cli.websocket_limits import BoundedSocketFactory
+from jpweb.runtime.broadcast.close_codes import SERVER_FAULT
+from jpweb.runtime.broadcast.flow_control import CUT_CONNECTION_KEY, FLOW_CONTROL_KEY, FlowControl
+
+HOST = "127.0.0.1"
+#: The largest message that is sent: a whole transcript has to fit. What comes is far smaller
+#: (jpweb/cli/frames).
+MAX_SENT_BYTES = 16 * 1024 * 1024
+#: The close code of a message that is larger; the page does not come back by itself.
+TOO_BIG_CODE = 3009
+#: Seconds that requests in flight get to finish.
+DRAIN_SECONDS = 0.3
+#: Seconds that what the server has started gets to end.
+SHUTDOWN_TIMEOUT_SECONDS = 8.0
+
+
+class PortTaken(Exception):
+    """The port cannot be bound."""
+
+
+def check_port(port: int) -> None:
+    """Raise PortTaken where the port cannot be bound."""
+    with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind((HOST, port))
+        except OSError as error:
+            raise PortTaken(
+                f"Port {port} on {HOST} cannot be used: {error.strerror}. "
+                "Stop what uses it, or choose another: "
+                f"JPWEB_PORT=8001 {installation.SERVE_COMMAND}"
+            ) from error
+
+
+class DaphneServer(Server):  # type: ignore[misc]  # daphne is untyped
+    """daphne that drops its WebSockets when it stops, so that browsers reconnect.
+
+    ``on_stop`` is awaited before it ends, because tasks that it started would outlive it.
+    """
+
+    def __init__(self, on_stop: Callable[[], Awaitable[None]], **options: Any) -> None:
+        super().__init__(**options)
+        self._on_stop = on_stop
+
+    def run(self) -> None:
+        # daphne looks its factories up in the module, and nowhere else.
+        daphne.server.HTTPFactory = BoundedFactory
+        daphne.server.WebSocketFactory = BoundedSocketFactory
+        super().run()
+
+    def create_application(self, protocol: Any, scope: dict[str, Any]) -> Any:
+        """Give a WebSocket its flow control, and a request the function that cuts it off."""
+        if scope["type"] == "websocket":
+            scope[FLOW_CONTROL_KEY] = FlowControl()
+            # Until here the line was HTTP's.
+            protocol.transport.unregisterProducer()
+            protocol.transport.registerProducer(scope[FLOW_CONTROL_KEY], True)
+            return super().create_application(protocol, scope)
+        scope[CUT_CONNECTION_KEY] = protocol.cut
+        queue = super().create_application(protocol, scope)
+        application = self.connections[protocol]["application_instance"]
+        application.add_done_callback(protocol.cut_unfinished)
+        return queue
+
+    async def handle_reply(self, protocol: Any, message: dict[str, Any]) -> None:
+        """Send a message; a WebSocket closed with SERVER_FAULT is dropped."""
+        if message["type"] == "websocket.close" and message.get("code") == SERVER_FAULT:
+            protocol.transport.abortConnection()
+            return
+        # A browser may leave between a change and its telling; that it did arrives next.
+        with suppress(Disconnected):
+            try:
+                await super().handle_reply(protocol, message)
+            except PayloadExceededError:
+                # Coming back would bring as much again: the page has to be loaded anew.
+                protocol.sendClose(TOO_BIG_CODE)
+        if isinstance(protocol, BoundedRequest):
+            await protocol.drain()
+
+    def kill_all_applications(self) -> defer.Deferred[None]:
+        for protocol in list(self.connections):
+            if hasattr(protocol, "sendClose"):
+                protocol.transport.abortConnection()
+        deferred: defer.Deferred[None] = defer.Deferred.fromFuture(
+            asyncio.ensure_future(self._run_on_stop())
+        )
+        return deferred
+
+    async def _run_on_stop(self) -> None:
+        with suppress(TimeoutError):
+            async with asyncio.timeout(SHUTDOWN_TIMEOUT_SECONDS):
+                await self._on_stop()
+        await asyncio.sleep(DRAIN_SECONDS)
+
+
+def run_server(
+    application: Any,
+    port: int,
+    on_ready: Callable[[], None],
+    coroutines: Iterable[Coroutine[Any, Any, None]],
+    on_stop: Callable[[], Awaitable[None]],
+) -> None:
+    """Serve until SIGINT or SIGTERM; ``on_ready`` is called once the port is open.
+
+    The ``coroutines`` run in the server's event loop; ``on_stop`` is awaited there when it stops.
+    """
+    tasks: list[asyncio.Task[None]] = []
+
+    def start_tasks() -> None:
+        loop = asyncio.get_running_loop()
+        tasks.extend(
+            loop.create_task(coroutine) for coroutine in (gc_tuning.tune_gc(), *coroutines)
+        )
+
+    reactor.callWhenRunning(lambda: asyncio.get_event_loop().call_soon(start_tasks))
+    DaphneServer(
+        on_stop,
+        application=application,
+        endpoints=[f"tcp:port={port}:interface={HOST}"],
+        ready_callable=on_ready,
+        server_name="jpweb",
+        websocket_max_message_size=MAX_SENT_BYTES,
+        # A page may stay open for days. Its sign-in is looked at every ten seconds.
+        websocket_timeout=-1,
+        verbosity=0,
+    ).run()
+
+
+def exit_process() -> None:
+    """Exit with code 0, without Python's exit handlers."""
+    logging.shutdown()
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(0)

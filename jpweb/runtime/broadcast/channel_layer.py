@@ -1,0 +1,234 @@
+"""Relays signals between processes over the channel layer, where the settings configure one.
+
+One receiver per process joins one group per kind and dispatches locally. While the layer is
+down signals are dropped and callers continue; afterwards every subscriber is resynchronised.
+
+The layer encrypts messages with the key that all processes share. Messages that cannot be
+decrypted or are no signals are ignored.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from hashlib import sha256
+from typing import Any
+
+from channels import DEFAULT_CHANNEL_LAYER
+from channels.layers import channel_layers, get_channel_layer
+from cryptography.fernet import InvalidToken
+from redis.exceptions import RedisError
+
+from jpweb.runtime import process_identity
+from jpweb.runtime.broadcast import local_bus, signal_schemas
+from jpweb.runtime.broadcast.local_bus import Signal
+from jpweb.runtime.db_threads import run_in_db_thread
+from jpweb.store.database.availability import DATABASE_UNAVAILABLE
+from jpweb.store.inbox import queue
+
+logger = logging.getLogger(__name__)
+
+#: What everybody may have to hear, a group each.
+BROADCAST_KINDS = tuple(signal_schemas.BROADCAST_FIELDS)
+#: Seconds that a caller waits for the layer.
+LAYER_TIMEOUT_SECONDS = 1.0
+#: Seconds for which nothing is sent after a failure, and after which the reader joins again.
+RETRY_AFTER_SECONDS, REJOIN_SECONDS = 5.0, 1.0
+#: Seconds after which the reader says something to itself, to hear whether the layer carries it.
+HEARTBEAT_SECONDS = 2.0
+#: Seconds between two looks at what is watched here, should a signal have been lost.
+WATCH_POLL_SECONDS = 10.0
+#: What a layer that is down raises.
+LAYER_ERRORS = (RedisError, OSError)
+#: What a message that no process of ours has sent raises when it is read.
+DECODE_ERRORS = (InvalidToken, ValueError, TypeError)
+#: Seconds between two log lines about messages that were passed over.
+INVALID_LOG_SECONDS = 60.0
+
+
+class _InvalidMessageLog:
+    """Counts messages that are no signals, and logs the number once a minute."""
+
+    def __init__(self) -> None:
+        self.count = 0
+        self._silent_until = 0.0
+
+    def note_message(self) -> None:
+        """Count a message."""
+        self.count += 1
+        current_time = time.monotonic()
+        if current_time < self._silent_until:
+            return
+        self._silent_until = current_time + INVALID_LOG_SECONDS
+        logger.warning(
+            "Messages in Redis that are no signals were passed over: %d. All processes need the "
+            "same JPWEB_SECRET_KEY and the same version; nobody else may write there.",
+            self.count,
+        )
+        self.count = 0
+
+
+class _OutageLog:
+    """Outage of the layer; logged once when it begins and once when it ends."""
+
+    def __init__(self) -> None:
+        self.started_at: float | None = None
+        self.silent_until = 0.0
+
+    def is_silent(self) -> bool:
+        """Return whether it is too early to try again."""
+        return time.monotonic() < self.silent_until
+
+    def note_failure(self, error: BaseException) -> None:
+        """Record a failure."""
+        self.silent_until = time.monotonic() + RETRY_AFTER_SECONDS
+        if self.started_at is None:
+            self.started_at = time.monotonic()
+            logger.warning(
+                "Other processes cannot be reached: %s", str(error) or type(error).__name__
+            )
+
+    def note_success(self) -> bool:
+        """Record a success; return whether an outage has ended."""
+        started_at, self.silent_until = self.started_at, 0.0
+        self.started_at = None
+        if started_at is not None:
+            duration = time.monotonic() - started_at
+            logger.warning("Other processes can be reached again, after %.0f s.", duration)
+        return started_at is not None
+
+
+_outage_log = _OutageLog()
+_invalid_messages = _InvalidMessageLog()
+
+
+def make_group(kind: str) -> str:
+    """Return the layer's group of a signal kind."""
+    return f"jpweb.{kind}"
+
+
+def make_process_group(name: str) -> str:
+    """Return the layer's group of one process."""
+    return f"jpweb.process.{sha256(name.encode()).hexdigest()[:32]}"
+
+
+async def send_signal(group_name: str, signal: Signal) -> None:
+    """Send a signal to the other processes, if there can be any; it may be dropped."""
+    layer = get_channel_layer()
+    if layer is None or _outage_log.is_silent():
+        return
+    try:
+        async with asyncio.timeout(LAYER_TIMEOUT_SECONDS):
+            await layer.group_send(
+                group_name, signal | {"origin": process_identity.get_process_name()}
+            )
+    except LAYER_ERRORS as error:
+        _outage_log.note_failure(error)
+    else:
+        _outage_log.note_success()
+
+
+async def receive_signals() -> None:
+    """Receive signals of other processes until cancelled; return at once without a layer."""
+    while get_channel_layer() is not None:
+        try:
+            await _LayerReceiver().join_and_read()
+        except* LAYER_ERRORS as errors:
+            _outage_log.note_failure(errors.exceptions[0])
+        await asyncio.sleep(REJOIN_SECONDS)
+
+
+class _LayerReceiver:
+    """Receives signals until the layer fails."""
+
+    def __init__(self) -> None:
+        self.layer: Any = get_channel_layer()
+        self.heartbeat_event = asyncio.Event()
+        self.states: dict[str, dict[int, Any]] = {"conversation": {}, "workspace": {}}
+
+    async def join_and_read(self) -> None:
+        """Join the groups and receive until cancelled. Raises a group of the layer's errors."""
+        async with asyncio.TaskGroup() as tasks:
+            try:
+                async with asyncio.timeout(HEARTBEAT_SECONDS):
+                    channel = await self._join_groups()
+            except LAYER_ERRORS:
+                await self._drop_layer()
+                raise
+            tasks.create_task(self._read_signals(channel))
+            tasks.create_task(self._check_heartbeat())
+            tasks.create_task(self._watch_changes())
+
+    async def _join_groups(self) -> str:
+        """Return a new channel that is in every group of this process."""
+        channel: str = await self.layer.new_channel()
+        for name in (
+            *map(make_group, BROADCAST_KINDS),
+            make_process_group(process_identity.get_process_name()),
+        ):
+            await self.layer.group_add(name, channel)
+        return channel
+
+    async def _read_signals(self, channel: str) -> None:
+        while True:
+            try:
+                signal = await self.layer.receive(channel)
+            except DECODE_ERRORS:
+                _invalid_messages.note_message()
+                continue
+            if not signal_schemas.is_signal(signal):
+                _invalid_messages.note_message()
+                continue
+            origin = signal.pop("origin", "")
+            if signal["kind"] == signal_schemas.HEARTBEAT_KIND:
+                self.heartbeat_event.set()
+            elif origin != process_identity.get_process_name():
+                local_bus.dispatch_signal(signal)
+
+    async def _check_heartbeat(self) -> None:
+        """Send a heartbeat to this process at intervals. Raises TimeoutError where it is lost."""
+        own_group = make_process_group(process_identity.get_process_name())
+        is_first = True
+        while True:
+            self.heartbeat_event.clear()
+            try:
+                async with asyncio.timeout(HEARTBEAT_SECONDS):
+                    await self.layer.group_send(own_group, {"kind": signal_schemas.HEARTBEAT_KIND})
+                    await self.heartbeat_event.wait()
+            except LAYER_ERRORS:
+                await self._drop_layer()
+                raise
+            if _outage_log.note_success() or is_first:
+                local_bus.resync_all()
+            is_first = False
+            await asyncio.sleep(HEARTBEAT_SECONDS)
+
+    async def _watch_changes(self) -> None:
+        """Notify local subscribers of changes whose signal was lost."""
+        while True:
+            await asyncio.sleep(WATCH_POLL_SECONDS)
+            try:
+                await self._notify_changed("conversation", queue.get_conversation_marks)
+                await self._notify_changed("workspace", queue.get_inbox_marks)
+            except DATABASE_UNAVAILABLE as error:
+                logger.warning("What changed was not looked for: %s", error)
+
+    async def _notify_changed(
+        self, subject: str, read_states: Callable[[set[int]], dict[int, Any]]
+    ) -> None:
+        keys = local_bus.list_watched_keys(subject)
+        current_states = await run_in_db_thread(read_states, keys) if keys else {}
+        previous_states, self.states[subject] = self.states[subject], current_states
+        for key in keys:
+            if key not in previous_states or previous_states[key] != current_states.get(key):
+                local_bus.notify_local(subject, key)
+
+    async def _drop_layer(self) -> None:
+        """Discard the layer with its connections; the next receiver opens a new one."""
+        with suppress(*LAYER_ERRORS):
+            async with asyncio.timeout(LAYER_TIMEOUT_SECONDS):
+                await self.layer.flush()
+        channel_layers.backends.pop(DEFAULT_CHANNEL_LAYER, None)

@@ -1,0 +1,94 @@
+"""In-process publish/subscribe: dispatches signals to local subscribers and handlers.
+
+A signal is a small dictionary: its ``kind``, the topic ``to`` which it goes, and keys.
+Receivers query the database.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import suppress
+from typing import Any, Protocol
+
+Signal = dict[str, Any]
+Handler = Callable[[Signal], None]
+
+#: Said to the handlers of this kind after an outage: signals may have been missed.
+RESYNC = "look"
+#: What is said to those who look at a thing, by how the name of the thing begins.
+_CHANGE_KINDS = {"conversation": "conversation", "workspace": "questions"}
+
+
+class Subscriber(Protocol):
+    """A subscriber of topics, such as the WebSocket of a page."""
+
+    def on_signal(self, signal: Signal) -> None:
+        """Record the change and return at once."""
+
+
+_subscribers: dict[str, set[Subscriber]] = {}
+_handlers: dict[str, list[Handler]] = {}
+
+
+def make_topic(subject: str, key: int | str) -> str:
+    """Return the name of a topic."""
+    return f"{subject}-{key}"
+
+
+def add_subscriber(topic_name: str, subscriber: Subscriber) -> None:
+    """Subscribe to a topic."""
+    _subscribers.setdefault(topic_name, set()).add(subscriber)
+
+
+def remove_subscriber(topic_name: str, subscriber: Subscriber) -> None:
+    """Unsubscribe from a topic; does nothing for an unknown subscriber."""
+    subscribers = _subscribers.get(topic_name, set())
+    subscribers.discard(subscriber)
+    if not subscribers:
+        _subscribers.pop(topic_name, None)
+
+
+def add_handler(kind: str, handler: Handler) -> Callable[[], None]:
+    """Call a function with every signal of a kind; return the function that removes it.
+
+    The handler is called in the event loop and has to return at once.
+    """
+    _handlers.setdefault(kind, []).append(handler)
+
+    def remove_handler() -> None:
+        with suppress(ValueError):
+            _handlers[kind].remove(handler)
+
+    return remove_handler
+
+
+def dispatch_signal(signal: Signal) -> None:
+    """Dispatch a signal to its topic's subscribers and its kind's handlers."""
+    for subscriber in list(_subscribers.get(signal.get("to", ""), ())):
+        subscriber.on_signal(signal)
+    for handler in list(_handlers.get(signal["kind"], ())):
+        handler(signal)
+
+
+def list_watched_keys(subject: str) -> set[int]:
+    """Return the row keys of one subject's topics that have local subscribers."""
+    return {int(key) for key in list_topic_keys(subject)}
+
+
+def list_topic_keys(subject: str) -> set[str]:
+    """Return the keys of one subject's topics that have local subscribers, as texts."""
+    names = (name.partition("-") for name in _subscribers)
+    return {key for topic_subject, _, key in names if topic_subject == subject}
+
+
+def notify_local(subject: str, key: int) -> None:
+    """Dispatch a change of a conversation or workspace to local subscribers alone."""
+    dispatch_signal({"kind": _CHANGE_KINDS[subject], "to": make_topic(subject, key)})
+
+
+def resync_all() -> None:
+    """Dispatch a change of every watched topic, because signals may have been lost."""
+    for subject in _CHANGE_KINDS:
+        for key in list_watched_keys(subject):
+            notify_local(subject, key)
+    dispatch_signal({"kind": RESYNC})

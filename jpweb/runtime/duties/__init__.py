@@ -1,1 +1,0 @@
-"""What one process at a time does for the whole installation."""

@@ -1,0 +1,1 @@
+"""Executes runs: acquires them, plays their turns, parks them while people think."""

@@ -1,0 +1,62 @@
+"""State of a run that this process executes."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from jpweb.agent.idle_tracker import IdleTracker
+from jpweb.agent.interrupts import Interrupts, Respond, Restart, Stop
+from jpweb.runtime.inquiries.prompter import AwaitedRows
+from jpweb.store.choices import InterruptKind
+from jpweb.store.inquiries import Decider
+
+if TYPE_CHECKING:
+    from jpweb.store.jp_files.attachments import Attachment
+    from jpweb.store.models import Conversation, Interruption, Run
+
+
+@dataclass(slots=True)
+class ActiveRun:
+    """A run that this process executes.
+
+    ``interrupted_by``: the author of the last interrupt. ``is_over``: the turn has ended.
+    ``is_abandoned``: the lease is lost, so this process may write nothing more of the run.
+    ``interrupt_ids``: interrupts whose text the turn has yet to act on.
+    """
+
+    run: Run
+    conversation: Conversation
+    attachment: Attachment | None = None
+    interrupts: Interrupts = field(default_factory=Interrupts)
+    idle_tracker: IdleTracker = field(default_factory=IdleTracker)
+    awaited_rows: AwaitedRows = field(default_factory=AwaitedRows)
+    interrupted_by: Decider = field(default_factory=lambda: Decider("system"))
+    task: asyncio.Task[None] | None = None
+    is_over: bool = False
+    is_abandoned: bool = False
+    interrupt_ids: list[int] = field(default_factory=list)
+    _delivered_ids: set[int] = field(default_factory=set)
+
+    def deliver_interrupt(self, interrupt: Interruption) -> bool:
+        """Interrupt the turn, once for each interrupt; return whether it is new to the turn."""
+        if interrupt.pk in self._delivered_ids or self.is_over:
+            return False
+        self._delivered_ids.add(interrupt.pk)
+        self.interrupted_by = Decider("person", interrupt.person_name, interrupt.person_id)
+        match interrupt.kind:
+            case InterruptKind.RESTART:
+                self.interrupts.interrupt(Restart())
+            case InterruptKind.RESPOND:
+                self.interrupt_ids.append(interrupt.pk)
+                self.interrupts.interrupt(Respond(interrupt.text, interrupt.person_name or None))
+            case _:
+                self.interrupts.interrupt(Stop())
+        return True
+
+    def abandon_run(self) -> None:
+        """Cancel the execution without another write: the lease is lost."""
+        self.is_abandoned = True
+        if self.task is not None:
+            self.task.cancel()

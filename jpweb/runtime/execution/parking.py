@@ -1,0 +1,50 @@
+"""Parks runs that only wait for people: a waiting run costs rows, not a process."""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import suppress
+from typing import TYPE_CHECKING
+
+from django.conf import settings
+
+from jpweb.runtime.db_threads import run_in_db_thread
+from jpweb.store import runs
+from jpweb.store.database.availability import DATABASE_UNAVAILABLE
+
+if TYPE_CHECKING:
+    from jpweb.runtime.execution.active_run import ActiveRun
+
+
+async def wait_until_parked(active: ActiveRun) -> None:
+    """Park the run once it was idle for the hold time, and return.
+
+    A run with locked files is never parked, because ``jp`` could then continue its turn (storage
+    format, section 8).
+    """
+    if active.attachment is not None:
+        await asyncio.Event().wait()
+    while True:
+        await active.idle_tracker.wait_idle()
+        if await _is_idle_for_hold(active) and await _park_run(active):
+            return
+
+
+async def _is_idle_for_hold(active: ActiveRun) -> bool:
+    """Return whether the run stays idle for the hold time."""
+    with suppress(TimeoutError):
+        await asyncio.wait_for(active.idle_tracker.wait_busy(), settings.HOLD)
+    return active.idle_tracker.is_idle
+
+
+async def _park_run(active: ActiveRun) -> bool:
+    awaited_rows = active.awaited_rows
+    try:
+        return await run_in_db_thread(
+            runs.park_run,
+            active.run,
+            frozenset(awaited_rows.inquiry_keys),
+            frozenset(awaited_rows.approval_keys),
+        )
+    except DATABASE_UNAVAILABLE:
+        return False  # the next hold looks again

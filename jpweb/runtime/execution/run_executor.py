@@ -1,0 +1,311 @@
+"""Acquires runs, renews their leases while it executes them, and releases them."""
+
+from __future__ import annotations
+
+import asyncio
+import contextvars
+import logging
+from collections.abc import Collection, Coroutine, Iterable, Sequence
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any
+
+from django.conf import settings
+
+from jpweb.runtime import process_identity
+from jpweb.runtime.broadcast import local_bus, publisher
+from jpweb.runtime.db_threads import run_in_background_thread, run_in_db_thread
+from jpweb.runtime.execution import parking, turn_runner
+from jpweb.runtime.execution.active_run import ActiveRun
+from jpweb.runtime.execution.lease_renewal import LeaseRenewer
+from jpweb.runtime.execution.load_gauge import AdmissionControl
+from jpweb.store import runs
+from jpweb.store.choices import RunState
+from jpweb.store.database.availability import DATABASE_UNAVAILABLE
+from jpweb.store.errors import StoreError
+from jpweb.store.jp_files import attachments
+from jpweb.store.run_queue import heartbeats, leases
+from jpweb.stream.inquiry import CancellationReason
+
+if TYPE_CHECKING:
+    from jpweb.store.jp_files.attachments import Attachment
+    from jpweb.store.models import Run
+
+logger = logging.getLogger(__name__)
+
+#: Runs that a server without workers takes up at once; what people begin, begins.
+MAX_EMBEDDED_RUNS = 50
+#: Seconds between two looks while the database is away.
+OUTAGE_POLL_SECONDS = 1.0
+
+_active_runs: dict[int, ActiveRun] = {}
+admission = AdmissionControl()
+#: Runs on their way into this process's hands; the loop itself holds no task.
+_background_tasks: set[asyncio.Task[None]] = set()
+
+
+async def execute_run(run_id: int) -> None:
+    """Acquire a run and execute it until it ends, is parked, or another process has it.
+
+    Returns at once where the run is not queued. A cancellation releases the run, which is queued
+    again.
+    """
+    active = await _acquire_with_files(run_id)
+    if active is None:
+        return
+    task = start_execution(active)
+    try:
+        await asyncio.shield(task)
+    except asyncio.CancelledError:
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
+        if not task.cancelled() or not active.is_abandoned:
+            raise
+
+
+async def acquire_run(run_id: int, attachment: Attachment | None) -> ActiveRun | None:
+    """Acquire the lease of a queued run with its attachment; None where another process has it."""
+    run = await run_in_db_thread(
+        leases.acquire_lease, run_id, process_identity.get_process_name(), settings.LEASE
+    )
+    return None if run is None else ActiveRun(run, run.conversation, attachment)
+
+
+def start_execution(active: ActiveRun) -> asyncio.Task[None]:
+    """Start the execution of an acquired run in a task of its own."""
+    _active_runs[active.run.pk] = active
+    admission.start_measuring()
+    # A context of its own: what belongs to a request ends with the request.
+    task = asyncio.get_running_loop().create_task(
+        _execute_active(active), context=contextvars.Context()
+    )
+    active.task = task
+    return task
+
+
+async def maintain_leases() -> None:
+    """Renew the leases of this process and recover expired runs, until cancelled."""
+    renewal = LeaseRenewer(lambda: list(_active_runs), _abandon_unheld, abandon_all)
+    renewal.start()
+    coroutines = (
+        admission.measure_delays(lambda: not _active_runs),
+        _poll_runs(),
+        renewal.wait_for_end(),
+    )
+    tasks = [asyncio.create_task(coroutine) for coroutine in coroutines]
+    try:
+        await asyncio.gather(*tasks)  # the first that fails ends all: they are begun again
+    finally:
+        await _wait_for_tasks(_cancel_tasks(tasks))
+        await renewal.stop()
+
+
+async def _poll_runs() -> None:
+    # Where the data folder is locked no process of this installation lives but this one.
+    must_expire_leases, is_outage_logged = settings.RUNS == "embedded", False
+    while True:
+        try:
+            if must_expire_leases:
+                await run_in_db_thread(
+                    leases.expire_installation,
+                    process_identity.get_installation_name(),
+                    process_identity.get_process_name(),
+                )
+            must_expire_leases = False
+            if is_outage_logged:
+                # Others that are back as well renew their leases before anybody looks at them.
+                await start_queued_runs(0)
+                is_outage_logged = False
+            else:
+                await renew_and_recover()
+        except DATABASE_UNAVAILABLE as error:
+            if not is_outage_logged:
+                logger.warning("the database cannot be reached: %s", error)
+            is_outage_logged = True
+        await asyncio.sleep(OUTAGE_POLL_SECONDS if is_outage_logged else settings.LEASE / 3)
+
+
+async def renew_and_recover() -> None:
+    """Check the leases, deliver interrupts, and recover runs that no process executes."""
+    actives = list(_active_runs.values())  # what is taken meanwhile is not missed
+    keys = [active.run.pk for active in actives]
+    held_keys = await run_in_db_thread(leases.find_held, keys, process_identity.get_process_name())
+    _abandon_unheld(keys, held_keys)
+    await turn_runner.deliver_interrupts(
+        *(active for active in actives if active.run.pk in held_keys)
+    )
+    for run in await run_in_db_thread(runs.recover_expired, settings.LEASE, list(_active_runs)):
+        await publisher.publish_conversation_changed(run.conversation_id)
+        await publisher.publish_questions_changed(run.conversation.workspace_id)
+    await start_queued_runs(settings.LEASE)
+
+
+async def start_queued_runs(queued_seconds: float) -> None:
+    """Execute queued runs here, or enqueue the jobs of those that were queued for so long."""
+    if settings.RUNS == "embedded":
+        for key in (await run_in_db_thread(leases.list_queued))[: _count_free_slots()]:
+            _start_run(key)
+    else:
+        await run_in_db_thread(
+            leases.reenqueue_jobs, await run_in_db_thread(leases.list_queued, queued_seconds)
+        )
+
+
+async def wait_for_capacity() -> None:
+    """Wait until this process can take one more run (admission control)."""
+    await admission.wait_for_admission(lambda: not _count_working())
+
+
+def _abandon_unheld(keys: Iterable[int], held_keys: Collection[int]) -> None:
+    """Abandon those runs whose lease this process has lost."""
+    for key in keys:
+        active = _active_runs.get(key)
+        if active is not None and key not in held_keys and not active.is_over:
+            active.abandon_run()
+
+
+async def release_all() -> None:
+    """Release every run of this process; return once none executes here.
+
+    Cancels their tools and servers, which no other process could end.
+    """
+    for task in [*_background_tasks]:
+        task.cancel()
+    await _wait_for_tasks(_background_tasks)
+    await _wait_for_tasks(_cancel_executions(_active_runs.values()))
+
+
+def abandon_all() -> None:
+    """Abandon every run: the leases of this process have expired."""
+    for active in [*_active_runs.values()]:
+        active.abandon_run()
+
+
+def _cancel_tasks(tasks: Sequence[asyncio.Task[Any]]) -> Sequence[asyncio.Task[Any]]:
+    for task in tasks:
+        task.cancel()
+    return tasks
+
+
+def _cancel_executions(actives: Iterable[ActiveRun]) -> list[asyncio.Task[None]]:
+    tasks = [active.task for active in actives if active.task is not None]
+    for task in tasks:
+        task.cancel()
+    return tasks
+
+
+async def _wait_for_tasks(tasks: Iterable[asyncio.Task[None]]) -> None:
+    await asyncio.gather(*tasks, return_exceptions=True)
+
+
+def _count_working() -> int:
+    return sum(not active.idle_tracker.is_idle for active in _active_runs.values())
+
+
+def _count_free_slots() -> int:
+    """Return how many runs may start here; runs that only wait for people do not count."""
+    working_count = _count_working()
+    if admission.is_busy():
+        return 0 if working_count else 1
+    return max(MAX_EMBEDDED_RUNS - working_count, 0)
+
+
+def _start_run(run_id: int) -> None:
+    """Execute a run here; without a free slot a later poll starts it."""
+    if run_id in _active_runs or not _count_free_slots():
+        return
+    _spawn_background(execute_run(run_id))
+
+
+async def _acquire_with_files(run_id: int) -> ActiveRun | None:
+    """Acquire a run and attach its files; a run that cannot continue is ended as failed."""
+    active = await acquire_run(run_id, None)
+    if active is None:
+        return None
+    try:
+        active.attachment = await run_in_background_thread(
+            attachments.attach_files, active.conversation.pk
+        )
+    except (StoreError, OSError) as error:
+        await _end_stuck_run(active.run, str(error))
+        return None
+    return active
+
+
+async def _end_stuck_run(run: Run, problem: str) -> None:
+    if await run_in_db_thread(heartbeats.count_deaths, run, settings.LEASE):
+        await run_in_db_thread(
+            runs.lose_run, run, f"The turn couldn't resume after the server stopped: {problem}"
+        )
+    else:
+        await run_in_db_thread(
+            runs.fail_run, run, CancellationReason.LOST, RunState.FAILED, problem
+        )
+    await publisher.publish_conversation_changed(run.conversation_id)
+    await publisher.publish_questions_changed(run.conversation.workspace_id)
+
+
+async def _execute_active(active: ActiveRun) -> None:
+    run = active.run
+    try:
+        await publisher.publish_conversation_changed(run.conversation_id)
+        await _play_until_parked(active)
+    except asyncio.CancelledError:
+        if not active.is_abandoned:
+            await run_in_db_thread(leases.release_lease, run)
+        raise
+    finally:
+        if _active_runs.get(run.pk) is active:
+            del _active_runs[run.pk]
+        if active.attachment is not None:
+            await run_in_db_thread(active.attachment.release)
+    if active.is_abandoned and settings.RUNS == "embedded":
+        _start_run(run.pk)  # an answer may have come while it was being put down
+    await publisher.publish_partial_text(run.conversation_id, "message", "")
+    await publisher.publish_conversation_changed(run.conversation_id)
+    await publisher.publish_questions_changed(active.conversation.workspace_id)
+
+
+async def _play_until_parked(active: ActiveRun) -> None:
+    """Execute a run until it ends or is parked, whichever is first."""
+    play_task = asyncio.create_task(turn_runner.play_turn(active))
+    parking_task = asyncio.create_task(parking.wait_until_parked(active))
+    try:
+        await asyncio.wait((play_task, parking_task), return_when=asyncio.FIRST_COMPLETED)
+        if play_task.done():
+            play_task.result()
+        else:
+            active.is_abandoned = True
+    finally:
+        play_task.cancel()
+        parking_task.cancel()
+        await asyncio.gather(play_task, parking_task, return_exceptions=True)
+
+
+def _on_run_signal(signal: local_bus.Signal) -> None:
+    """Handle a ``run`` signal: deliver its interrupts, or start the queued run."""
+    active = _active_runs.get(signal["run"])
+    if active is not None:
+        _spawn_background(turn_runner.deliver_interrupts(active))
+    elif settings.RUNS == "embedded":
+        _start_run(signal["run"])
+
+
+def _spawn_background(coroutine: Coroutine[Any, Any, None]) -> None:
+    task = asyncio.get_running_loop().create_task(coroutine, context=contextvars.Context())
+    _background_tasks.add(task)
+    task.add_done_callback(_background_tasks.discard)
+
+
+def _on_resync(_signal: local_bus.Signal) -> None:
+    """Check all runs after an outage: signals may have been lost."""
+    if _active_runs or settings.RUNS == "embedded":
+        _spawn_background(_resync_runs())
+
+
+async def _resync_runs() -> None:
+    with suppress(*DATABASE_UNAVAILABLE):  # tending tells of it
+        await renew_and_recover()
+
+
+local_bus.add_handler("run", _on_run_signal)
+local_bus.add_handler(local_bus.RESYNC, _on_resync)

@@ -1,0 +1,177 @@
+"""Plays the turn of a run to its end; the only place that catches every exception."""
+
+from __future__ import annotations
+
+import logging
+from contextlib import AsyncExitStack
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from jpweb.agent.errors import AgentError, ProviderFailed
+from jpweb.agent.interrupts import Stop, Stopped, run_interruptible
+from jpweb.agent.turn import TurnEnd, TurnPorts, resume_turn
+from jpweb.runtime import wiring
+from jpweb.runtime.db_threads import run_in_db_thread
+from jpweb.runtime.inquiries.prompter import BrowserPrompter
+from jpweb.runtime.recorder import JournalRecorder, SocketDisplay
+from jpweb.store import approvals, runs
+from jpweb.store.choices import RunPhase, RunState
+from jpweb.store.database import clock
+from jpweb.store.database.availability import DATABASE_UNAVAILABLE
+from jpweb.store.errors import LeaseLost
+from jpweb.store.run_queue import interrupts
+from jpweb.stream.inquiry import CancellationReason
+
+if TYPE_CHECKING:
+    from jpweb.runtime.execution.active_run import ActiveRun
+    from jpweb.runtime.wiring import TurnResources
+
+logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class RunEnd:
+    """How a run ended; ``failure_kind`` is that of a provider's failure."""
+
+    state: RunState
+    problem: str = ""
+    failure_kind: str = ""
+
+
+RUN_ENDS = {
+    TurnEnd.COMPLETE: RunEnd(RunState.DONE),
+    TurnEnd.STOPPED: RunEnd(RunState.STOPPED),
+    TurnEnd.CYCLE_LIMIT: RunEnd(
+        RunState.FAILED, "The turn was stopped after too many rounds of tool calls."
+    ),
+}
+
+
+async def play_turn(active: ActiveRun) -> None:
+    """Execute a run from the state of its turn, and commit its end.
+
+    Commits nothing where another process has the run or the database is unavailable: then the lease
+    expires, and the next holder continues from the journal.
+    """
+    try:
+        await deliver_interrupts(active)
+        while not await _record_end(active, await _execute_turn(active)):
+            # Somebody said something while the turn came to its end.
+            active.is_over = False
+            await deliver_interrupts(active)
+    except (LeaseLost, *DATABASE_UNAVAILABLE) as error:
+        active.is_abandoned = True
+        logger.warning("run %s is let go of: %s", active.run.pk, error)
+
+
+async def deliver_interrupts(*actives: ActiveRun) -> None:
+    """Deliver waiting interrupts to turns, each once, with one query for all."""
+    by_run = {active.run.pk: active for active in actives}
+    active_runs = [active.run for active in actives]
+    for interrupt in await run_in_db_thread(interrupts.list_pending, active_runs):
+        if by_run[interrupt.run_id].deliver_interrupt(interrupt):
+            await run_in_db_thread(interrupts.mark_delivered, interrupt)
+
+
+async def _execute_turn(active: ActiveRun) -> RunEnd:
+    """Execute a run; return how it ended."""
+    if active.run.phase == RunPhase.OVER and not active.interrupts.is_set():
+        return RUN_ENDS[TurnEnd.COMPLETE]
+    try:
+        return RUN_ENDS[await _play_with_resources(active)]
+    except (LeaseLost, *DATABASE_UNAVAILABLE):
+        raise
+    except ProviderFailed as error:
+        return RunEnd(RunState.FAILED, str(error), error.kind.value)
+    except AgentError as error:
+        return RunEnd(RunState.FAILED, str(error))
+    except Exception as error:  # the one boundary: whatever broke, the record says so
+        logger.exception("run %s failed", active.run.pk)
+        return RunEnd(
+            RunState.FAILED, f"Internal error in jpweb: {type(error).__name__}. See the server log."
+        )
+
+
+async def _play_with_resources(active: ActiveRun) -> TurnEnd:
+    recorder = JournalRecorder(
+        active.run, active.conversation.workspace_id, active.attachment, active.interrupt_ids
+    )
+    if active.attachment is not None:
+        await run_in_db_thread(active.attachment.write_files)
+    async with AsyncExitStack() as stack:
+        resources = await _open_resources(active, stack)
+        if resources is None:
+            return TurnEnd.STOPPED
+        turn_end = await resume_turn(
+            _make_ports(active, resources, recorder),
+            active.interrupts,
+            resources.setup,
+            waiting=await run_in_db_thread(approvals.list_pending_calls, active.run),
+            crashed=active.run.phase != RunPhase.WAITING,
+            permissions=await run_in_db_thread(approvals.get_turn_permissions, active.run),
+        )
+        active.is_over = True  # its servers take a while to end, and nobody listens any more
+    return turn_end
+
+
+async def _open_resources(active: ActiveRun, stack: AsyncExitStack) -> TurnResources | None:
+    """Open the turn's resources, which may take a while; None where a person stops the turn."""
+    context = stack.enter_async_context(wiring.open_turn_resources(active.conversation))
+    result = await run_interruptible(context, active.interrupts)
+    if not isinstance(result, Stopped):
+        return result
+    if isinstance(active.interrupts.pending, Stop):
+        return None
+    return await stack.enter_async_context(wiring.open_turn_resources(active.conversation))
+
+
+async def _record_end(active: ActiveRun, end: RunEnd) -> bool:
+    """Commit the end of a run; False where an interrupt arrived meanwhile."""
+    try:
+        return await _commit_end(active, end)
+    except (LeaseLost, *DATABASE_UNAVAILABLE):
+        raise
+    except Exception:  # the one boundary: a run that seems to go on would bar the conversation
+        logger.exception("the end of run %s cannot be put on record", active.run.pk)
+        problem = "Internal error in jpweb while saving the end of the turn. See the server log."
+        return await run_in_db_thread(runs.end_run, active.run, RunState.FAILED, problem)
+
+
+async def _commit_end(active: ActiveRun, end: RunEnd) -> bool:
+    run = active.run
+    if end.state is RunState.DONE:
+        is_recorded = await run_in_db_thread(
+            runs.end_run, run, end.state, given_interrupt_ids=tuple(active.interrupt_ids)
+        )
+    else:
+        is_stopped = end.state is RunState.STOPPED
+        reason = CancellationReason.USER if is_stopped else CancellationReason.LOST
+        is_recorded = await run_in_db_thread(
+            runs.fail_run, run, reason, end.state, end.problem, end.failure_kind
+        )
+    if is_recorded and active.attachment is not None:
+        # What the desk committed itself is not written yet.
+        await run_in_db_thread(active.attachment.write_files)
+    return is_recorded
+
+
+def _make_ports(
+    active: ActiveRun, resources: TurnResources, recorder: JournalRecorder
+) -> TurnPorts:
+    conversation = active.conversation
+    return TurnPorts(
+        provider=resources.provider,
+        prompter=BrowserPrompter(
+            conversation.pk,
+            conversation.workspace_id,
+            lambda: active.interrupted_by,
+            active.awaited_rows,
+            active.idle_tracker,
+            active.run,
+        ),
+        recorder=recorder,
+        display=SocketDisplay(conversation.pk),
+        clock=clock.now,
+        backend=resources.backend,
+        idle_tracker=active.idle_tracker,
+    )

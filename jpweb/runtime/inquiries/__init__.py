@@ -1,0 +1,1 @@
+"""Inquiries and approvals while they wait: answers, presence, secrets."""

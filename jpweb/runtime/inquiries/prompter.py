@@ -1,0 +1,193 @@
+"""The agent's Prompter port over the web: inquiries and approvals that people answer on pages."""
+
+from __future__ import annotations
+
+import re
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from jpweb.agent.idle_tracker import IdleTracker
+from jpweb.agent.ports import (
+    Answer,
+    Declined,
+    Delivered,
+    DeliverPrompt,
+    Permitted,
+    RunPrompt,
+    Skipped,
+    Withheld,
+)
+from jpweb.runtime.db_threads import run_in_db_thread
+from jpweb.runtime.inquiries import approvals, presence, resolution
+from jpweb.store import approvals as rows
+from jpweb.store import inquiries
+from jpweb.store.choices import ApprovalKind
+from jpweb.store.errors import AlreadyDecided, AlreadySettled, UnknownApproval
+from jpweb.store.inquiries import SettledInquiry
+from jpweb.stream.inquiry import CancellationReason, Cancelled, read_reason
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from jpweb.agent.ports import QuestionPrompt
+    from jpweb.store.inquiries import Decider
+    from jpweb.store.models import Inquiry, Prompt, Run
+
+
+#: What colours a terminal; the page shows the words.
+_ANSI_ESCAPES = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)|[@-Z\\-_])")
+
+
+@dataclass(slots=True)
+class AwaitedRows:
+    """The rows that the calls of a run wait for: of inquiries and of approvals."""
+
+    inquiry_keys: set[int] = field(default_factory=set)
+    approval_keys: set[int] = field(default_factory=set)
+
+    @contextmanager
+    def await_inquiry(self, key: int) -> Iterator[None]:
+        """Count an inquiry as awaited while the block runs."""
+        self.inquiry_keys.add(key)
+        try:
+            yield
+        finally:
+            self.inquiry_keys.discard(key)
+
+    @contextmanager
+    def await_approval(self, key: int) -> Iterator[None]:
+        """Count an approval as awaited while the block runs."""
+        self.approval_keys.add(key)
+        try:
+            yield
+        finally:
+            self.approval_keys.discard(key)
+
+
+@dataclass(frozen=True, slots=True)
+class BrowserPrompter:
+    """Prompter of one conversation.
+
+    ``get_withdrawer`` returns the decider for inquiries of an interrupted run. ``run`` is the run
+    as this process holds it. Raises LeaseLost once another process does.
+    """
+
+    conversation_id: int
+    workspace_id: int
+    get_withdrawer: Callable[[], Decider]
+    awaited_rows: AwaitedRows = field(default_factory=AwaitedRows)
+    idle_tracker: IdleTracker = field(default_factory=IdleTracker)
+    run: Run | None = None
+
+    async def has_reachable_person(self) -> bool:
+        """Return whether a member who may answer has a page open."""
+        return await presence.is_reachable(self.workspace_id)
+
+    async def ask(self, prompt: QuestionPrompt) -> Answer | Declined:
+        with (
+            self.idle_tracker.prevent_idle()
+        ):  # put down now, an answer to it would bring nothing back
+            row = await self._get_row(prompt)
+        with self.awaited_rows.await_inquiry(row.pk):
+            if prompt.question.answer_type.RECORDS_ANSWER:
+                return _make_reply(await resolution.wait_until_settled(row))
+            secret = await resolution.wait_for_secret(row, self.idle_tracker.prevent_idle)
+            return (
+                Answer(secret)
+                if isinstance(secret, str)
+                else _make_reply(SettledInquiry(secret, False))
+            )
+
+    async def withdraw(self, prompt: QuestionPrompt, reason: CancellationReason) -> None:
+        row = await self._get_row(prompt)
+        try:
+            await resolution.settle_inquiry(
+                row, Cancelled(reason), self.get_withdrawer(), self.run, withdrawn=True
+            )
+        except AlreadySettled:
+            return  # it ended a moment earlier, and that stands
+
+    async def permit(self, prompt: RunPrompt) -> Permitted | Skipped:
+        display = {
+            "described": prompt.description,
+            "arguments": dict(prompt.arguments),
+            "edit": prompt.edit,
+            "text": None
+            if prompt.formatted_arguments is None
+            else _ANSI_ESCAPES.sub("", prompt.formatted_arguments),
+            "definition": prompt.definition,
+        }
+        row = await self._ask_approval(ApprovalKind.RUN, prompt, display)
+        return (
+            Skipped()
+            if row is None
+            else _read_permission(await self._wait_for_decision(row), prompt)
+        )
+
+    async def deliver(self, prompt: DeliverPrompt) -> Delivered | Withheld:
+        display = {"content": prompt.content, "is_error": prompt.is_error, "edit": prompt.edit}
+        row = await self._ask_approval(ApprovalKind.DELIVER, prompt, display)
+        return Withheld() if row is None else _read_delivery(await self._wait_for_decision(row))
+
+    async def close_prompt(self, prompt: RunPrompt | DeliverPrompt) -> None:
+        kind = ApprovalKind.RUN if isinstance(prompt, RunPrompt) else ApprovalKind.DELIVER
+        row = await run_in_db_thread(
+            rows.find_open_for_call, self.conversation_id, kind, prompt.tool_call_id
+        )
+        if row is None:
+            return
+        try:
+            row = await run_in_db_thread(rows.withdraw_approval, row.pk)
+        except AlreadyDecided:
+            return  # it was decided a moment earlier, and that stands
+        await approvals.publish_decided(row)
+
+    async def _wait_for_decision(self, row: Prompt) -> Prompt:
+        with self.awaited_rows.await_approval(row.pk):
+            decided_row = await approvals.wait_until_decided(row)
+            await run_in_db_thread(rows.mark_spent, row.pk)
+        return decided_row
+
+    async def _ask_approval(
+        self, kind: ApprovalKind, prompt: RunPrompt | DeliverPrompt, display: dict[str, Any]
+    ) -> Prompt | None:
+        """Create an approval and publish it; None where its run is over."""
+        call_info = (self.conversation_id, kind, prompt.tool_call_id, prompt.tool_name, display)
+        try:
+            with self.idle_tracker.prevent_idle():  # put down now, nobody would see it
+                row = await run_in_db_thread(rows.request_approval, *call_info, held_run=self.run)
+        except UnknownApproval:
+            return None
+        await approvals.publish_decided(row)
+        return row
+
+    async def _get_row(self, prompt: QuestionPrompt) -> Inquiry:
+        return await run_in_db_thread(
+            inquiries.find_by_inquiry_id, self.conversation_id, prompt.inquiry_id
+        )
+
+
+def _make_reply(settlement: SettledInquiry) -> Answer | Declined:
+    row = settlement.inquiry
+    if row.state == "answered":
+        return Answer(row.answer, settlement.is_remembered)
+    row_reason = read_reason(row.reason)
+    cancel_reason = (
+        row_reason if isinstance(row_reason, CancellationReason) else CancellationReason.USER
+    )
+    return Declined(cancel_reason, row.note)
+
+
+def _read_permission(row: Prompt, prompt: RunPrompt) -> Permitted | Skipped:
+    """Read the decision of a settled row; a withdrawn approval permits nothing."""
+    decision = row.decision or {}
+    remember = decision.get("remember") is True
+    if decision.get("allow") is True:
+        return Permitted(decision.get("arguments", prompt.arguments), remember)
+    return Skipped(decision.get("reason", ""), remember)
+
+
+def _read_delivery(row: Prompt) -> Delivered | Withheld:
+    decision = row.decision or {}
+    return Delivered(decision.get("content")) if decision.get("allow") is True else Withheld()

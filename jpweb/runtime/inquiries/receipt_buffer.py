@@ -1,0 +1,104 @@
+"""Buffers read receipts of questions and writes them in batches.
+
+Receipts that are not yet written are lost with the process, and those beyond the limits are
+dropped: that costs a line of the record, never an answer.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import threading
+from collections import Counter
+from collections.abc import Iterable
+from datetime import datetime
+
+from jpweb.runtime.db_threads import run_in_db_thread
+from jpweb.store.database import clock
+from jpweb.store.database.availability import DATABASE_UNAVAILABLE
+from jpweb.store.inbox import receipt_log
+from jpweb.store.inbox.receipt_log import ReceiptKey, ReceiptTimes
+
+logger = logging.getLogger(__name__)
+
+#: What a page may say of a card that it was sent.
+RECEIPT_KINDS = frozenset({"visible", "focused", "draft"})
+#: Seconds between two writes.
+FLUSH_INTERVAL_SECONDS = 1.0
+#: Pairs of question and person that are held at most between two writes.
+MAX_PENDING_RECEIPTS = 10_000
+
+#: Of them those of one person, whatever their pages say.
+MAX_PENDING_PER_PERSON = 1_000
+
+_pending_receipts: dict[ReceiptKey, ReceiptTimes] = {}
+_pending_counts: Counter[int] = Counter()
+#: What is written already and need not be again; forgotten when it is too much.
+_written_receipts: set[tuple[ReceiptKey, str]] = set()
+#: Pages are made in threads, sockets are heard in the loop.
+_lock = threading.Lock()
+
+
+def note_delivered(person_id: int, keys: Iterable[int]) -> None:
+    """Record that cards of these questions were sent to a page of a person."""
+    _add_receipts(person_id, [(key, "delivered") for key in keys])
+
+
+def note_reports(person_id: int, reports: Iterable[tuple[int, str]]) -> None:
+    """Record the receipts that a page reports; unknown kinds are ignored."""
+    _add_receipts(person_id, [(key, kind) for key, kind in reports if kind in RECEIPT_KINDS])
+
+
+async def flush_periodically() -> None:
+    """Flush the buffer periodically, until cancelled."""
+    while True:
+        await asyncio.sleep(FLUSH_INTERVAL_SECONDS)
+        await flush_receipts()
+
+
+async def flush_receipts() -> None:
+    """Write the buffered receipts; in a database outage they stay buffered."""
+    with _lock:
+        batch = dict(_pending_receipts)
+        _pending_receipts.clear()
+        _pending_counts.clear()
+    if not batch:
+        return
+    try:
+        saved_pairs = await run_in_db_thread(receipt_log.save_receipts, batch)
+    except DATABASE_UNAVAILABLE as error:
+        logger.warning("Who saw which question could not be written: %s", error)
+        with _lock:
+            for pair, receipt in batch.items():
+                for kind, seen_at in receipt.list_times():
+                    _merge_receipt(pair, kind, seen_at)
+        return
+    with _lock:
+        if len(_written_receipts) > MAX_PENDING_RECEIPTS:
+            _written_receipts.clear()
+        _written_receipts.update(
+            (pair, kind) for pair in saved_pairs for kind, _ in batch[pair].list_times()
+        )
+
+
+def _add_receipts(person_id: int, reports: Iterable[tuple[int, str]]) -> None:
+    noted_at = clock.now()
+    with _lock:
+        for key, kind in reports:
+            if ((key, person_id), kind) not in _written_receipts:
+                _merge_receipt((key, person_id), kind, noted_at)
+
+
+def _merge_receipt(pair: ReceiptKey, kind: str, seen_at: datetime) -> None:
+    """Add a receipt to the buffer; the earlier of two times wins."""
+    receipt = _pending_receipts.get(pair)
+    if receipt is None:
+        if (
+            len(_pending_receipts) >= MAX_PENDING_RECEIPTS
+            or _pending_counts[pair[1]] >= MAX_PENDING_PER_PERSON
+        ):
+            return
+        receipt = _pending_receipts[pair] = ReceiptTimes()
+        _pending_counts[pair[1]] += 1
+    existing_time = getattr(receipt, kind)
+    setattr(receipt, kind, seen_at if existing_time is None else min(existing_time, seen_at))

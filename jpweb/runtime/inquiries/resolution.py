@@ -1,0 +1,258 @@
+"""Answers, declines and settles inquiries, and waits for their settlement.
+
+The row in the database decides which settlement is first (compare-and-set); the waiters in
+memory only wake the calls of this process.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextvars
+from collections.abc import Awaitable, Callable, Coroutine
+from contextlib import AbstractContextManager, AsyncExitStack, ExitStack, nullcontext, suppress
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
+
+from django.views.decorators.debug import sensitive_variables
+
+from jpweb.runtime import process_identity
+from jpweb.runtime.broadcast import local_bus, publisher
+from jpweb.runtime.db_threads import run_in_db_thread
+from jpweb.runtime.inquiries import secret_channels
+from jpweb.runtime.inquiries.secret_channels import SecretChannel, SecretExpectation
+from jpweb.runtime.inquiries.secret_handover import SecretHandover
+from jpweb.store import inquiries, journal
+from jpweb.store.choices import RunState
+from jpweb.store.database import clock
+from jpweb.store.errors import AlreadySettled
+from jpweb.store.inquiries import SettledInquiry
+from jpweb.stream import answer_type, timestamps
+from jpweb.stream.events import ConversationEvent
+from jpweb.stream.inquiry import (
+    Answered,
+    CancellationReason,
+    Cancelled,
+    InquiryOutcome,
+    InquiryResponse,
+    Redacted,
+)
+
+if TYPE_CHECKING:
+    from jpweb.store.inquiries import Decider
+    from jpweb.store.models import Inquiry, Run
+
+T = TypeVar("T")
+
+#: Seconds after which a waiting call looks at its row again, should a wake-up be lost.
+ROW_POLL_SECONDS = 2.0
+
+
+class RowWaiters(Generic[T]):
+    """Wakes the coroutines of this process that wait for rows, by row key."""
+
+    def __init__(self) -> None:
+        self.waiters_by_key: dict[int, set[_RowWaiter[T]]] = {}
+
+    def notify(self, key: int, result: T | None = None) -> None:
+        """Wake the waiters of a row; they return ``result`` without a query where it is given."""
+        for waiter in self.waiters_by_key.get(key, ()):
+            waiter.result = waiter.result or result
+            waiter.set()
+
+    async def wait_for(self, key: int, fetch: Callable[[], Awaitable[T | None]]) -> T:
+        """Return the first result of ``fetch``, called at once, on wake-ups and at intervals."""
+        waiter: _RowWaiter[T] = _RowWaiter()
+        # A run that was put down and taken up again waits twice for a moment.
+        self.waiters_by_key.setdefault(key, set()).add(waiter)
+        try:
+            while True:
+                waiter.clear()
+                result = waiter.result or await fetch() or waiter.result
+                if result is not None:
+                    return result
+                await _wait_for_wakeup(waiter)
+        finally:
+            self.waiters_by_key[key].discard(waiter)
+            if not self.waiters_by_key[key]:
+                del self.waiters_by_key[key]
+
+
+class _RowWaiter(asyncio.Event, Generic[T]):
+    """Event of one waiter; ``result`` spares it the query."""
+
+    result: T | None = None
+
+
+#: Tasks that nobody waits for.
+_background_tasks: set[asyncio.Task[None]] = set()
+settlement_waiters: RowWaiters[SettledInquiry] = RowWaiters()
+handover = SecretHandover()
+secret_channel = SecretChannel(handover, publisher, process_identity.get_process_name)
+local_bus.add_handler("settled", lambda signal: settlement_waiters.notify(signal["inquiry"]))
+local_bus.add_handler("secret", secret_channel.on_secret)
+local_bus.add_handler("secret_ack", secret_channel.on_acknowledgement)
+
+
+@sensitive_variables("text", "value")
+async def answer_inquiry(
+    inquiry: int | Inquiry, text: str, decider: Decider, *, remember: bool = False
+) -> Inquiry:
+    """Settle an inquiry, given by key or row, with a person's answer; return the settled row.
+
+    The row may be stale: the database decides which settlement is first. A secret is delivered to
+    the waiting call alone, in whichever process it runs; a parked run is requeued for it.
+    ``remember`` reuses the answer for the rest of the turn, where the inquiry allows that.
+    Raises UnknownInquiry, InvalidAnswer, AlreadySettled, NoWaitingCall.
+    """
+    row = await _require_open(inquiry)
+    expected = answer_type.read_answer_type(row.question["answer_type"])
+    value = expected.parse_input(text)
+    if expected.RECORDS_ANSWER or not isinstance(value, str):
+        remember = remember and inquiries.can_remember(row)
+        return await settle_inquiry(row, Answered(value), decider, remember=remember)
+    await secret_channel.deliver_secret(row.pk, value, decider)
+    return await run_in_db_thread(inquiries.get_inquiry, row.pk)
+
+
+async def decline_inquiry(inquiry: int | Inquiry, decider: Decider, note: str = "") -> Inquiry:
+    """Settle an inquiry, given by key or row, without an answer; return the settled row.
+
+    ``note`` is the reason for the model and the record; it is cut and stripped of control
+    characters. Raises UnknownInquiry, AlreadySettled.
+    """
+    row = await _require_open(inquiry)
+    clean_note = inquiries.clean_note(note)
+    return await settle_inquiry(row, Cancelled(CancellationReason.USER), decider, note=clean_note)
+
+
+async def _require_open(inquiry: int | Inquiry) -> Inquiry:
+    """Return the row of an open inquiry. Raises UnknownInquiry, AlreadySettled."""
+    row = (
+        await run_in_db_thread(inquiries.get_inquiry, inquiry)
+        if isinstance(inquiry, int)
+        else inquiry
+    )
+    if row.state != inquiries.OPEN_STATE:
+        raise AlreadySettled(row)
+    return row
+
+
+async def settle_inquiry(
+    row: Inquiry,
+    outcome: InquiryOutcome,
+    decider: Decider,
+    run: Run | None = None,
+    **details: bool | str,
+) -> Inquiry:
+    """Commit an outcome, wake the waiting call and publish the change. Raises AlreadySettled.
+
+    With ``run`` the commit is fenced by the run's lease. Raises LeaseLost where another process
+    has it. ``details`` go into the response's metadata: ``remember``, ``withdrawn`` or ``note``.
+    """
+    event = ConversationEvent(
+        timestamps.format_timestamp(clock.now()),
+        InquiryResponse(row.inquiry_id, outcome),
+        decider.make_note(**details),
+    )
+    try:
+        settlement = await run_in_db_thread(_commit_response, row, event, run)
+        # What is on record need not be read again by a call of this process, which goes on first.
+        settlement_waiters.notify(row.pk, settlement)
+        await asyncio.sleep(0)
+        await publisher.publish_question_settled(row.pk)
+        asking_run = settlement.inquiry.run
+        await _publish_settled(
+            row, is_run_woken=asking_run is not None and asking_run.state == RunState.QUEUED
+        )
+    except asyncio.CancelledError:
+        # Whoever sent it has left; it is committed all the same, and others are to know.
+        _spawn_background(publisher.publish_question_settled(row.pk))
+        _spawn_background(_publish_settled(row, is_run_woken=True))
+        raise
+    return settlement.inquiry
+
+
+def _commit_response(row: Inquiry, event: ConversationEvent, run: Run | None) -> SettledInquiry:
+    """Append the response to the journal and return the settled inquiry. Raises as ``append``."""
+    journal.append_events(row.conversation_id, [event], run, row)
+    settled_row = inquiries.get_inquiry(row.pk)
+    return SettledInquiry(settled_row, inquiries.is_remembered(settled_row))
+
+
+async def _publish_settled(row: Inquiry, *, is_run_woken: bool) -> None:
+    """Publish the settlement to pages; ``is_run_woken``: the inquiry's run may be queued again."""
+    if is_run_woken and row.run_id is not None:
+        await publisher.publish_run_changed(row.run_id)
+    await publisher.publish_questions_changed(row.conversation.workspace_id)
+    await publisher.publish_conversation_changed(row.conversation_id)
+
+
+def _spawn_background(coroutine: Coroutine[Any, Any, None]) -> None:
+    """Run a coroutine in a background task with an empty context, outside the request's."""
+    task = asyncio.get_running_loop().create_task(coroutine, context=contextvars.Context())
+    _background_tasks.add(task)
+    task.add_done_callback(_background_tasks.discard)
+
+
+async def wait_for_settled_row(row: Inquiry) -> Inquiry:
+    """Return the row once it is settled."""
+    return (await wait_until_settled(row)).inquiry
+
+
+async def wait_until_settled(row: Inquiry) -> SettledInquiry:
+    """Return the settled row, and whether its answer is remembered for the turn."""
+    return await settlement_waiters.wait_for(
+        row.pk, lambda: run_in_db_thread(inquiries.get_if_settled, row.pk)
+    )
+
+
+async def wait_for_secret(
+    row: Inquiry, hold_run: Callable[[], AbstractContextManager[None]] = nullcontext
+) -> str | Inquiry:
+    """Return the secret once ``redacted`` is committed, or the row where it was settled otherwise.
+
+    ``hold_run`` prevents parking. A run that was requeued for a secret stays unparked until the
+    secret arrives or its delivery has timed out.
+    Raises LeaseLost where another process has the run; the sender gets an error as well.
+    """
+    async with AsyncExitStack() as stack:
+        with (
+            hold_run()
+        ):  # parked before it is known whether a secret was sent, it would be woken again
+            expectation = await stack.enter_async_context(secret_channel.expecting(row))
+            if expectation.is_sent:
+                hold_stack = stack.enter_context(ExitStack())
+                hold_stack.enter_context(hold_run())
+                loop = asyncio.get_running_loop()
+                stack.callback(
+                    loop.call_later(secret_channels.SECRET_TIMEOUT_SECONDS, hold_stack.close).cancel
+                )
+        return await _receive_secret(row, expectation)
+
+
+async def _receive_secret(row: Inquiry, expectation: SecretExpectation) -> str | Inquiry:
+    arrival = expectation.arrival
+    settled_task = asyncio.create_task(wait_for_settled_row(row))
+    try:
+        futures: set[asyncio.Future[Any]] = {arrival, settled_task}
+        await asyncio.wait(futures, return_when=asyncio.FIRST_COMPLETED)
+        if not arrival.done():
+            return settled_task.result()
+        delivery = arrival.result()
+        try:
+            await settle_inquiry(row, Redacted(), delivery.decider, expectation.run)
+        except AlreadySettled as error:
+            if not delivery.receipt.done():
+                delivery.receipt.set_exception(error)
+            return await settled_task
+        # Whoever sent it may have hung up meanwhile.
+        if not delivery.receipt.done():
+            delivery.receipt.set_result(None)
+        return delivery.value
+    finally:
+        settled_task.cancel()
+
+
+async def _wait_for_wakeup(waiter: asyncio.Event) -> None:
+    with suppress(TimeoutError):
+        async with asyncio.timeout(ROW_POLL_SECONDS):
+            await waiter.wait()

@@ -1,0 +1,211 @@
+"""Adapter to Apprise: validates notification addresses, redacts them and sends messages.
+
+An address may hold a key, so functions here return it only in its redacted form.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import re
+import threading
+from collections.abc import Iterable
+from contextlib import suppress
+from typing import Any
+
+from django.conf import settings
+from django.views.decorators.debug import sensitive_variables
+
+from jpweb.runtime.periodic import allowed_destinations
+
+#: Seconds that a message may take. One that takes longer may still arrive.
+SEND_TIMEOUT_SECONDS = 15.0
+#: Seconds for a connection, and for each piece of a reply.
+SOCKET_TIMEOUT_SECONDS = 8.0
+#: Characters of an address, and recipients in one.
+MAX_ADDRESS_CHARS, MAX_RECIPIENTS = 2_000, 10
+MAX_PORT = 65_535
+#: Arguments with which the library would read files of this machine, or what they name elsewhere.
+REFUSED_ARGUMENTS = frozenset({"attach", "pgp", "pgppub", "pgpprv", "template", "wkd"})
+#: Arguments that are jpweb's to decide.
+FIXED_ARGUMENTS = frozenset(
+    {"cto", "emojis", "format", "optional", "overflow", "redirect", "retry", "rto", "store", "wait"}
+)
+
+#: What is told of every message that was not taken, for whatever reason.
+UNDELIVERED_TEXT = (
+    "The service is unreachable or rejected the message. Private networks are blocked."
+)
+#: The messages on their way, by the key of their address.
+_busy_keys: set[int] = set()
+
+
+class InvalidAddress(Exception):
+    """The typed address is invalid; the message is for its author and may repeat it."""
+
+
+def check_address(url: str) -> None:
+    """Validate an address. Raises InvalidAddress."""
+    _parse_address(url)
+
+
+def redact_address(url: str) -> str:
+    """Return an address without its keys: the service and the recipient."""
+    try:
+        return str(_parse_address(url).url(privacy=True)).partition("?")[0]
+    except InvalidAddress:
+        return f"{url.partition('://')[0][:20]}://…"
+
+
+def is_usable(url: str) -> bool:
+    """Return whether a stored address is still valid."""
+    try:
+        _parse_address(url)
+    except InvalidAddress:
+        return False
+    return True
+
+
+def is_busy(key: int) -> bool:
+    """Return whether a message to the address of this key is under way."""
+    return key in _busy_keys
+
+
+@sensitive_variables("url")
+async def send_message(key: int, url: str, title: str, body: str) -> str:
+    """Send plain text; return why it failed, without the address, or an empty text.
+
+    The message has a thread of its own, which is abandoned after SEND_TIMEOUT_SECONDS; until the
+    thread ends ``is_busy`` returns True, and the caller sends nothing more to the address.
+    """
+    loop = asyncio.get_running_loop()
+    outcome: asyncio.Future[str] = loop.create_future()
+
+    def set_outcome(problem: str) -> None:
+        if not outcome.done():
+            outcome.set_result(problem)
+
+    def deliver_in_thread() -> None:
+        problem = "The notification library failed."
+        try:
+            problem = _deliver_message(url, title, body)
+        finally:
+            _busy_keys.discard(key)
+            with suppress(RuntimeError):  # the loop has ended meanwhile
+                loop.call_soon_threadsafe(set_outcome, problem)
+
+    _busy_keys.add(key)
+    threading.Thread(target=deliver_in_thread, daemon=True, name="carrier").start()
+    try:
+        return await asyncio.wait_for(outcome, SEND_TIMEOUT_SECONDS)
+    except TimeoutError:
+        return f"No response within {SEND_TIMEOUT_SECONDS:g} seconds."
+
+
+def _deliver_message(url: str, title: str, body: str) -> str:
+    library = _load_apprise()
+    try:
+        plugin = _parse_address(url)
+    except InvalidAddress:
+        return "This channel can no longer be used. Remove it and add it again."
+    sender = library.Apprise(asset=plugin.asset)
+    sender.add(plugin)
+    with allowed_destinations.refuse_private_addresses():
+        result = sender.notify(body, title=title, body_format=library.NotifyFormat.TEXT)
+    # Neither what the service said nor its status: an address is no way to ask what is there.
+    return "" if result else UNDELIVERED_TEXT
+
+
+@sensitive_variables()
+def _parse_address(address_text: str) -> Any:
+    """Parse an address into an Apprise plugin. Raises InvalidAddress."""
+    url, library = _clean_address(address_text), _load_apprise()
+    fields: dict[str, Any] = library.plugins.url_to_dict(url) or {}
+    schema = str(fields.get("schema") or url.partition("://")[0]).lower()
+    if schema not in settings.NOTIFY_SCHEMAS:
+        allowed = ", ".join(settings.NOTIFY_SCHEMAS)
+        raise InvalidAddress(f"“{schema[:40]}” is not supported here. Use one of: {allowed}.")
+    arguments = {str(name).lower() for name in fields.get("qsd") or ()}
+    if arguments & REFUSED_ARGUMENTS:
+        names = ", ".join(f"“{name}”" for name in sorted(arguments & REFUSED_ARGUMENTS))
+        raise InvalidAddress(f"The URL can't set {names}.")
+    if (fields.get("port") or 0) > MAX_PORT:
+        raise InvalidAddress(f"Invalid port: {fields['port']}.")
+    for name in FIXED_ARGUMENTS:
+        fields.pop(name, None)
+    try:
+        plugin = fields and library.Apprise.instantiate(fields, _make_asset(), None, False)
+    except (TypeError, ValueError) as error:
+        raise InvalidAddress(f"{str(error).rstrip('. ')}. {_describe_syntax(schema)}") from None
+    if not plugin:
+        raise InvalidAddress(f"The URL is incomplete. {_describe_syntax(schema)}")
+    _check_destination(plugin)
+    plugin.socket_connect_timeout = plugin.socket_read_timeout = SOCKET_TIMEOUT_SECONDS
+    plugin.logger = _make_silent_logger()
+    return plugin
+
+
+def _check_destination(plugin: Any) -> None:
+    """Refuse too many recipients and hosts of private networks. Raises InvalidAddress."""
+    for host in {getattr(plugin, name, None) or "" for name in ("host", "smtp_host")}:
+        if allowed_destinations.is_refused_literal(host):
+            raise InvalidAddress(f"{host[:100]} is in a private network, which is blocked.")
+    if len(plugin) > MAX_RECIPIENTS:
+        raise InvalidAddress(f"Too many recipients: {len(plugin)}. The limit is {MAX_RECIPIENTS}.")
+
+
+def _make_silent_logger() -> logging.Logger:
+    """Return a logger of one message that discards its records: Apprise returns the result."""
+    silent_logger = logging.Logger("carrier", logging.WARNING)  # noqa: LOG001  it has no parent on purpose
+    silent_logger.addHandler(logging.NullHandler())
+    return silent_logger
+
+
+def _clean_address(address_text: str) -> str:
+    url = address_text.strip()
+    if not url:
+        raise InvalidAddress("Enter a URL.")
+    if len(url) > MAX_ADDRESS_CHARS:
+        raise InvalidAddress(f"A URL can have at most {MAX_ADDRESS_CHARS} characters.")
+    if not url.isprintable() or re.search(r"\s", url):
+        raise InvalidAddress("A URL can't contain spaces. Add channels one by one.")
+    schema, separator, remainder = url.partition("://")
+    if not schema or not separator:
+        raise InvalidAddress("The URL must start with a service, such as ntfy:// or slack://.")
+    if not remainder.strip("/"):
+        raise InvalidAddress(f"The URL ends after {schema[:40]}://.")
+    return url
+
+
+def _make_asset() -> Any:
+    """Return Apprise's settings: name jpweb, no files, no redirects, no delays."""
+    return _load_apprise().AppriseAsset(
+        app_id="jpweb",
+        app_desc="jpweb",
+        app_url=settings.PUBLIC_URL,
+        image_url_mask="",
+        image_url_logo="",
+        image_path_mask="",
+        async_mode=False,
+        http_redirects=False,
+        interpret_emojis=False,
+        pgp_autogen=False,
+        pem_autogen=False,
+        storage_mode="memory",
+        service_timeout=0,
+    )
+
+
+def _describe_syntax(schema: str) -> str:
+    """Return how addresses of a service are written."""
+    plugin = _load_apprise().plugins.N_MGR[schema]
+    templates: Iterable[str] = plugin.templates[:2]
+    syntax = " or ".join(template.replace("{schema}", schema) for template in templates)
+    return f"Format of {plugin.service_name}: {syntax}."
+
+
+def _load_apprise() -> Any:
+    """Import Apprise on first use: it has 190 modules and few installations need it."""
+    import apprise  # noqa: PLC0415  as it says
+
+    return apprise

@@ -1,0 +1,96 @@
+"""Watches the files of mirrored workspaces, so that pages follow a running ``jp``."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable
+from contextlib import aclosing
+from pathlib import Path
+
+from watchfiles import awatch
+
+from jpweb.runtime.broadcast import publisher
+from jpweb.runtime.db_threads import run_in_background_thread
+from jpweb.store import conversations
+from jpweb.store.errors import StoreError
+from jpweb.store.jp_files import mirror
+from jpweb.store.jp_files.mirror import MirrorReport
+
+logger = logging.getLogger(__name__)
+
+#: Milliseconds of quiet after which changed files are read.
+QUIET_MS = 100
+#: Milliseconds between two looks at files that nothing was reported of.
+FULL_SCAN_INTERVAL_MS = 10_000
+
+
+def _log_problems(report: MirrorReport) -> None:
+    for line in report.problems:
+        logger.warning("%s", line)
+
+
+async def follow_workspace(
+    root: Path, on_report: Callable[[MirrorReport], None] = _log_problems
+) -> None:
+    """Mirror a workspace whenever its files change; end when they can no longer be watched.
+
+    ``on_report`` gets the report of every pass that changed something.
+    """
+    while folders := await run_in_background_thread(mirror.list_watched_folders, root):
+        if not await _follow_folders(root, folders, on_report):
+            return
+
+
+async def _follow_folders(
+    root: Path, folders: list[Path], on_report: Callable[[MirrorReport], None]
+) -> bool:
+    """Mirror while these folders exist; return whether the set of folders has changed.
+
+    Each folder is watched by itself: a recursive watch follows links out of the workspace.
+    """
+    # A look now and then as well: what changed before the watch began, or was not reported.
+    changes = awatch(
+        *folders,
+        step=QUIET_MS // 2,
+        debounce=QUIET_MS * 4,
+        rust_timeout=FULL_SCAN_INTERVAL_MS,
+        yield_on_timeout=True,
+        recursive=False,
+    )
+    async with aclosing(changes):
+        next_change = asyncio.ensure_future(anext(changes))
+        try:
+            await asyncio.sleep(0)  # the watch begins, so that nothing is missed meanwhile
+            while True:
+                await mirror_changes(root, on_report)
+                if await run_in_background_thread(mirror.list_watched_folders, root) != folders:
+                    return True
+                await next_change
+                next_change = asyncio.ensure_future(anext(changes))
+        except StopAsyncIteration:
+            return False
+        except OSError as error:
+            logger.info("%s cannot be watched: %s", root, error)
+            return False
+        finally:
+            next_change.cancel()
+            await asyncio.wait([next_change])
+
+
+async def mirror_changes(root: Path, on_report: Callable[[MirrorReport], None]) -> None:
+    """Mirror the changes of a workspace and publish them."""
+    try:
+        workspace, report = await run_in_background_thread(mirror.mirror_workspace, root)
+    except StoreError as error:
+        logger.warning("%s cannot be mirrored: %s", root, error)
+        return
+    if report.changed_ids or report.removed:
+        on_report(report)
+    removed_ids = (
+        await run_in_background_thread(conversations.list_removed_ids, workspace.pk)
+        if report.removed
+        else []
+    )
+    for conversation_id in (*report.changed_ids, *removed_ids):
+        await publisher.publish_conversation_changed(conversation_id)

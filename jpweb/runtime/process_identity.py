@@ -1,0 +1,23 @@
+"""Names of this installation and of this process."""
+
+from __future__ import annotations
+
+import os
+import secrets
+import socket
+
+from django.conf import settings
+
+
+def get_installation_name() -> str:
+    """Return the installation's name: host and data folder; one embedded server has it."""
+    return f"{socket.gethostname()}:{settings.DATA_DIR}"[:100]
+
+
+#: Made once; a process that is started again has another.
+_PROCESS_SUFFIX = f"{os.getpid()}-{secrets.token_hex(4)}"
+
+
+def get_process_name() -> str:
+    """Return the name of this process; it starts with the installation's."""
+    return f"{get_installation_name()}#{_PROCESS_SUFFIX}"

@@ -1,0 +1,92 @@
+"""Renders terminal output: SGR colours become classes, other control sequences are removed."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from django.utils.html import escape
+from django.utils.safestring import SafeString
+from rich.ansi import AnsiDecoder
+from rich.color import Color, ColorSystem
+from rich.style import Style
+
+from jpweb.runtime.rendering.invisible_characters import reveal_invisible
+
+_TERMINAL_CODE = re.compile(r"\x1b[\[\]P(]|[^\r\n]\r(?!\n)")
+#: Strings for the terminal itself: titles, links, clipboards. Of a link its text stays.
+_TERMINAL_STRINGS = re.compile(r"\x1b[\]PX^_](?:[^\x07\x1b\n]*(?:\x07|\x1b\\))?")
+#: Sequences that are no colours move the cursor or wipe; longer ones than these are no colours.
+_OTHER_SEQUENCES = re.compile(
+    r"\x1b\[[0-?]{0,64}[ -/]*[@-ln-~]|\x1b\[[0-?]{65,}[ -/]*[@-~]?|\x1b[(-+]."
+)
+#: Pieces of another look; what follows more of them is plain.
+MAX_STYLED_PIECES = 20_000
+_ATTRIBUTES = ("bold", "dim", "italic", "underline", "strike", "reverse")
+
+
+def is_terminal_output(text: str) -> bool:
+    """Return whether a text contains terminal codes."""
+    return ("\x1b" in text or "\r" in text) and bool(_TERMINAL_CODE.search(text))
+
+
+def strip_codes(text: str) -> str:
+    """Return the text without codes but colours; of a rewritten line the last form counts."""
+    text = _OTHER_SEQUENCES.sub("", _TERMINAL_STRINGS.sub("", text.replace("\r\n", "\n")))
+    if "\r" not in text:
+        return text
+    return "\n".join(line.rstrip("\r").rpartition("\r")[2] for line in text.split("\n"))
+
+
+def render_terminal(text: str) -> SafeString:
+    """Return terminal output as HTML with its SGR styles, such as colours, bold and italic."""
+    parts: list[str] = []
+    buffer, last_classes = "", ""
+    for piece_classes, piece in _iter_pieces(strip_codes(text)):
+        css_classes = piece_classes if len(parts) < MAX_STYLED_PIECES else ""
+        if css_classes != last_classes:
+            parts.append(_make_span(last_classes, buffer))
+            buffer = ""
+        last_classes, buffer = css_classes, buffer + piece
+    parts.append(_make_span(last_classes, buffer))
+    return SafeString("".join(parts))
+
+
+def _iter_pieces(text: str) -> Iterator[tuple[str, str]]:
+    """Yield runs of the same style: classes and text."""
+    decoder, separator = AnsiDecoder(), ""
+    for line in text.split("\n"):
+        if separator:
+            yield "", separator
+        separator = "\n"
+        decoded = decoder.decode_line(line)
+        position = 0
+        for span in decoded.spans:
+            yield "", decoded.plain[position : span.start]
+            style = span.style
+            css_classes = _find_css_classes(style) if isinstance(style, Style) else ""
+            yield css_classes, decoded.plain[span.start : span.end]
+            position = span.end
+        yield "", decoded.plain[position:]
+
+
+def _find_css_classes(style: Style) -> str:
+    """Return the classes of a style: one of 16 foregrounds, one of 16 backgrounds, attributes."""
+    names = [name for name in _ATTRIBUTES if getattr(style, name)]
+    names += (
+        [f"ink-{_find_nearest_colour(style.color)}"]
+        if style.color and not style.color.is_default
+        else []
+    )
+    ground = style.bgcolor
+    names += [f"ground-{_find_nearest_colour(ground)}"] if ground and not ground.is_default else []
+    return " ".join(names)
+
+
+def _find_nearest_colour(colour: Color) -> int:
+    return colour.downgrade(ColorSystem.STANDARD).number or 0
+
+
+def _make_span(css_classes: str, text: str) -> str:
+    escaped = escape(reveal_invisible(text))
+    return f'<span class="{css_classes}">{escaped}</span>' if css_classes and text else str(escaped)

@@ -1,0 +1,154 @@
+"""Renders JSON with highlighting, and the arguments of a call field by field."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from pathlib import PurePosixPath
+from typing import Any, NamedTuple
+
+import msgspec
+from django.utils.html import escape, format_html
+from django.utils.safestring import SafeString
+
+from jpweb.runtime.rendering import ansi, diff, syntax_highlighting
+from jpweb.runtime.rendering.invisible_characters import reveal_invisible
+
+#: A string that is a key, any other string, a number, a word. None can take long.
+_JSON_TOKEN = re.compile(
+    r'("(?:[^"\\\n]|\\.)*")([ ]*:)|("(?:[^"\\\n]|\\.)*")|(-?\d[\d.eE+-]*)|\b(true|false|null)\b'
+)
+_TOKEN_CLASSES = ("v", "", "s", "n", "k")
+#: Characters of a value that stands on one line with its name.
+_MAX_INLINE_CHARS = 160
+#: Blanks that may stand around JSON.
+_MAX_BLANKS = 1_000
+#: Fields that are shown while it is not asked for the whole.
+MAX_EXCERPT_FIELDS = 20
+#: Names of fields that say what file a text belongs to.
+_FILE_FIELDS = ("path", "file", "filename", "file_path", "file_name", "target")
+
+
+def format_json(value: Any) -> str:
+    """Return a value as indented JSON."""
+    return json.dumps(value, indent=2, ensure_ascii=False)
+
+
+def indent_json(raw: str) -> str | None:
+    """Return JSON indented, with numbers and escapes unchanged; None for invalid JSON."""
+    if not is_json_like(raw):
+        return None
+    try:
+        return msgspec.json.format(raw, indent=2)
+    except (msgspec.DecodeError, RecursionError, UnicodeEncodeError):
+        return None
+
+
+def is_json_like(raw: str) -> bool:
+    """Return whether a text starts and ends like a JSON object or array."""
+    return (raw[:_MAX_BLANKS].lstrip()[:1], raw[-_MAX_BLANKS:].rstrip()[-1:]) in (
+        ("{", "}"),
+        ("[", "]"),
+    )
+
+
+def highlight_json(json_text: str) -> SafeString:
+    """Return JSON as HTML with its tokens highlighted; other text stays plain."""
+    parts: list[str] = []
+    position = 0
+    for token in _JSON_TOKEN.finditer(json_text):
+        parts.append(escape(json_text[position : token.start()]))
+        group = token.lastindex or 1
+        if group == 2:  # noqa: PLR2004  a key and what follows it
+            parts.append(f'<span class="v">{escape(token[1])}</span>{token[2]}')
+        else:
+            parts.append(f'<span class="{_TOKEN_CLASSES[group - 1]}">{escape(token[0])}</span>')
+        position = token.end()
+    parts.append(escape(json_text[position:]))
+    return SafeString("".join(parts))
+
+
+class RenderedFields(NamedTuple):
+    """Arguments as HTML; ``is_cut``: some are left out.
+
+    ``is_simplified``: they contain code that the whole would highlight.
+    """
+
+    html: SafeString
+    is_cut: bool
+    is_simplified: bool = False
+
+
+def render_fields(values: Mapping[str, Any], max_chars: int, *, colours: bool) -> RenderedFields:
+    """Return arguments as a list of names and values, up to ``max_chars`` characters in all."""
+    language_name = _find_language(values)
+    highlight_name = language_name if colours else ""
+    is_simplified = bool(language_name) and not colours
+    field_list: list[str] = []
+    remaining = max_chars
+    for name, value in values.items():
+        if remaining <= 0 or (not colours and len(field_list) == MAX_EXCERPT_FIELDS):
+            return RenderedFields(_render_list(field_list), is_cut=True)
+        full_text = value if isinstance(value, str) else format_json(value)
+        excerpt = full_text[:remaining]
+        remaining -= len(name[:remaining]) + len(excerpt)
+        field_list.append(_render_field(name[:_MAX_INLINE_CHARS], excerpt, value, highlight_name))
+        if len(excerpt) < len(full_text):
+            return RenderedFields(_render_list(field_list), is_cut=True)
+    return RenderedFields(
+        _render_list(field_list),
+        is_cut=False,
+        is_simplified=is_simplified and any("\n" in field_html for field_html in field_list),
+    )
+
+
+def _render_list(field_list: list[str]) -> SafeString:
+    return format_html('<dl class="fields">{}</dl>', SafeString("".join(field_list)))
+
+
+def _render_field(name: str, excerpt: str, value: Any, language_name: str) -> str:
+    """Return one field: on one line where it fits, else as a block of text."""
+    is_text = isinstance(value, str)
+    visible_text = reveal_invisible(excerpt)
+    if "\n" not in visible_text and len(visible_text) <= _MAX_INLINE_CHARS:
+        is_json = not is_text or _looks_like_json(visible_text)
+        inner_html = (
+            highlight_json(visible_text if not is_text else format_json(visible_text))
+            if is_json
+            else escape(visible_text)
+        )
+        return format_html(
+            "<div><dt>{}</dt><dd><code>{}</code></dd></div>",
+            reveal_invisible(name),
+            SafeString(inner_html),
+        )
+    inner_html = _render_text(excerpt, language_name) if is_text else highlight_json(visible_text)
+    return format_html(
+        '<div class="long"><dt>{}</dt><dd><pre class="text code" tabindex="0">{}</pre></dd></div>',
+        reveal_invisible(name),
+        inner_html,
+    )
+
+
+def _render_text(excerpt: str, language_name: str) -> SafeString:
+    if ansi.is_terminal_output(excerpt):
+        return ansi.render_terminal(excerpt)
+    visible_text = reveal_invisible(excerpt)
+    return syntax_highlighting.highlight_code(
+        visible_text, "diff" if diff.is_diff(visible_text) else language_name
+    )
+
+
+def _looks_like_json(excerpt: str) -> bool:
+    """Return whether a text reads as a number, a literal or nothing."""
+    return not excerpt.strip() or bool(re.fullmatch(r"-?\d[\d.eE+-]*|true|false|null", excerpt))
+
+
+def _find_language(values: Mapping[str, Any]) -> str:
+    """Return the language of the file that the arguments name."""
+    candidates = (values.get(name) for name in _FILE_FIELDS)
+    path = next((name for name in candidates if isinstance(name, str)), "")
+    return syntax_highlighting.find_language(
+        PurePosixPath(path[:_MAX_INLINE_CHARS]).suffix.removeprefix(".")
+    )

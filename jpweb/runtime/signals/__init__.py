@@ -1,1 +1,0 @@
-"""What changed, told to the pages of this process and to the other processes."""

@@ -1,0 +1,245 @@
+"""Approvals: may this call run, may the model see this result (RFD 018's prompts).
+
+They are in no journal. The row outlives a page, and decides which of two decisions came
+first.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any, TypeGuard
+
+from django.db import transaction
+from django.db.models import QuerySet
+
+from jpweb.store import db_text, journal
+from jpweb.store.choices import ApprovalKind, ApprovalState, Role, RunState
+from jpweb.store.database import clock
+from jpweb.store.errors import AlreadyDecided, UnknownApproval
+from jpweb.store.inbox.queue import COUNT_LIMIT, MAX_INBOX_CARDS
+from jpweb.store.inquiries import Decider, list_open, run_is_unfinished
+from jpweb.store.models import Inquiry, Membership, Prompt, Run
+from jpweb.store.run_queue import leases
+from jpweb.store.sql.compiled_query import CompiledQuery
+
+#: In ``shown``, though no page shows it: the text of the tool that the decision holds for.
+_DEFINITION_KEY = "definition"
+_RETAINED_KEYS = ("described", "is_error", _DEFINITION_KEY)
+
+
+@transaction.atomic
+def request_approval(
+    conversation_id: int,
+    kind: ApprovalKind,
+    tool_call_id: str,
+    tool_name: str,
+    content: Mapping[str, Any],
+    held_run: Run | None = None,
+) -> Prompt:
+    """Insert an approval of the running run. Raises UnknownApproval where no run is running.
+
+    ``held_run`` is that run as its holder has it: raises LeaseLost where another process
+    holds it. An unspent approval of the same call and content is reused, open or decided;
+    one with other content is withdrawn.
+    """
+    running_runs = Run.objects.filter(conversation_id=conversation_id, state=RunState.RUNNING)
+    run = running_runs.select_related("conversation").first()
+    if run is None:
+        raise UnknownApproval("The run has ended.")
+    if held_run is not None:
+        leases.assert_held(held_run)
+    content = db_text.clean_json(dict(content))
+    digest = _hash_content(content)
+    unspent = _list_unspent(run).filter(kind=kind, tool_call_id=db_text.clean_text(tool_call_id))
+    previous = _with_related(unspent).order_by("-pk").first()
+    if previous is not None and previous.digest == digest:
+        return previous
+    if previous is not None:
+        _discard(previous)
+    approval = Prompt.objects.create(
+        conversation_id=conversation_id,
+        workspace_id=run.conversation.workspace_id,
+        run=run,
+        kind=kind,
+        tool_call_id=db_text.clean_text(tool_call_id),
+        tool_name=db_text.clean_text(tool_name)[:200],
+        shown=content,
+        digest=digest,
+    )
+    return get_approval(approval.pk)
+
+
+def mark_spent(approval_id: int) -> None:
+    """Mark a decision as used by its call: another execution of the call asks again."""
+    Prompt.objects.filter(pk=approval_id).update(spent=True)
+
+
+def list_pending_calls(run: Run) -> frozenset[str]:
+    """Return the ids of the calls with an unspent approval to run, open or decided."""
+    unspent = _list_unspent(run).filter(kind=ApprovalKind.RUN)
+    return frozenset(unspent.values_list("tool_call_id", flat=True))
+
+
+def has_unused_decision(run: Run) -> bool:
+    """Tell whether a decision was made that its call has not used."""
+    return _list_unspent(run).filter(state=ApprovalState.DECIDED).exists()
+
+
+def get_turn_permissions(run: Run) -> dict[tuple[str, str], bool]:
+    """Return the decisions that count for the rest of the turn: may this tool run; the last wins.
+
+    The keys are the tool's name and its definition at the time of the decision.
+    """
+    settled = Prompt.objects.filter(run=run, kind=ApprovalKind.RUN, state=ApprovalState.DECIDED)
+    rows = settled.order_by("settled_at", "pk").values_list("tool_name", "shown", "decision")
+    return {
+        (tool, content.get(_DEFINITION_KEY, "")): decision.get("allow") is True
+        for tool, content, decision in rows
+        if decision and decision.get("remember") is True
+    }
+
+
+def get_approval(approval_id: int) -> Prompt:
+    """Return an approval with its conversation. Raises UnknownApproval."""
+    row = _with_related(Prompt.objects.filter(pk=approval_id)).first()
+    if row is None:
+        raise UnknownApproval("Approval not found.")
+    return row
+
+
+def find_open_for_call(
+    conversation_id: int, kind: ApprovalKind, tool_call_id: str
+) -> Prompt | None:
+    """Return the open approval of a tool call, or None."""
+    open_rows = Prompt.objects.filter(
+        conversation_id=conversation_id,
+        kind=kind,
+        tool_call_id=db_text.clean_text(tool_call_id),
+        state=ApprovalState.OPEN,
+    )
+    return _with_related(open_rows).order_by("-pk").first()
+
+
+def list_open_for(person_id: int) -> QuerySet[Prompt]:
+    """Return the open approvals of unfinished runs that this person may decide, oldest first."""
+    return _with_related(_filter_open_for(person_id)).order_by("asked_at", "id")
+
+
+def count_waiting(
+    person_id: int, conversation_id: int | None = None, limit: int | None = COUNT_LIMIT
+) -> int:
+    """Return the number of open questions and approvals of a person, up to ``limit``; one query."""
+    if conversation_id is None and limit == COUNT_LIMIT:  # in the head of every page
+        return len(_waiting_count_query([person_id]))
+    scope = {} if conversation_id is None else {"conversation_id": conversation_id}
+    return _waiting_keys([person_id], **scope)[:limit].count()
+
+
+def list_waiting(person_id: int, conversation_id: int | None = None) -> list[Inquiry | Prompt]:
+    """Return the oldest open questions and approvals of a person, in the order of asking."""
+    questions, approvals = list_open(person_id), list_open_for(person_id)
+    if conversation_id is not None:
+        questions = questions.filter(conversation_id=conversation_id)
+        approvals = approvals.filter(conversation_id=conversation_id)
+    rows: list[Inquiry | Prompt] = [*questions[:MAX_INBOX_CARDS], *approvals[:MAX_INBOX_CARDS]]
+    return sorted(rows, key=lambda row: row.asked_at)[:MAX_INBOX_CARDS]
+
+
+def is_approval(row: Inquiry | Prompt) -> TypeGuard[Prompt]:
+    """Tell whether a row is an approval, and not a question."""
+    return isinstance(row, Prompt)
+
+
+@transaction.atomic
+def decide_approval(approval_id: int, decision: Mapping[str, Any], decider: Decider) -> Prompt:
+    """Decide an approval by compare-and-set, and queue the run that is parked on it.
+
+    Raises UnknownApproval, AlreadyDecided.
+    """
+    journal.lock_conversation(get_approval(approval_id).conversation_id)
+    row = _settle_open(
+        approval_id,
+        state=ApprovalState.DECIDED,
+        decision=dict(decision),
+        decider_id=decider.person_id,
+        decider_name=db_text.clean_text(decider.name)[:200],
+    )
+    return get_approval(approval_id) if leases.requeue_parked(row.run_id) else row
+
+
+def withdraw_approval(approval_id: int) -> Prompt:
+    """Close an open approval. Raises UnknownApproval, AlreadyDecided."""
+    return _settle_open(approval_id, state=ApprovalState.WITHDRAWN)
+
+
+def withdraw_all(run: Run) -> int:
+    """Close the open approvals of a run; returns how many."""
+    open_ids = Prompt.objects.filter(run=run, state=ApprovalState.OPEN).values_list("pk", flat=True)
+    closed_count = 0
+    for key in list(open_ids):
+        try:
+            withdraw_approval(key)
+        except AlreadyDecided:
+            continue  # somebody decided a moment earlier, and that stands
+        closed_count += 1
+    return closed_count
+
+
+def _list_unspent(run: Run) -> QuerySet[Prompt]:
+    """Return the approvals of a run that are open, or decided and not used."""
+    unspent_states = (ApprovalState.OPEN, ApprovalState.DECIDED)
+    return Prompt.objects.filter(run=run, state__in=unspent_states, spent=False)
+
+
+def _discard(row: Prompt) -> None:
+    if row.state == ApprovalState.OPEN:
+        withdraw_approval(row.pk)
+    else:
+        mark_spent(row.pk)
+
+
+def _hash_content(content: Mapping[str, Any]) -> str:
+    return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
+
+
+def _settle_open(approval_id: int, **values: Any) -> Prompt:
+    row = get_approval(approval_id)
+    open_row = Prompt.objects.filter(pk=approval_id, state=ApprovalState.OPEN)
+    values |= {"shown": _retained_content(row), "settled_at": clock.now()}
+    if not open_row.update(**values):
+        raise AlreadyDecided(get_approval(approval_id))
+    return get_approval(approval_id)
+
+
+def _retained_content(row: Prompt) -> dict[str, Any]:
+    """Return the content that a settled approval keeps: not the result that may be withheld.
+
+    Arguments are in the journal, with the call; a result is once it is delivered.
+    """
+    return {key: row.shown[key] for key in _RETAINED_KEYS if key in row.shown}
+
+
+def _waiting_keys(person_ids: Sequence[int], **scope: int) -> QuerySet[Inquiry, tuple[int]]:
+    """Return the keys of the open questions and approvals of these people, unordered."""
+    questions = list_open(*person_ids).filter(**scope).order_by().values_list("pk")
+    return questions.union(
+        _filter_open_for(*person_ids).filter(**scope).values_list("pk"), all=True
+    )
+
+
+_waiting_count_query = CompiledQuery(lambda person_ids: _waiting_keys(person_ids)[:COUNT_LIMIT])
+
+
+def _filter_open_for(*person_ids: int) -> QuerySet[Prompt]:
+    workspaces = Membership.objects.filter(person_id__in=person_ids, role__gte=Role.RESPONDER)
+    return Prompt.objects.filter(
+        run_is_unfinished(),
+        workspace__in=workspaces.values("workspace_id"),
+        state=ApprovalState.OPEN,
+    )
+
+
+def _with_related(approvals: QuerySet[Prompt]) -> QuerySet[Prompt]:
+    return approvals.select_related("conversation__workspace", "run", "decider")

@@ -1,0 +1,93 @@
+"""Choices of model fields, for packages that may not import the models."""
+
+from __future__ import annotations
+
+from django.db.models import IntegerChoices, TextChoices
+
+
+class Role(IntegerChoices):
+    """What a person may do in a workspace; each includes the ones below."""
+
+    READER = 10, "reader"
+    RESPONDER = 20, "responder"
+    AUDITOR = 30, "auditor"
+    OWNER = 40, "owner"
+
+
+class Origin(TextChoices):
+    """The owner of a conversation: JP (``mirrored``, read-only here) or jpweb (``native``)."""
+
+    MIRRORED = "mirrored"
+    NATIVE = "native"
+
+
+class WritePolicy(TextChoices):
+    """Whether native conversations are also written into their workspace's files.
+
+    If so, changes to a mirrored one, such as its title, are written there too.
+    """
+
+    OFF = "off", "no: they stay in jpweb"
+    CURRENT = "current", "yes, for a jp that knows RFD 082"
+    COMPATIBLE = "compatible", "yes, readable for an older jp too"
+
+
+class RunState(TextChoices):
+    """The state of a run.
+
+    ``queued``: no process executes it yet; ``running``: its holder does; ``parked``: it
+    waits for people without a holder; ``lost``: no process can continue it.
+    """
+
+    QUEUED = "queued"
+    RUNNING = "running"
+    PARKED = "parked"
+    DONE = "done"
+    FAILED = "failed"
+    STOPPED = "stopped"
+    LOST = "lost"
+
+
+#: The states of a run that has not ended; a conversation has at most one such run.
+UNFINISHED_STATES = (RunState.QUEUED, RunState.RUNNING, RunState.PARKED)
+
+
+class RunPhase(TextChoices):
+    """The phase of a turn: awaits the model's reply, runs tool calls, waits for people, is over."""
+
+    REPLYING = "replying"
+    CALLING = "calling"
+    WAITING = "waiting"
+    OVER = "over"
+
+
+class InterruptKind(TextChoices):
+    """The kinds of interrupt that a person sends to a run."""
+
+    STOP = "stop"
+    RESTART = "restart"
+    RESPOND = "respond"
+
+
+class TrustKind(TextChoices):
+    """The kinds of thing that an owner can trust."""
+
+    TOOL = "tool", "command of a tool"
+    FORMATTER = "formatter", "command that shows a tool's arguments"
+    SERVER = "server", "MCP server"
+    PROVIDER = "provider", "address or key of a provider"
+
+
+class ApprovalKind(TextChoices):
+    """The prompts of RFD 018 that are no inquiries."""
+
+    RUN = "run", "may this call run?"
+    DELIVER = "deliver", "may the model see this result?"
+
+
+class ApprovalState(TextChoices):
+    """The state of an approval; ``withdrawn``: its call ended before a decision."""
+
+    OPEN = "open"
+    DECIDED = "decided"
+    WITHDRAWN = "withdrawn"

@@ -1,0 +1,45 @@
+"""Keyset cursor of a list: a value and a rank, as a URL spells it."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from typing import NamedTuple
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+#: What a database tells apart; a float is too coarse for years far away.
+_RESOLUTION = timedelta(microseconds=1)
+#: The largest number that every database takes.
+_MAX_INTEGER = 2**63 - 1
+
+
+class Cursor(NamedTuple):
+    """A position in an order: an instant or a number, then a rank that orders equal ones."""
+
+    value: datetime | int
+    rank: int
+
+    def __str__(self) -> str:
+        value = self.value
+        number = (value - _EPOCH) // _RESOLUTION if isinstance(value, datetime) else value
+        return f"{number}_{self.rank}"
+
+
+def parse_cursor(text: str, *, is_time: bool) -> Cursor | None:
+    """Return the cursor that a URL spells, or None for an invalid one."""
+    number, _, rank = text.partition("_")
+    try:
+        value, rank_number = int(number), int(rank)
+        if max(abs(value), abs(rank_number)) > _MAX_INTEGER:
+            return None
+        return Cursor(_EPOCH + value * _RESOLUTION if is_time else value, rank_number)
+    except (ValueError, OverflowError):
+        return None
+
+
+def normalize_value(value: datetime | str | int) -> datetime | int:
+    """Return a raw value of the database as Python has it: a datetime with a zone, or a number."""
+    if isinstance(value, str):
+        value = datetime.fromisoformat(value)
+    if isinstance(value, datetime) and value.tzinfo is None:
+        return value.replace(tzinfo=UTC)
+    return value

@@ -1,0 +1,234 @@
+"""k-way merge of per-workspace index ranges, for keyset pagination in O(page size).
+
+A query over several workspaces would sort all their rows. Here each workspace is a
+range of an index, read from the page's cursor and no further than the page needs; the
+parts are merged.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from django.db import connection
+from django.db.models import BooleanField, Case, F, Q, QuerySet, Value, When
+
+from jpweb.store.conversation_list.cursor import Cursor, normalize_value
+
+#: Workspaces that one statement reads; SQLite takes 500 parts.
+_WORKSPACES_PER_STATEMENT = 200
+#: Up to so many workspaces, each is read as far as the page could need; of more, first a little.
+_FEW_WORKSPACES, _FIRST_READ_ROWS = 8, 20
+#: Rows that are looked at for a condition that no index answers; of each workspace, no fewer than.
+MAX_SCANNED_ROWS, _MIN_SCANNED_ROWS = 20_000, 100
+#: Stands for the workspace in a statement that is made once for all of them.
+_WORKSPACE_PLACEHOLDER = -987_654_321
+
+
+@dataclass(frozen=True, slots=True)
+class IndexRange:
+    """Rows of a table that an index has in order, for each workspace.
+
+    ``rows`` hold the conditions that the index answers, ``condition`` the others.
+    ``column`` orders them, then the key, both descending or both ascending. Where rows of
+    several tables make one order, a rank is a key times ``table_count`` plus
+    ``table_index``.
+    """
+
+    rows: QuerySet[Any]
+    column: str
+    is_descending: bool
+    condition: Q | None = None
+    conversation_column: str = "pk"
+    table_index: int = 0
+    table_count: int = 1
+
+
+class RankedKey(NamedTuple):
+    """A conversation, and its cursor in the order."""
+
+    key: Cursor
+    conversation_id: int
+    workspace_id: int
+
+
+@dataclass(frozen=True, slots=True)
+class RangePage:
+    """Ranked keys in order; ``horizon`` is the end of the scan, where that is not the last row."""
+
+    ranked_keys: list[RankedKey]
+    horizon: Cursor | None = None
+
+
+def find_nearest(
+    ranges: Sequence[IndexRange],
+    workspace_ids: Sequence[int],
+    cursor: Cursor | None,
+    limit: int,
+    *,
+    is_backward: bool,
+) -> RangePage:
+    """Return the nearest ``limit`` keys that follow the cursor, or that precede it.
+
+    All ranges have the same order. With a condition that no index answers,
+    ``MAX_SCANNED_ROWS`` rows are scanned, and matches beyond the first workspace's scan end
+    are left for the next page.
+    """
+    is_descending = ranges[0].is_descending != is_backward
+    first_limit = limit if len(workspace_ids) <= _FEW_WORKSPACES else min(limit, _FIRST_READ_ROWS)
+    ranked_keys = _merge(ranges, workspace_ids, cursor, first_limit, is_descending=is_descending)[
+        :limit
+    ]
+    counts = Counter(ranked.workspace_id for ranked in ranked_keys)
+    truncated = (
+        [key for key, count in counts.items() if count >= first_limit]
+        if first_limit < limit
+        else []
+    )
+    if truncated:
+        complete = [ranked for ranked in ranked_keys if ranked.workspace_id not in truncated]
+        reread = _merge(ranges, truncated, cursor, limit, is_descending=is_descending)
+        ranked_keys = sorted([*complete, *reread], key=_sort_key, reverse=is_descending)[:limit]
+    horizon = _find_horizon(ranges, workspace_ids, cursor, is_descending=is_descending)
+    if horizon is None:
+        return RangePage(ranked_keys)
+    within_horizon = [
+        candidate
+        for candidate in ranked_keys
+        if (candidate.key >= horizon if is_descending else candidate.key <= horizon)
+    ]
+    # A page that is full has not come to where the look ended.
+    return RangePage(within_horizon, None if len(within_horizon) == limit else horizon)
+
+
+def _sort_key(ranked: RankedKey) -> Cursor:
+    return ranked.key
+
+
+def _merge(
+    ranges: Sequence[IndexRange],
+    workspace_ids: Sequence[int],
+    cursor: Cursor | None,
+    limit: int,
+    *,
+    is_descending: bool,
+) -> list[RankedKey]:
+    parts = [
+        _matching_statement(
+            index_range, cursor, _scan_share(workspace_ids), limit, is_descending=is_descending
+        )
+        for index_range in ranges
+    ]
+    return sorted(_execute(parts, workspace_ids), key=_sort_key, reverse=is_descending)
+
+
+def _find_horizon(
+    ranges: Sequence[IndexRange],
+    workspace_ids: Sequence[int],
+    cursor: Cursor | None,
+    *,
+    is_descending: bool,
+) -> Cursor | None:
+    """Return the nearest end of the scans that did not reach the end of a workspace."""
+    share = _scan_share(workspace_ids)
+    statements = [
+        _compile_statement(
+            _select_columns(
+                _range_rows(index_range, cursor, is_descending=is_descending), index_range
+            )[share - 1 : share]
+        )
+        for index_range in ranges
+        if index_range.condition is not None
+    ]
+    cursors = [ranked.key for ranked in _execute(statements, workspace_ids)] if statements else []
+    return (max(cursors) if is_descending else min(cursors)) if cursors else None
+
+
+def _scan_share(workspace_ids: Sequence[int]) -> int:
+    """Return the number of rows of each workspace that are scanned."""
+    return max(MAX_SCANNED_ROWS // max(len(workspace_ids), 1), _MIN_SCANNED_ROWS)
+
+
+def _matching_statement(
+    index_range: IndexRange, cursor: Cursor | None, share: int, limit: int, *, is_descending: bool
+) -> tuple[str, tuple[Any, ...]]:
+    """Return the statement that finds the matches in one workspace."""
+    rows = _range_rows(index_range, cursor, is_descending=is_descending)
+    if index_range.condition is None:
+        return _compile_statement(_select_columns(rows, index_range)[:limit])
+    hit = Case(When(index_range.condition, then=True), default=False, output_field=BooleanField())
+    inner_sql, params = _compile_statement(
+        _select_columns(rows.annotate(hit=hit), index_range, "hit")[:share]
+    )
+    order = "DESC" if is_descending else "ASC"
+    return (
+        f"SELECT value, rank_, talk, home FROM ({inner_sql}) AS looked WHERE hit "  # noqa: S608  Django's own words
+        f"ORDER BY value {order}, rank_ {order} LIMIT {int(limit)}",
+        params,
+    )
+
+
+def _range_rows(
+    index_range: IndexRange, cursor: Cursor | None, *, is_descending: bool
+) -> QuerySet[Any]:
+    """Return the rows of one workspace from the cursor on."""
+    sign, column = "-" if is_descending else "", index_range.column
+    rows = index_range.rows.filter(workspace_id=_WORKSPACE_PLACEHOLDER).order_by(
+        f"{sign}{column}", f"{sign}pk"
+    )
+    if cursor is None:
+        return rows
+    edge_id, is_exact = divmod(cursor.rank - index_range.table_index, index_range.table_count)
+    # Flat on every database, which neither an OR nor a comparison of pairs is.
+    if is_descending:
+        edge_id += 1 if is_exact else 0
+        return rows.filter(**{f"{column}__lte": cursor.value}).exclude(
+            **{column: cursor.value, "pk__gte": edge_id}
+        )
+    return rows.filter(**{f"{column}__gte": cursor.value}).exclude(
+        **{column: cursor.value, "pk__lte": edge_id}
+    )
+
+
+def _select_columns(
+    rows: QuerySet[Any], index_range: IndexRange, *extra_columns: str
+) -> QuerySet[Any]:
+    annotated = rows.annotate(
+        value=F(index_range.column),
+        rank_=F("pk") * Value(index_range.table_count) + Value(index_range.table_index),
+        talk=F(index_range.conversation_column),
+        home=F("workspace_id"),
+    )
+    values: QuerySet[Any] = annotated.values_list("value", "rank_", "talk", "home", *extra_columns)
+    return values
+
+
+def _compile_statement(rows: QuerySet[Any]) -> tuple[str, tuple[Any, ...]]:
+    return rows.query.sql_with_params()
+
+
+def _execute(
+    statements: Sequence[tuple[str, tuple[Any, ...]]], workspace_ids: Sequence[int]
+) -> Iterator[RankedKey]:
+    """Yield the rows of the statements, each executed for every workspace."""
+    for start in range(0, len(workspace_ids), _WORKSPACES_PER_STATEMENT):
+        batch = workspace_ids[start : start + _WORKSPACES_PER_STATEMENT]
+        sql = " UNION ALL ".join(
+            f"SELECT * FROM ({sql}) AS part"  # noqa: S608  Django's own words
+            for sql, _ in statements
+            for _ in batch
+        )
+        params = [
+            workspace_id if value == _WORKSPACE_PLACEHOLDER else value
+            for _, values in statements
+            for workspace_id in batch
+            for value in values
+        ]
+        with connection.cursor() as cursor:
+            cursor.execute(sql, params)
+            for value, rank, conversation_id, workspace_id, *_ in cursor.fetchall():
+                yield RankedKey(
+                    Cursor(normalize_value(value), int(rank)), conversation_id, workspace_id
+                )

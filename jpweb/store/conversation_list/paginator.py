@@ -1,0 +1,215 @@
+"""A page of the conversation list by keyset cursor, at the same cost wherever it begins."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass, field, replace
+
+from django.db.models import Count, QuerySet
+
+from jpweb.store import inquiries
+from jpweb.store.choices import ApprovalState, Role
+from jpweb.store.conversation_list import cursor, orderings
+from jpweb.store.conversation_list.cursor import Cursor
+from jpweb.store.conversation_list.filters import ListFilters, Sort
+from jpweb.store.conversation_list.keyset_merge import RangePage, find_nearest
+from jpweb.store.models import Conversation, Membership, Prompt, Reading
+
+PAGE_ROWS = 100
+#: Pinned conversations that stand above the others; more of them stand where they would.
+MAX_PINNED = 100
+
+
+@dataclass(frozen=True, slots=True)
+class ConversationRow:
+    """A conversation with its inquiries by state, in the order of ``INQUIRY_STATES``.
+
+    ``approval_count`` counts open ones; ``new_entries`` those since the person read it.
+    """
+
+    conversation: Conversation
+    inquiries: dict[str, int] = field(default_factory=dict)
+    approval_count: int = 0
+    new_entries: int = 0
+
+    @property
+    def inquiry_count(self) -> int:
+        """The number of its inquiries."""
+        return sum(self.inquiries.values())
+
+
+@dataclass(frozen=True, slots=True)
+class ConversationPage:
+    """A page of the list.
+
+    ``older`` and ``newer`` are the cursors of the pages that follow and precede it, or
+    empty. ``is_truncated``: the scan for the filters stopped at its limit; the cursor
+    continues there.
+    """
+
+    rows: list[ConversationRow]
+    older: str = ""
+    newer: str = ""
+    is_truncated: bool = False
+
+
+def get_page(person_id: int, filters: ListFilters) -> ConversationPage:
+    """Return a page of the conversations that match the filters and that a person may read.
+
+    By activity the pinned ones come first, at most ``MAX_PINNED``. A backward page that
+    would begin before the first row is the first page.
+    """
+    workspace_ids = list_workspace_ids(person_id, workspace_id=filters.workspace)
+    is_time = filters.sort != Sort.LENGTH
+    before_cursor = cursor.parse_cursor(filters.before, is_time=is_time)
+    after_cursor = (
+        cursor.parse_cursor(filters.after, is_time=is_time) if before_cursor is None else None
+    )
+    pinned_ids = _list_top(workspace_ids, filters)
+    if after_cursor is not None:
+        range_page, unpinned = _find_unpinned(
+            workspace_ids, filters, after_cursor, pinned_ids, is_backward=True
+        )
+        has_more = len(unpinned) > PAGE_ROWS
+        if has_more or range_page.horizon is not None:
+            rows = sorted(unpinned[:PAGE_ROWS], reverse=filters.sort != Sort.WAITING)
+            page_rows = _build_page(person_id, filters, rows, has_newer=True, has_older=True)
+            return (
+                page_rows
+                if has_more
+                else replace(page_rows, newer=str(range_page.horizon), is_truncated=True)
+            )
+        before_cursor = None
+    range_page, unpinned = _find_unpinned(
+        workspace_ids, filters, before_cursor, pinned_ids, is_backward=False
+    )
+    has_more = len(unpinned) > PAGE_ROWS
+    first_ids = _filter_top(pinned_ids, filters) if before_cursor is None else []
+    page_rows = _build_page(
+        person_id,
+        filters,
+        unpinned[:PAGE_ROWS],
+        has_newer=before_cursor is not None,
+        has_older=has_more,
+        first_ids=first_ids,
+    )
+    if range_page.horizon is not None and not has_more:
+        return replace(page_rows, older=str(range_page.horizon), is_truncated=True)
+    return page_rows
+
+
+def list_workspace_ids(
+    person_id: int, role: Role = Role.READER, workspace_id: int | None = None
+) -> list[int]:
+    """Return the keys of the workspaces in which a person has at least this role."""
+    memberships = Membership.objects.filter(person_id=person_id, role__gte=role)
+    if workspace_id is not None:
+        memberships = memberships.filter(workspace_id=workspace_id)
+    return sorted(memberships.values_list("workspace_id", flat=True))
+
+
+def list_pinned(
+    workspace_ids: Sequence[int], *, is_archived: bool = False, limit: int = MAX_PINNED
+) -> list[int]:
+    """Return the keys of the conversations with the latest pins."""
+    page_range = find_nearest(
+        [orderings.pinned_range(is_archived=is_archived)],
+        workspace_ids,
+        None,
+        limit,
+        is_backward=False,
+    )
+    return [ranked.conversation_id for ranked in page_range.ranked_keys]
+
+
+def load_rows(person_id: int, conversation_ids: Sequence[int]) -> list[ConversationRow]:
+    """Return the rows of conversations, in the order of these keys.
+
+    The number of queries is fixed; deleted conversations are left out.
+    """
+    rows = Conversation.objects.select_related("workspace").in_bulk(list(conversation_ids))
+    state_counts = inquiries.count_by_state(rows)
+    approval_counts = _count_approvals(rows)
+    read_marks = Reading.objects.filter(person_id=person_id, conversation__in=list(rows))
+    read_lengths = dict(read_marks.values_list("conversation_id", "length"))
+    return [
+        ConversationRow(
+            rows[key],
+            {s: state_counts[key][s] for s in inquiries.INQUIRY_STATES if s in state_counts[key]}
+            if key in state_counts
+            else {},
+            approval_counts[key],
+            max(rows[key].length - read_lengths.get(key, rows[key].length), 0),
+        )
+        for key in conversation_ids
+        if key in rows
+    ]
+
+
+def _find_unpinned(
+    workspace_ids: Sequence[int],
+    filters: ListFilters,
+    cursor: Cursor | None,
+    pinned_ids: Collection[int],
+    *,
+    is_backward: bool,
+) -> tuple[RangePage, list[tuple[Cursor, int]]]:
+    """Return a range page from a cursor, and its conversations that are not pinned at the top."""
+    limit = PAGE_ROWS + 1 + len(pinned_ids)
+    range_page = find_nearest(
+        orderings.build_ranges(filters), workspace_ids, cursor, limit, is_backward=is_backward
+    )
+    unpinned = [
+        (ranked.key, ranked.conversation_id)
+        for ranked in range_page.ranked_keys
+        if ranked.conversation_id not in pinned_ids
+    ]
+    return range_page, unpinned
+
+
+def _list_top(workspace_ids: Sequence[int], filters: ListFilters) -> list[int]:
+    """Return the conversations pinned above the list, whatever the page."""
+    if filters.sort != Sort.ACTIVITY:
+        return []
+    return list_pinned(workspace_ids, is_archived=filters.archived)
+
+
+def _filter_top(pinned_ids: Sequence[int], filters: ListFilters) -> list[int]:
+    """Return the pinned conversations that match the filters."""
+    first_range = orderings.build_ranges(filters)[0]
+    rows: QuerySet[Conversation] = first_range.rows.filter(pk__in=pinned_ids)
+    if first_range.condition is not None:
+        rows = rows.filter(first_range.condition)
+    matching_ids = set(rows.values_list("pk", flat=True)) if pinned_ids else set()
+    return [key for key in pinned_ids if key in matching_ids]
+
+
+def _build_page(
+    person_id: int,
+    filters: ListFilters,
+    unpinned: Sequence[tuple[Cursor, int]],
+    *,
+    has_newer: bool,
+    has_older: bool,
+    first_ids: Sequence[int] = (),
+) -> ConversationPage:
+    rows = load_rows(person_id, [*first_ids, *(key for _, key in unpinned)])
+    edges = (
+        (str(unpinned[0][0]), str(unpinned[-1][0]))
+        if unpinned
+        else (filters.before or filters.after,) * 2
+    )
+    return ConversationPage(
+        rows, older=edges[1] if has_older else "", newer=edges[0] if has_newer else ""
+    )
+
+
+def _count_approvals(conversation_ids: Iterable[int]) -> Counter[int]:
+    open_approvals = Prompt.objects.filter(
+        inquiries.run_is_unfinished(),
+        conversation_id__in=list(conversation_ids),
+        state=ApprovalState.OPEN,
+    )
+    counts = open_approvals.order_by().values_list("conversation_id").annotate(Count("pk"))
+    return Counter(dict(counts))

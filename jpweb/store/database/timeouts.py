@@ -1,0 +1,237 @@
+"""Timeouts of PostgreSQL connections.
+
+Three kinds of silence end by themselves. A statement that takes too long, or waits for
+a lock, is cancelled by the server. A transaction that its client left open is ended by
+the server too. A connection without replies is closed here: the server cannot say so
+through it, and TCP does not notice while a proxy or a paused machine still acknowledges
+packets.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Generator, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
+from math import inf
+from time import monotonic
+from typing import Any, TypeVar
+
+from django.conf import settings
+from django.db import Error as DatabaseError
+from django.db import close_old_connections, connection, connections
+from psycopg import Connection, InternalError, OperationalError
+
+from jpweb.store.database.availability import find_outage
+
+logger = logging.getLogger(__name__)
+
+T = TypeVar("T")
+
+#: Seconds that a statement may wait for a lock that another connection holds.
+LOCK_TIMEOUT_SECONDS = 5.0
+#: Seconds that a transaction may stay open while its client sends nothing.
+IDLE_TRANSACTION_SECONDS = 20.0
+#: Seconds beyond the server's own limit after which a reply counts as lost.
+REPLY_GRACE_SECONDS = 3.0
+#: Seconds that a write may wait that can as well be left out.
+BRIEF_WRITE_SECONDS = 0.05
+#: Seconds until a new connection counts as failed.
+CONNECT_TIMEOUT_SECONDS = 5
+#: Seconds for which a pool repeats a failed attempt, with growing pauses, until a request asks.
+RECONNECT_SECONDS = 3.0
+#: TCP keepalive: seconds of silence until the first probe, between two probes, and their number.
+TCP_KEEPALIVE = {"keepalives_idle": 10, "keepalives_interval": 5, "keepalives_count": 3}
+#: Seconds after which TCP gives up data that the other end does not acknowledge.
+UNACKNOWLEDGED_SECONDS = 20.0
+
+#: PostgreSQL's SQLSTATEs (appendix A of its manual) of class 25 that no statement of ours causes: a
+#: transaction that was idle or open for too long, and a server that became read-only by a failover.
+SESSION_ENDED_SQLSTATES = frozenset({"25P03", "25P04", "25006"})
+
+#: Seconds that the current task waits for one reply where not its connection's own; 0: no limit.
+_reply_seconds: ContextVar[float | None] = ContextVar("reply_seconds", default=None)
+
+
+class TimeoutConnection(Connection[Any]):
+    """A connection that closes itself when the server has not replied in time.
+
+    ``REPLY_SECONDS`` limits each wait for the server: a statement, a commit, a pool's check.
+    """
+
+    REPLY_SECONDS = 0.0
+
+    def wait(self, gen: Generator[Any, Any, T], *args: Any, **kwargs: Any) -> T:
+        """Wait as psycopg does. Raises OperationalError, and closes, where no reply comes."""
+        task_seconds = _reply_seconds.get()
+        seconds = self.REPLY_SECONDS if task_seconds is None else task_seconds
+        return super().wait(self._step_with_deadline(gen, seconds or inf), *args, **kwargs)
+
+    def _step_with_deadline(
+        self, gen: Generator[Any, Any, T], seconds: float
+    ) -> Generator[Any, Any, T]:
+        """Step through a generator of psycopg, which hears several times a second of no news."""
+        deadline = monotonic() + seconds
+        try:
+            awaited_state = next(gen)
+            while True:
+                ready = yield awaited_state
+                if not ready and monotonic() > deadline:
+                    self.pgconn.finish()
+                    raise OperationalError(f"the server has not replied for {seconds:g} seconds")
+                awaited_state = gen.send(ready)
+        except StopIteration as stop:
+            value: T = stop.value
+            return value
+        except InternalError as error:
+            if error.sqlstate not in SESSION_ENDED_SQLSTATES:
+                raise
+            raise _make_outage(error) from error
+
+
+def _make_outage(error: InternalError) -> OperationalError:
+    """Return the OperationalError for a session that the server ended; psycopg's is InternalError.
+
+    Callers that wait for the database to come back catch OperationalError (PEP 249: "not
+    necessarily under the control of the programmer").
+    """
+    outage = OperationalError(str(error))
+    outage.sqlstate = error.sqlstate
+    return outage
+
+
+def make_connection_options(
+    statement_seconds: float, url_options: Mapping[str, Any]
+) -> dict[str, Any]:
+    """Return connection parameters with these limits; ``url_options`` of the address win."""
+    limits = {
+        "lock_timeout": min(LOCK_TIMEOUT_SECONDS, statement_seconds / 2),
+        "statement_timeout": statement_seconds,
+        "idle_in_transaction_session_timeout": IDLE_TRANSACTION_SECONDS,
+        "tcp_user_timeout": UNACKNOWLEDGED_SECONDS,
+    }
+    server_options = " ".join(f"-c {name}={round(value * 1000)}" for name, value in limits.items())
+    # The server looks for a client that is gone with the same probes.
+    server_options += "".join(f" -c tcp_{name}={value}" for name, value in TCP_KEEPALIVE.items())
+    client_options = {
+        "connect_timeout": CONNECT_TIMEOUT_SECONDS,
+        "keepalives": 1,
+        **TCP_KEEPALIVE,
+        "tcp_user_timeout": round(UNACKNOWLEDGED_SECONDS * 1000),
+    }
+    options = f"{server_options} {url_options.get('options', '')}".strip()
+    return {**client_options, **url_options, "options": options}
+
+
+def make_pool_options(statement_seconds: float, **sizes: Any) -> dict[str, Any]:
+    """Return the options of a pool that discards connections whose server is silent."""
+    return {
+        "connection_class": make_timeout_connection(statement_seconds + REPLY_GRACE_SECONDS),
+        "reconnect_timeout": RECONNECT_SECONDS,
+        **sizes,
+    }
+
+
+def make_timeout_connection(seconds: float) -> type[TimeoutConnection]:
+    """Return a connection class that waits so many seconds for a reply."""
+
+    class LimitedConnection(TimeoutConnection):
+        REPLY_SECONDS = seconds
+
+    return LimitedConnection
+
+
+@contextmanager
+def lift_timeouts() -> Iterator[None]:
+    """Lift the statement timeouts of this thread's connection, as migrations need."""
+    token = _reply_seconds.set(0)
+    try:
+        _execute_for_limits("SET {} = 0")
+        yield
+        _execute_for_limits("RESET {}")  # a pool may hand this connection to the next task
+    finally:
+        _reply_seconds.reset(token)
+
+
+@contextmanager
+def use_own_connection(name: str, seconds: float) -> Iterator[None]:
+    """Give this thread an unpooled connection with a time limit.
+
+    The shared pool may be exhausted by connections that hang. SQLite has no pool.
+    """
+    shared_wrapper = connections["default"]
+    if shared_wrapper.vendor != "postgresql":
+        yield
+        return
+    own_wrapper: Any = shared_wrapper.copy(alias=name)  # PostgreSQL's, which has a pool
+    options = own_wrapper.settings_dict["OPTIONS"]
+    names = ("statement_timeout", "lock_timeout", "idle_in_transaction_session_timeout")
+    timeout_options = "".join(f" -c {name}={round(seconds * 1000)}" for name in names)
+    options["options"] = options.get("options", "") + timeout_options
+    options["connect_timeout"] = max(round(seconds), 2)  # less than 2 s means 2 s to libpq
+    sizes = {"min_size": 1, "max_size": 1, "timeout": seconds, "reconnect_timeout": seconds}
+    options["pool"] = {"connection_class": make_timeout_connection(seconds + 1), **sizes}
+    connections["default"] = own_wrapper
+    try:
+        yield
+    finally:
+        own_wrapper.close()
+        connections["default"] = shared_wrapper
+        own_wrapper.close_pool()
+
+
+def release_connection() -> None:
+    """Return this thread's connection to its pool, or close it; a broken one is replaced."""
+    close_old_connections()
+
+
+@contextmanager
+def limit_replies(seconds: float) -> Iterator[None]:
+    """Limit the wait for each reply to so many seconds, in this task or thread."""
+    token = _reply_seconds.set(seconds)
+    try:
+        yield
+    finally:
+        _reply_seconds.reset(token)
+
+
+def write_briefly(statement: str, values: Sequence[Any]) -> bool:
+    """Execute one optional write; tells whether it was done.
+
+    It waits for no other write: a page that records how far a person has read opens while
+    the database is locked, full or read-only.
+    """
+    milliseconds = round(BRIEF_WRITE_SECONDS * 1000)
+    try:
+        with connection.cursor() as cursor:
+            if connection.vendor == "postgresql":
+                # Several statements that are sent as one are one transaction, and one round trip.
+                cursor.execute(f"SET LOCAL lock_timeout = {milliseconds}; {statement}", values)
+                return True
+            raw_connection = (
+                connection.connection
+            )  # of sqlite3: a setting of the process is no query
+            raw_connection.execute(f"PRAGMA busy_timeout = {milliseconds}")
+            try:
+                cursor.execute(statement, values)
+            finally:
+                raw_connection.execute(
+                    f"PRAGMA busy_timeout = {settings.SQLITE_LOCK_SECONDS * 1000}"
+                )
+    except DatabaseError as error:
+        if find_outage(error) is None:
+            raise
+        logger.info("a write that may be left out was left out: %s", error)
+        return False
+    return True
+
+
+def _execute_for_limits(statement: str) -> None:
+    if connection.vendor == "postgresql":
+        with connection.cursor() as cursor:
+            for name in (
+                "statement_timeout",
+                "lock_timeout",
+                "idle_in_transaction_session_timeout",
+            ):
+                cursor.execute(statement.format(name))

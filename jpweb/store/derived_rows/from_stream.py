@@ -1,0 +1,131 @@
+"""Derives rows from a stream, as plain values: without a database, so in any process."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Any, TypeAlias
+
+import msgspec
+
+from jpweb.store import db_text
+from jpweb.store.database import clock
+from jpweb.stream import timestamps
+from jpweb.stream.events import ConversationEvent, Element
+from jpweb.stream.inquiry import Answered, Cancelled, InquiryRequest, InquiryResponse
+from jpweb.stream.outline import Outline
+from jpweb.stream.transcript.categories import categorize_element
+from jpweb.stream.transcript.grouping import group_elements
+from jpweb.stream.transcript.items import InquiryPair, ToolCall
+from jpweb.stream.wire.partial import PartialElement
+
+#: A journal entry, its position left to its place in the list: text, kind, anchor, head, facet.
+EntryColumns: TypeAlias = tuple[str, str, str, int, str]
+#: The turns of a stream, in order: the position where each begins, how what was asked begins.
+TurnColumns: TypeAlias = tuple[int, str]
+#: An inquiry, in the order of ``INQUIRY``.
+InquiryColumns: TypeAlias = tuple[Any, ...]
+
+INQUIRY_COLUMNS = (
+    "anchor", "position", "response_position", "inquiry_id", "source", "asker", "label", "question",
+    "answer_type", "state", "reason", "answer", "decided_by", "decider_name", "asked_at",
+    "settled_at",
+)  # fmt: skip
+_UNSETTLED_COLUMNS: dict[str, Any] = {
+    "response_position": None, "reason": "", "answer": None, "decided_by": "", "decider_name": "",
+    "settled_at": None,
+}  # fmt: skip
+
+
+class StreamRows(msgspec.Struct, array_like=True, frozen=True):
+    """The rows of a whole stream, except its inquiries."""
+
+    entries: list[EntryColumns]
+    turns: list[TurnColumns]
+
+
+def derive_stream_rows(
+    elements: Sequence[Element | PartialElement], anchors: Sequence[str]
+) -> StreamRows:
+    """Return the journal entries and the turns of a stream."""
+    item_places = group_elements(elements)
+    kinds: dict[str, str] = {}
+    entry_rows = []
+    for element, anchor, head in zip(elements, anchors, item_places.heads, strict=True):
+        tag = element.tag
+        kind = kinds.get(tag) or kinds.setdefault(tag, db_text.clean_text(tag)[:100])
+        entry_rows.append((element.raw, kind, anchor, head, categorize_element(element)))
+    return StreamRows(
+        entry_rows, [(turn.position, db_text.clean_text(turn.title)) for turn in item_places.turns]
+    )
+
+
+def derive_inquiry_rows(outline: Outline) -> list[InquiryColumns]:
+    """Return the inquiry rows of a stream; documents are JSON text, times are instants."""
+    return [_inquiry_row(inquiry, call) for inquiry, call in outline.list_inquiries()]
+
+
+def question_columns(request: InquiryRequest) -> dict[str, Any]:
+    """Return the columns of a question."""
+    return {
+        "inquiry_id": db_text.clean_text(request.id),
+        "source": request.source.tag.value,
+        "question": db_text.clean_json(request.question.to_fields()),
+        "answer_type": request.question.answer_type.TAG,
+    }
+
+
+def outcome_columns(
+    event: ConversationEvent, response: InquiryResponse, position: int
+) -> dict[str, Any]:
+    """Return the columns of an outcome, but not the person's key, which a file could forge."""
+    decider = event.note.get("by")
+    decider = decider if isinstance(decider, dict) else {}
+    outcome = response.outcome
+    return {
+        "state": outcome.TAG,
+        "reason": db_text.clean_text(outcome.reason.tag)[:200]
+        if isinstance(outcome, Cancelled)
+        else "",
+        "answer": db_text.clean_json(outcome.answer) if isinstance(outcome, Answered) else None,
+        "response_position": position,
+        "settled_at": timestamps.parse_timestamp(event.timestamp),
+        "decided_by": db_text.clean_text(str(decider.get("kind") or ""))[:20],
+        "decider_name": db_text.clean_text(str(decider.get("name") or ""))[:200],
+    }
+
+
+def get_label(event: ConversationEvent) -> str:
+    """Return the prompt's label from the event's note."""
+    return db_text.clean_text(str(event.note.get("label") or ""))[:200]
+
+
+def get_time(event: ConversationEvent) -> datetime:
+    """Return the time of an event; the wire accepts no event whose time cannot be read."""
+    return timestamps.parse_timestamp(event.timestamp) or clock.now()
+
+
+def _inquiry_row(inquiry: InquiryPair, call: ToolCall | None) -> InquiryColumns:
+    request = inquiry.inquiry_request
+    (event,) = inquiry.request.element.events
+    asker = call.call.name if call else request.source.name or request.source.tag.value
+    values = question_columns(request) | _UNSETTLED_COLUMNS
+    if inquiry.response is not None:
+        (answer,) = inquiry.response.element.events
+        if isinstance(answer.kind, InquiryResponse):
+            values |= outcome_columns(answer, answer.kind, inquiry.response.position)
+    values |= {
+        "anchor": inquiry.request.anchor,
+        "position": inquiry.request.position,
+        "label": get_label(event),
+        "state": inquiry.state,
+        "asked_at": get_time(event),
+        "asker": db_text.clean_text(asker)[:200],
+        "question": _encode_json(values["question"]),
+        "answer": None if values["answer"] is None else _encode_json(values["answer"]),
+    }
+    return tuple([values[name] for name in INQUIRY_COLUMNS])
+
+
+def _encode_json(value: Any) -> str:
+    return msgspec.json.encode(value).decode()

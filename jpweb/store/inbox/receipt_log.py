@@ -1,0 +1,111 @@
+"""Receipts of questions: delivered, visible, focused, answer begun.
+
+The first times are saved. Browsers report them, so reports of questions that the person
+may not answer are dropped.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, fields
+from datetime import datetime
+
+from django.db import IntegrityError, connection, transaction
+
+from jpweb.store.choices import Role
+from jpweb.store.models import Inquiry, Membership, Notice, Showing
+from jpweb.store.sql import bulk
+
+#: The keys of a question and of a person.
+ReceiptKey = tuple[int, int]
+#: Rows that a page shows of each list.
+MAX_SHOWN = 50
+
+_UPSERT_RECEIPT = """
+INSERT INTO store_showing (inquiry_id, person_id, delivered_at, visible_at, focused_at, draft_at)
+VALUES (%s, %s, %s, %s, %s, %s)
+ON CONFLICT (inquiry_id, person_id) DO UPDATE SET
+  visible_at = COALESCE(store_showing.visible_at, excluded.visible_at),
+  focused_at = COALESCE(store_showing.focused_at, excluded.focused_at),
+  draft_at = COALESCE(store_showing.draft_at, excluded.draft_at)
+"""
+
+
+@dataclass(slots=True)
+class ReceiptTimes:
+    """The first time of each kind, where known."""
+
+    delivered: datetime | None = None
+    visible: datetime | None = None
+    focused: datetime | None = None
+    draft: datetime | None = None
+
+    def get_columns(self) -> tuple[datetime | None, ...]:
+        """Return the four columns; a card that was visible counts as delivered by then."""
+        columns = (self.delivered, self.visible, self.focused, self.draft)
+        return (min((moment for moment in columns if moment), default=None), *columns[1:])
+
+    def list_times(self) -> list[tuple[str, datetime]]:
+        """Return the kinds with a time, and the times."""
+        named_times = [(field.name, getattr(self, field.name)) for field in fields(self)]
+        return [(kind, moment) for kind, moment in named_times if moment is not None]
+
+
+@dataclass(frozen=True, slots=True)
+class ReceiptLog:
+    """The receipts and notifications of one question, in order; the lists may be cut."""
+
+    delivered_count: int
+    showings: Sequence[Showing]
+    notice_count: int
+    notices: Sequence[Notice]
+
+
+def save_receipts(receipts: Mapping[ReceiptKey, ReceiptTimes]) -> list[ReceiptKey]:
+    """Save new times of receipts; returns the saved keys. An existing time stays.
+
+    Three statements for any number. People who may not answer a question are left out.
+    """
+    for _ in range(2):
+        adapt = bulk.time_adapter()
+        allowed = sorted(_filter_allowed(receipts))
+        rows = [(*key, *map(adapt, receipts[key].get_columns())) for key in allowed]
+        try:
+            with transaction.atomic(), connection.cursor() as cursor:
+                if rows:
+                    cursor.executemany(_UPSERT_RECEIPT, rows)
+        except IntegrityError:
+            continue  # a question went with its conversation, between the look and the record
+        return allowed
+    return []
+
+
+def get_receipt_log(inquiry_id: int) -> ReceiptLog:
+    """Return the receipts and notifications of a question, the first ones first."""
+    showings = Showing.objects.filter(inquiry_id=inquiry_id).select_related("person")
+    notices = Notice.objects.filter(inquiry_id=inquiry_id).select_related("address__person")
+    return ReceiptLog(
+        showings.count(),
+        list(showings.order_by("delivered_at", "id")[:MAX_SHOWN]),
+        notices.count(),
+        list(notices.order_by("sent_at", "id")[:MAX_SHOWN]),
+    )
+
+
+def find_earliest(showings: Iterable[Showing], column: str) -> Showing | None:
+    """Return the receipt with the earliest time in a column."""
+    timed_receipts = [row for row in showings if getattr(row, column) is not None]
+    return min(timed_receipts, key=lambda row: getattr(row, column), default=None)
+
+
+def _filter_allowed(receipts: Mapping[ReceiptKey, ReceiptTimes]) -> set[ReceiptKey]:
+    """Return the keys whose person may answer the question."""
+    inquiries = Inquiry.objects.filter(pk__in={inquiry for inquiry, _ in receipts})
+    workspace_ids = dict(inquiries.values_list("pk", "conversation__workspace_id"))
+    members = Membership.objects.filter(
+        person_id__in={person for _, person in receipts},
+        workspace_id__in=set(workspace_ids.values()),
+        role__gte=Role.RESPONDER,
+    )
+    responders = set(members.values_list("workspace_id", "person_id"))
+    return {key for key in receipts if (workspace_ids.get(key[0]), key[1]) in responders}

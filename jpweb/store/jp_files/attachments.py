@@ -1,0 +1,147 @@
+"""Attachment of native conversations to a workspace: they are written there as JP writes its own.
+
+JP's lock is held for as long as a run lasts, as JP itself does (jp-storage-format,
+section 8).
+"""
+
+from __future__ import annotations
+
+import logging
+from contextlib import ExitStack
+from dataclasses import dataclass
+from typing import Any
+
+from jpweb.store import journal
+from jpweb.store.choices import WritePolicy
+from jpweb.store.errors import StoreError
+from jpweb.store.jp_files import external_appends, locks, mirror, silo_bindings, workspace, writer
+from jpweb.store.jp_files.workspace import DiskWorkspace
+from jpweb.store.models import Conversation, Workspace
+from jpweb.stream import wire
+from jpweb.stream.errors import StreamError
+from jpweb.stream.events import ConversationEvent, Element
+
+logger = logging.getLogger(__name__)
+
+#: Seconds to wait for a ``jp`` that is about to let go.
+LOCK_TIMEOUT_SECONDS = 2.0
+
+
+@dataclass(slots=True)
+class Attachment:
+    """The locked files of one conversation. ``known_events`` is their content, None for new ones.
+
+    A failure to write is noted and ends the writing. The run continues: the journal has
+    every event.
+    """
+
+    conversation_id: int
+    disk_workspace: DiskWorkspace
+    lock: locks.ConversationLock
+    known_events: bytes | None
+    exit_stack: ExitStack
+    has_failed: bool = False
+
+    def write_files(self) -> None:
+        """Write the journal's present events into the files."""
+        if self.has_failed:
+            return
+        conversation = _get_conversation(self.conversation_id)
+        events = _make_events_file(conversation)
+        metadata: dict[str, Any] = {
+            "title": conversation.title,
+            "last_activated_at": conversation.last_activity,
+        }
+        if self.known_events is None:  # from then on they are changed there first
+            metadata |= {"pinned_at": conversation.pinned_at, "labels": conversation.labels or None}
+        try:
+            files = writer.ConversationFiles(metadata, events)
+            writer.write_conversation(
+                self.lock, self.disk_workspace.conversation_folders, files, self.known_events
+            )
+        except (OSError, StoreError, StreamError) as error:
+            self.has_failed = True
+            problem = f"No longer saved to {self.disk_workspace.root}: {error}"
+            logger.warning("jp-c%s: %s", conversation.jp_id, problem)
+            Conversation.objects.filter(pk=conversation.pk).update(problem=problem[:500])
+        else:
+            self.known_events = events
+
+    def release(self) -> None:
+        """Release JP's lock on the conversation."""
+        self.exit_stack.close()
+
+
+def set_write_policy(workspace_row: Workspace, policy: WritePolicy) -> None:
+    """Set whether native conversations of a workspace are written into it.
+
+    Raises NoWorkspace where its files do not exist, StoreError for the demo, which is part
+    of jpweb.
+    """
+    if policy != WritePolicy.OFF:
+        if not is_attachable(workspace_row):
+            raise StoreError("The demo is read-only.")
+        silo_bindings.find_writable(workspace_row)
+    Workspace.objects.filter(pk=workspace_row.pk).update(writing=policy)
+
+
+def is_attachable(workspace_row: Workspace) -> bool:
+    """Tell whether a workspace is a person's own, and not the demo."""
+    return workspace_row.root != mirror.DEMO_ROOT
+
+
+def attach_files(conversation_id: int) -> Attachment | None:
+    """Take JP's lock of a native conversation; None where its workspace is not attached.
+
+    Elements that ``jp`` appended since the last run are added to the journal first. Raises
+    LockHeld where ``jp`` holds the lock, CopiesDiverged where the copies differ, StoreError
+    where the files cannot be used.
+    """
+    conversation = _get_conversation(conversation_id)
+    if conversation.workspace.writing == WritePolicy.OFF:
+        return None
+    disk_workspace = silo_bindings.find_writable(conversation.workspace)
+    with ExitStack() as stack:
+        try:
+            lock = stack.enter_context(
+                locks.hold_lock(
+                    disk_workspace.silo,
+                    disk_workspace.root / ".jp",
+                    conversation.jp_id,
+                    LOCK_TIMEOUT_SECONDS,
+                )
+            )
+            known_events = _read_known_events(conversation, disk_workspace)
+        except OSError as error:
+            raise StoreError(
+                f"Can't use {error.filename or disk_workspace.root}: {error.strerror}."
+            ) from error
+        return Attachment(conversation.pk, disk_workspace, lock, known_events, stack.pop_all())
+    raise AssertionError  # pragma: no cover  the block returns or raises
+
+
+def _read_known_events(conversation: Conversation, disk_workspace: DiskWorkspace) -> bytes | None:
+    for disk_conversation in workspace.iterate_conversations(disk_workspace):
+        if disk_conversation.jp_id == conversation.jp_id:
+            external_appends.append_external(conversation, disk_conversation)
+            return workspace.read_events(disk_conversation)
+    return None
+
+
+def _make_events_file(conversation: Conversation) -> bytes:
+    """Return the events file; for an older jp, in its compatible form."""
+    is_compatible = conversation.workspace.writing == WritePolicy.COMPATIBLE
+    elements = journal.read_elements(conversation.pk)
+    return wire.join_array(
+        [_element_text(element, is_compatible=is_compatible) for element in elements]
+    ).encode()
+
+
+def _element_text(element: Element, *, is_compatible: bool) -> str:
+    if is_compatible and isinstance(element.body, ConversationEvent):
+        return wire.write_element(element.body, compatible=True).raw
+    return element.raw
+
+
+def _get_conversation(conversation_id: int) -> Conversation:
+    return Conversation.objects.select_related("workspace").get(pk=conversation_id)

@@ -1,0 +1,121 @@
+"""Patterns of ``extends``, matched against the files of ``.jp`` without following links."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from fnmatch import fnmatchcase
+from pathlib import Path, PurePosixPath
+from typing import TypeAlias
+
+from jpweb.store import db_text
+from jpweb.store.errors import InvalidConfigFile
+from jpweb.store.jp_files import directory_handles
+from jpweb.store.jp_files.config import size_limits
+
+#: Names from ``.jp`` down to an entry.
+EntryPath: TypeAlias = tuple[str, ...]
+_WILDCARD_CHARS = frozenset("*?[")
+
+
+class FileFinder:
+    """Finds files below ``.jp``; lists each directory once, and a limited number of entries.
+
+    ``notes`` say, in order, which entries were left out, being links.
+    """
+
+    def __init__(self, jp_folder: Path) -> None:
+        self.notes: dict[str, None] = {}
+        self._jp_folder = jp_folder
+        self._remaining_entries = size_limits.MAX_LISTED_ENTRIES
+        self._entries_by_path: dict[EntryPath, list[os.DirEntry[str]]] = {}
+
+    def find_files(self, pattern: str) -> list[EntryPath]:
+        """Return the matching files, in order. Raises InvalidConfigFile."""
+        visited: set[tuple[EntryPath, EntryPath]] = set()
+        return sorted(set(self._expand_pattern((), _split_pattern(pattern), visited)))
+
+    def _expand_pattern(
+        self, entry_path: EntryPath, parts: EntryPath, visited: set[tuple[EntryPath, EntryPath]]
+    ) -> Iterator[EntryPath]:
+        if (entry_path, parts) in visited:
+            return
+        visited.add((entry_path, parts))
+        part, later_parts = parts[0], parts[1:]
+        if part == "**":
+            if later_parts:
+                yield from self._expand_pattern(entry_path, later_parts, visited)
+            yield from self._expand_directories(entry_path, "*", parts, visited)
+        elif later_parts:
+            yield from self._expand_directories(entry_path, part, later_parts, visited)
+        else:
+            files = (
+                e
+                for e in self._list_matching(entry_path, part)
+                if not e.is_dir(follow_symlinks=False)
+            )
+            yield from ((*entry_path, entry.name) for entry in files)
+
+    def _expand_directories(
+        self,
+        entry_path: EntryPath,
+        part: str,
+        later_parts: EntryPath,
+        visited: set[tuple[EntryPath, EntryPath]],
+    ) -> Iterator[EntryPath]:
+        """Expand ``later_parts`` in the matching directories; a link in their place is noted.
+
+        Raises InvalidConfigFile where the pattern names the link itself.
+        """
+        for entry in self._list_matching(entry_path, part):
+            child_path = (*entry_path, entry.name)
+            if entry.is_dir(follow_symlinks=False):
+                if len(child_path) > size_limits.MAX_LEVELS:
+                    raise InvalidConfigFile(
+                        f"extends looks deeper than {size_limits.MAX_LEVELS} directories."
+                    )
+                yield from self._expand_pattern(child_path, later_parts, visited)
+            elif entry.is_symlink():
+                name = db_text.clean_text("/".join((".jp", *child_path)))
+                if not _WILDCARD_CHARS & {*part}:
+                    raise InvalidConfigFile(
+                        f"extends leads through a symbolic link: {name}. It was not followed."
+                    )
+                self.notes.setdefault(f"{name} was not read: it is a symbolic link.")
+
+    def _list_matching(self, entry_path: EntryPath, part: str) -> list[os.DirEntry[str]]:
+        entries = self._list_entries(entry_path)
+        if not _WILDCARD_CHARS & {*part}:
+            return [entry for entry in entries if entry.name == part]
+        return [entry for entry in entries if fnmatchcase(entry.name, part)]
+
+    def _list_entries(self, entry_path: EntryPath) -> list[os.DirEntry[str]]:
+        if entry_path not in self._entries_by_path:
+            try:
+                entries = directory_handles.list_entries(
+                    self._jp_folder.joinpath(*entry_path), self._remaining_entries
+                )
+            except directory_handles.TooManyEntries as error:
+                raise InvalidConfigFile(
+                    f"extends looks at more than {size_limits.MAX_LISTED_ENTRIES:,} entries of "
+                    "directories."
+                ) from error
+            self._remaining_entries -= len(entries)
+            self._entries_by_path[entry_path] = entries
+        return self._entries_by_path[entry_path]
+
+
+def _split_pattern(pattern: str) -> EntryPath:
+    """Return a pattern's parts. Raises InvalidConfigFile for an invalid or outside path."""
+    quoted = repr(pattern[:100])
+    if len(pattern) > size_limits.MAX_PATTERN_CHARACTERS:
+        limit = size_limits.MAX_PATTERN_CHARACTERS
+        raise InvalidConfigFile(f"extends has a path of more than {limit} characters: {quoted}.")
+    path = PurePosixPath(pattern)
+    if path.is_absolute() or ".." in path.parts or "\0" in pattern:
+        raise InvalidConfigFile(
+            f"extends leads out of the workspace: {quoted}. It was not followed."
+        )
+    if not path.parts or any("**" in part and part != "**" for part in path.parts):
+        raise InvalidConfigFile(f"extends is not a path: {quoted}.")
+    return path.parts

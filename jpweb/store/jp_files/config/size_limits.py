@@ -1,0 +1,55 @@
+"""Limits of a workspace's configuration, and a check of TOML's depth before it is parsed.
+
+A TOML parser keeps every prefix of a dotted key: one key of 40 KB took 1.5 GB.
+"""
+
+from __future__ import annotations
+
+import re
+
+from jpweb.store.errors import InvalidConfigFile
+
+#: Bytes of one file, and of all together.
+MAX_FILE_BYTES, MAX_TOTAL_BYTES = 256 * 1024, 1024 * 1024
+MAX_FILES = 200
+#: Patterns in ``extends``, and characters of each.
+MAX_PATTERNS, MAX_PATTERN_CHARACTERS = 50, 500
+#: Entries of directories that patterns are held against.
+MAX_LISTED_ENTRIES = 10_000
+#: Directories inside each other that patterns are held against.
+MAX_LEVELS = 32
+#: Levels of tables and arrays, and parts of one key.
+MAX_DEPTH = 64
+#: Keys and items of one file, and of all together.
+MAX_VALUES, MAX_TOTAL_VALUES = 20_000, 40_000
+
+#: Strings and comments; whatever a parser reads beyond an unfinished one is an error.
+_TOKEN_PATTERN = re.compile(
+    r'"""(?:[^\\]|\\.)*?"""(?:"{0,2})'
+    r"|'''.*?'''(?:'{0,2})"
+    r'|"(?:[^"\\\n]|\\.)*"'
+    r"|'[^'\n]*'"
+    r"|#[^\n]*",
+    re.DOTALL,
+)
+_MARK_PATTERN = re.compile(r"[\[\]{}=,\n.]")
+
+
+def check_depth(name: str, text: str) -> None:
+    """Refuse a TOML text that is nested too deep to be parsed at a bearable cost.
+
+    Raises InvalidConfigFile.
+    """
+    stripped = _TOKEN_PATTERN.sub(lambda token: "" if token[0].startswith("#") else "s", text)
+    levels = dots = 0
+    for match in _MARK_PATTERN.finditer(stripped):
+        mark = match[0]
+        if mark == ".":
+            dots += 1
+        else:
+            dots = 0
+            levels += (mark in "[{") - (mark in "]}")
+        if max(levels, dots) > MAX_DEPTH:
+            raise InvalidConfigFile(
+                f"{name}: nested too deep to be read; {MAX_DEPTH} levels are the most."
+            )

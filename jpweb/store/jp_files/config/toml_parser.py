@@ -1,0 +1,166 @@
+"""Parses configuration files: once for each content, in a process of its own.
+
+Time and memory for a hostile text are limited there, and cost the serving process
+nothing. Results, problems too, are cached by the hash of the content.
+"""
+
+from __future__ import annotations
+
+import copy
+import hashlib
+import json
+import subprocess
+import sys
+from collections import OrderedDict
+from collections.abc import Sequence
+from pathlib import Path
+from threading import BoundedSemaphore, Lock
+from typing import Any, NamedTuple
+
+from jpweb.store import db_text
+from jpweb.store.errors import InvalidConfigFile
+from jpweb.store.jp_files.config import size_limits, toml_process
+
+#: What the files that are parsed together may cost.
+MAX_CPU_SECONDS, MAX_WALL_SECONDS, MAX_MEMORY_BYTES = 5, 30, 512 * 1024 * 1024
+MAX_PROCESSES = 2
+#: Bytes of texts whose values are remembered.
+MAX_CACHED_BYTES = 4 * 1024 * 1024
+
+
+class ConfigText(NamedTuple):
+    """A file's text, with the name that people know it by."""
+
+    name: str
+    suffix: str
+    text: str
+
+    @property
+    def key(self) -> bytes:
+        return hashlib.sha256(f"{self.suffix}\n{self.text}".encode()).digest()
+
+
+class _ParseResult(NamedTuple):
+    """The result of a text: its values, or the problem."""
+
+    values: dict[str, Any]
+    problem: str
+    size: int
+    value_count: int = 0
+
+
+class _ResultCache:
+    """A cache of the newest results, by the hash of their texts."""
+
+    def __init__(self) -> None:
+        self._results: OrderedDict[bytes, _ParseResult] = OrderedDict()
+        self._size = 0
+        self._lock = Lock()
+
+    def get(self, key: bytes) -> _ParseResult | None:
+        with self._lock:
+            if key in self._results:
+                self._results.move_to_end(key)
+            return self._results.get(key)
+
+    def put(self, key: bytes, parsed: _ParseResult) -> None:
+        with self._lock:
+            if key not in self._results:
+                self._size += parsed.size
+            self._results[key] = parsed
+            while self._size > MAX_CACHED_BYTES and len(self._results) > 1:
+                self._size -= self._results.popitem(last=False)[1].size
+
+
+_cache = _ResultCache()
+_process_slots = BoundedSemaphore(MAX_PROCESSES)
+
+
+def parse_toml(name: str, text: str) -> dict[str, Any]:
+    """Return the values of a TOML text, a copy. Raises InvalidConfigFile, which names the line."""
+    (values,) = parse_texts([ConfigText(name, ".toml", text)])
+    return copy.deepcopy(values)
+
+
+def parse_texts(texts: Sequence[ConfigText]) -> list[dict[str, Any]]:
+    """Return the values of texts, read-only. Raises InvalidConfigFile for the first invalid one."""
+    keys = [text.key for text in texts]
+    results = {key: parsed for key in keys if (parsed := _cache.get(key))}
+    uncached = {key: text for key, text in zip(keys, texts, strict=True) if key not in results}
+    for text in uncached.values():
+        if text.suffix == ".toml":
+            size_limits.check_depth(text.name, text.text)
+    if uncached:
+        results |= _parse_new(uncached)
+    for key, text in zip(keys, texts, strict=True):
+        if results[key].problem:
+            raise InvalidConfigFile(f"{text.name}: {results[key].problem}")
+    if sum(results[key].value_count for key in keys) > size_limits.MAX_TOTAL_VALUES:
+        limit_text = f"{size_limits.MAX_TOTAL_VALUES:,}"
+        raise InvalidConfigFile(
+            f"The configuration has more than {limit_text} keys and items in its files."
+        )
+    return [results[key].values for key in keys]
+
+
+def _parse_new(missing: dict[bytes, ConfigText]) -> dict[bytes, _ParseResult]:
+    """Parse texts and cache the results, up to the first one that is too expensive."""
+    results: dict[bytes, _ParseResult] = {}
+    with _process_slots:
+        lines = _run_parser([(text.suffix, text.text) for text in missing.values()])
+    for (key, text), line in zip(missing.items(), lines, strict=False):
+        results[key] = _parse_line(text, line)
+    for key, text in missing.items():
+        if key not in results:  # the one at which the process ended
+            results[key] = _ParseResult({}, _too_expensive_text(), len(text.text))
+            break
+    for key, parsed in results.items():
+        _cache.put(key, parsed)
+    # Those behind it were not looked at; its problem is told first.
+    unread = _ParseResult({}, "it was not read.", 0)
+    return {key: results.get(key, unread) for key in missing}
+
+
+def _run_parser(texts: list[tuple[str, str]]) -> list[bytes]:
+    """Return the lines that the process printed before it ended, or was killed."""
+    limits = {
+        "bytes": MAX_MEMORY_BYTES,
+        "seconds": MAX_CPU_SECONDS,
+        "levels": size_limits.MAX_DEPTH,
+        "values": size_limits.MAX_VALUES,
+    }
+    job = json.dumps({"limits": limits, "texts": texts}).encode()
+    try:
+        completed = subprocess.run(  # noqa: S603  this Python, a file of ours
+            [sys.executable, "-I", "-S", str(Path(toml_process.__file__))],
+            input=job,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            env={},
+            timeout=MAX_WALL_SECONDS,
+            check=False,
+        )
+    except subprocess.TimeoutExpired as timeout:
+        return (timeout.stdout or b"").splitlines(keepends=True)
+    except OSError as error:
+        raise InvalidConfigFile(
+            f"The configuration cannot be parsed now: {error.strerror}."
+        ) from error
+    return completed.stdout.splitlines(keepends=True)
+
+
+def _parse_line(text: ConfigText, line: bytes) -> _ParseResult:
+    try:
+        result = json.loads(line)
+    except ValueError:  # it ended in the middle of the line
+        return _ParseResult({}, _too_expensive_text(), len(text.text))
+    values = db_text.clean_json(result.get("values", {}))
+    problem = db_text.clean_text(result.get("problem", ""))
+    return _ParseResult(values, problem, len(text.text), result.get("count", 0))
+
+
+def _too_expensive_text() -> str:
+    return (
+        f"it takes more than {MAX_CPU_SECONDS} s or {MAX_MEMORY_BYTES // 1024 // 1024} MiB "
+        "to be parsed."
+    )

@@ -1,0 +1,101 @@
+"""External appends: elements that ``jp`` added to a native conversation in its workspace."""
+
+from __future__ import annotations
+
+from django.db import transaction
+
+from jpweb.store import db_text, inquiries, journal
+from jpweb.store.choices import UNFINISHED_STATES
+from jpweb.store.errors import StoreError
+from jpweb.store.jp_files import workspace
+from jpweb.store.jp_files.reader import MAX_ELEMENTS
+from jpweb.store.jp_files.workspace import DiskConversation
+from jpweb.store.models import Conversation, Run
+from jpweb.stream import anchor_ids, wire
+from jpweb.stream.errors import MalformedStream
+from jpweb.stream.events import Element
+from jpweb.stream.outline import build_outline
+
+#: Elements that are taken in at once, in one transaction.
+MAX_ADDED_ELEMENTS = 10_000
+
+
+class CopiesDiverged(StoreError):
+    """The file and the journal differ before the end of the shorter one."""
+
+
+def append_external(conversation: Conversation, disk_conversation: DiskConversation) -> int:
+    """Append the elements on disk beyond the journal's; returns how many there were.
+
+    Raises CopiesDiverged, and then changes nothing but the conversation's problem.
+    """
+    try:
+        disk_elements = _read_elements(disk_conversation)
+    except (OSError, MalformedStream) as error:
+        raise _record_divergence(
+            conversation, disk_conversation, f"its file can't be read: {error}"
+        ) from error
+    if len(disk_elements) - conversation.length > MAX_ADDED_ELEMENTS:
+        reason = f"jp added more than {MAX_ADDED_ELEMENTS:,} events at once"
+        raise _record_divergence(conversation, disk_conversation, reason)
+    with transaction.atomic():
+        locked = journal.lock_conversation(conversation.pk)
+        if Run.objects.filter(conversation=locked, state__in=UNFINISHED_STATES).exists():
+            return 0  # the run writes; whoever comes after it looks again
+        journal_elements = journal.read_elements(locked.pk)
+        journal_anchors, disk_anchors = (
+            anchor_ids.make_anchors(journal_elements),
+            anchor_ids.make_anchors(disk_elements),
+        )
+        common_length = min(len(journal_anchors), len(disk_anchors))
+        if common_length and journal_anchors[:common_length] == disk_anchors[:common_length]:
+            return _append_elements(
+                locked,
+                disk_conversation,
+                [*journal_elements, *disk_elements[len(journal_elements) :]],
+                len(journal_elements),
+            )
+    raise _record_divergence(
+        conversation, disk_conversation, "jp changed events that were run here"
+    )
+
+
+def _read_elements(disk_conversation: DiskConversation) -> list[Element]:
+    """Read the elements on disk. Raises OSError, NotAStream."""
+    data = workspace.read_events(disk_conversation)
+    if wire.has_more_elements(data, MAX_ELEMENTS):
+        raise MalformedStream(f"it has more than {MAX_ELEMENTS:,} events")
+    return [wire.read_element(text) for text in wire.split_array(data)]
+
+
+def _append_elements(
+    locked: Conversation,
+    disk_conversation: DiskConversation,
+    elements: list[Element],
+    known_count: int,
+) -> int:
+    if len(elements) > known_count:
+        new_outline = build_outline(elements)
+        journal.replace_elements(locked, elements, new_outline.anchors)
+        inquiries.derive_rows(locked, new_outline)
+    metadata = workspace.read_metadata(disk_conversation)
+    if not metadata.problem:  # as somebody left it with jp, or with us
+        locked.title, locked.labels = (
+            db_text.clean_text(metadata.title)[:500],
+            db_text.clean_json(metadata.labels),
+        )
+        locked.pinned_at, locked.expires_at = metadata.pinned_at, metadata.expires_at
+        locked.archived, locked.unindexed = disk_conversation.is_archived, True
+    locked.fingerprint, locked.problem = disk_conversation.fingerprint, ""
+    locked.save()
+    return len(elements) - known_count
+
+
+def _record_divergence(
+    conversation: Conversation, disk_conversation: DiskConversation, reason: str
+) -> CopiesDiverged:
+    problem = f"The copy in the workspace differs: {reason}. This page shows the version run here"
+    Conversation.objects.filter(pk=conversation.pk).update(
+        problem=problem[:500], fingerprint=disk_conversation.fingerprint
+    )
+    return CopiesDiverged(problem)

@@ -1,0 +1,304 @@
+"""Mirrors: conversations of a JP workspace, copied and read-only. JP's files stay unchanged."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import nullcontext, suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from django.db import IntegrityError, transaction
+
+from jpweb.store import db_text, journal
+from jpweb.store.choices import Origin, WritePolicy
+from jpweb.store.database import clock
+from jpweb.store.errors import InvalidName, NoWorkspace
+from jpweb.store.jp_files import (
+    directory_handles,
+    external_appends,
+    reader_pool,
+    row_writer,
+    silo_bindings,
+    workspace,
+)
+from jpweb.store.jp_files.reader import ParsedConversation
+from jpweb.store.jp_files.workspace import DiskConversation, DiskWorkspace
+from jpweb.store.models import Conversation, Workspace
+from jpweb.store.people import names
+from jpweb.stream.stats import StreamStats, count_stream
+
+DEMO_PATH = Path(__file__).parent / "demo"
+_RESOLVED_DEMO = directory_handles.resolve_path(DEMO_PATH)
+#: The demo's root in the database, wherever jpweb is installed.
+DEMO_ROOT = "demo"
+#: The columns that tell whether a conversation has to be read anew.
+_COMPARED_COLUMNS = ("fingerprint", "archived", "source")
+
+
+@dataclass(slots=True)
+class MirrorReport:
+    """The result of a mirror pass over a workspace; ``problems`` are lines for people."""
+
+    conversation_count: int = 0
+    unchanged_count: int = 0
+    event_count: int = 0
+    inquiries: Counter[str] = field(default_factory=Counter)
+    unknown_elements: int = 0
+    broken_elements: int = 0
+    removed: int = 0
+    problems: list[str] = field(default_factory=list)
+    #: The keys of the conversations that were read anew.
+    changed_ids: list[int] = field(default_factory=list)
+
+    def format_line(self) -> str:
+        """Return one line for people."""
+        parts = [f"{self.conversation_count} conversations"]
+        if self.unchanged_count:
+            parts.append(f"{self.unchanged_count} unchanged")
+        if self.event_count:
+            parts.append(f"{self.event_count} new events")
+        if self.inquiries:
+            states = ", ".join(f"{n} {tag}" for tag, n in sorted(self.inquiries.items()))
+            parts.append(f"{self.inquiries.total()} inquiries ({states})")
+        if self.unknown_elements or self.broken_elements:
+            parts.append(
+                f"{self.unknown_elements} unknown and {self.broken_elements} broken elements, "
+                "shown raw"
+            )
+        if self.removed:
+            parts.append(f"{self.removed} removed by jp and kept here")
+        if self.problems:
+            parts.append(f"{len(self.problems)} with problems")
+        return "; ".join(parts)
+
+
+def _ignore_progress(_done: int, _total: int, _folder: str) -> None:
+    """Ignore progress."""
+
+
+def mirror_workspace(
+    path: Path,
+    name: str = "",
+    progress: Callable[[int, int, str], None] = _ignore_progress,
+) -> tuple[Workspace, MirrorReport]:
+    """Copy the changed conversations of the workspace at or above ``path``.
+
+    ``progress`` gets (done, total, folder name) before each conversation. A conversation
+    that cannot be read keeps its previous rows, with the problem. Raises NoWorkspace,
+    InvalidName.
+    """
+    report = MirrorReport()
+    disk_workspace = workspace.find_workspace(path)
+    existing_row = next(
+        iter(Workspace.objects.filter(root=_database_root(disk_workspace))[:1]), None
+    )
+    bound_id = (
+        existing_row.copies_id
+        if existing_row
+        else disk_workspace.jp_id
+        if silo_bindings.can_bind(disk_workspace)
+        else ""
+    )
+    disk_workspace = workspace.find_workspace(path, bound_id)
+    report.problems += filter(
+        None,
+        (*disk_workspace.notes, db_text.clean_text(silo_bindings.describe_unbound(disk_workspace))),
+    )
+    folders = _read_folders(disk_workspace, report)
+    # What is new and small is written at one go: each commit costs as much as thirty elements.
+    with (
+        transaction.atomic()
+        if existing_row is None and reader_pool.is_small(folders)
+        else nullcontext()
+    ):
+        workspace_row, is_new = _get_or_create_row(disk_workspace, name, existing_row, bound_id)
+        _mirror_folders(workspace_row, folders, report, progress, is_new=is_new)
+        return workspace_row, report
+
+
+def _read_folders(disk_workspace: DiskWorkspace, report: MirrorReport) -> list[DiskConversation]:
+    """Return the conversations on disk; refused ones are reported."""
+    refusals: list[str] = []
+    folders = list(workspace.iterate_conversations(disk_workspace, refusals))
+    report.problems += map(db_text.clean_text, refusals)
+    return folders
+
+
+def _mirror_folders(
+    workspace_row: Workspace,
+    folders: list[DiskConversation],
+    report: MirrorReport,
+    progress: Callable[[int, int, str], None],
+    *,
+    is_new: bool,
+) -> None:
+    """Copy the changed conversations; ``is_new`` where the workspace's row is."""
+    conversations = Conversation.objects.filter(workspace=workspace_row)
+    rows = (
+        ()
+        if is_new
+        else conversations.values_list("jp_id", "origin", "gone_at", *_COMPARED_COLUMNS)
+    )
+    origins = {key: origin for key, origin, *_ in rows}
+    if Origin.NATIVE in origins.values():
+        folders = _append_external(workspace_row, folders, report)
+    known_values = {
+        key: tuple(columns)
+        for key, origin, gone_at, *columns in rows
+        if origin == Origin.MIRRORED and gone_at is None
+    }
+    report.conversation_count = len(folders)
+    changed_ids = {
+        folder.jp_id
+        for folder in folders
+        if known_values.get(folder.jp_id) != _compared_values(folder)
+    }
+    report.unchanged_count = len(folders) - len(changed_ids)
+    with reader_pool.read_ahead(
+        [folder for folder in folders if folder.jp_id in changed_ids]
+    ) as readings:
+        for done_count, folder in enumerate(folders):
+            progress(done_count, len(folders), folder.folder.name)
+            if folder.jp_id in changed_ids:
+                _write_reading(
+                    workspace_row,
+                    folder,
+                    next(readings),
+                    report,
+                    is_new=folder.jp_id not in origins,
+                )
+    folder_ids = {folder.jp_id for folder in folders}
+    missing = [key for key in known_values if key not in folder_ids]
+    if missing:
+        removed_rows = conversations.filter(origin=Origin.MIRRORED, jp_id__in=missing)
+        report.removed = removed_rows.update(gone_at=clock.now())
+    progress(len(folders), len(folders), "")
+
+
+def _compared_values(folder: DiskConversation) -> tuple[str, bool, str]:
+    """Return a conversation's values of ``_COMPARED_COLUMNS``."""
+    return folder.fingerprint, folder.is_archived, db_text.clean_text(folder.folder.name)
+
+
+def _database_root(disk_workspace: DiskWorkspace) -> str:
+    return DEMO_ROOT if disk_workspace.root == _RESOLVED_DEMO else str(disk_workspace.root)
+
+
+def _get_or_create_row(
+    disk_workspace: DiskWorkspace, name: str, workspace_row: Workspace | None, bound_id: str
+) -> tuple[Workspace, bool]:
+    """Return the row of a workspace, and whether it was created; updated only where it differs."""
+    root = _database_root(disk_workspace)
+    values = {"jp_id": disk_workspace.jp_id}
+    if workspace_row is None or name:  # a name that was given stays
+        values["name"] = name or disk_workspace.root.name or str(disk_workspace.root)
+    matching = Workspace.objects.filter(root=root)
+    if workspace_row is None:
+        _check_name(values["name"])
+        with suppress(IntegrityError), transaction.atomic():  # another pass may come first
+            return Workspace.objects.create(root=root, copies_id=bound_id, **values), True
+    elif (workspace_row.jp_id, workspace_row.name) == (
+        values["jp_id"],
+        values.get("name", workspace_row.name),
+    ):
+        return workspace_row, False
+    matching.update(**values)
+    return matching.get(), False
+
+
+def _check_name(name: str) -> None:
+    """Raise InvalidName for a new workspace whose name imitates another's."""
+    existing_names = Workspace.objects.exclude(name=name).values_list("name", flat=True)
+    try:
+        names.check_unlike(names.check_name(name), existing_names)
+    except InvalidName as error:
+        raise InvalidName(
+            f"“{ascii(name)[1:-1]}” cannot be a workspace's name. {error} Give it another one: "
+            "manage.py mirror PATH --name NAME"
+        ) from error
+
+
+def _append_external(
+    workspace_row: Workspace, folders: list[DiskConversation], report: MirrorReport
+) -> list[DiskConversation]:
+    """Append what ``jp`` added to native conversations that were written for it.
+
+    Returns the other conversations.
+    """
+    native = {
+        c.jp_id: c
+        for c in Conversation.objects.filter(workspace=workspace_row, origin=Origin.NATIVE)
+    }
+    native_folders = [folder for folder in folders if folder.jp_id in native]
+    for folder in native_folders if workspace_row.writing != WritePolicy.OFF else ():
+        conversation = native[folder.jp_id]
+        if conversation.fingerprint == folder.fingerprint:
+            continue
+        try:
+            if external_appends.append_external(conversation, folder):
+                report.changed_ids.append(conversation.pk)
+        except external_appends.CopiesDiverged as error:
+            report.problems.append(f"jp-c{conversation.jp_id}: {error}")
+    return [folder for folder in folders if folder.jp_id not in native]
+
+
+def iterate_censuses(workspace_row: Workspace) -> Iterator[tuple[Conversation, StreamStats]]:
+    """Yield the mirrored conversations of a workspace with the census of each, one at a time."""
+    conversations = Conversation.objects.filter(workspace=workspace_row, origin=Origin.MIRRORED)
+    for conversation in conversations.order_by("jp_id").iterator():
+        yield conversation, count_stream(journal.read_elements(conversation.pk))
+
+
+def list_roots() -> list[Path]:
+    """Return the roots of the mirrored workspaces that still exist, the demo left out."""
+    root_names = Workspace.objects.exclude(root=DEMO_ROOT).values_list("root", flat=True)
+    return [Path(root) for root in root_names if _has_jp_folder(Path(root))]
+
+
+def _has_jp_folder(root: Path) -> bool:
+    try:
+        return directory_handles.is_directory(root / ".jp")
+    except OSError:
+        return False
+
+
+def list_watched_folders(root: Path) -> list[Path]:
+    """Return the folders in which the conversations of a workspace change, each by itself."""
+    workspace_row = Workspace.objects.filter(root=str(root)).first()
+    try:
+        return workspace.list_folders(
+            workspace.find_workspace(root, workspace_row.copies_id if workspace_row else "")
+        )
+    except NoWorkspace:
+        return []
+
+
+def _write_reading(
+    workspace_row: Workspace,
+    folder: DiskConversation,
+    parsed: ParsedConversation,
+    report: MirrorReport,
+    *,
+    is_new: bool,
+) -> None:
+    """Write a parsed conversation into its rows, and report it."""
+    if parsed.problem:
+        report.problems.append(f"{db_text.clean_text(folder.folder.name)}: {parsed.problem}")
+    try:
+        result = row_writer.copy_conversation(workspace_row, folder, parsed, is_new=is_new)
+    except IntegrityError:
+        if not is_new:
+            raise
+        result = row_writer.copy_conversation(
+            workspace_row, folder, parsed, is_new=False
+        )  # another pass came first
+    except row_writer.ConcurrentCopy as error:
+        report.problems.append(f"{db_text.clean_text(folder.folder.name)}: {error}")
+        return
+    report.changed_ids.append(result.key)
+    report.event_count += result.event_count
+    report.inquiries += result.inquiries
+    if parsed.stream is not None:
+        report.unknown_elements += parsed.stream.unknown_count
+        report.broken_elements += parsed.stream.broken_count

@@ -1,0 +1,104 @@
+"""Parses a conversation's files into rows: the part of a mirror that needs no database.
+
+It imports no Django, so that a process that does nothing else starts at once.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import datetime
+
+import msgspec
+
+from jpweb.store import db_text
+from jpweb.store.derived_rows import from_stream
+from jpweb.store.jp_files import directory_handles, workspace
+from jpweb.store.jp_files.workspace import ConversationMetadata, DiskConversation
+from jpweb.stream import anchor_ids, timestamps, wire
+from jpweb.stream.errors import MalformedStream
+from jpweb.stream.events import BrokenEvent, ConversationEvent, UnknownEvent
+from jpweb.stream.outline import build_inquiry_outline
+from jpweb.stream.wire.partial import PartialElement, read_partial
+
+#: Elements of one file.
+MAX_ELEMENTS = 250_000
+_NUL = b"\0"
+
+
+class ParsedStream(msgspec.Struct, array_like=True, frozen=True):
+    """The parsed stream of a file; ``last_time`` is of the last element that has a time."""
+
+    framing: str
+    last_time: datetime | None
+    stream_rows: from_stream.StreamRows
+    inquiries: list[from_stream.InquiryColumns]
+    unknown_count: int
+    broken_count: int
+
+
+class ParsedConversation(msgspec.Struct, array_like=True, frozen=True):
+    """A parsed conversation; without a stream where its file cannot be read.
+
+    ``problem`` gives the reason in one line. Databases accept every text.
+    """
+
+    metadata: ConversationMetadata
+    problem: str
+    stream: ParsedStream | None
+
+
+def parse_conversation(disk_conversation: DiskConversation) -> ParsedConversation:
+    """Parse a conversation's files. Problems are in the result, not raised."""
+    metadata = workspace.read_metadata(disk_conversation)
+    metadata = replace(
+        metadata,
+        title=db_text.clean_text(metadata.title)[:500],
+        labels=db_text.clean_json(metadata.labels),
+    )
+    stream, problem = _parse_stream(disk_conversation)
+    return ParsedConversation(metadata, db_text.clean_text(problem or metadata.problem), stream)
+
+
+def _parse_stream(disk_conversation: DiskConversation) -> tuple[ParsedStream | None, str]:
+    """Return the stream, or None and the reason."""
+    name = workspace.find_stream_file(disk_conversation.folder).name
+    try:
+        data = directory_handles.read_file(
+            disk_conversation.folder / name, directory_handles.MAX_STREAM_BYTES
+        )
+        if _NUL in data:  # JP reads none, and PostgreSQL keeps none
+            return None, f"{name} cannot be read: it holds a NUL at byte {data.index(_NUL)}"
+        if wire.has_more_elements(data, MAX_ELEMENTS):
+            return None, f"{name} has more than {MAX_ELEMENTS:,} elements. It was not read"
+        texts, framing = wire.split_with_framing(data)
+    except OSError as error:
+        return None, f"{name}: {error.strerror}"
+    except MalformedStream as error:
+        return None, f"{name} cannot be read: {error}"
+    except MemoryError:
+        return None, f"{name} cannot be read: there is not enough memory"
+    glances = [read_partial(text) for text in texts]
+    anchors = anchor_ids.number_anchors(partial.content_anchor for partial in glances)
+    outline_inquiries = build_inquiry_outline(glances, anchors)
+    bodies = [type(partial.decoded.body) for partial in glances if partial.decoded is not None]
+    return ParsedStream(
+        framing,
+        _last_time(glances),
+        from_stream.derive_stream_rows(glances, anchors),
+        from_stream.derive_inquiry_rows(outline_inquiries),
+        bodies.count(UnknownEvent),
+        bodies.count(BrokenEvent),
+    ), ""
+
+
+def _last_time(glances: list[PartialElement]) -> datetime | None:
+    for partial in reversed(glances):
+        body = partial.element.body
+        moment = (
+            timestamps.parse_timestamp(body.timestamp)
+            if isinstance(body, ConversationEvent)
+            else None
+        )
+        if moment is not None:
+            return moment
+    return None

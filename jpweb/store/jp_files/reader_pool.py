@@ -1,0 +1,168 @@
+"""Reader pool: processes that parse conversations ahead of the one that writes them.
+
+A reader's standard input is a socket on which it receives folders and returns parsed
+conversations. It ends when the other end is closed, so none outlives its parent,
+however that ends; and it has a process group of its own, so that Ctrl-C reaches the
+parent alone.
+"""
+
+from __future__ import annotations
+
+import gc
+import os
+import subprocess
+import sys
+from collections import deque
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from multiprocessing import Pipe
+from multiprocessing.connection import Connection
+from pathlib import Path
+
+import msgspec
+
+from jpweb.installation import build_import_path
+from jpweb.store.jp_files import reader, workspace
+from jpweb.store.jp_files.reader import ParsedConversation
+from jpweb.store.jp_files.workspace import DiskConversation
+
+#: Bytes of streams from which workers are worth their start: a second's reading.
+MIN_POOL_BYTES = 32 * 1024 * 1024
+#: Folders, and bytes of streams, that are written while nobody else can write.
+MAX_SMALL_FOLDERS, MAX_SMALL_BYTES = 20, 64 * 1024
+#: One writes into the database, and does not keep up with more.
+MAX_PROCESSES = 2
+#: Folders that a worker knows of, so that it never waits for the next. It makes one reading at a
+#: time and waits until that is taken, so what is in memory does not grow with what is on disk.
+FOLDERS_PER_PROCESS = 2
+#: Seconds that a worker has to end by itself.
+SHUTDOWN_TIMEOUT_SECONDS = 2.0
+
+
+class _ReadJob(msgspec.Struct, array_like=True):
+    """The folders of a conversation to read; as bytes, since not all names are text."""
+
+    folder: bytes
+    metadata_folder: bytes
+
+
+_encode_message = msgspec.msgpack.Encoder().encode
+_RESULT_DECODER = msgspec.msgpack.Decoder(ParsedConversation)
+_JOB_DECODER = msgspec.msgpack.Decoder(_ReadJob)
+
+
+@contextmanager
+def read_ahead(folders: Sequence[DiskConversation]) -> Iterator[Iterator[ParsedConversation]]:
+    """Yield the parsed conversations, in order; each is parsed shortly before it is needed.
+
+    Folders of a process that died are parsed here.
+    """
+    processes: list[_ReaderProcess] = []
+    try:
+        with suppress(OSError):  # no room for another process: this one reads
+            processes.extend(_ReaderProcess() for _ in range(_count_processes(folders)))
+        yield _collect_readings(folders, processes)
+    finally:
+        for process in processes:
+            process.stop_process()
+
+
+def is_small(folders: Sequence[DiskConversation]) -> bool:
+    """Tell whether so little is to be read that one transaction may wait for all of it."""
+    return (
+        len(folders) <= MAX_SMALL_FOLDERS
+        and sum(map(workspace.get_stream_size, folders)) <= MAX_SMALL_BYTES
+    )
+
+
+def _count_processes(folders: Sequence[DiskConversation]) -> int:
+    """Return the number of processes: none for little to read, or with a single processor."""
+    affinity = getattr(os, "sched_getaffinity", None)  # macOS has none
+    spare_processors = (len(affinity(0)) if affinity else os.cpu_count() or 1) - 1
+    limit = min(spare_processors, MAX_PROCESSES, len(folders) - 1)
+    total_bytes = 0
+    for folder in folders if limit > 0 else ():
+        total_bytes += workspace.get_stream_size(folder)
+        if total_bytes >= MIN_POOL_BYTES:
+            return limit
+    return 0
+
+
+def _collect_readings(
+    folders: Sequence[DiskConversation], processes: list[_ReaderProcess]
+) -> Iterator[ParsedConversation]:
+    remaining = iter(folders)
+    sent_jobs: deque[tuple[DiskConversation, _ReaderProcess]] = deque()
+
+    def send_next(process: _ReaderProcess) -> None:
+        for folder in remaining:
+            process.send_job(folder)
+            sent_jobs.append((folder, process))
+            return
+
+    for process in processes * FOLDERS_PER_PROCESS:
+        send_next(process)
+    while sent_jobs:
+        folder, process = sent_jobs.popleft()
+        result = process.receive_result()
+        send_next(process)
+        yield result or reader.parse_conversation(folder)
+    yield from map(reader.parse_conversation, remaining)
+
+
+class _ReaderProcess:
+    """A reader process. One that died accepts jobs and returns no results."""
+
+    def __init__(self) -> None:
+        parent_end, child_end = Pipe()
+        # With -P and these paths nothing is imported from the folder that somebody stands in.
+        with child_end:
+            self._process = subprocess.Popen(  # noqa: S603  this Python, this module
+                [sys.executable, "-P", "-m", __name__],
+                stdin=child_end.fileno(),
+                stdout=subprocess.DEVNULL,
+                process_group=0,
+                env=os.environ | {"PYTHONPATH": build_import_path()},
+            )
+        self._channel = parent_end
+
+    def send_job(self, folder: DiskConversation) -> None:
+        """Send a folder to the process."""
+        job = _ReadJob(os.fsencode(folder.folder), os.fsencode(folder.metadata_folder))
+        with suppress(OSError):
+            self._channel.send_bytes(_encode_message(job))
+
+    def receive_result(self) -> ParsedConversation | None:
+        """Return the result of the oldest job without one; None where the process died."""
+        try:
+            return _RESULT_DECODER.decode(self._channel.recv_bytes())
+        except (OSError, EOFError):
+            return None
+
+    def stop_process(self) -> None:
+        """Close the socket, and wait until the process has ended."""
+        self._channel.close()
+        try:
+            self._process.wait(SHUTDOWN_TIMEOUT_SECONDS)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            self._process.wait()
+
+
+def main() -> None:
+    """Serve read jobs until the parent closes the socket."""
+    gc.freeze()  # what was imported stays: no need to look through it again and again
+    with Connection(0) as channel, suppress(EOFError, OSError):
+        while True:
+            job = _JOB_DECODER.decode(channel.recv_bytes())
+            folder, metadata_folder = (
+                Path(os.fsdecode(name)) for name in (job.folder, job.metadata_folder)
+            )
+            disk_conversation = DiskConversation(
+                folder, metadata_folder, 0, is_archived=False, fingerprint=""
+            )
+            channel.send_bytes(_encode_message(reader.parse_conversation(disk_conversation)))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,197 @@
+"""Writes the parsed files of a conversation into its rows, at once or in batches.
+
+A long conversation is written in transactions of bounded time, with a pause between:
+SQLite has one writer at a time, and waiting writers only poll. Until the last batch the
+row has no fingerprint, so after an interruption the next pass continues.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from datetime import datetime
+
+from django.db import connection, transaction
+
+from jpweb.store import db_text, inquiries, journal
+from jpweb.store.choices import Origin
+from jpweb.store.derived_rows import from_stream, on_append
+from jpweb.store.errors import StoreError
+from jpweb.store.jp_files import workspace
+from jpweb.store.jp_files.reader import ParsedConversation, ParsedStream
+from jpweb.store.jp_files.workspace import DiskConversation
+from jpweb.store.models import Conversation, Workspace
+
+#: Entries and characters that are written in one transaction: about half a second.
+MAX_BATCH_ENTRIES, MAX_BATCH_CHARS = 4000, 8_000_000
+#: Seconds between two batches on SQLite: as long as a waiting writer sleeps at most.
+PAUSE_SECONDS = 0.1
+
+
+class ConcurrentCopy(StoreError):
+    """Another pass wrote the conversation between two batches; the next pass copies it again."""
+
+
+@dataclass(frozen=True, slots=True)
+class CopyResult:
+    """The key of a written conversation, with the number of its new events and inquiries."""
+
+    key: int
+    event_count: int = 0
+    inquiries: Counter[str] = field(default_factory=Counter)
+
+
+def copy_conversation(
+    workspace_row: Workspace,
+    disk_conversation: DiskConversation,
+    parsed: ParsedConversation,
+    *,
+    is_new: bool,
+) -> CopyResult:
+    """Write a conversation; ``is_new`` where it has no row yet.
+
+    All or nothing where it is short. Raises ConcurrentCopy where it is long.
+    """
+    stream = parsed.stream
+    if stream is None or _fits_one_batch(stream.stream_rows.entries):
+        return _copy_at_once(workspace_row, disk_conversation, parsed, is_new=is_new)
+    with transaction.atomic():
+        conversation = _make_row(workspace_row, disk_conversation, parsed, is_new=is_new)
+        conversation.fingerprint = ""
+        conversation.framing = stream.framing
+        equal_entries, turns = journal.delete_changed(
+            conversation, stream.stream_rows, is_new=is_new
+        )
+        journal.set_counts(conversation, _first_entries(stream.stream_rows, equal_entries))
+        conversation.last_activity = stream.last_time or _last_activity(disk_conversation, parsed)
+        conversation.save()
+    for start, end in _batch_bounds(stream.stream_rows.entries, equal_entries):
+        with transaction.atomic():
+            _check_unchanged(conversation)
+            part = _first_entries(stream.stream_rows, end)
+            journal.insert_rows(conversation, part, start, turns)
+            turns = max(turns, len(part.turns))
+            journal.set_counts(conversation, part)
+            conversation.save(update_fields=on_append.GROWTH_COLUMNS)
+        _pause_between_batches()
+    states = _replace_inquiries(conversation, stream)
+    with transaction.atomic():
+        _check_unchanged(conversation)
+        conversation.fingerprint = disk_conversation.fingerprint
+        conversation.save(update_fields=["fingerprint"])
+    return CopyResult(conversation.pk, len(stream.stream_rows.entries) - equal_entries, states)
+
+
+@transaction.atomic
+def _copy_at_once(
+    workspace_row: Workspace,
+    disk_conversation: DiskConversation,
+    parsed: ParsedConversation,
+    *,
+    is_new: bool,
+) -> CopyResult:
+    """Write a conversation in one transaction; ``is_new`` where it has no row yet."""
+    stream = parsed.stream
+    conversation = _make_row(workspace_row, disk_conversation, parsed, is_new=is_new)
+    if stream is None:
+        conversation.save()
+        return CopyResult(conversation.pk)
+    conversation.framing = stream.framing
+    conversation.last_activity = stream.last_time or _last_activity(disk_conversation, parsed)
+    journal.set_counts(conversation, stream.stream_rows)
+    revision = conversation.revision
+    conversation.save()
+    event_count = journal.replace_rows(conversation, stream.stream_rows, is_new=is_new)
+    states = inquiries.replace_rows(conversation, stream.inquiries, is_new=is_new)
+    if conversation.revision != revision:
+        conversation.save(update_fields=["revision"])
+    return CopyResult(conversation.pk, event_count, states)
+
+
+def _replace_inquiries(conversation: Conversation, stream: ParsedStream) -> Counter[str]:
+    states: Counter[str] = Counter()
+    inquiry_rows = stream.inquiries
+    inquiries.delete_stale(conversation, inquiry_rows)
+    for start in range(0, len(inquiry_rows), MAX_BATCH_ENTRIES):
+        with transaction.atomic():
+            _check_unchanged(conversation)
+            states += inquiries.upsert_rows(
+                conversation, inquiry_rows[start : start + MAX_BATCH_ENTRIES]
+            )
+        _pause_between_batches()
+    return states
+
+
+def _batch_bounds(entries: list[from_stream.EntryColumns], start: int) -> Iterator[tuple[int, int]]:
+    """Yield the bounds of the batches from ``start`` on."""
+    size = 0
+    for end, (text, *_) in enumerate(entries[start:], start + 1):
+        size += len(text)
+        if end - start == MAX_BATCH_ENTRIES or size >= MAX_BATCH_CHARS:
+            yield start, end
+            start, size = end, 0
+    if start < len(entries):
+        yield start, len(entries)
+
+
+def _fits_one_batch(entries: list[from_stream.EntryColumns]) -> bool:
+    return all(end == len(entries) for _, end in _batch_bounds(entries, 0))
+
+
+def _first_entries(stream_rows: from_stream.StreamRows, count: int) -> from_stream.StreamRows:
+    """Return the rows of the first ``count`` entries."""
+    turns = [turn for turn in stream_rows.turns if turn[0] < count]
+    return from_stream.StreamRows(stream_rows.entries[:count], turns)
+
+
+def _check_unchanged(conversation: Conversation) -> None:
+    """Lock the row until the transaction ends. Raises ConcurrentCopy."""
+    row = journal.lock_conversation(conversation.pk)
+    expected = (conversation.length, conversation.revision, "")
+    if (row.length, row.revision, row.fingerprint) != expected:
+        raise ConcurrentCopy("it was written by another pass meanwhile.")
+
+
+def _pause_between_batches() -> None:
+    if connection.vendor == "sqlite" and not connection.in_atomic_block:
+        time.sleep(PAUSE_SECONDS)
+
+
+def _make_row(
+    workspace_row: Workspace,
+    disk_conversation: DiskConversation,
+    parsed: ParsedConversation,
+    *,
+    is_new: bool,
+) -> Conversation:
+    metadata = parsed.metadata
+    defaults = {
+        "origin": Origin.MIRRORED,
+        "last_activity": _last_activity(disk_conversation, parsed),
+    }
+    lookup = {"workspace": workspace_row, "jp_id": disk_conversation.jp_id}
+    if is_new:
+        conversation = Conversation(**lookup, **defaults)
+    else:
+        # Held, since all of it is saved: search notes in the row how far it has come.
+        rows = Conversation.objects.select_for_update()
+        conversation, _ = rows.get_or_create(**lookup, defaults=defaults)
+    if not metadata.problem:
+        conversation.title = metadata.title
+        conversation.pinned_at = metadata.pinned_at
+        conversation.labels = metadata.labels
+        conversation.expires_at = metadata.expires_at
+    conversation.problem = parsed.problem[:500]
+    conversation.archived = disk_conversation.is_archived
+    conversation.gone_at = None
+    conversation.source = db_text.clean_text(disk_conversation.folder.name)
+    conversation.fingerprint = disk_conversation.fingerprint
+    conversation.unindexed = True
+    return conversation
+
+
+def _last_activity(disk_conversation: DiskConversation, parsed: ParsedConversation) -> datetime:
+    """Return when a conversation was last active, by its metadata or its id."""
+    return parsed.metadata.last_activated_at or workspace.get_created_at(disk_conversation.jp_id)

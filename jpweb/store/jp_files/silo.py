@@ -1,0 +1,64 @@
+"""The user-local silo: a second copy of a workspace's conversations (jp-storage-format, 1 and 3).
+
+It is located and read. JP merges and repairs silos whenever it opens one; a reader must
+not.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from jpweb.installation import find_user_data_dir
+from jpweb.store.jp_files import directory_handles
+from jpweb.store.jp_files.directory_handles import Directory
+
+
+def get_user_data_dir() -> Path:
+    """Return JP's folder for this user's data, whether it exists or not."""
+    configured = os.environ.get("JP_USER_DATA_DIR", "")
+    if configured:
+        return Path(configured)
+    return find_user_data_dir("jp")
+
+
+def find_silo(root: Path, jp_id: str) -> Path | None:
+    """Return the silo of the workspace with this id, or None.
+
+    Several candidates: the one named after the root folder wins, else the one whose direct
+    entries changed last.
+    """
+    try:
+        silos_folder = directory_handles.resolve_path(get_user_data_dir().absolute() / "workspace")
+        entries = directory_handles.list_entries(silos_folder)
+    except OSError:
+        return None
+    candidates = [
+        silos_folder / entry.name
+        for entry in entries
+        if (entry.name == jp_id or entry.name.endswith(f"-{jp_id}"))
+        and entry.is_dir(follow_symlinks=False)
+    ]
+    by_name = [folder for folder in candidates if folder.name == f"{root.name}-{jp_id}"]
+    return max(by_name or candidates, key=_newest_change, default=None)
+
+
+def is_linked_elsewhere(silo: Path, root: Path) -> bool:
+    """Tell whether jp last used the silo with another root: its link ``storage`` says which."""
+    try:
+        with Directory.open_at(silo) as silo_directory:
+            storage = silo_directory.read_link("storage")
+        return storage is not None and directory_handles.resolve_path(Path(storage).parent) != root
+    except OSError:
+        return False
+
+
+def _newest_change(folder: Path) -> tuple[int, str]:
+    try:
+        with Directory.open_at(folder) as folder_directory:
+            statuses = [
+                folder_directory.stat(entry.name) for entry in folder_directory.list_entries()
+            ]
+    except OSError:
+        statuses = []
+    return max((status.st_mtime_ns for status in statuses if status), default=0), str(folder)

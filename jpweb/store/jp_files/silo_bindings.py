@@ -1,0 +1,85 @@
+"""Bindings of user-local silos to the workspace roots that first had their id.
+
+A silo is found by the id in ``.jp/.id``, which any writer of a workspace can copy from
+another. So a row stores the id that was bound to its root; under any other id its silo
+does not count until an owner confirms it.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from jpweb.store.choices import Role
+from jpweb.store.errors import NoWorkspace, StoreError
+from jpweb.store.jp_files import silo, workspace
+from jpweb.store.jp_files.workspace import DiskWorkspace
+from jpweb.store.models import Membership, Workspace
+
+
+def find_bound(workspace_row: Workspace) -> DiskWorkspace:
+    """Find a workspace on disk, with the silo that is bound to it. Raises NoWorkspace."""
+    root = Path(workspace_row.root)
+    if not root.is_absolute():
+        raise NoWorkspace("The demo is part of jpweb and has no folder of its own.")
+    return workspace.find_workspace(root, workspace_row.copies_id)
+
+
+def find_writable(workspace_row: Workspace) -> DiskWorkspace:
+    """As ``find_bound``. Raises StoreError where the silo that jp would write into is not bound."""
+    disk_workspace = find_bound(workspace_row)
+    if disk_workspace.unbound_silo is not None:
+        raise StoreError(f"{describe_unbound(disk_workspace)} Nothing was written.")
+    return disk_workspace
+
+
+def can_bind(disk_workspace: DiskWorkspace) -> bool:
+    """Tell whether a root that is seen for the first time may have the silo of its id."""
+    claiming_rows = Workspace.objects.filter(jp_id=disk_workspace.jp_id) | Workspace.objects.filter(
+        copies_id=disk_workspace.jp_id
+    )
+    if claiming_rows.exclude(root=str(disk_workspace.root)).exists():
+        return False
+    return disk_workspace.unbound_silo is None or not silo.is_linked_elsewhere(
+        disk_workspace.unbound_silo, disk_workspace.root
+    )
+
+
+def describe_unbound(disk_workspace: DiskWorkspace) -> str:
+    """Return one line on the unbound silo, and what to do; empty where there is none."""
+    if disk_workspace.unbound_silo is None:
+        return ""
+    return (
+        f"The user-local copies in {disk_workspace.unbound_silo} are not read: "
+        f"the id {disk_workspace.jp_id} is not "
+        "confirmed for this folder. An owner can confirm it on the page “People”."
+    )
+
+
+def find_unbound(workspace_row: Workspace) -> DiskWorkspace | None:
+    """Return a workspace on disk whose silo waits for confirmation, or None."""
+    try:
+        disk_workspace = find_bound(workspace_row)
+    except NoWorkspace:
+        return None
+    return disk_workspace if disk_workspace.unbound_silo is not None else None
+
+
+def confirm_silo(workspace_row: Workspace, person_id: int, jp_id: str) -> None:
+    """Bind the silo of the id that a person saw to a workspace.
+
+    Raises StoreError where the id has changed since, or where the person does not own every
+    workspace that the silo is bound to.
+    """
+    disk_workspace = find_bound(workspace_row)
+    if disk_workspace.unbound_silo is None or disk_workspace.jp_id != jp_id:
+        raise StoreError("There is nothing to confirm under this id. Reload the page.")
+    bound_rows = Workspace.objects.filter(copies_id=jp_id).exclude(pk=workspace_row.pk)
+    owned_memberships = Membership.objects.filter(
+        person_id=person_id, role=Role.OWNER, workspace__in=bound_rows
+    )
+    if owned_memberships.count() < bound_rows.count():
+        raise StoreError(
+            "These copies also belong to another workspace. Ask someone who owns both to confirm "
+            "them, or delete .jp/.id here: jp then makes a new id."
+        )
+    Workspace.objects.filter(pk=workspace_row.pk).update(copies_id=jp_id)

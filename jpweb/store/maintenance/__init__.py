@@ -1,0 +1,1 @@
+"""Leases of periodic tasks, expiry of inquiries, cleanup."""

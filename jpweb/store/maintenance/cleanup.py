@@ -1,0 +1,34 @@
+"""Cleanup: deletes rows whose retention time is over."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+from django.core.management import call_command
+from django.db.models import Q
+from django.db.models.functions import Now
+
+from jpweb.store.choices import ApprovalState
+from jpweb.store.inquiries import OPEN_STATE
+from jpweb.store.models import AnswerLink, Heartbeat, Notice, Presence, SignInLink
+
+#: How long links are kept after they expired, and notices after they were sent, so that what
+#: happened can be looked up.
+LINK_AND_NOTICE_RETENTION = timedelta(days=30)
+PRESENCE_RETENTION = HEARTBEAT_RETENTION = timedelta(days=1)
+
+
+def delete_old_rows() -> None:
+    """Delete old links and notices, sessions, and presences and heartbeats of ended processes.
+
+    A notice stays while its question or approval is open, since its row also prevents a
+    second notice.
+    """
+    cutoff = Now() - LINK_AND_NOTICE_RETENTION
+    SignInLink.objects.filter(expires_at__lt=cutoff).delete()
+    AnswerLink.objects.filter(expires_at__lt=cutoff).delete()
+    is_pending = Q(inquiry__state=OPEN_STATE) | Q(prompt__state=ApprovalState.OPEN)
+    Notice.objects.filter(sent_at__lt=cutoff).exclude(is_pending).delete()
+    Presence.objects.filter(seen_at__lt=Now() - PRESENCE_RETENTION).delete()
+    Heartbeat.objects.filter(seen_at__lt=Now() - HEARTBEAT_RETENTION).delete()
+    call_command("clearsessions")

@@ -1,0 +1,33 @@
+"""Expiry of questions: its setting per workspace, and the questions past it.
+
+Nothing here settles a question: an expired one is open until its expiry is recorded.
+"""
+
+from __future__ import annotations
+
+from django.db.models.functions import Now
+
+from jpweb.store.inquiries import OPEN_STATE, run_is_unfinished
+from jpweb.store.models import Inquiry, Workspace
+
+#: The longest time that a workspace can let its questions wait before they expire.
+MAX_EXPIRY_SECONDS = 366 * 86_400
+
+
+def set_expiry(workspace: Workspace, seconds: int | None) -> None:
+    """Set the seconds after which new questions of a workspace expire; None for never.
+
+    Questions that are already open keep their expiry.
+    """
+    Workspace.objects.filter(pk=workspace.pk).update(expires_after=seconds)
+
+
+def find_expired(after_id: int, limit: int) -> list[int]:
+    """Return the lowest keys above this one of open questions past their expiry.
+
+    Questions that no unfinished run holds open are left out.
+    """
+    expired = Inquiry.objects.filter(
+        run_is_unfinished(), pk__gt=after_id, state=OPEN_STATE, expires_at__lte=Now()
+    )
+    return list(expired.order_by("pk").values_list("pk", flat=True)[:limit])

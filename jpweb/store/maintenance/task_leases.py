@@ -1,0 +1,56 @@
+"""Leases of periodic tasks: one process at a time holds each, for all that share the database.
+
+The time is the database's, so that processes whose clocks differ agree on the holder.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from datetime import timedelta
+
+from django.db import IntegrityError, transaction
+from django.db.models import Q
+from django.db.models.functions import Now
+
+from jpweb.store.models import Duty
+
+
+def acquire_or_renew(name: str, process: str, lease_seconds: float) -> bool:
+    """Acquire a free task lease, or renew the process's lease; tells whether the process holds it.
+
+    Of processes that try at once one gets it. A process that finds it held writes nothing.
+    """
+    lease = Duty.objects.filter(name=name)
+    if lease.filter(~Q(holder=process), lease_until__gte=Now()).exists():
+        return False
+    until = Now() + timedelta(seconds=lease_seconds)
+    available = Q(holder=process) | Q(lease_until__lt=Now())
+    if lease.filter(available).update(holder=process, lease_until=until):
+        return True
+    try:
+        with transaction.atomic():
+            Duty.objects.create(name=name, holder=process, lease_until=until)
+    except IntegrityError:
+        return False
+    return True
+
+
+def acquire_or_renew_all(names: Iterable[str], process: str, lease_seconds: float) -> set[str]:
+    """Acquire or renew task leases; return the names of those that the process holds."""
+    return {name for name in sorted(names) if acquire_or_renew(name, process, lease_seconds)}
+
+
+def release_all(process: str) -> None:
+    """Release every task lease of a process, so that another can acquire it at once."""
+    Duty.objects.filter(holder=process).delete()
+
+
+def expire_installation(installation: str) -> None:
+    """Delete the task leases of all processes of an installation, none of which is alive."""
+    installation_filter = Q(holder=installation) | Q(holder__startswith=f"{installation}#")
+    Duty.objects.filter(installation_filter).delete()
+
+
+def is_any_held() -> bool:
+    """Tell whether a process holds a task lease, which every jpweb that executes runs does."""
+    return Duty.objects.filter(lease_until__gte=Now()).exists()

@@ -1,0 +1,137 @@
+"""People, the workspaces they share, and what owners trust."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from django.contrib.auth.models import AbstractUser
+from django.db import models
+
+from jpweb.store.choices import Role, TrustKind, WritePolicy
+from jpweb.store.database import clock
+
+
+class Person(AbstractUser):
+    """Someone who signs in."""
+
+    @property
+    def display_name(self) -> str:
+        return self.first_name or self.username
+
+
+class Workspace(models.Model):
+    """A JP workspace that is mirrored, or the demo that ships with jpweb."""
+
+    jp_id = models.CharField(max_length=16, blank=True)
+    copies_id = models.CharField(
+        max_length=16,
+        blank=True,
+        default="",
+        help_text="the id whose user-local copies are bound to this root",
+    )
+    name = models.CharField(max_length=200)
+    root = models.CharField(max_length=4096, unique=True)
+    writing = models.CharField(max_length=10, choices=WritePolicy.choices, default=WritePolicy.OFF)
+    expires_after = models.PositiveIntegerField(
+        null=True, help_text="seconds after which a question nobody has settled expires"
+    )
+    overrides = models.TextField(blank=True, help_text="TOML that an owner lays over the files'")
+    added_at = models.DateTimeField(default=clock.now)
+
+    def __str__(self) -> str:
+        return self.name
+
+
+class Membership(models.Model):
+    """A person's role in a workspace."""
+
+    person = models.ForeignKey(Person, models.CASCADE, related_name="memberships")
+    workspace = models.ForeignKey(Workspace, models.CASCADE, related_name="memberships")
+    role = models.PositiveSmallIntegerField(choices=Role.choices)
+
+    class Meta:
+        constraints: ClassVar = [
+            models.UniqueConstraint(fields=["person", "workspace"], name="one_role_a_workspace")
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.person} in {self.workspace}: {self.get_role_display()}"
+
+
+class Trust(models.Model):
+    """What an owner has seen as it would run, and lets run: a command or an MCP server.
+
+    ``fingerprint`` is that of what was ``shown``; anything else is not trusted.
+    """
+
+    workspace = models.ForeignKey(Workspace, models.CASCADE, related_name="trusted")
+    kind = models.CharField(max_length=10, choices=TrustKind.choices)
+    name = models.CharField(max_length=200)
+    fingerprint = models.CharField(max_length=64)
+    shown = models.TextField()
+    trusted_by = models.ForeignKey(Person, models.SET_NULL, null=True, related_name="trusts")
+    trusted_at = models.DateTimeField(default=clock.now)
+
+    class Meta:
+        constraints: ClassVar = [
+            models.UniqueConstraint(fields=["workspace", "kind", "name"], name="one_trust_a_thing")
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.kind} {self.name} in {self.workspace_id}"
+
+
+class SignInLink(models.Model):
+    """A one-time link. Only the hash of its token is kept."""
+
+    person = models.ForeignKey(Person, models.CASCADE, related_name="links")
+    maker = models.ForeignKey(
+        Person,
+        models.CASCADE,
+        null=True,
+        related_name="links_made",
+        help_text="who made it; null: the operator, by a command",
+    )
+    token_hash = models.CharField(max_length=64, unique=True)
+    created_at = models.DateTimeField(default=clock.now)
+    expires_at = models.DateTimeField()
+    used_at = models.DateTimeField(null=True)
+
+    def __str__(self) -> str:
+        return f"link for {self.person}"
+
+
+class Invitation(models.Model):
+    """An owner's offer of a role, taken by the person who uses its link. It names no account.
+
+    ``name`` is what the owner typed; only the hash of the token is kept.
+    """
+
+    workspace = models.ForeignKey(Workspace, models.CASCADE, related_name="invitations")
+    name = models.CharField(max_length=150)
+    role = models.PositiveSmallIntegerField(choices=Role.choices)
+    inviter = models.ForeignKey(Person, models.CASCADE, related_name="invitations_made")
+    token_hash = models.CharField(max_length=64, unique=True)
+    created_at = models.DateTimeField(default=clock.now)
+    expires_at = models.DateTimeField()
+
+    def __str__(self) -> str:
+        return f"invitation of {self.name} into {self.workspace_id}"
+
+
+class SignIn(models.Model):
+    """A session. ``key_hash`` is the hash of the cookie's key, which is kept nowhere.
+
+    ``maker`` made the link by which it began, where that was another person.
+    """
+
+    key_hash = models.CharField(max_length=64, primary_key=True)
+    data = models.TextField()
+    person = models.ForeignKey(Person, models.CASCADE, null=True, related_name="sign_ins")
+    maker = models.ForeignKey(Person, models.SET_NULL, null=True, related_name="sign_ins_made")
+    began_at = models.DateTimeField(default=clock.now)
+    seen_at = models.DateTimeField(default=clock.now, help_text="the last request")
+    expires_at = models.DateTimeField(db_index=True)
+
+    def __str__(self) -> str:
+        return f"sign-in of {self.person_id}"

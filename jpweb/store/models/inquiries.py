@@ -1,0 +1,123 @@
+"""Questions, who has seen them, and who can answer now."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from django.db import models
+
+from jpweb.store.models.accounts import Person, Workspace
+from jpweb.store.models.conversations import Conversation
+from jpweb.store.models.runs import Run
+
+
+class Inquiry(models.Model):
+    """One question: derived from the journal, and the row that decides who answers first."""
+
+    TABLE = "store_inquiry"
+
+    conversation = models.ForeignKey(Conversation, models.CASCADE, related_name="inquiries")
+    run = models.ForeignKey(Run, models.SET_NULL, null=True, related_name="inquiries")
+    workspace = models.ForeignKey(
+        Workspace,
+        models.CASCADE,
+        null=True,
+        db_index=False,
+        related_name="inquiries",
+        help_text="of a question that jpweb asks: where it waits",
+    )
+    anchor = models.CharField(max_length=60)
+    position = models.PositiveIntegerField()
+    response_position = models.PositiveIntegerField(null=True)
+    inquiry_id = models.TextField()
+    source = models.CharField(max_length=20)
+    asker = models.CharField(max_length=200, help_text="the tool call's name, or the source's")
+    label = models.CharField(max_length=200, blank=True, help_text="the prompt label, for display")
+    question = models.JSONField(help_text="the question's wire object")
+    answer_type = models.CharField(max_length=20)
+    state = models.CharField(max_length=20)
+    reason = models.CharField(max_length=200, blank=True)
+    answer = models.JSONField(null=True, help_text="JSON null where there is none to keep")
+    note = models.CharField(
+        max_length=2000, blank=True, db_default="", help_text="said beside a decline"
+    )
+    decided_by = models.CharField(max_length=20, blank=True, help_text="kind of decider")
+    decider = models.ForeignKey(Person, models.SET_NULL, null=True, related_name="decisions")
+    decider_name = models.CharField(max_length=200, blank=True)
+    asked_at = models.DateTimeField()
+    settled_at = models.DateTimeField(null=True)
+    expires_at = models.DateTimeField(null=True)
+    alike = models.CharField(
+        max_length=40,
+        blank=True,
+        db_default="",
+        help_text="the same for the same question of a workspace's tool",
+    )
+    waiter = models.CharField(
+        max_length=150,
+        blank=True,
+        db_default="",
+        help_text="the process whose call waits for the secret",
+    )
+    seal_key = models.CharField(
+        max_length=100, blank=True, db_default="", help_text="seals a secret for it"
+    )
+
+    class Meta:
+        db_table = "store_inquiry"
+        constraints: ClassVar = [
+            models.UniqueConstraint(fields=["conversation", "anchor"], name="one_row_an_inquiry")
+        ]
+        indexes: ClassVar = [
+            models.Index(fields=["-asked_at", "-id"]),
+            models.Index(fields=["state", "conversation"]),
+            models.Index(fields=["alike", "-settled_at"]),
+            models.Index(fields=["workspace", "state", "asked_at"]),
+            models.Index(
+                fields=["state", "expires_at"],
+                condition=models.Q(expires_at__isnull=False),
+                name="questions_to_expire",
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.inquiry_id}: {self.state}"
+
+
+class Showing(models.Model):
+    """What one person saw of one question, and when first."""
+
+    inquiry = models.ForeignKey(Inquiry, models.CASCADE, related_name="showings")
+    person = models.ForeignKey(Person, models.CASCADE, related_name="showings")
+    delivered_at = models.DateTimeField(help_text="its card was sent to one of their pages")
+    visible_at = models.DateTimeField(null=True, help_text="the card was on their screen")
+    focused_at = models.DateTimeField(null=True, help_text="they went into the card")
+    draft_at = models.DateTimeField(null=True, help_text="they began an answer")
+
+    class Meta:
+        constraints: ClassVar = [
+            models.UniqueConstraint(fields=["inquiry", "person"], name="one_showing_a_person")
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.inquiry_id} shown to {self.person_id}"
+
+
+class Presence(models.Model):
+    """A person has a page of this process open, with which they may answer in the workspace."""
+
+    person = models.ForeignKey(Person, models.CASCADE, related_name="presences")
+    workspace = models.ForeignKey(Workspace, models.CASCADE, related_name="presences")
+    process = models.CharField(max_length=150)
+    seen_at = models.DateTimeField()
+
+    class Meta:
+        constraints: ClassVar = [
+            models.UniqueConstraint(
+                fields=["workspace", "person", "process"], name="one_presence_a_process"
+            )
+        ]
+        indexes: ClassVar = [models.Index(fields=["workspace", "seen_at"])]
+
+    def __str__(self) -> str:
+        return f"{self.person_id} in {self.workspace_id} by {self.process}"

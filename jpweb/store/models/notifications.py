@@ -1,0 +1,66 @@
+"""Where else people are told that something waits for them."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from django.db import models
+
+from jpweb.store.database import clock
+from jpweb.store.models.accounts import Person, Workspace
+from jpweb.store.models.inquiries import Inquiry
+from jpweb.store.models.runs import Prompt
+
+
+class Address(models.Model):
+    """Where a person wants to be told of what waits for them in a workspace.
+
+    ``url`` is the notification library's, and may hold a key: it is shown to nobody whole.
+    """
+
+    person = models.ForeignKey(Person, models.CASCADE, related_name="addresses")
+    workspace = models.ForeignKey(Workspace, models.CASCADE, related_name="addresses")
+    url = models.TextField()
+    delay = models.PositiveIntegerField(help_text="seconds that something waits before")
+    problem = models.CharField(max_length=500, blank=True, help_text="why the last one failed")
+    added_at = models.DateTimeField(default=clock.now)
+
+    def __str__(self) -> str:
+        return f"address {self.pk} of {self.person_id} in {self.workspace_id}"
+
+
+class Notice(models.Model):
+    """That a question, or a prompt, was told to an address, or that this failed."""
+
+    address = models.ForeignKey(Address, models.CASCADE, related_name="notices")
+    inquiry = models.ForeignKey(Inquiry, models.CASCADE, null=True, related_name="notices")
+    prompt = models.ForeignKey(Prompt, models.CASCADE, null=True, related_name="notices")
+    sent_at = models.DateTimeField(default=clock.now)
+    problem = models.CharField(max_length=500, blank=True)
+
+    class Meta:
+        constraints: ClassVar = [
+            models.UniqueConstraint(
+                fields=["address", "inquiry"], name="one_notice_a_question_and_address"
+            ),
+            models.UniqueConstraint(
+                fields=["address", "prompt"], name="one_notice_a_prompt_and_address"
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"notice to {self.address_id}"
+
+
+class AnswerLink(models.Model):
+    """Lets one person settle one question once, without signing in. Only a hash is kept."""
+
+    inquiry = models.ForeignKey(Inquiry, models.CASCADE, related_name="links")
+    person = models.ForeignKey(Person, models.CASCADE, related_name="answer_links")
+    token_hash = models.CharField(max_length=64, unique=True)
+    created_at = models.DateTimeField(default=clock.now)
+    expires_at = models.DateTimeField()
+    used_at = models.DateTimeField(null=True)
+
+    def __str__(self) -> str:
+        return f"link of {self.person_id} to {self.inquiry_id}"

@@ -1,0 +1,68 @@
+"""What search looks in, and what people search for again."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from django.db import models
+
+from jpweb.store.models.accounts import Person
+from jpweb.store.models.conversations import Conversation
+
+
+class Passage(models.Model):
+    """A piece of what was said, derived from a journal entry; or a conversation's title and labels.
+
+    The key begins with the instant (``store/search/passage_ids.py``): the order of the keys is that
+    of time, and a span of time is a span of keys. ``body`` and ``tags`` are what the index of the
+    database is made of, by triggers on SQLite and in the column ``lexemes`` on PostgreSQL.
+    """
+
+    TABLE = "store_passage"
+    #: The position of a conversation's title and labels.
+    TITLE_POSITION = -1
+
+    id = models.BigIntegerField(primary_key=True)
+    conversation = models.ForeignKey(
+        Conversation, models.CASCADE, related_name="passages", db_index=False
+    )
+    position = models.IntegerField(help_text="of the journal entry; -1: title and labels")
+    part = models.PositiveIntegerField(help_text="long ones are several, from 0")
+    head = models.PositiveIntegerField()
+    anchor = models.CharField(max_length=80, blank=True)
+    facet = models.CharField(max_length=20)
+    at = models.DateTimeField()
+    body = models.TextField()
+    tags = models.TextField(help_text="what filters look for, as words of the index")
+    tool = models.CharField(max_length=200, blank=True, help_text="the tool, or who asked")
+    who = models.CharField(max_length=200, blank=True, help_text="who said or decided it")
+    state = models.CharField(max_length=20, blank=True, help_text="of the inquiry")
+    reason = models.CharField(max_length=200, blank=True)
+
+    class Meta:
+        db_table = "store_passage"
+        constraints: ClassVar = [
+            models.UniqueConstraint(
+                fields=["conversation", "position", "part"], name="one_passage_a_place"
+            )
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.conversation_id}#{self.position}.{self.part} {self.facet}"
+
+
+class SavedSearch(models.Model):
+    """A search that a person wants to make again; ``query`` is what stands in its address."""
+
+    person = models.ForeignKey(Person, models.CASCADE, related_name="searches", db_index=False)
+    name = models.CharField(max_length=80)
+    query = models.CharField(max_length=2000)
+    made_at = models.DateTimeField()
+
+    class Meta:
+        constraints: ClassVar = [
+            models.UniqueConstraint(fields=["person", "name"], name="one_search_a_name")
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.name} of {self.person_id}"

@@ -1,0 +1,1 @@
+"""Notifications: destinations, deliveries, links that answer."""

@@ -1,0 +1,198 @@
+"""Notification deliveries: which are due, claimed and failed.
+
+The delivery's row is written before the message is sent: of two processes one sends,
+and a crash in between costs that message. The question stays open, whatever becomes of
+its messages.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from datetime import timedelta
+from typing import Any, TypeVar
+
+from django.db import IntegrityError, transaction
+from django.db.models import (
+    DateTimeField,
+    DurationField,
+    Exists,
+    ExpressionWrapper,
+    F,
+    IntegerField,
+    Model,
+    OuterRef,
+    QuerySet,
+    Value,
+    Window,
+)
+from django.db.models.functions import Now, RowNumber
+
+from jpweb.store import db_text
+from jpweb.store.choices import ApprovalKind, ApprovalState, Role
+from jpweb.store.inquiries import OPEN_STATE, run_is_unfinished
+from jpweb.store.models import Address, Inquiry, Membership, Notice, Prompt
+from jpweb.store.notifications import answer_links
+from jpweb.stream.answer_type import ANSWER_TYPES
+
+Row = TypeVar("Row", bound=Model)
+
+#: What one address is told at most at a time; the rest is told at the next time.
+MAX_PER_DESTINATION = 5
+
+
+@dataclass(frozen=True, slots=True)
+class DueNotification:
+    """An open question or approval, and a destination that is due a message of it.
+
+    ``text`` is the question's, and empty for a secret one or one of an unknown kind: it is
+    not sent, and so not read.
+    """
+
+    address_id: int
+    person_id: int
+    url: str = field(repr=False)
+    workspace: str
+    conversation: str
+    asker: str
+    inquiry_id: int | None = None
+    text: str = field(default="", repr=False)
+    is_secret: bool = False
+    approval_id: int | None = None
+    approval_kind: ApprovalKind | None = None
+
+
+def list_due(limit: int) -> list[DueNotification]:
+    """Return the due notifications, the oldest first; at most ``MAX_PER_DESTINATION`` of each.
+
+    Due is an open question or approval of an unfinished run, older than the destination's
+    delay, where its person may answer now, and that it had no message of. At most four
+    queries.
+    """
+    if not Address.objects.exists():
+        return []
+    waiting_rows: list[Inquiry | Prompt] = [*_due_questions()[:limit], *_due_approvals()[:limit]]
+    waiting_rows.sort(key=lambda row: row.asked_at)
+    destination_ids = {_destination_id(row) for row in waiting_rows}
+    destinations = Address.objects.select_related("workspace").in_bulk(destination_ids)
+    counts: dict[int, int] = dict.fromkeys(destinations, 0)
+    due_notifications: list[DueNotification] = []
+    for row in waiting_rows:
+        destination = destinations.get(_destination_id(row))
+        if (
+            destination is not None
+            and counts[destination.pk] < MAX_PER_DESTINATION
+            and len(due_notifications) < limit
+        ):
+            counts[destination.pk] += 1
+            due_notifications.append(_make_due(row, destination))
+    return due_notifications
+
+
+def claim_delivery(due_notification: DueNotification) -> tuple[int, str] | None:
+    """Claim a delivery; returns its key, and for a question the token of a new answer link.
+
+    Returns None where another process claimed it, or where it is no longer due.
+    """
+    try:
+        with transaction.atomic():
+            if not _is_still_due(due_notification):
+                return None
+            delivery = Notice.objects.create(
+                address_id=due_notification.address_id,
+                inquiry_id=due_notification.inquiry_id,
+                prompt_id=due_notification.approval_id,
+            )
+            token = (
+                answer_links.issue_link(due_notification.inquiry_id, due_notification.person_id)
+                if due_notification.inquiry_id
+                else ""
+            )
+    except IntegrityError:
+        return None
+    return delivery.pk, token
+
+
+def record_failure(delivery_id: int, problem: str) -> None:
+    """Record why a message was not delivered."""
+    Notice.objects.filter(pk=delivery_id).update(problem=db_text.clean_text(problem)[:500])
+
+
+def _make_due(row: Inquiry | Prompt, destination: Address) -> DueNotification:
+    common: dict[str, Any] = {
+        "address_id": destination.pk,
+        "person_id": destination.person_id,
+        "url": destination.url,
+        "workspace": destination.workspace.name,
+        "conversation": row.conversation.title,
+    }
+    if isinstance(row, Prompt):
+        kind = ApprovalKind(row.kind)
+        return DueNotification(
+            **common, asker=row.tool_name, approval_id=row.pk, approval_kind=kind
+        )
+    answer_type = ANSWER_TYPES.get(row.answer_type)
+    is_secret = answer_type is not None and not answer_type.RECORDS_ANSWER
+    text = "" if answer_type is None or is_secret else str(row.question.get("text", ""))
+    asker = row.label or row.asker
+    return DueNotification(**common, asker=asker, inquiry_id=row.pk, text=text, is_secret=is_secret)
+
+
+def _due_questions() -> QuerySet[Inquiry]:
+    return _join_destinations(
+        Inquiry.objects.filter(run_is_unfinished(), state=OPEN_STATE), "inquiry"
+    )
+
+
+def _due_approvals() -> QuerySet[Prompt]:
+    waiting = Prompt.objects.filter(run_is_unfinished(), state=ApprovalState.OPEN)
+    return _join_destinations(waiting, "prompt")
+
+
+def _join_destinations(waiting: QuerySet[Row], row_field: str) -> QuerySet[Row]:
+    """Return a row per due destination, with the destination's key in the column ``told``."""
+    addresses = "conversation__workspace__addresses"
+    responders = Membership.objects.filter(
+        person_id=OuterRef("told_person"),
+        workspace_id=OuterRef("conversation__workspace_id"),
+        role__gte=Role.RESPONDER,
+        person__is_active=True,
+    )
+    previous = Notice.objects.filter(address_id=OuterRef("told"), **{row_field: OuterRef("pk")})
+    seconds = ExpressionWrapper(F(f"{addresses}__delay"), IntegerField())
+    delay = ExpressionWrapper(seconds * Value(timedelta(seconds=1)), DurationField())
+    order = ("asked_at", "pk")
+    due_rows: QuerySet[Row] = (
+        waiting.annotate(
+            told=F(f"{addresses}__pk"),
+            told_person=F(f"{addresses}__person_id"),
+            told_at=ExpressionWrapper(F("asked_at") + delay, DateTimeField()),
+        )
+        .filter(~Exists(previous), Exists(responders), told__isnull=False, told_at__lte=Now())
+        .annotate(place=Window(RowNumber(), partition_by=F("told"), order_by=order))
+        .filter(place__lte=MAX_PER_DESTINATION)
+        .select_related("conversation")
+        .order_by(*order)
+    )
+    return due_rows
+
+
+def _is_still_due(due_notification: DueNotification) -> bool:
+    """Tell whether it is open, and whether the destination exists and its person may answer."""
+    open_rows: QuerySet[Any] = (
+        Prompt.objects.filter(pk=due_notification.approval_id, state=ApprovalState.OPEN)
+        if due_notification.approval_id is not None
+        else Inquiry.objects.filter(pk__in=[due_notification.inquiry_id], state=OPEN_STATE)
+    )
+    responders = Membership.objects.filter(
+        person_id=due_notification.person_id,
+        workspace__conversations=OuterRef("conversation"),
+        workspace__addresses=due_notification.address_id,
+        role__gte=Role.RESPONDER,
+        person__is_active=True,
+    )
+    return open_rows.filter(Exists(responders), run_is_unfinished()).exists()
+
+
+def _destination_id(row: Inquiry | Prompt) -> int:
+    key: int = row.told  # type: ignore[union-attr]  # annotated by _to_tell
+    return key

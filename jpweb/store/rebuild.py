@@ -1,0 +1,54 @@
+"""Rebuilds derived columns of entries from before their present derivation."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from django.db import connection, transaction
+
+from jpweb.store import journal
+from jpweb.store.derived_rows import from_stream, on_append
+from jpweb.store.models import Conversation, JournalEntry, Turn
+from jpweb.store.sql import bulk
+from jpweb.stream.wire.partial import read_partial
+
+
+def rebuild_all(progress: Callable[[int, int], None]) -> int:
+    """Rebuild the derived columns that are of an older version; returns how many conversations.
+
+    ``progress`` gets the number done, and of all. After an interruption the next call
+    continues.
+    """
+    stale = Conversation.objects.exclude(placed=on_append.DERIVED_VERSION).order_by("pk")
+    conversation_ids = list(stale.values_list("pk", flat=True))
+    for done_count, conversation_id in enumerate(conversation_ids):
+        progress(done_count, len(conversation_ids))
+        _rebuild(conversation_id)
+    if conversation_ids:
+        progress(len(conversation_ids), len(conversation_ids))
+    return len(conversation_ids)
+
+
+@transaction.atomic
+def _rebuild(conversation_id: int) -> None:
+    conversation = journal.lock_conversation(conversation_id)
+    entries = JournalEntry.objects.filter(conversation=conversation).order_by("position")
+    rows = list(entries.values_list("text", "anchor", "pk"))
+    stream_rows = from_stream.derive_stream_rows(
+        [read_partial(text) for text, *_ in rows], [anchor for _, anchor, _ in rows]
+    )
+    values = [
+        (head, facet, row[-1])
+        for (*_, head, facet), row in zip(stream_rows.entries, rows, strict=True)
+    ]
+    with connection.cursor() as cursor:
+        cursor.executemany(
+            f"UPDATE {JournalEntry.TABLE} SET head = %s, facet = %s WHERE id = %s",  # noqa: S608  our own name
+            values,
+        )
+    Turn.objects.filter(conversation=conversation).delete()
+    turn_rows = [(conversation_id, number, *turn) for number, turn in enumerate(stream_rows.turns)]
+    bulk.insert_rows(Turn.TABLE, journal.TURN_COLUMNS, turn_rows)
+    journal.set_counts(conversation, stream_rows)
+    conversation.indexed_length = 0  # passages say where they are shown as well
+    conversation.save(update_fields=[*on_append.GROWTH_COLUMNS, "indexed_length"])

@@ -1,0 +1,50 @@
+"""Appends the events of a run's holder, and deletes the rows they supersede; one transaction."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from django.db import transaction
+
+from jpweb.store import db_text, journal
+from jpweb.store.choices import RunPhase
+from jpweb.store.models import Interruption, KeptResult, Run
+from jpweb.store.run_queue import interrupts, leases
+from jpweb.store.sql import compiled_write
+from jpweb.stream.events import ChatRequest, ConversationEvent, ToolCallResponse
+
+#: What may hold a person's words: a request of its own, or the responses that they ended.
+_MAY_QUOTE_INTERRUPT = (ChatRequest, ToolCallResponse)
+
+
+@transaction.atomic
+def record_events(
+    run: Run,
+    events: Sequence[ConversationEvent],
+    interrupt_ids: Sequence[int] = (),
+    *,
+    is_last: bool = False,
+) -> None:
+    """Append events to the journal of a run's conversation; ``is_last`` ends its turn.
+
+    Raises LeaseLost, AlreadySettled. The checkpoint of a call is deleted with its response.
+    ``interrupt_ids`` are the interrupts that the turn was given: one is handled once its
+    text is in the journal.
+    """
+    journal.append_in_transaction(run.conversation_id, events, run)
+    if is_last:
+        leases.assert_held(run, RunPhase.OVER)
+    for event in events:
+        if isinstance(event.kind, ToolCallResponse):
+            tool_call_id = db_text.clean_text(event.kind.id)
+            compiled_write.delete_rows(KeptResult, {"run_id": run.pk, "tool_call_id": tool_call_id})
+    if interrupt_ids:
+        texts = [
+            db_text.clean_text(e.kind.content)
+            for e in events
+            if isinstance(e.kind, _MAY_QUOTE_INTERRUPT)
+        ]
+        open_interrupts = Interruption.objects.filter(pk__in=list(interrupt_ids), taken_at=None)
+        interrupts.mark_handled(
+            [i.pk for i in open_interrupts if any(i.text in text for text in texts)]
+        )

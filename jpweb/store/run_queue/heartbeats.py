@@ -1,0 +1,49 @@
+"""Heartbeats of the processes that execute runs, by the database's clock.
+
+A process is dead where it is known to have ended (a server that holds the lock of its
+installation says so of those before it), or where no heartbeat came for several leases.
+One lease is too short for that: a process that is starved or paused for a while
+resumes.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+from datetime import timedelta
+
+from django.db.models.functions import Now
+
+from jpweb.store.models import Heartbeat, Run
+
+#: How many leases a process stays away before it counts as dead.
+DEAD_AFTER_LEASES = 3
+
+
+def record_heartbeat(process: str) -> None:
+    """Record that a process is alive."""
+    Heartbeat.objects.bulk_create(
+        [Heartbeat(process=process, seen_at=Now())],
+        update_conflicts=True,
+        unique_fields=["process"],
+        update_fields=["seen_at"],
+    )
+
+
+def find_alive(processes: Iterable[str], lease_seconds: float) -> set[str]:
+    """Return those of these processes that are alive."""
+    since = Now() - timedelta(seconds=DEAD_AFTER_LEASES * lease_seconds)
+    alive = Heartbeat.objects.filter(process__in=set(processes), seen_at__gte=since)
+    return set(alive.values_list("process", flat=True))
+
+
+def has_died(run: Run, lease_seconds: float) -> bool:
+    """Tell whether the holder of a run whose lease ran out has ended."""
+    return run.lease_until is None or run.holder not in find_alive([run.holder], lease_seconds)
+
+
+def count_deaths(run: Run, lease_seconds: float) -> int:
+    """Return the number of processes that died with this run since its last progress."""
+    left_by = Counter(run.left_by.splitlines())
+    alive = find_alive(left_by, lease_seconds) if left_by else set()
+    return run.deaths + sum(times for name, times in left_by.items() if name not in alive)

@@ -1,0 +1,61 @@
+"""Interrupts that people send to a run, until the turn has handled them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from jpweb.store import db_text
+from jpweb.store.choices import InterruptKind, RunState
+from jpweb.store.database import clock
+from jpweb.store.inquiries import Decider
+from jpweb.store.models import Interruption, Run
+
+
+def add_interrupt(run: Run, kind: InterruptKind, decider: Decider, text: str = "") -> Interruption:
+    """Insert an interrupt of a run."""
+    return Interruption.objects.create(
+        run=run,
+        kind=kind,
+        text=db_text.clean_text(text),
+        person_id=decider.person_id,
+        person_name=db_text.clean_text(decider.name)[:200],
+    )
+
+
+def list_pending(runs: Iterable[Run]) -> list[Interruption]:
+    """Return the unhandled interrupts of these runs, in the order of sending.
+
+    A run that another process holds has none for this one.
+    """
+    fences = {run.pk: run.fence for run in runs}
+    pending = Interruption.objects.filter(
+        run_id__in=list(fences), taken_at=None, run__state=RunState.RUNNING
+    ).select_related("run")
+    return [
+        interrupt
+        for interrupt in pending.order_by("id")
+        if interrupt.run.fence == fences[interrupt.run_id]
+    ]
+
+
+def list_replies(run: Run, given_ids: Iterable[int] = ()) -> list[Interruption]:
+    """Return the unhandled interrupts with text, except those that the turn was given."""
+    replies = Interruption.objects.filter(run=run, taken_at=None, kind=InterruptKind.RESPOND)
+    return list(replies.exclude(text="").exclude(pk__in=list(given_ids)).order_by("id"))
+
+
+def mark_delivered(interrupt: Interruption) -> None:
+    """Mark an interrupt as handled when the turn acts on it.
+
+    A stop, or one with text, is handled only when that is in the journal.
+    """
+    if interrupt.kind == InterruptKind.RESTART or (
+        interrupt.kind == InterruptKind.RESPOND and not interrupt.text
+    ):
+        mark_handled([interrupt.pk])
+
+
+def mark_handled(interrupt_ids: Iterable[int]) -> None:
+    """Mark interrupts as handled."""
+    unhandled = Interruption.objects.filter(pk__in=list(interrupt_ids), taken_at=None)
+    unhandled.update(taken_at=clock.now())

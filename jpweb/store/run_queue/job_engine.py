@@ -1,0 +1,149 @@
+"""The job engine (procrastinate), which wakes workers for queued runs through PostgreSQL.
+
+Jobs have no ``lock``: a run's lease and fence decide who executes it, and the job lock
+of a worker that was killed would block the run until that job is found.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection
+from contextlib import asynccontextmanager
+from datetime import UTC, datetime
+from typing import Any
+
+from procrastinate import App, BaseRetryStrategy, PsycopgConnector, RetryDecision
+from procrastinate.contrib.django.django_connector import DjangoConnector
+from procrastinate.contrib.django.utils import connector_params
+from procrastinate.exceptions import ConnectorException, JobAborted
+from procrastinate.jobs import Job, Status
+from procrastinate.manager import JobManager
+from procrastinate.tasks import configure_task
+from psycopg import OperationalError
+
+from jpweb.store.database import timeouts
+from jpweb.store.database.availability import find_outage
+
+logger = logging.getLogger(__name__)
+
+#: What the database's absence looks like to those who work with jobs.
+ENGINE_UNAVAILABLE = (ConnectorException, OSError)
+
+TASK_NAME = "advance"
+QUEUE_NAME = "runs"
+#: When a job is due that is offered again: past by every clock. procrastinate's default is the
+#: worker's own time, which may be ahead of the database's.
+RETRY_AT = datetime(1970, 1, 1, tzinfo=UTC)
+#: Seconds between two tries to put the end of a job on record.
+RETRY_DELAY_SECONDS = 1.0
+#: Seconds that the job engine waits for a reply before its connection counts as silent.
+REPLY_SECONDS = 10.0
+
+
+def defer_job(run_id: int) -> None:
+    """Insert a job on Django's connection; workers are notified when the transaction commits."""
+    manager = JobManager(DjangoConnector())
+    configure_task(name=TASK_NAME, job_manager=manager, queue=QUEUE_NAME).defer(run_id=run_id)
+
+
+def find_waiting(run_ids: Collection[int]) -> set[int]:
+    """Return those of these runs that have a job without a worker."""
+    from procrastinate.contrib.django.models import ProcrastinateJob  # noqa: PLC0415  needs the apps
+
+    jobs = ProcrastinateJob.objects.filter(
+        status="todo", queue_name=QUEUE_NAME, task_name=TASK_NAME
+    )
+    job_args = jobs.values_list("args", flat=True)
+    return {args["run_id"] for args in job_args if args.get("run_id") in run_ids}
+
+
+@asynccontextmanager
+async def open_engine(advance: Callable[[int], Awaitable[None]]) -> AsyncIterator[App]:
+    """Open procrastinate with connections of its own; its one task takes a run's key."""
+    sizes: dict[str, Any] = {
+        "min_size": 1,
+        "max_size": 4,
+        "reconnect_timeout": timeouts.RECONNECT_SECONDS,
+    }
+    engine = App(connector=PsycopgConnector(kwargs=connector_params(), **sizes))
+    engine.job_manager = _ResilientJobManager(engine.connector)
+
+    async def run_task(run_id: int) -> None:
+        await advance(run_id)
+
+    engine.task(name=TASK_NAME, queue=QUEUE_NAME, retry=_RetryAborted())(run_task)
+    try:
+        await engine.open_async()
+        yield engine
+    finally:  # whatever came of the attempt: what looks for a server would go on looking
+        await engine.close_async()
+
+
+async def retry_stalled_jobs(engine: App, seconds: float) -> int:
+    """Retry the jobs whose worker has been silent for so long; returns how many."""
+    await engine.job_manager.prune_stalled_workers(seconds)
+    stalled = list(await engine.job_manager.get_stalled_jobs(seconds_since_heartbeat=seconds))
+    for job in stalled:
+        await engine.job_manager.retry_job(job)
+    return len(stalled)
+
+
+class _RetryAborted(BaseRetryStrategy):
+    """Retries a job whose worker was aborted; any other end is final."""
+
+    def get_retry_decision(self, *, exception: BaseException, job: Job) -> RetryDecision | None:
+        aborted = isinstance(exception, JobAborted | asyncio.CancelledError)
+        return RetryDecision() if aborted else None
+
+
+class _ResilientJobManager(JobManager):
+    """Retries the engine's own queries through any outage of the database.
+
+    procrastinate's worker does not notice when its listener or its heartbeat has failed.
+    And a job whose end is not recorded would never be retried.
+    """
+
+    async def fetch_job(self, *args: Any, **kwargs: Any) -> Job | None:
+        async with asyncio.timeout(REPLY_SECONDS):  # ends the worker, which is begun again
+            return await super().fetch_job(*args, **kwargs)
+
+    async def listen_for_jobs(self, *args: Any, **kwargs: Any) -> None:
+        listen = super().listen_for_jobs
+        while True:
+            await _retry_until_connected(lambda: listen(*args, **kwargs))
+
+    async def update_heartbeat(self, worker_id: int) -> None:
+        send_heartbeat = super().update_heartbeat
+        await _retry_until_connected(lambda: _with_timeout(send_heartbeat(worker_id)))
+
+    async def finish_job(self, job: Job, status: Status, delete_job: bool) -> None:
+        finish = super().finish_job
+        await _retry_until_connected(lambda: _with_timeout(finish(job, status, delete_job)))
+
+    async def retry_job(self, job: Job, *args: Any, **kwargs: Any) -> None:
+        """Retry a job at once, whatever this machine's clock shows."""
+        retry = super().retry_job
+        kwargs["retry_at"] = RETRY_AT
+        await _retry_until_connected(lambda: _with_timeout(retry(job, *args, **kwargs)))
+
+
+async def _with_timeout(act: Awaitable[None]) -> None:
+    """Await within the reply timeout. Raises TimeoutError."""
+    async with asyncio.timeout(REPLY_SECONDS):
+        await act
+
+
+async def _retry_until_connected(act: Callable[[], Awaitable[None]]) -> None:
+    """Repeat a query until the database is available; a job of another worker is left alone."""
+    while True:
+        try:
+            return await act()
+        except TimeoutError:
+            logger.warning("the connection of the job engine does not reply")
+        except ConnectorException as error:
+            is_outage = isinstance(error.__cause__, OperationalError)
+            if not is_outage and find_outage(error) is None:
+                logger.info("a job is another worker's now: %s", error.__cause__)
+                return None
+        await asyncio.sleep(RETRY_DELAY_SECONDS)

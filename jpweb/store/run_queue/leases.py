@@ -1,0 +1,155 @@
+"""Leases of runs: which process executes which run (design.md, sections 5 and 6).
+
+A run is executed by the holder of its lease, until that expires by the database's
+clock. Each acquisition raises the fence (fencing token), and writes with an older fence
+are refused, so that a process that was taken for dead can do no harm.
+
+An expired lease is no death: a process that is starved, paused or cut off from the
+database lets it expire as well. ``heartbeats`` tells which processes have ended.
+
+Locks are taken in one order: the conversation's row, then the run's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable
+from datetime import timedelta
+from typing import Any
+
+from django.db import transaction
+from django.db.models import F, Q, QuerySet, Value
+from django.db.models.functions import Concat, Now
+
+from jpweb.store.choices import RunPhase, RunState
+from jpweb.store.errors import LeaseLost
+from jpweb.store.models import Run
+from jpweb.store.run_queue import jobs
+from jpweb.store.sql import compiled_write
+
+#: Runs that one look brings to light; more come with the next.
+_MAX_ROWS = 500
+
+
+def acquire_lease(run_id: int, holder: str, seconds: float) -> Run | None:
+    """Acquire the lease of a queued run for a process; return the run, or None.
+
+    Of two processes that try at once one gets it. The returned ``phase`` is the one before.
+    """
+    queued_run = Run.objects.filter(pk=run_id, state=RunState.QUEUED)
+    updated_count = queued_run.update(
+        state=RunState.RUNNING,
+        holder=holder,
+        lease_until=Now() + timedelta(seconds=seconds),
+        fence=F("fence") + 1,
+        queued_at=None,
+    )
+    if not updated_count:
+        return None
+    run = Run.objects.select_related("conversation__workspace").get(pk=run_id)
+    # Told to the caller, and to nobody later: from here on it is not put down any more.
+    Run.objects.filter(pk=run_id, phase=RunPhase.WAITING).update(phase=RunPhase.CALLING)
+    return run
+
+
+def assert_held(run: Run, phase: RunPhase | None = None) -> None:
+    """Assert that the holder has the lease, in the transaction of its write. Raises LeaseLost.
+
+    The write is progress of the run: its count of deaths is reset.
+    """
+    changes: dict[str, Any] = {"deaths": 0, "left_by": ""}
+    if phase is not None:
+        changes["phase"] = phase
+    held_filter = {"id": run.pk, "fence": run.fence, "state": RunState.RUNNING}
+    if not compiled_write.update_rows(Run, held_filter, **changes):
+        raise LeaseLost(f"Run {run.pk} is executed by another process, or is over.")
+
+
+@transaction.atomic
+def renew_leases(run_ids: Iterable[int], holder: str, seconds: float) -> set[int]:
+    """Renew leases of a process; returns the keys of those of these runs that it holds.
+
+    A row that another connection has locked is skipped, so that one transaction that hangs
+    costs one lease and not all of them.
+    """
+    held_runs = Run.objects.filter(pk__in=list(run_ids), holder=holder, state=RunState.RUNNING)
+    unlocked_ids = list(held_runs.select_for_update(skip_locked=True).values_list("pk", flat=True))
+    Run.objects.filter(pk__in=unlocked_ids).update(lease_until=Now() + timedelta(seconds=seconds))
+    return set(held_runs.values_list("pk", flat=True))
+
+
+def find_held(run_ids: Iterable[int], holder: str) -> set[int]:
+    """Return those of these runs whose lease the process holds."""
+    held_runs = Run.objects.filter(pk__in=list(run_ids), holder=holder, state=RunState.RUNNING)
+    return set(held_runs.values_list("pk", flat=True))
+
+
+@transaction.atomic
+def release_lease(run: Run) -> bool:
+    """Release a run's lease, and queue the run; tells whether the lease was held."""
+    held_run = Run.objects.filter(pk=run.pk, fence=run.fence, state=RunState.RUNNING)
+    return _requeue(held_run, run.pk, resumed=F("resumed") + 1)
+
+
+@transaction.atomic
+def requeue_parked(run_id: int) -> bool:
+    """Queue a parked run; tells whether it was parked."""
+    return _requeue(Run.objects.filter(pk=run_id, state=RunState.PARKED), run_id)
+
+
+def expire_installation(installation: str, except_holder: str = "") -> None:
+    """Expire the leases of all processes of an installation, except of ``except_holder``."""
+    installation_filter = Q(holder=installation) | Q(holder__startswith=f"{installation}#")
+    held_runs = Run.objects.filter(installation_filter, state=RunState.RUNNING).exclude(
+        holder=except_holder
+    )
+    held_runs.update(lease_until=None)
+
+
+def list_expired(except_ids: Collection[int] = ()) -> list[Run]:
+    """Return the running runs with an expired lease, except these."""
+    is_expired = Q(lease_until__isnull=True) | Q(lease_until__lt=Now())
+    expired = Run.objects.filter(is_expired, state=RunState.RUNNING).exclude(pk__in=except_ids)
+    return list(expired.select_related("conversation").order_by("id")[:_MAX_ROWS])
+
+
+@transaction.atomic
+def requeue_expired(run: Run, *, has_died: bool) -> bool:
+    """Queue a run whose lease expired; tells whether this call did.
+
+    ``has_died``: its holder is known to have ended. Otherwise the holder's name is kept, to
+    be checked later.
+    """
+    is_expired = Q(lease_until__isnull=True) | Q(lease_until__lt=Now())
+    expired = Run.objects.filter(is_expired, pk=run.pk, fence=run.fence, state=RunState.RUNNING)
+    changes: dict[str, Any] = {"resumed": F("resumed") + 1, "fence": F("fence") + 1}
+    if has_died:
+        changes["deaths"] = F("deaths") + 1
+    else:
+        changes["left_by"] = Concat("left_by", Value(f"{run.holder}\n"))
+    return _requeue(expired, run.pk, **changes)
+
+
+def list_queued(seconds: float = 0) -> list[int]:
+    """Return the keys of runs that have been queued for so long, the oldest first."""
+    queued = Run.objects.filter(state=RunState.QUEUED)
+    if seconds:
+        queued = queued.filter(queued_at__lt=Now() - timedelta(seconds=seconds))
+    return list(queued.order_by("id").values_list("pk", flat=True)[:_MAX_ROWS])
+
+
+@transaction.atomic
+def reenqueue_jobs(run_ids: Iterable[int]) -> None:
+    """Enqueue the jobs of queued runs again: a job may be lost with its worker."""
+    keys = set(run_ids)
+    for key in sorted(keys - jobs.find_waiting(keys)):
+        _requeue(Run.objects.filter(pk=key, state=RunState.QUEUED), key)
+
+
+def _requeue(runs: QuerySet[Run], run_id: int, **changes: Any) -> bool:
+    """Queue runs of this key, and enqueue the job; tells whether there were any."""
+    updated_count = runs.update(
+        state=RunState.QUEUED, holder="", lease_until=None, queued_at=Now(), **changes
+    )
+    if updated_count:
+        jobs.enqueue_job(run_id)
+    return bool(updated_count)

@@ -1,0 +1,93 @@
+"""SQL of the two search indexes: SQLite's FTS5 and PostgreSQL's tsvector."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from django.db import connection
+
+from jpweb.store.search import tokenizer
+from jpweb.store.search.query_parser import QueryTerm
+
+#: Tags of which one has to be there, or, with True, none may.
+TermGroup: TypeAlias = tuple[tuple[str, ...], bool]
+
+
+@dataclass(frozen=True, slots=True)
+class SearchDialect:
+    """Parts of a statement over passages ``p``. ``expression`` spells what ``match`` takes.
+
+    ``rank`` is smaller the better one matches; it takes the expression where ``ranks_by_match``.
+    """
+
+    source: str
+    match: str
+    key: str
+    newest: str
+    rank: str
+    ranks_by_match: bool
+    expression: Callable[[Sequence[QueryTerm], Sequence[TermGroup]], str]
+
+
+def get_dialect() -> SearchDialect:
+    """Return the dialect of the present database."""
+    return POSTGRESQL if connection.vendor == "postgresql" else SQLITE
+
+
+def build_fts5(terms: Sequence[QueryTerm], groups: Sequence[TermGroup]) -> str:
+    """Return FTS5's expression; at least one term is not negated.
+
+    Typed text stands in quotes, where no character has a meaning; filter terms are letters
+    and digits.
+    """
+    required = [_quote_term(term) for term in terms if not term.is_negated]
+    required += [_any_of_tags(group) for group in groups if not group[1]]
+    excluded = [_quote_term(term) for term in terms if term.is_negated]
+    excluded += [_any_of_tags(group) for group in groups if group[1]]
+    return " NOT ".join([f"({' AND '.join(required)})", *excluded])
+
+
+def build_tsquery(terms: Sequence[QueryTerm], groups: Sequence[TermGroup]) -> str:
+    """Return PostgreSQL's expression; it holds words and filter terms alone, in quotes."""
+    return " & ".join([*map(_phrase_lexemes, terms), *map(_any_lexeme, groups)])
+
+
+def _quote_term(term: QueryTerm) -> str:
+    doubled = term.text.replace('"', '""')
+    return f'body : "{doubled}"' + " *" * term.is_prefix
+
+
+def _any_of_tags(group: TermGroup) -> str:
+    return f"tags : ({' OR '.join(group[0])})"
+
+
+def _phrase_lexemes(term: QueryTerm) -> str:
+    phrase = " <-> ".join(f"'{word}'" for word in tokenizer.split_words(term.text))
+    return "!" * term.is_negated + f"({phrase}{':*' * term.is_prefix})"
+
+
+def _any_lexeme(group: TermGroup) -> str:
+    alternatives = " | ".join(f"'#{tag}'" for tag in group[0])
+    return "!" * group[1] + f"({alternatives})"
+
+
+SQLITE = SearchDialect(
+    source="store_passage_words f CROSS JOIN store_passage p ON p.id = f.rowid",
+    match="store_passage_words MATCH %s",
+    key="f.rowid",
+    newest="f.rowid DESC",
+    rank="f.rank",
+    ranks_by_match=False,
+    expression=build_fts5,
+)
+POSTGRESQL = SearchDialect(
+    source="store_passage p",
+    match="p.lexemes @@ %s::tsquery",
+    key="p.id",
+    newest="p.id DESC",
+    rank="-ts_rank(p.lexemes, %s::tsquery)",
+    ranks_by_match=True,
+    expression=build_tsquery,
+)

@@ -1,0 +1,223 @@
+"""Search over all conversations that a person may read, with the database's full-text index.
+
+Words, filters and permission are one index expression, and times are ranges of ids, so
+a search costs what it shows, and what its rarest term matches. The newest come first;
+pages are by id.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, NamedTuple
+
+from django.db import connection
+
+from jpweb.store.models import Workspace
+from jpweb.store.search import dialects, filter_terms, passage_ids, query_parser, tokenizer
+from jpweb.store.search.dialects import TermGroup
+from jpweb.store.search.query_parser import QueryFilter, QueryTerm, SearchQuery
+from jpweb.store.search.snippets import Fragment, make_snippet
+
+#: Hits of one page; of all that are in the order of how well they match, and among how many of the
+#: newest they are looked for: how well one matches has to be asked of each.
+PAGE_HITS = 25
+MAX_RANKED_HITS, RANKED_CANDIDATES = 50, 10_000
+#: Hits that are counted; where there are more, that is said.
+COUNT_LIMIT = 500
+
+_COLUMNS = (
+    "p.body, p.id, p.conversation_id, p.position, p.anchor, p.facet, p.tool, p.who,"
+    " p.state, p.reason, c.title, c.archived, w.name"
+)
+_CONVERSATION_JOIN = " JOIN store_conversation c ON c.id = p.conversation_id"
+_WORKSPACE_JOIN = f"{_CONVERSATION_JOIN} JOIN store_workspace w ON w.id = c.workspace_id"
+#: Said again of each row, whatever the index says.
+_READABLE_CONDITION = (
+    "c.workspace_id IN (SELECT workspace_id FROM store_membership WHERE person_id = %s)"
+)
+
+
+class SearchHit(NamedTuple):
+    """A matching passage. ``anchor`` is empty for a title; ``at`` is the instant of its id."""
+
+    key: int
+    conversation_id: int
+    position: int
+    anchor: str
+    facet: str
+    tool: str
+    who: str
+    state: str
+    reason: str
+    title: str
+    archived: bool
+    workspace: str
+    at: datetime
+    snippet: tuple[Fragment, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class SearchPage:
+    """A page of hits; ``before`` is the key of the page that follows, or 0."""
+
+    rows: list[SearchHit]
+    before: int
+
+
+@dataclass(frozen=True, slots=True)
+class Search:
+    """A query of a person with its index expression; ``problems`` are its invalid parts."""
+
+    person_id: int
+    query: SearchQuery
+    problems: tuple[str, ...]
+    _match_expression: str
+
+    def list_newest(self, before: int = 0) -> SearchPage:
+        """Return a page of hits below an id, the newest first."""
+        rows = self._list_hits(PAGE_HITS + 1, before)
+        return SearchPage(rows[:PAGE_HITS], rows[PAGE_HITS - 1].key if len(rows) > PAGE_HITS else 0)
+
+    def list_best(self) -> SearchPage:
+        """Return the best ranked of the newest ``RANKED_CANDIDATES`` hits, as a single page."""
+        if not self._match_expression:
+            return SearchPage([], 0)
+        where, params = self._build_where(0)
+        dialect = dialects.get_dialect()
+        if dialect.ranks_by_match:
+            params = [self._match_expression, *params]
+        ranked = (
+            f"SELECT {dialect.key} AS key, {dialect.rank} AS rank "  # noqa: S608  own names
+            f"FROM {dialect.source}{_CONVERSATION_JOIN}"
+            f" WHERE {where} ORDER BY {dialect.newest} LIMIT {RANKED_CANDIDATES}"
+        )
+        statement = (
+            f"SELECT {_COLUMNS} FROM ({ranked}) AS ranked"  # noqa: S608  own names
+            f" JOIN store_passage p ON p.id = ranked.key{_WORKSPACE_JOIN}"
+            f" ORDER BY ranked.rank, p.id DESC LIMIT {MAX_RANKED_HITS}"
+        )
+        return SearchPage(self._read_hits(statement, params), 0)
+
+    def count_hits(self) -> int:
+        """Return the number of hits, up to one more than ``COUNT_LIMIT``."""
+        if not self._match_expression:
+            return 0
+        where, params = self._build_where(0)
+        statement = (
+            f"SELECT count(*) FROM (SELECT 1 FROM {dialects.get_dialect().source}{_WORKSPACE_JOIN}"  # noqa: S608  own names
+            f" WHERE {where} LIMIT {COUNT_LIMIT + 1}) AS found"
+        )
+        with connection.cursor() as cursor:
+            cursor.execute(statement, params)
+            return int(cursor.fetchone()[0])
+
+    def _list_hits(self, limit: int, before: int) -> list[SearchHit]:
+        if not self._match_expression:
+            return []
+        where, params = self._build_where(before)
+        dialect = dialects.get_dialect()
+        statement = (
+            f"SELECT {_COLUMNS} FROM {dialect.source}{_WORKSPACE_JOIN}"  # noqa: S608  own names
+            f" WHERE {where} ORDER BY {dialect.newest} LIMIT {limit}"
+        )
+        return self._read_hits(statement, params)
+
+    def _read_hits(self, statement: str, params: list[Any]) -> list[SearchHit]:
+        with connection.cursor() as cursor:
+            cursor.execute(statement, params)
+            rows = cursor.fetchall()
+        highlight = tokenizer.make_highlighter(
+            _make_phrase(term) for term in self.query.terms if not term.is_negated
+        )
+        return [
+            SearchHit._make(
+                (*columns, passage_ids.get_instant(columns[0]), make_snippet(body, highlight(body)))
+            )
+            for body, *columns in rows
+        ]
+
+    def _build_where(self, before: int) -> tuple[str, list[Any]]:
+        dialect = dialects.get_dialect()
+        conditions = [dialect.match, _READABLE_CONDITION]
+        params: list[Any] = [self._match_expression, self.person_id]
+        bounds = [(">=", self.query.after and passage_ids.first_id_at(self.query.after))]
+        bounds += [
+            ("<", self.query.before and passage_ids.first_id_at(self.query.before)),
+            ("<", before or None),
+        ]
+        for sign, bound in bounds:
+            if bound is not None:
+                conditions.append(f"{dialect.key} {sign} %s")
+                params.append(bound)
+        return " AND ".join(conditions), params
+
+
+def make_search(person_id: int, query: SearchQuery) -> Search:
+    """Return a person's search; it queries the index when its methods are called."""
+    workspace_ids, are_all = _readable_workspaces(person_id)
+    problems = list(query.problems)
+    groups = _build_groups(query, person_id, problems)
+    has_positive = any(not term.is_negated for term in query.terms) or any(
+        not is_negated for _, is_negated in groups
+    )
+    if not workspace_ids or not query.has_criteria:
+        return Search(person_id, query, tuple(problems), "")
+    if not are_all or not has_positive:
+        groups.append((tuple(filter_terms.workspace_term(key) for key in workspace_ids), False))
+    match = dialects.get_dialect().expression(query.terms, groups)
+    return Search(person_id, query, tuple(problems), match)
+
+
+def _build_groups(query: SearchQuery, person_id: int, problems: list[str]) -> list[TermGroup]:
+    """Return the filters as groups of terms; several of one filter are alternatives."""
+    required: dict[str, list[str]] = {}
+    excluded: list[str] = []
+    for query_filter in query.filters:
+        terms = _filter_terms(query_filter, person_id)
+        if not terms:
+            problems.append(f"You are not in a workspace called “{query_filter.value[:80]}”.")
+        elif query_filter.is_negated:
+            excluded += terms
+        else:
+            required.setdefault(query_filter.name, []).extend(terms)
+    groups: list[TermGroup] = [
+        (tuple(dict.fromkeys(alternatives)), False) for alternatives in required.values()
+    ]
+    return groups + ([(tuple(dict.fromkeys(excluded)), True)] if excluded else [])
+
+
+def _filter_terms(query_filter: QueryFilter, person_id: int) -> list[str]:
+    match query_filter.name:
+        case "in":
+            matching = Workspace.objects.filter(
+                name__iexact=query_filter.value, memberships__person_id=person_id
+            )
+            return [
+                filter_terms.workspace_term(key) for key in matching.values_list("pk", flat=True)
+            ]
+        case "kind":
+            return [
+                filter_terms.facet_term(facet)
+                for facet in query_parser.FACETS_BY_KIND[query_filter.value]
+            ]
+        case "outcome":
+            return [filter_terms.state_term(query_filter.value)]
+        case name:
+            return [filter_terms.value_term(name, query_filter.value)]
+
+
+def _readable_workspaces(person_id: int) -> tuple[list[int], bool]:
+    """Return the workspaces of a person, and whether there are no others."""
+    statement = (
+        "SELECT workspace_id, (SELECT count(*) FROM store_workspace)"
+        " FROM store_membership WHERE person_id = %s"
+    )
+    with connection.cursor() as cursor:
+        cursor.execute(statement, [person_id])
+        rows = cursor.fetchall()
+    return [key for key, _ in rows], bool(rows) and rows[0][1] == len(rows)
+
+
+def _make_phrase(term: QueryTerm) -> tokenizer.FoldedPhrase:
+    return tuple(tokenizer.split_words(term.text)), term.is_prefix

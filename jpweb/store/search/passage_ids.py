@@ -1,0 +1,74 @@
+"""Time-ordered ids of passages, so that the order of ids is that of time.
+
+An id is 63 bits: the milliseconds since 1970, and 21 bits that distinguish passages of
+one instant, in the order of their conversation unless those ids are taken. Instants
+before 1970 or after 2109 count as the first and the last.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from datetime import UTC, datetime, timedelta
+from typing import NamedTuple
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_RESOLUTION = timedelta(milliseconds=1)
+_LOW_BITS = 21
+_IDS_PER_INSTANT = 1 << _LOW_BITS
+_LAST_INSTANT = (1 << 42) - 1
+#: Tries within one instant before the next millisecond is taken.
+_TRIES_PER_INSTANT = 16
+#: Keys between two entries of one instant, for the parts of the first.
+_IDS_PER_ENTRY = 4
+
+
+class PassageSlot(NamedTuple):
+    """The passage that an id is allotted to."""
+
+    at: datetime
+    conversation_id: int
+    position: int
+    part: int
+
+
+def first_id_at(instant_at: datetime) -> int:
+    """Return the smallest id of an instant."""
+    return min(max((instant_at - _EPOCH) // _RESOLUTION, 0), _LAST_INSTANT) << _LOW_BITS
+
+
+def get_instant(key: int) -> datetime:
+    """Return the instant of an id, to the millisecond."""
+    return _EPOCH + (key >> _LOW_BITS) * _RESOLUTION
+
+
+def allot_ids(
+    slots: Sequence[PassageSlot], find_taken: Callable[[list[int]], set[int]]
+) -> list[int]:
+    """Return a different id for each slot; ``find_taken`` returns those of some ids that exist."""
+    passage_ids = [0] * len(slots)
+    allotted: set[int] = set()
+    remaining = list(range(len(slots)))
+    attempt = 0
+    while remaining:
+        candidates = [_candidate_id(slots[index], attempt) for index in remaining]
+        taken_ids = find_taken(candidates)
+        retry = []
+        for index, candidate in zip(remaining, candidates, strict=True):
+            if candidate in taken_ids or candidate in allotted:
+                retry.append(index)
+            else:
+                passage_ids[index] = candidate
+                allotted.add(candidate)
+        remaining = retry
+        attempt += 1
+    return passage_ids
+
+
+def _candidate_id(slot: PassageSlot, attempt: int) -> int:
+    """Return the id that a slot tries at this attempt."""
+    instant_offset, nth = divmod(attempt, _TRIES_PER_INSTANT)
+    milliseconds = min((first_id_at(slot.at) >> _LOW_BITS) + instant_offset, _LAST_INSTANT)
+    low_bits = (slot.position + 1) * _IDS_PER_ENTRY + slot.part
+    # The steps of two conversations differ, so copies of one with its times soon stand apart.
+    step = (slot.conversation_id * 0x9E3779B1 | 1) * nth * nth + instant_offset * nth
+    return (milliseconds << _LOW_BITS) | ((low_bits + step) % _IDS_PER_INSTANT)

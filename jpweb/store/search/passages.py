@@ -1,0 +1,256 @@
+"""Passages: the searchable text of journal entries, in parts of bounded length.
+
+Text that cannot be read, or is no speech (configuration), is not indexed; and a secret
+never is. An answer is indexed only where its question is known and is not a secret one.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
+
+from jpweb.store import db_text
+from jpweb.store.search import filter_terms
+from jpweb.stream import anchor_ids, timestamps
+from jpweb.stream.answer_type import Secret, Select
+from jpweb.stream.events import (
+    ChatRequest,
+    ChatResponse,
+    Compaction,
+    ConversationEvent,
+    Element,
+    EventKind,
+    ToolCallRequest,
+    ToolCallResponse,
+)
+from jpweb.stream.inquiry import Answered, InquiryQuestion, InquiryRequest, InquiryResponse
+from jpweb.stream.transcript.categories import categorize_element
+
+#: Characters of a passage; PostgreSQL tells the places of 16,000 words apart.
+MAX_PASSAGE_CHARS = 50_000
+#: Passages of one entry; what lies beyond ten million characters is not searched.
+MAX_PASSAGES_PER_ENTRY = 200
+#: How far back from its end a passage looks for a blank to end at.
+_BREAK_SEARCH_CHARS = 500
+
+
+@dataclass(frozen=True, slots=True)
+class SourceEntry:
+    """A journal entry as the indexer reads it."""
+
+    position: int
+    head: int
+    anchor: str
+    element: Element
+
+
+@dataclass(frozen=True, slots=True)
+class InquiryInfo:
+    """An inquiry: the columns of its row that search uses."""
+
+    tool: str
+    state: str
+    reason: str
+    who: str
+    is_secret: bool
+
+
+@dataclass(frozen=True, slots=True)
+class PassageDraft:
+    """A passage before its insertion, which gives it an id."""
+
+    position: int
+    part: int
+    head: int
+    anchor: str
+    facet: str
+    at: datetime
+    body: str
+    tags: str
+    tool: str
+    who: str
+    state: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class ConversationTerms:
+    """The start of a conversation, and the index terms of all its passages."""
+
+    started_at: datetime
+    terms: frozenset[str]
+
+
+@dataclass(frozen=True, slots=True)
+class EntryContext:
+    """The context of entries, by position: called tools; questions asked; questions settled."""
+
+    tool_names: Mapping[int, str]
+    requested: Mapping[int, InquiryInfo]
+    settled: Mapping[int, InquiryInfo]
+
+
+@dataclass(slots=True)
+class _SearchableText:
+    """The searchable text of one event."""
+
+    texts: list[str] = field(default_factory=list)
+    tool: str = ""
+    who: str = ""
+    inquiry: InquiryInfo | None = None
+
+
+def make_title_passage(
+    text: str, labels: Mapping[str, object], conversation_terms: ConversationTerms
+) -> list[PassageDraft]:
+    """Return the passage of a conversation's title and labels, if it has any."""
+    spellings = [f"{key}={value}" if value else str(key) for key, value in labels.items()]
+    body = db_text.clean_text("\n".join(filter(None, [text, *spellings])))[:MAX_PASSAGE_CHARS]
+    if not body:
+        return []
+    terms = " ".join(sorted(conversation_terms.terms | {filter_terms.facet_term("title")}))
+    return [
+        PassageDraft(
+            -1, 0, 0, "", "title", conversation_terms.started_at, body, terms, "", "", "", ""
+        )
+    ]
+
+
+def make_passages(
+    entry: SourceEntry, conversation_terms: ConversationTerms, context: EntryContext
+) -> Iterator[PassageDraft]:
+    """Yield the passages of an entry, in order; none where it has no searchable text."""
+    part = 0
+    for nth, event in enumerate(entry.element.events):
+        facet_name = categorize_element(Element("", event))
+        searchable = _extract_text(event, entry, context)
+        anchor = anchor_ids.event_anchor(entry.anchor, nth)
+        at = timestamps.parse_timestamp(event.timestamp) or conversation_terms.started_at
+        body = db_text.clean_text("\n".join(text for text in searchable.texts if text))
+        inquiry = searchable.inquiry
+        terms = " ".join(sorted(conversation_terms.terms | _make_terms(facet_name, searchable)))
+        for piece in list(_split_body(body)) or _filter_only_piece(facet_name):
+            if part == MAX_PASSAGES_PER_ENTRY:
+                return
+            yield PassageDraft(
+                position=entry.position,
+                part=part,
+                head=entry.head,
+                anchor=anchor,
+                facet=facet_name,
+                at=at,
+                body=piece,
+                tags=terms,
+                tool=db_text.clean_text(searchable.tool)[:200],
+                who=db_text.clean_text(searchable.who)[:200],
+                state=inquiry.state if inquiry else "",
+                reason=inquiry.reason if inquiry else "",
+            )
+            part += 1
+
+
+def _make_terms(facet_name: str, searchable: _SearchableText) -> set[str]:
+    terms = (
+        {filter_terms.facet_term(facet_name)}
+        | filter_terms.tool_terms(searchable.tool[:200])
+        | filter_terms.person_terms(searchable.who[:200])
+    )
+    if searchable.inquiry:
+        terms.add(filter_terms.state_term(searchable.inquiry.state))
+        if searchable.inquiry.reason:
+            terms.add(filter_terms.value_term("reason", searchable.inquiry.reason))
+    return terms
+
+
+def _extract_text(
+    event: ConversationEvent, entry: SourceEntry, context: EntryContext
+) -> _SearchableText:
+    match event.kind:
+        case InquiryRequest() as request:
+            inquiry = context.requested.get(entry.position)
+            tool = inquiry.tool if inquiry else request.source.name or ""
+            return _SearchableText(
+                _question_texts(request.question), tool, inquiry.who if inquiry else "", inquiry
+            )
+        case InquiryResponse() as response:
+            inquiry = context.settled.get(entry.position)
+            searchable = _SearchableText(_outcome_texts(event, response, inquiry), inquiry=inquiry)
+            if inquiry:
+                searchable.tool, searchable.who = inquiry.tool, inquiry.who
+            return searchable
+        case ToolCallResponse(content=content):
+            return _SearchableText([content], context.tool_names.get(entry.head, ""))
+        case ToolCallRequest(name=name, arguments=arguments):
+            return _SearchableText([name, *spell_json(arguments)], name)
+        case kind:
+            return _extract_message(kind)
+
+
+def _extract_message(kind: EventKind) -> _SearchableText:
+    match kind:
+        case ChatRequest(content=content, author=author):
+            return _SearchableText([content], who=author or "")
+        case ChatResponse(content=content):
+            return _SearchableText(list(spell_json(content)))
+        case Compaction(policies={"summary": {"summary": str(summary)}}):
+            return _SearchableText([summary])
+        case _:
+            return _SearchableText()
+
+
+def _question_texts(question: InquiryQuestion) -> list[str]:
+    """Return the texts of a question, without the default of a secret one."""
+    kind = question.answer_type
+    options = kind.options if isinstance(kind, Select) else ()
+    choices = [text for option in options for text in (option.label, option.description or "")]
+    has_default = not isinstance(kind, Secret) and any(spell_json(question.default))
+    default = spell_json({"default": question.default}) if has_default else ()
+    return [question.text, question.context or "", *choices, *default]
+
+
+def _outcome_texts(
+    event: ConversationEvent, response: InquiryResponse, inquiry: InquiryInfo | None
+) -> list[str]:
+    note = event.note.get("note")
+    texts = [note] if isinstance(note, str) else []
+    if isinstance(response.outcome, Answered) and inquiry is not None and not inquiry.is_secret:
+        texts += spell_json(response.outcome.answer)
+    return texts
+
+
+def spell_json(value: Any) -> Iterator[str]:
+    """Yield the texts of a JSON value: strings as they are, each with its key; the rest as JSON."""
+    if isinstance(value, dict):
+        for key, item in value.items():
+            texts = list(spell_json(item))
+            yield f"{key}: {texts[0]}" if texts else f"{key}:"
+            yield from texts[1:]
+    elif isinstance(value, list):
+        for item in value:
+            yield from spell_json(item)
+    elif isinstance(value, str):
+        yield value
+    elif value is not None:
+        yield json.dumps(value)
+
+
+def _filter_only_piece(facet_name: str) -> list[str]:
+    """Return the one empty piece of an entry that filters find without any text."""
+    return [""] if facet_name == "question" else []
+
+
+def _split_body(body: str) -> Iterator[str]:
+    begin = 0
+    while begin < len(body):
+        end = begin + MAX_PASSAGE_CHARS
+        if end < len(body):
+            blank = max(
+                body.rfind(" ", end - _BREAK_SEARCH_CHARS, end),
+                body.rfind("\n", end - _BREAK_SEARCH_CHARS, end),
+            )
+            end = blank + 1 if blank > 0 else end
+        yield body[begin:end]
+        begin = end

@@ -1,0 +1,36 @@
+"""Saved searches: queries that a person saves under a name."""
+
+from __future__ import annotations
+
+from jpweb.store import db_text
+from jpweb.store.database import clock
+from jpweb.store.models import SavedSearch
+
+#: Searches that one person keeps, and characters of a name and of a query.
+MAX_SAVED = 100
+MAX_NAME_CHARS = 80
+MAX_QUERY_CHARS = 2000
+
+
+def list_saved(person_id: int) -> list[SavedSearch]:
+    """Return the searches of a person, by name."""
+    return list(SavedSearch.objects.filter(person_id=person_id).order_by("name")[:MAX_SAVED])
+
+
+def save_search(person_id: int, name: str, query: str) -> bool:
+    """Save a search, over one of the same name. False where the person has the maximum."""
+    my_searches = SavedSearch.objects.filter(person_id=person_id)
+    clean_name = db_text.clean_text(name)[:MAX_NAME_CHARS]
+    if my_searches.count() >= MAX_SAVED and not my_searches.filter(name=clean_name).exists():
+        return False
+    SavedSearch.objects.update_or_create(
+        person_id=person_id,
+        name=clean_name,
+        defaults={"query": db_text.clean_text(query)[:MAX_QUERY_CHARS], "made_at": clock.now()},
+    )
+    return True
+
+
+def delete_saved(person_id: int, key: int) -> bool:
+    """Delete a saved search of this person; tells whether it existed."""
+    return SavedSearch.objects.filter(person_id=person_id, pk=key).delete()[0] > 0

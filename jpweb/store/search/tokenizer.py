@@ -1,0 +1,117 @@
+"""Tokenizer for PostgreSQL's index, and the highlighter of hits for either database.
+
+SQLite splits text itself (FTS5, ``unicode61`` with ``_``). PostgreSQL's own parser
+keeps paths and addresses whole and splits names at ``_``, so its lexemes are made here,
+by the same rule: letters, digits and ``_`` make words; case and accents are folded.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Callable, Iterable
+from typing import TypeAlias
+
+WORD_PATTERN = re.compile(r"\w+")
+#: Characters of a lexeme; PostgreSQL takes 2 kB.
+_MAX_LEXEME_CHARS = 200
+#: Words of a phrase that are lit; for a longer one, texts take long that begin it everywhere.
+_MAX_PHRASE_WORDS = 20
+#: What a lexeme keeps of where it stands: PostgreSQL counts no further, and no more places.
+_LAST_POSITION = 16_383
+_MAX_POSITIONS = 255
+#: Bytes of lexemes and their places, of the megabyte that PostgreSQL takes.
+_MAX_VECTOR_BYTES = 900_000
+
+
+def fold_text(text: str) -> str:
+    """Return the text without case and accents."""
+    if text.isascii():
+        return text.lower()
+    letters = unicodedata.normalize("NFD", text.lower())
+    return "".join(letter for letter in letters if not unicodedata.combining(letter))
+
+
+def split_words(text: str) -> list[str]:
+    """Return the folded words of a text, in order."""
+    return [word[:_MAX_LEXEME_CHARS] for word in WORD_PATTERN.findall(fold_text(text))]
+
+
+def make_tsvector(body: str, tags: str) -> str:
+    """Return the ``tsvector`` literal of a text: words with positions, and filter terms.
+
+    A filter term is a lexeme with ``#`` before it, which no word holds.
+    """
+    positions: dict[str, list[int]] = {}
+    remaining_bytes = _MAX_VECTOR_BYTES
+    for position, word in enumerate(split_words(body), 1):
+        word_positions = positions.get(word)
+        if word_positions is None:
+            remaining_bytes -= len(word.encode()) + 8
+            word_positions = positions[word] = []
+        if len(word_positions) < _MAX_POSITIONS and (
+            not word_positions or word_positions[-1] < _LAST_POSITION
+        ):
+            word_positions.append(min(position, _LAST_POSITION))
+            remaining_bytes -= 2
+        if remaining_bytes < 0:
+            break
+    lexemes = [
+        f"'{word}':{','.join(map(str, word_positions))}"
+        for word, word_positions in positions.items()
+    ]
+    return " ".join([*lexemes, *(f"'#{tag}'" for tag in tags.split())])
+
+
+#: Folded words that stand one after the other; with True the last may go on.
+FoldedPhrase: TypeAlias = tuple[tuple[str, ...], bool]
+Spans: TypeAlias = list[tuple[int, int]]
+
+
+def make_highlighter(phrases: Iterable[FoldedPhrase]) -> Callable[[str], Spans]:
+    """Return a function that finds these phrases in a text, as ordered, disjoint spans.
+
+    A phrase matches as a whole; of a long one the first words.
+    """
+    beginnings = (
+        (phrase_words[:_MAX_PHRASE_WORDS], is_prefix and len(phrase_words) <= _MAX_PHRASE_WORDS)
+        for phrase_words, is_prefix in phrases
+    )
+    sorted_phrases = sorted(beginnings, key=lambda phrase: -sum(map(len, phrase[0])))
+    patterns = [
+        r"\W+".join(map(re.escape, phrase_words)) + (r"\w*" if is_prefix else "")
+        for phrase_words, is_prefix in sorted_phrases
+        if phrase_words
+    ]
+    if not patterns:
+        return lambda _text: []
+    pattern = re.compile(rf"\b(?:{'|'.join(patterns)})\b", re.IGNORECASE)
+
+    def highlight(text: str) -> Spans:
+        spans = [match.span() for match in pattern.finditer(text)]
+        return spans if spans or text.isascii() else _match_folded(text, sorted_phrases)
+
+    return highlight
+
+
+def _match_folded(text: str, phrases: Iterable[FoldedPhrase]) -> Spans:
+    """Return the spans of phrases, compared word by word after folding."""
+    matches = list(WORD_PATTERN.finditer(text))
+    folded = [fold_text(match[0]) for match in matches]
+    first_words = tuple({phrase_words[0] for phrase_words, _ in phrases if phrase_words})
+    spans: Spans = []
+    for first in (first for first, word in enumerate(folded) if word.startswith(first_words)):
+        for phrase_words, is_prefix in phrases:
+            last = first + len(phrase_words) - 1
+            text_words = tuple(folded[first : last + 1])
+            same_start = (
+                text_words[:-1] == phrase_words[:-1] and len(text_words) == len(phrase_words) > 0
+            )
+            is_match = same_start and (
+                text_words[-1].startswith(phrase_words[-1])
+                if is_prefix
+                else text_words == phrase_words
+            )
+            if is_match and (not spans or matches[first].start() >= spans[-1][1]):
+                spans.append((matches[first].start(), matches[last].end()))
+    return spans

@@ -1,0 +1,1 @@
+"""Bulk writes and compiled SQL."""

@@ -1,0 +1,40 @@
+"""Bulk inserts and upserts; model instances would cost several times as much."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from datetime import datetime
+from typing import Any
+
+from django.db import connection
+
+
+def insert_rows(table: str, columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> None:
+    """Insert rows. The names are the caller's own, never input."""
+    _execute_many(_insert_statement(table, columns), rows)
+
+
+def upsert_rows(
+    table: str, columns: Sequence[str], rows: Sequence[Sequence[Any]], key: Sequence[str]
+) -> None:
+    """Insert rows, or overwrite those with the same values in the columns of ``key``."""
+    changes = ", ".join(f"{name} = excluded.{name}" for name in columns if name not in key)
+    conflict = f"ON CONFLICT ({', '.join(key)}) DO UPDATE SET {changes}"
+    _execute_many(f"{_insert_statement(table, columns)} {conflict}", rows)
+
+
+def time_adapter() -> Callable[[datetime | None], Any]:
+    """Return the function that adapts a datetime to this database."""
+    adapt: Callable[[datetime | None], Any] = connection.ops.adapt_datetimefield_value
+    return adapt
+
+
+def _insert_statement(table: str, columns: Sequence[str]) -> str:
+    marks = ", ".join(["%s"] * len(columns))
+    return f"INSERT INTO {table} ({', '.join(columns)}) VALUES ({marks})"  # noqa: S608  own names
+
+
+def _execute_many(statement: str, rows: Sequence[Sequence[Any]]) -> None:
+    if rows:
+        with connection.cursor() as cursor:
+            cursor.executemany(statement, rows)

@@ -1,0 +1,160 @@
+"""Every item of a conversation in order, in batches: the outline's content in bounded memory.
+
+A batch reads entries in the order of their heads, so it has all entries of its items.
+One item is always in one batch, whatever its length.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from jpweb.store import exports
+from jpweb.store.errors import ExportBroken
+from jpweb.store.models import Conversation, JournalEntry, Turn
+from jpweb.stream import wire
+from jpweb.stream.events import Element
+from jpweb.stream.inquiry import InquiryRequest
+from jpweb.stream.transcript import builder
+from jpweb.stream.transcript.builder import ElementRow, TurnItem
+from jpweb.stream.transcript.items import InquiryState
+from jpweb.stream.turns import TurnCompleteness
+
+#: Entries that one batch reads, and characters after which it reads no further item.
+MAX_BATCH_ENTRIES, MAX_BATCH_CHARS = 300, 200_000
+_COLUMNS = ("head", "position", "anchor", "text")
+
+
+class ItemBatch(NamedTuple):
+    """Items in a row; the first ``done`` entries by head are in this batch and those before it.
+
+    ``incomplete_turn`` is the index of the last turn where that turn is incomplete (RFD 023).
+    """
+
+    items: list[TurnItem]
+    done: int
+    incomplete_turn: int | None
+
+
+class _LastTurn(NamedTuple):
+    number: int
+    start: int
+    is_incomplete: bool
+
+
+def read_items(conversation: Conversation) -> Iterator[ItemBatch]:
+    """Yield the items of a conversation in order; one batch at least.
+
+    Raises ExportBroken where entries are replaced or removed between two batches.
+    """
+    head = done_count = 0
+    last_turn: _LastTurn | None = None
+    while True:
+        entries = _read_entries(conversation, head)
+        if done_count or len(entries) < conversation.length:
+            exports.check_unchanged(conversation)
+        if not entries and done_count < conversation.length:
+            raise ExportBroken("The conversation was removed while it was downloaded.")
+        rows = sorted(
+            ElementRow(position, anchor, wire.read_element(text))
+            for _, position, anchor, text in entries
+        )
+        done_count += len(rows)
+        if last_turn is None and rows and _is_in_last_turn(conversation, rows[-1].position):
+            last_turn = _read_last_turn(conversation)
+        yield ItemBatch(
+            builder.build_items(
+                rows, _read_turns(conversation, rows), _find_open_questions(rows, last_turn)
+            ),
+            done_count,
+            last_turn.number if last_turn and last_turn.is_incomplete else None,
+        )
+        if done_count >= conversation.length:
+            return
+        head = entries[-1][0] + 1
+
+
+def _read_entries(conversation: Conversation, head: int) -> list[tuple[int, int, str, str]]:
+    """Return all entries of some items from a head on, by head and position."""
+    entries_from_head = JournalEntry.objects.filter(
+        conversation=conversation, head__gte=head, position__lt=conversation.length
+    )
+    ordered = entries_from_head.order_by("head", "position").values_list(*_COLUMNS)[
+        : MAX_BATCH_ENTRIES + 1
+    ]
+    entries: list[tuple[int, int, str, str]] = []
+    characters = 0
+    for entry in ordered.iterator(chunk_size=exports.FETCH_ROWS):
+        is_full = characters >= MAX_BATCH_CHARS
+        if is_full and entry[0] != entries[-1][0]:
+            return entries
+        entries.append(entry)
+        characters += len(entry[-1])
+    if len(entries) <= MAX_BATCH_ENTRIES:
+        return entries
+    last_head = entries[-1][0]
+    complete = [entry for entry in entries if entry[0] != last_head]
+    return complete or list(
+        JournalEntry.objects.filter(
+            conversation=conversation, head=last_head, position__lt=conversation.length
+        )
+        .order_by("position")
+        .values_list(*_COLUMNS)
+    )
+
+
+def _read_turns(conversation: Conversation, rows: list[ElementRow]) -> list[tuple[int, int]]:
+    """Return the index and the first position of each turn that these rows are in."""
+    if not rows:
+        return []
+    turns_before_end = Turn.objects.filter(
+        conversation=conversation, position__lte=rows[-1].position
+    )
+    first_turn = (
+        turns_before_end.filter(position__lte=rows[0].position)
+        .order_by("-position")
+        .values("position")
+    )
+    turns = turns_before_end.filter(position__gte=first_turn[:1]).order_by("position")
+    return list(turns.values_list("number", "position"))
+
+
+def _is_in_last_turn(conversation: Conversation, position: int) -> bool:
+    later = Turn.objects.filter(conversation=conversation, position__gt=position)
+    return not later.filter(position__lt=conversation.length).exists()
+
+
+def _read_last_turn(conversation: Conversation) -> _LastTurn | None:
+    """Return the last turn; its entries are read once more, in batches, to see how it ended."""
+    turns = Turn.objects.filter(conversation=conversation, position__lt=conversation.length)
+    turn = turns.order_by("-position").first()
+    if turn is None:
+        return None
+    entries = JournalEntry.objects.filter(
+        conversation=conversation, position__gte=turn.position, position__lt=conversation.length
+    )
+    completeness = TurnCompleteness()
+    ordered = entries.order_by("position").values_list("text", flat=True)
+    for text in ordered.iterator(chunk_size=exports.FETCH_ROWS):
+        completeness.add_element(wire.read_element(text))
+    return _LastTurn(turn.number, turn.position, completeness.is_incomplete)
+
+
+def _find_open_questions(
+    rows: list[ElementRow], last_turn: _LastTurn | None
+) -> dict[int, InquiryState]:
+    """Return the state of questions without an outcome, as ``outline`` has it, by position.
+
+    Questions of an incomplete turn are open; laying makes those unanswered whose call has ended.
+    """
+    if last_turn is None or not last_turn.is_incomplete:
+        return {}
+    return {
+        row.position: "open"
+        for row in rows
+        if row.position >= last_turn.start and _has_question(row.element)
+    }
+
+
+def _has_question(element: Element) -> bool:
+    return any(isinstance(event.kind, InquiryRequest) for event in element.events)

@@ -1,0 +1,238 @@
+"""Loads the items of a transcript within a size budget: sizes first, then only the shown text."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from math import inf
+from typing import Any, NamedTuple, cast
+
+from django.db.models import QuerySet, Value
+from django.db.models.functions import Length
+
+from jpweb.store.models import Inquiry, JournalEntry, Turn
+from jpweb.store.sql.compiled_query import CompiledQuery
+from jpweb.stream import wire
+from jpweb.stream.transcript import builder
+from jpweb.stream.transcript.builder import ElementRow, TurnItem
+from jpweb.stream.transcript.items import InquiryState
+
+#: Elements of one item that are read; a hostile call may ask thousands of questions.
+MAX_ITEM_ELEMENTS = 120
+#: Elements of all items on one side of a place of which it is looked up what they are.
+_MAX_LOOKED_UP = 20_000
+#: Characters that a page shows of an element at once, by its facet; of others ``_HEAVY``.
+_MAX_CHARS_BY_FACET = {"call": 2_000, "result": 2_000, "failure": 2_000}
+_MAX_CHARS = 12_000
+#: What the markup around an element counts as, by its facet; that of others is ``_FRAME``.
+_MARKUP_CHARS_BY_FACET = {"question": 3_000, "outcome": 1_000, "dropped": 1_000}
+_MARKUP_CHARS = 400
+
+
+@dataclass(frozen=True, slots=True)
+class LoadedItems:
+    """Items in order.
+
+    ``unread_counts`` has, by head, the number of elements of an item that were not read;
+    ``question_ids`` the keys of the rows of questions, by their anchors.
+    """
+
+    items: list[TurnItem] = field(default_factory=list)
+    turns: dict[int, Turn] = field(default_factory=dict)
+    unread_counts: dict[int, int] = field(default_factory=dict)
+    question_ids: dict[str, int] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class _ElementInfo:
+    """The place and size of an item's element, whose text is not read yet."""
+
+    position: int
+    facet: str
+    char_count: int
+
+    @property
+    def weight(self) -> int:
+        frame = _MARKUP_CHARS_BY_FACET.get(self.facet, _MARKUP_CHARS)
+        return min(self.char_count, _MAX_CHARS_BY_FACET.get(self.facet, _MAX_CHARS)) + frame
+
+
+class ItemLoader:
+    """Loads items by their heads; one query for each side of a position.
+
+    ``earlier_heads`` are before the position and ``later_heads`` from it on; on each side
+    the nearest are looked up first, up to a limit.
+    """
+
+    def __init__(
+        self, conversation_id: int, earlier_heads: Collection[int], later_heads: Collection[int]
+    ) -> None:
+        self._conversation_id = conversation_id
+        self._elements_by_head: dict[int, list[_ElementInfo]] = {}
+        if earlier_heads:
+            self._look_up_elements(earlier_heads, "-head")
+        if later_heads:
+            self._look_up_elements(later_heads, "head")
+
+    def get_weight(self, head: int) -> float:
+        """Return the size of an item on a page, about in characters."""
+        if head not in self._elements_by_head:
+            return inf
+        return sum(element.weight for element in self._shown_elements(head))
+
+    def load_items(self, heads: Sequence[int]) -> LoadedItems:
+        """Return items whose elements were looked up, in order; four queries at most."""
+        elements = [element for head in heads for element in self._shown_elements(head)]
+        if not elements:
+            return LoadedItems()
+        question_positions = [
+            element.position for element in elements if element.facet in ("question", "legacy")
+        ]
+        questions = _load_question_states(self._conversation_id, question_positions)
+        # An item of which not all is read may have the outcome of what it asks in the rest.
+        positions = {element.position for element in elements} | questions.response_positions
+        unread_counts = {
+            head: unread_count
+            for head in heads
+            if (unread_count := self._count_unread(head, positions))
+        }
+        turns = _load_turns(self._conversation_id, heads[0], heads[-1])
+        turn_starts = [(turn.number, turn.position) for turn in turns]
+        items = builder.build_items(self._load_rows(positions), turn_starts, questions.states)
+        items.sort(key=lambda shown_item: shown_item.item.first)
+        return LoadedItems(
+            items, {turn.number: turn for turn in turns}, unread_counts, questions.ids_by_anchor
+        )
+
+    def _look_up_elements(self, heads: Collection[int], order: str) -> None:
+        elements_by_head: dict[int, list[_ElementInfo]] = defaultdict(list)
+        rows = _ELEMENT_QUERIES[order]([self._conversation_id], list(heads))
+        for head, *columns in rows:
+            elements_by_head[head].append(_ElementInfo(*columns))
+        if len(rows) == _MAX_LOOKED_UP and len(elements_by_head) > 1:
+            del elements_by_head[rows[-1][0]]  # of which there may be more
+        self._elements_by_head |= elements_by_head
+
+    def _shown_elements(self, head: int) -> list[_ElementInfo]:
+        """Return the elements of an item that are read: the first ones and the last one."""
+        elements = self._elements_by_head.get(head, [])
+        return (
+            elements
+            if len(elements) <= MAX_ITEM_ELEMENTS
+            else [*elements[: MAX_ITEM_ELEMENTS - 1], elements[-1]]
+        )
+
+    def _count_unread(self, head: int, read_positions: Collection[int]) -> int:
+        elements = self._elements_by_head.get(head, ())
+        if len(elements) <= MAX_ITEM_ELEMENTS:
+            return 0
+        return sum(element.position not in read_positions for element in elements)
+
+    def _load_rows(self, positions: Collection[int]) -> list[ElementRow]:
+        rows = _text_query([self._conversation_id], list(positions))
+        return [
+            ElementRow(position, anchor, wire.read_element(text)) for position, anchor, text in rows
+        ]
+
+
+def _element_rows(
+    order: str, conversation_ids: list[int], heads: list[int]
+) -> QuerySet[JournalEntry, Any]:
+    """Return position, facet and size of the elements of items, in the order of their heads."""
+    rows = JournalEntry.objects.filter(conversation_id__in=conversation_ids, head__in=heads)
+    ordered = rows.order_by(order, "position")
+    return ordered.values_list("head", "position", "facet", Length("text"))[:_MAX_LOOKED_UP]
+
+
+_ELEMENT_QUERIES = {
+    order: CompiledQuery(partial(_element_rows, order)) for order in ("-head", "head")
+}
+_text_query = CompiledQuery(
+    lambda conversation_ids, positions: (
+        JournalEntry.objects.filter(conversation_id__in=conversation_ids, position__in=positions)
+        .order_by("position")
+        .values_list("position", "anchor", "text")
+    )
+)
+
+
+def _load_turns(conversation_id: int, first: int, last: int) -> list[Turn]:
+    """Return the turns from one position to another."""
+    return _turns_query([conversation_id], [first], [last])
+
+
+def _spanned_turns(
+    conversation_ids: list[int], first: list[int], last: list[int]
+) -> QuerySet[Turn]:
+    turns_before_end = Turn.objects.filter(
+        conversation_id__in=conversation_ids, position__lte=Value(last[0])
+    )
+    first_turn = (
+        turns_before_end.filter(position__lte=Value(first[0]))
+        .order_by("-position")
+        .values("position")[:1]
+    )
+    return turns_before_end.filter(position__gte=first_turn).order_by("position")
+
+
+_turns_query = CompiledQuery(_spanned_turns)
+
+
+class _QuestionRow(NamedTuple):
+    """The columns of a question's row that items show."""
+
+    position: int
+    anchor: str
+    pk: int
+    state: str
+    response_position: int | None
+
+
+class _QuestionStates(NamedTuple):
+    """The states of questions without an outcome, by position; outcome positions; ids by anchor."""
+
+    states: dict[int, InquiryState]
+    response_positions: frozenset[int]
+    ids_by_anchor: dict[str, int]
+
+
+def _load_question_states(conversation_id: int, positions: Sequence[int]) -> _QuestionStates:
+    """Return the states of the questions at these positions.
+
+    A row is open until its run ends; a reader sees it as unanswered as soon as a turn
+    begins.
+    """
+    if not positions:
+        return _QuestionStates({}, frozenset(), {})
+    rows = [_QuestionRow(*row) for row in _question_query([conversation_id], positions)]
+    states = {row.position: row.state for row in rows if row.response_position is None}
+    if "open" in states.values():
+        last_turn_start = next((position for (position,) in _last_turn_query([conversation_id])), 0)
+        states = {
+            asked_position: state if asked_position >= last_turn_start else "unanswered"
+            for asked_position, state in states.items()
+        }
+    response_positions = {
+        row.response_position for row in rows if row.response_position is not None
+    }
+    return _QuestionStates(
+        cast(dict[int, InquiryState], states),
+        frozenset(response_positions),
+        {row.anchor: row.pk for row in rows},
+    )
+
+
+_question_query = CompiledQuery(
+    lambda conversation_ids, positions: Inquiry.objects.filter(
+        conversation_id__in=conversation_ids, position__in=positions
+    ).values_list(*_QuestionRow._fields)
+)
+_last_turn_query = CompiledQuery(
+    lambda conversation_ids: (
+        Turn.objects.filter(conversation_id__in=conversation_ids)
+        .order_by("-number")
+        .values_list("position")[:1]
+    )
+)

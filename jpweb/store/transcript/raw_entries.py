@@ -1,0 +1,95 @@
+"""The raw entries of a conversation, a page at a time."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from django.db.models import QuerySet
+from django.db.models.functions import Length, Substr
+
+from jpweb.store.models import JournalEntry
+from jpweb.stream import wire
+from jpweb.stream.compaction import CompactionOverlay
+from jpweb.stream.events import Compaction
+
+#: Elements that are read at once, and characters of each.
+PAGE_ENTRIES, MAX_ENTRY_CHARS = 50, 4_000
+#: Compactions that are taken into account; more are looked at by nobody.
+MAX_OVERLAYS = 500
+#: Facets of which no summary replaces anything.
+_NEVER_COMPACTED = ("configuration", "unknown", "broken")
+
+
+class StoredEntry(NamedTuple):
+    """An entry: the first characters of its text, and the length of the full text."""
+
+    position: int
+    anchor: str
+    kind: str
+    facet: str
+    text: str
+    char_count: int
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether ``text`` is the full text."""
+        return len(self.text) == self.char_count
+
+
+class CompactionEntry(NamedTuple):
+    """A compaction with the anchor of its event."""
+
+    anchor: str
+    overlay: CompactionOverlay
+
+
+def list_entries(conversation_id: int, first: int) -> list[StoredEntry]:
+    """Return a page of entries from a position on."""
+    rows = JournalEntry.objects.filter(conversation_id=conversation_id, position__gte=first)
+    return _load_entries(rows.order_by("position"))
+
+
+def list_entries_before(conversation_id: int, position: int) -> list[StoredEntry]:
+    """Return a page of entries before a position, in order."""
+    rows = JournalEntry.objects.filter(conversation_id=conversation_id, position__lt=position)
+    return _load_entries(rows.order_by("-position"))[::-1]
+
+
+def find_next_head(conversation_id: int, head: int, end: int) -> int | None:
+    """Return the head of the item after one, if it is before a position."""
+    rows = JournalEntry.objects.filter(conversation_id=conversation_id, head__gt=head)
+    return rows.filter(head__lt=end).order_by("head").values_list("head", flat=True).first()
+
+
+def list_compactions(conversation_id: int) -> list[CompactionEntry] | None:
+    """Return the compactions, in order; None where there are more than ``MAX_OVERLAYS``."""
+    rows = JournalEntry.objects.filter(conversation_id=conversation_id, facet="compaction")
+    entries = list(
+        rows.order_by("head").values_list("position", "anchor", "text")[: MAX_OVERLAYS + 1]
+    )
+    if len(entries) > MAX_OVERLAYS:
+        return None
+    return [
+        CompactionEntry(anchor, CompactionOverlay(event.timestamp, position, event.kind))
+        for position, anchor, text in entries
+        for event in wire.read_element(text).events
+        if isinstance(event.kind, Compaction)
+    ]
+
+
+def count_never_compacted(conversation_id: int, first: int, end: int) -> int:
+    """Return the number of entries between two positions that no summary replaces."""
+    rows = JournalEntry.objects.filter(conversation_id=conversation_id, facet__in=_NEVER_COMPACTED)
+    return rows.filter(head__gte=first, head__lt=end).count()
+
+
+def _load_entries(rows: QuerySet[JournalEntry]) -> list[StoredEntry]:
+    columns = (
+        "position",
+        "anchor",
+        "kind",
+        "facet",
+        Substr("text", 1, MAX_ENTRY_CHARS),
+        Length("text"),
+    )
+    return [StoredEntry(*row) for row in rows.values_list(*columns)[:PAGE_ENTRIES]]

@@ -1,0 +1,34 @@
+"""Read marks: how far people have read."""
+
+from __future__ import annotations
+
+from jpweb.store.database import clock, timeouts
+from jpweb.store.models import Reading
+from jpweb.store.sql import bulk
+
+_UPSERT_READ_MARK = """
+INSERT INTO store_reading (person_id, conversation_id, length, at) VALUES (%s, %s, %s, %s)
+ON CONFLICT (person_id, conversation_id) DO UPDATE SET at = excluded.at, length = CASE
+    WHEN store_reading.length BETWEEN excluded.length AND
+        (SELECT length FROM store_conversation WHERE id = excluded.conversation_id)
+    THEN store_reading.length ELSE excluded.length END
+"""
+
+
+def get_read_length(person_id: int, conversation_id: int) -> int | None:
+    """Return the number of entries that a person has read, or None without a read mark."""
+    read_marks = Reading.objects.filter(person_id=person_id, conversation_id=conversation_id)
+    return read_marks.values_list("length", flat=True).first()
+
+
+def record_read(person_id: int, conversation_id: int, entry_count: int) -> bool:
+    """Record that a person has read so many entries; tells whether it was recorded.
+
+    The mark only moves forward, in whatever order pages report it, but not beyond the
+    journal's length. Where the row, or the database, is locked it is left out: the page
+    would wait for it.
+    """
+    read_at = bulk.time_adapter()(clock.now())
+    return timeouts.write_briefly(
+        _UPSERT_READ_MARK, [person_id, conversation_id, entry_count, read_at]
+    )

@@ -1,0 +1,103 @@
+"""Turns of a conversation for its outline, a slice at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from django.db.models import Value
+
+from jpweb.store.models import Inquiry, JournalEntry, Turn
+from jpweb.store.sql.compiled_query import CompiledQuery
+
+#: Turns that are listed on each side of the one that is looked at.
+TURNS_PER_SIDE = 20
+#: Items of one turn that are listed.
+MAX_LISTED_ITEMS = 100
+
+
+@dataclass(frozen=True, slots=True)
+class TurnSlice:
+    """Consecutive turns; ``earlier`` and ``later`` count those before and after them."""
+
+    turns: Sequence[Turn]
+    earlier: int
+    later: int
+
+
+def get_slice(conversation_id: int, number: int, total: int) -> TurnSlice:
+    """Return a turn, by its number from 0, with its neighbours; ``total`` counts all turns."""
+    first = max(min(number - TURNS_PER_SIDE, total - 2 * TURNS_PER_SIDE - 1), 0)
+    rows = Turn.objects.filter(
+        conversation_id=conversation_id, number__gte=first, number__lte=first + 2 * TURNS_PER_SIDE
+    )
+    turns = list(rows.order_by("number"))
+    return TurnSlice(turns, first, max(total - first - len(turns), 0))
+
+
+def find_turn(conversation_id: int, positions: int) -> Turn | None:
+    """Return the turn that a position is in."""
+    return next(iter(_turn_query([conversation_id], [positions])), None)
+
+
+_turn_query = CompiledQuery(
+    lambda conversation_ids, positions: Turn.objects.filter(
+        conversation_id__in=conversation_ids, position__lte=Value(positions[0])
+    ).order_by("-position")[:1]
+)
+
+
+def get_starts(conversation_id: int, *numbers: int) -> dict[int, int]:
+    """Return the start positions of turns, by their numbers from 0; unknown ones are left out."""
+    rows = Turn.objects.filter(conversation_id=conversation_id, number__in=numbers)
+    return dict(rows.values_list("number", "position"))
+
+
+def find_next_start(conversation_id: int, positions: int) -> int | None:
+    """Return the start of the first turn that starts at a position or later, or None."""
+    rows = Turn.objects.filter(conversation_id=conversation_id, position__gte=positions)
+    return rows.order_by("position").values_list("position", flat=True).first()
+
+
+def get_start(conversation_id: int, number: int) -> int | None:
+    """Return the start position of a turn, or None where there is no such turn."""
+    return get_starts(conversation_id, number).get(number)
+
+
+def list_item_heads(conversation_id: int, number: int) -> tuple[list[int], int]:
+    """Return the heads of a turn's tool calls and stray questions, and how many are left out."""
+    turn_starts = get_starts(conversation_id, number, number + 1)
+    if number not in turn_starts:
+        return [], 0
+    rows = JournalEntry.objects.filter(
+        conversation_id=conversation_id, head__gte=turn_starts[number]
+    )
+    if number + 1 in turn_starts:
+        rows = rows.filter(head__lt=turn_starts[number + 1])
+    item_rows = rows.filter(facet__in=("call", "question")).order_by("head")
+    item_heads = item_rows.values_list("head", flat=True).distinct()
+    listed_heads = list(item_heads[:MAX_LISTED_ITEMS])
+    return listed_heads, item_heads.count() - len(listed_heads) if len(
+        listed_heads
+    ) == MAX_LISTED_ITEMS else 0
+
+
+def list_open_heads(conversation_id: int, start: int) -> list[int]:
+    """Return the heads of items of the previous turn that hold a question without an outcome.
+
+    The start of a turn makes those questions unanswered.
+    """
+    previous_turn = find_turn(conversation_id, start - 1)
+    if previous_turn is None:
+        return []
+    open_inquiries = Inquiry.objects.filter(
+        conversation_id=conversation_id,
+        response_position=None,
+        position__gte=previous_turn.position,
+        position__lt=start,
+    )
+    rows = JournalEntry.objects.filter(
+        conversation_id=conversation_id,
+        position__in=open_inquiries.values("position")[:MAX_LISTED_ITEMS],
+    )
+    return sorted(set(rows.values_list("head", flat=True)))

@@ -1,0 +1,139 @@
+"""Grouping of elements: the turn and the item that each element belongs to.
+
+An item begins with its *head*, the position of its first element. Any part of a transcript can
+be built from the elements of its items alone (``build_items``), because the elements of an item
+name the same head.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple, Protocol
+
+from jpweb.stream import turns
+from jpweb.stream.events import (
+    ChatRequest,
+    ConversationEvent,
+    ElementBody,
+    LegacyEvents,
+    ToolCallRequest,
+    ToolCallResponse,
+)
+from jpweb.stream.inquiry import InquiryRequest
+from jpweb.stream.turns import EventLike, Place, TurnSpan, find_owners, match_events, split_turns
+
+#: Characters that are kept of what a person asked.
+MAX_TITLE_CHARS = 200
+#: Characters that are looked at for them.
+_MAX_SCANNED_CHARS = 4 * MAX_TITLE_CHARS
+
+
+class ElementWithBody(turns.ElementLike, Protocol):
+    """The part of an element that grouping reads: an ``Element`` or a ``PartialElement``."""
+
+    @property
+    def body(self) -> ElementBody:
+        """The body."""
+
+
+class TurnOpening(NamedTuple):
+    """A turn: the position of its first element, and the first line of the person's message."""
+
+    position: int
+    title: str
+
+
+class ElementGroups(NamedTuple):
+    """The head of each element, and the turns in order."""
+
+    heads: list[int]
+    turns: list[TurnOpening]
+
+
+def group_elements(elements: Sequence[ElementWithBody]) -> ElementGroups:
+    """Return the groups of the elements of a whole stream."""
+    heads = list(range(len(elements)))
+    turn_spans = split_turns(elements)
+    for turn in turn_spans:
+        _link_turn(elements, turn, heads)
+    return ElementGroups(
+        heads, [TurnOpening(turn.start, _opening_title(elements, turn)) for turn in turn_spans]
+    )
+
+
+def extract_title(text: str) -> str:
+    """Return the first line that is not empty, as the outline shows it."""
+    lines = (line.strip() for line in text[:_MAX_SCANNED_CHARS].splitlines())
+    return next((line for line in lines if line), "")[:MAX_TITLE_CHARS]
+
+
+def _link_turn(elements: Sequence[ElementWithBody], turn: TurnSpan, heads: list[int]) -> None:
+    """Set the heads of a turn's elements to those of their items."""
+    calls: dict[str, list[int]] = {}
+    answered: dict[str, int] = {}
+    for position in range(turn.start, turn.end):
+        kind = elements[position].kind
+        # By exact type: this runs for each element of an import.
+        if type(kind) is ToolCallRequest:
+            calls.setdefault(kind.id, []).append(position)
+        elif type(kind) is ToolCallResponse:
+            answered_count = answered.get(kind.id, 0)
+            call_positions = calls.get(kind.id, ())
+            if answered_count < len(call_positions):
+                heads[position] = call_positions[answered_count]
+                answered[kind.id] = answered_count + 1
+        elif kind is None or type(kind) is InquiryRequest:
+            if kind is None and not isinstance(elements[position].body, LegacyEvents):
+                continue
+            return _link_matched(elements, turn, heads)
+    return None
+
+
+def _link_matched(elements: Sequence[ElementWithBody], turn: TurnSpan, heads: list[int]) -> None:
+    """Set the heads as ``_link_turn`` does, for turns with inquiries or legacy elements."""
+    events: list[tuple[Place, EventLike]] = [
+        ((position, part), event)
+        for position in range(turn.start, turn.end)
+        for part, event in enumerate(elements[position].events)
+    ]
+    matches = match_events(events)
+    links = [(end[0], start[0]) for start, end in matches.responses.items()]
+    links += [(request[0], call[0]) for request, call in find_owners(events, matches).items()]
+    for position in range(turn.start, turn.end):
+        heads[position] = position
+    for later, earlier in links:
+        _union_items(heads, later, earlier)
+    for position in range(turn.start, turn.end):
+        heads[position] = _find_head(heads, position)
+
+
+def _union_items(heads: list[int], first_position: int, second_position: int) -> None:
+    low, high = sorted((_find_head(heads, first_position), _find_head(heads, second_position)))
+    heads[high] = low
+
+
+def _find_head(heads: list[int], position: int) -> int:
+    while heads[position] != position:
+        heads[position] = heads[heads[position]]  # the next look is shorter
+        position = heads[position]
+    return position
+
+
+def _opening_title(elements: Sequence[ElementWithBody], turn: TurnSpan) -> str:
+    for position in range(turn.start, turn.end):
+        element = elements[position]
+        if type(element.kind) is ChatRequest or element.kind is None:
+            for event in _body_events(element.body):
+                if isinstance(event.kind, ChatRequest):
+                    return extract_title(event.kind.content)
+    return ""
+
+
+def _body_events(body: ElementBody) -> Sequence[ConversationEvent]:
+    match body:
+        case ConversationEvent():
+            return (body,)
+        case LegacyEvents(events=events):
+            return events
+        case _:
+            return ()

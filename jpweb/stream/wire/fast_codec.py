@@ -1,0 +1,294 @@
+"""Fast codec of the shapes that JP writes itself; nearly every element has one.
+
+The msgspec decoder checks keys and types while it parses. An element with another key or type,
+a broken one, or one that may be nested too deeply is left to ``codec``, which reads every
+element: both return the same for an element that both read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypeAlias
+
+import msgspec
+import pybase64
+from msgspec import UNSET, UnsetType
+
+from jpweb.stream import anchor_ids, base64_fields
+from jpweb.stream.answer_type import Boolean
+from jpweb.stream.errors import MalformedElement
+from jpweb.stream.event_kind import may_exceed_depth
+from jpweb.stream.events import (
+    ChatRequest,
+    ChatResponse,
+    ConversationEvent,
+    EventKind,
+    ToolCallRequest,
+    ToolCallResponse,
+    TurnStart,
+)
+from jpweb.stream.inquiry import (
+    Answered,
+    InquiryQuestion,
+    InquiryRequest,
+    InquiryResponse,
+    InquirySource,
+    SourceTag,
+)
+
+_CONTAINER_TYPES = (dict, list)
+#: The characters that may come last in base64 of one byte and of two, before the padding.
+_LAST_OF_ONE = frozenset("AQgw")
+_LAST_OF_TWO = frozenset("AEIMQUYcgkosw048=")
+_TOOL_SOURCE = SourceTag.TOOL.value
+_BOOLEAN_TYPE = Boolean()
+_BOOLEAN_FIELDS = _BOOLEAN_TYPE.to_fields()
+_PLAIN_QUESTION_KEYS = frozenset({"text", "answer_type", "default"})
+
+
+class _Shape(msgspec.Struct, tag_field="type", forbid_unknown_fields=True):
+    timestamp: str
+
+
+class _TurnStart(_Shape, tag=TurnStart.TAG):
+    pass
+
+
+class _ChatRequest(_Shape, tag=ChatRequest.TAG):
+    content: str
+
+
+class _ChatResponse(_Shape, tag=ChatResponse.TAG):
+    message: str | UnsetType = UNSET
+    reasoning: str | UnsetType = UNSET
+    metadata: dict[str, Any] | UnsetType = UNSET
+
+
+class _ToolCallRequest(_Shape, tag=ToolCallRequest.TAG):
+    id: str
+    name: str
+    arguments: dict[str, Any]
+
+
+class _ToolCallResponse(_Shape, tag=ToolCallResponse.TAG):
+    id: str
+    content: str
+    is_error: bool
+
+
+class _InquiryRequest(_Shape, tag=InquiryRequest.TAG):
+    id: str
+    source: dict[str, Any]
+    question: dict[str, Any]
+
+
+class _InquiryResponse(_Shape, tag=InquiryResponse.TAG):
+    id: str
+    answer: Any
+    outcome: str = Answered.TAG
+
+
+_KnownShape = (
+    _TurnStart
+    | _ChatRequest
+    | _ChatResponse
+    | _ToolCallRequest
+    | _ToolCallResponse
+    | _InquiryRequest
+    | _InquiryResponse
+)
+_decode = msgspec.json.Decoder(_KnownShape).decode
+
+
+def read_event(raw: str) -> ConversationEvent | None:
+    """Return the event of an element's text, or None where its shape is not one of these."""
+    try:
+        shape = _decode(raw)
+        kind = _READERS[type(shape)](shape, raw)
+    except (ValueError, RecursionError, MalformedElement):
+        return None
+    if kind is None or anchor_ids.normalize_timestamp(shape.timestamp) is None:
+        return None
+    if type(shape) is _ChatResponse and shape.metadata is not UNSET:
+        if may_exceed_depth(raw):
+            return None
+        metadata = base64_fields.map_strings(_decode_text, shape.metadata)
+        return ConversationEvent(shape.timestamp, kind, metadata)
+    return ConversationEvent(shape.timestamp, kind, {})
+
+
+class PartialShape(msgspec.Struct):
+    """A kind, its content anchor, and the timestamp where the kind is complete, else ""."""
+
+    kind: EventKind
+    content_anchor: str
+    timestamp: str
+
+
+def read_partial_shape(raw: str) -> PartialShape | None:
+    """Return the partial shape of an element, or None where its shape is not one of these.
+
+    An incomplete kind has empty fields: only its type counts.
+    """
+    try:
+        shape = _decode(raw)
+    except (ValueError, RecursionError):
+        return None
+    timestamp = anchor_ids.normalize_uncached(shape.timestamp)
+    if timestamp is None or type(shape) not in _DESCRIBERS:
+        return None
+    described = _DESCRIBERS[type(shape)](shape, raw)
+    if described is None:
+        return None
+    kind, content = described
+    complete_timestamp = shape.timestamp if type(kind) in _COMPLETE_KINDS else ""
+    return PartialShape(
+        kind, anchor_ids.hash_content([kind.TAG, timestamp, content]), complete_timestamp
+    )
+
+
+#: A kind, and what it says.
+_KindAndContent: TypeAlias = tuple[EventKind, dict[str, Any]] | None
+
+
+def _describe_turn_start(_shape: _TurnStart, _raw: str) -> _KindAndContent:
+    return _TURN_START, {}
+
+
+def _describe_request(shape: _ChatRequest, _raw: str) -> _KindAndContent:
+    return _CHAT_REQUEST, {"content": shape.content}
+
+
+def _describe_response(shape: _ChatResponse, raw: str) -> _KindAndContent:
+    if shape.metadata is not UNSET and may_exceed_depth(raw):
+        return None
+    if shape.message is not UNSET:
+        return _CHAT_RESPONSE, {"message": shape.message}
+    return None if shape.reasoning is UNSET else (_REASONING, {"reasoning": shape.reasoning})
+
+
+def _describe_call(shape: _ToolCallRequest, raw: str) -> _KindAndContent:
+    if not _decode_arguments(shape.arguments, raw):
+        return None
+    fields = {"id": shape.id, "name": shape.name, "arguments": shape.arguments}
+    return ToolCallRequest(shape.id, shape.name, shape.arguments), fields
+
+
+def _describe_result(shape: _ToolCallResponse, _raw: str) -> _KindAndContent:
+    content = _decode_content(shape.content)
+    plain = base64_fields.decode_url_safe(content)
+    fields = {"id": shape.id, "content": plain, "is_error": shape.is_error}
+    return ToolCallResponse(shape.id, content, shape.is_error), fields
+
+
+_TURN_START = TurnStart()
+_CHAT_REQUEST = ChatRequest("")
+_CHAT_RESPONSE = ChatResponse("message", "")
+_REASONING = ChatResponse("reasoning", "")
+_COMPLETE_KINDS = frozenset({ToolCallRequest, ToolCallResponse})
+_DESCRIBERS: dict[type[_Shape], Callable[[Any, str], _KindAndContent]] = {
+    _TurnStart: _describe_turn_start,
+    _ChatRequest: _describe_request,
+    _ChatResponse: _describe_response,
+    _ToolCallRequest: _describe_call,
+    _ToolCallResponse: _describe_result,
+}
+
+
+def _make_turn_start(_shape: _TurnStart, _raw: str) -> TurnStart:
+    return TurnStart()
+
+
+def _make_chat_request(shape: _ChatRequest, _raw: str) -> ChatRequest:
+    return ChatRequest(shape.content)
+
+
+def _make_chat_response(shape: _ChatResponse, _raw: str) -> ChatResponse | None:
+    if shape.message is not UNSET:
+        return ChatResponse("message", shape.message)
+    return None if shape.reasoning is UNSET else ChatResponse("reasoning", shape.reasoning)
+
+
+def _make_call_request(shape: _ToolCallRequest, raw: str) -> ToolCallRequest | None:
+    if not _decode_arguments(shape.arguments, raw):
+        return None
+    return ToolCallRequest(shape.id, shape.name, shape.arguments)
+
+
+def _decode_arguments(arguments: dict[str, Any], raw: str) -> bool:
+    """Decode the strings in a call's arguments; return False where they may be nested too deep."""
+    for key, value in arguments.items():
+        if type(value) is str:
+            arguments[key] = _decode_text(value)
+        elif type(value) in _CONTAINER_TYPES:
+            if may_exceed_depth(raw):
+                return False
+            arguments[key] = base64_fields.map_strings(_decode_text, value)
+    return True
+
+
+def _make_call_response(shape: _ToolCallResponse, _raw: str) -> ToolCallResponse:
+    return ToolCallResponse(shape.id, _decode_content(shape.content), shape.is_error)
+
+
+def _make_inquiry_request(shape: _InquiryRequest, raw: str) -> InquiryRequest | None:
+    if may_exceed_depth(raw):
+        return None
+    return InquiryRequest(shape.id, _make_source(shape.source), _make_question(shape.question))
+
+
+def _make_inquiry_response(shape: _InquiryResponse, raw: str) -> InquiryResponse | None:
+    if shape.outcome != Answered.TAG or may_exceed_depth(raw):
+        return None
+    return InquiryResponse(shape.id, Answered(shape.answer))
+
+
+def _make_source(fields: dict[str, Any]) -> InquirySource:
+    """Return the source of a question: mostly a tool."""
+    name = fields.get("name")
+    if fields.get("source") == _TOOL_SOURCE and type(name) is str:
+        return InquirySource.for_tool(name)
+    return InquirySource.from_fields(fields)
+
+
+def _make_question(fields: dict[str, Any]) -> InquiryQuestion:
+    """Return the question: mostly yes or no, without the keys of RFD 083."""
+    text = fields.get("text")
+    if (
+        type(text) is str
+        and fields.get("answer_type") == _BOOLEAN_FIELDS
+        and fields.keys() <= _PLAIN_QUESTION_KEYS
+    ):
+        return InquiryQuestion(text, _BOOLEAN_TYPE, fields.get("default"))
+    return InquiryQuestion.from_fields(fields)
+
+
+_READERS: dict[type[_Shape], Callable[[Any, str], EventKind | None]] = {
+    _TurnStart: _make_turn_start,
+    _ChatRequest: _make_chat_request,
+    _ChatResponse: _make_chat_response,
+    _ToolCallRequest: _make_call_request,
+    _ToolCallResponse: _make_call_response,
+    _InquiryRequest: _make_inquiry_request,
+    _InquiryResponse: _make_inquiry_response,
+}
+
+
+def _decode_text(text: str) -> str:
+    """Return the result of ``base64_fields.decode_text``, 20 times as fast for long texts."""
+    try:
+        plain = pybase64.b64decode(text, validate=True)
+        # Canonical or not shows in the last character alone, in the bits that it does not use.
+        if text.endswith("==") and text[-3] not in _LAST_OF_ONE:
+            return text
+        if text.endswith("=") and text[-2] not in _LAST_OF_TWO:
+            return text
+        return plain.decode()
+    except ValueError:  # binascii.Error is one
+        return text
+
+
+def _decode_content(text: str) -> str:
+    """Return the result of ``base64_fields.decode_content``."""
+    plain = _decode_text(text)
+    return plain if plain != text else base64_fields.decode_url_safe(text)

@@ -1,0 +1,66 @@
+"""Partially decoded elements: a mirror only counts, names and keeps most of them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import msgspec
+
+from jpweb.stream import anchor_ids
+from jpweb.stream.events import ConversationEvent, Element, ElementBody, EventKind
+from jpweb.stream.turns import EventLike
+from jpweb.stream.wire import codec, fast_codec
+
+
+class PartialElement(msgspec.Struct):
+    """An element's text, tag and content anchor; decoded completely on demand.
+
+    Its ``kind`` is that of ``Element``, with empty fields unless it is a call or its result.
+    """
+
+    raw: str
+    tag: str
+    content_anchor: str
+    kind: EventKind | None
+    decoded: Element | None = None
+    timestamp: str = ""
+
+    @property
+    def element(self) -> Element:
+        """The element, decoded on the first access."""
+        if self.decoded is not None:
+            return self.decoded
+        if self.kind is not None and self.timestamp:
+            self.decoded = Element(self.raw, ConversationEvent(self.timestamp, self.kind, {}))
+        else:
+            self.decoded = codec.read_element(self.raw)
+        return self.decoded
+
+    @property
+    def body(self) -> ElementBody:
+        """The body."""
+        return self.element.body
+
+    @property
+    def events(self) -> Sequence[EventLike]:
+        """The events in it; where there is one, it may stand for itself."""
+        return (self,) if self.decoded is None else self.decoded.events
+
+    @property
+    def note(self) -> dict[str, Any]:
+        """The note of jpweb in the event's metadata."""
+        return next((event.note for event in self.element.events), {})
+
+
+def read_partial(raw: str) -> PartialElement:
+    """Read an element's text partially. Never fails."""
+    partial = fast_codec.read_partial_shape(raw)
+    if partial is not None:
+        return PartialElement(
+            raw, partial.kind.TAG, partial.content_anchor, partial.kind, None, partial.timestamp
+        )
+    element = codec.read_element(raw)
+    return PartialElement(
+        raw, element.tag, anchor_ids.content_anchor(element), element.kind, element
+    )

@@ -1,0 +1,103 @@
+"""Submission of an answer or a decline, by a form or over the WebSocket, and its result."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from django.template.loader import render_to_string
+from django.views.decorators.debug import sensitive_variables
+
+from jpweb.runtime.db_threads import run_in_db_thread
+from jpweb.runtime.inquiries import resolution
+from jpweb.runtime.inquiries.secret_handover import NoWaitingCall
+from jpweb.store import inquiries
+from jpweb.store.errors import AlreadySettled, ReadOnlyConversation
+from jpweb.stream.errors import InvalidAnswer
+
+if TYPE_CHECKING:
+    from jpweb.store.inquiries import Decider
+    from jpweb.store.models import Inquiry
+
+#: As in HTTP: it is settled; somebody was first; it is open still, and why.
+STATUS_SETTLED, STATUS_LATE, STATUS_OPEN = 200, 409, 422
+NO_WAITING_CALL_TEXT = (
+    "The tool call isn't waiting for this secret right now. Your input was discarded, not "
+    "stored. If it is still needed, you will be asked again."
+)
+
+
+@dataclass(frozen=True, slots=True)
+class SubmissionResult:
+    """The result of a submission: its status, and the template that replaces the card."""
+
+    status: int
+    row: Inquiry
+    template_name: str
+    context: dict[str, Any]
+
+    async def render_html(self) -> str:
+        """Return the fragment for htmx and the WebSocket, without a CSRF token."""
+        if self.status == STATUS_SETTLED:  # all of it is read
+            return render_to_string(self.template_name, self.context)
+        return await run_in_db_thread(render_to_string, self.template_name, self.context)
+
+
+@dataclass(frozen=True, slots=True)
+class AnswerForm:
+    """The values of a card's form, to be shown again; empty for a secret."""
+
+    answer: str = ""
+    remember: bool = False
+    note: str = ""
+
+
+@sensitive_variables("typed", "retained_text")
+async def submit_answer(row: Inquiry, decider: Decider, typed: AnswerForm) -> SubmissionResult:
+    """Settle a question with the form's answer; the result says why where it cannot be."""
+    retained_text = "" if row.answer_type == "secret" else typed.answer
+    try:
+        settled_row = await resolution.answer_inquiry(
+            row, typed.answer, decider, remember=typed.remember
+        )
+    except AlreadySettled:
+        return await _late_result(row, decider, retained_text)
+    except (InvalidAnswer, ReadOnlyConversation) as error:
+        return _open_result(row, AnswerForm(retained_text, typed.remember, typed.note), str(error))
+    except NoWaitingCall:
+        return _open_result(row, AnswerForm("", typed.remember, typed.note), NO_WAITING_CALL_TEXT)
+    return _settled_result(settled_row)
+
+
+async def submit_decline(row: Inquiry, decider: Decider, note: str) -> SubmissionResult:
+    """Close a question without an answer; the result says why where it cannot be."""
+    try:
+        settled_row = await resolution.decline_inquiry(row, decider, note)
+    except AlreadySettled:
+        return await _late_result(row, decider, note)
+    except ReadOnlyConversation as error:
+        return _open_result(row, AnswerForm(note=note), str(error))
+    return _settled_result(settled_row)
+
+
+def _settled_result(row: Inquiry) -> SubmissionResult:
+    return SubmissionResult(STATUS_SETTLED, row, "questions/_settled.html", {"row": row})
+
+
+async def _late_result(row: Inquiry, decider: Decider, retained_text: str) -> SubmissionResult:
+    """Return the result for a question that is settled: by whom, and the text that was typed."""
+    row = await run_in_db_thread(inquiries.get_inquiry, row.pk)
+    # Whoever was first may be who sends again, since no reply had come.
+    context = {
+        "row": row,
+        "late": True,
+        "typed": retained_text,
+        "own": row.decider_id == decider.person_id,
+    }
+    return SubmissionResult(STATUS_LATE, row, "questions/_settled.html", context)
+
+
+def _open_result(row: Inquiry, form: AnswerForm, problem: str) -> SubmissionResult:
+    context = {"row": row, "typed": form.answer, "problem": problem, "elsewhere": True}
+    context |= {"remember": form.remember, "note": form.note}
+    return SubmissionResult(STATUS_OPEN, row, "questions/_card.html", context)

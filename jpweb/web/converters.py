@@ -1,0 +1,31 @@
+"""Whole numbers in paths and forms: the path converter of keys, and the parser."""
+
+from __future__ import annotations
+
+#: The largest position in a conversation that there can be, and the largest key of a row.
+MAX_POSITION, MAX_KEY = 2**31 - 1, 2**63 - 1
+
+
+class KeyConverter:
+    """Path converter of a row's key; a number above ``MAX_KEY`` matches no route."""
+
+    regex = "[0-9]+"
+
+    def to_python(self, text: str) -> int:
+        """Return the key. Raises ValueError."""
+        key = parse_number(text, MAX_KEY)
+        if key is None:
+            raise ValueError(text)
+        return key
+
+    def to_url(self, key: int) -> str:
+        """Return the key as text."""
+        return str(key)
+
+
+def parse_number(text: str | None, max_value: int = MAX_POSITION) -> int | None:
+    """Return the number from 0 to ``max_value`` that a text writes in digits; else None."""
+    if text is None or not (text.isascii() and text.isdigit()) or len(text) > len(str(max_value)):
+        return None
+    number = int(text)
+    return number if number <= max_value else None

@@ -1,0 +1,216 @@
+"""User-visible texts of wire tags: one vocabulary for transcript, questions and audit."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from jpweb.store.choices import WritePolicy
+from jpweb.stream.inquiry import CancellationReason
+
+STATE_LABELS = {
+    "open": ("Waiting", "●"),
+    "answered": ("Answered", "✓"),
+    "redacted": ("Redacted", "■"),
+    "cancelled": ("Cancelled", "⊘"),
+    "unanswered": ("Unanswered", "○"),
+}
+
+REASON_TEXTS = {
+    CancellationReason.USER: "declined or stopped",
+    CancellationReason.BACKEND_ERROR: "error while asking",
+    CancellationReason.NO_PROMPT_BACKEND: "no one available to ask",
+    CancellationReason.ASSISTANT_ROUTING_DENIED: "misconfigured: routed to a model",
+    CancellationReason.INVALID_STATIC_ANSWER: "misconfigured: invalid answer",
+    CancellationReason.EXPIRED: "expired before an answer",
+    CancellationReason.LOST: "the run ended before an answer",
+}
+
+SOURCE_LABELS = {
+    "tool": "Tool",
+    "assistant": "Assistant",
+    "user": "User",
+    "other": "Other",
+}
+
+DECIDER_TEXTS = {
+    "person": "a person",
+    "configuration": "configured value",
+    "memory": "remembered answer",
+    "assistant": "second model",
+    "system": "jpweb",
+}
+
+#: By the kind of a provider's failure, and what can be done about it.
+FAILURE_TEXTS = {
+    "context_length": "The conversation is too long for the model. Start a new one.",
+    "rate_limit": "The provider's rate limit was reached. Try again soon.",
+    "refusal": "The model refused to reply.",
+    "truncated": "The reply reached its length limit and was cut off.",
+    "wrong_key": "The provider's API key or address can't be used.",
+    "unavailable": "The provider can't be reached or is overloaded. Try again soon.",
+    "broken_off": "The reply ended before it was complete.",
+    "bad_request": "The provider rejected the request. Trying again won't help.",
+}
+
+#: By the kind of a prompt and what was decided.
+DECISION_LABELS = {
+    ("run", True): ("Allowed", "✓"),
+    ("run", False): ("Denied", "⊘"),
+    ("deliver", True): ("Sent to the model", "✓"),
+    ("deliver", False): ("Not sent to the model", "⊘"),
+}
+
+#: What a prompt asks, by its kind.
+APPROVAL_TEXTS = {
+    "run": "Tool call needs approval",
+    "deliver": "Result needs review",
+}
+
+#: Whether conversations of jpweb are also saved to the workspace.
+WRITING = {
+    WritePolicy.OFF: "No",
+    WritePolicy.CURRENT: "Yes, for a jp with RFD 082",
+    WritePolicy.COMPATIBLE: "Yes, readable by an older jp",
+}
+
+#: What an owner can trust.
+TRUST_KIND_LABELS = {
+    "tool": "Tool command",
+    "formatter": "Argument formatter command",
+    "server": "MCP server",
+    "provider": "Provider address and key",
+}
+
+TRUST_STATUS_LABELS = {
+    "trusted": "trusted",
+    "new": "not trusted yet",
+    "changed": "changed since it was trusted",
+}
+
+#: Why a tool is not offered, in a table's few words.
+UNAVAILABLE_LABELS = {
+    "OFF": "disabled",
+    "NEW": "not trusted yet",
+    "CHANGED": "changed since it was trusted",
+    "SERVER_NEW": "its server is not trusted yet",
+    "SERVER_CHANGED": "its server changed since it was trusted",
+    "NO_SERVER": "its server is not configured",
+    "NO_BUILTIN": "unknown built-in tool",
+    "BROKEN": "invalid configuration",
+}
+
+#: What is on record of the showing of a question, in the order in which it happens.
+RECEIPT_LABELS = {
+    "delivered_at": "Delivered to",
+    "visible_at": "Seen by",
+    "focused_at": "Focused by",
+    "draft_at": "Draft started by",
+}
+
+#: What a reader chooses to see, by the group's name.
+FILTER_GROUP_LABELS = {
+    "person": "Prompts",
+    "assistant": "Assistant",
+    "reasoning": "Reasoning",
+    "tools": "Tool calls and results",
+    "questions": "Questions and outcomes",
+    "configuration": "Configuration and compaction",
+    "rest": "Legacy, unknown or unreadable",
+    "problems": "Problems",
+}
+
+#: What a search chooses a kind of thing by, by the kind's name.
+SEARCH_KIND_LABELS = {
+    "title": "Titles and labels",
+    "person": "Prompts",
+    "assistant": "Assistant",
+    "reasoning": "Reasoning",
+    "tool": "Tool calls",
+    "result": "Results",
+    "failure": "Failed results",
+    "question": "Questions",
+    "outcome": "Outcomes",
+    "summary": "Summaries",
+}
+
+#: What a hit was found in, by its facet.
+HIT_CATEGORY_LABELS = {
+    "title": "Conversation",
+    "person": "Prompt",
+    "message": "Assistant",
+    "structure": "Assistant (data)",
+    "reasoning": "Reasoning",
+    "call": "Tool call",
+    "result": "Result",
+    "failure": "Failed result",
+    "question": "Question",
+    "outcome": "Outcome",
+    "dropped": "Outcome",
+    "compaction": "Summary",
+}
+
+EVENT_KIND_LABELS = {
+    "turn_start": "Turn start",
+    "chat_request": "Prompt",
+    "chat_response": "Assistant",
+    "tool_call_request": "Tool call",
+    "tool_call_response": "Result",
+    "inquiry_request": "Question",
+    "inquiry_response": "Outcome",
+    "config_delta": "Configuration change",
+    "compaction": "Compaction",
+}
+
+
+def describe_reason(tag: str) -> str:
+    """Return the text of a cancellation reason; an unknown tag is quoted."""
+    is_known = tag in list(CancellationReason)
+    return REASON_TEXTS[CancellationReason(tag)] if is_known else f"“{tag}”"
+
+
+def describe_decision(kind: str, state: str, record: Mapping[str, object]) -> tuple[str, str, str]:
+    """Return an approval's outcome tag, its label and its mark."""
+    if state != "decided":
+        return "unanswered", "Withdrawn", "○"
+    allowed = record.get("allow") is True
+    label, mark = DECISION_LABELS[kind, allowed]
+    if "arguments" in record or "content" in record:
+        label += ", edited"
+    if record.get("remember") is True:
+        label += ", for this turn"
+    return ("answered" if allowed else "skipped"), label, mark
+
+
+def describe_decider(kind: str, name: str) -> str:
+    """Return the text of the decider of a question or an approval."""
+    if kind == "person" and name:
+        return name
+    text = DECIDER_TEXTS.get(kind, kind)
+    return f"{text} ({name})" if name and text else text or "unknown"
+
+
+def format_duration(seconds: float | None) -> str:
+    """Return a duration in its two largest units, "" for None."""
+    if seconds is None:
+        return ""
+    if seconds < 1:
+        return f"{seconds * 1000:.0f} ms"
+    if seconds < 60:  # noqa: PLR2004  seconds in a minute
+        return f"{seconds:.1f} s"
+    minutes, remainder = divmod(round(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    days, hours = divmod(hours, 24)
+    if days:
+        return f"{days} d {hours} h"
+    return f"{hours} h {minutes} min" if hours else f"{minutes} min {remainder} s"
+
+
+def format_elapsed(seconds: int) -> str:
+    """Return a growing duration in minutes or tens of seconds, as the page's script does."""
+    if seconds < 60:  # noqa: PLR2004  seconds in a minute
+        return f"{seconds // 10 * 10} s" if seconds >= 10 else "< 10 s"  # noqa: PLR2004  as it says
+    hours, minutes = divmod(seconds // 60, 60)
+    days, hours = divmod(hours, 24)
+    if days:
+        return f"{days} d {hours} h"
+    return f"{hours} h {minutes} min" if hours else f"{minutes} min"

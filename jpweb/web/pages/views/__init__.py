@@ -1,1 +1,0 @@
-"""A conversation otherwise than as its transcript: raw, compacted, and as the model saw it."""

@@ -1,0 +1,49 @@
+"""Begin and end of a browser's session, and the links that begin one."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from django.contrib.auth import login, logout
+from django.http import HttpRequest, HttpResponse
+from django.urls import reverse
+
+from jpweb.store.people.sessions import MAKER_KEY, hash_key
+from jpweb.web.security import cache_headers, security_log
+
+if TYPE_CHECKING:
+    from jpweb.store.models import Person
+
+AUTH_BACKEND = "django.contrib.auth.backends.ModelBackend"
+
+
+def begin_session(request: HttpRequest, person: Person, maker_id: int | None) -> list[str]:
+    """Sign a person in; return the hashes of the sessions that this ends.
+
+    ``maker_id`` is the person who made the sign-in link.
+    """
+    previous_key = request.session.session_key
+    login(request, person, backend=AUTH_BACKEND)
+    request.session[MAKER_KEY] = None if maker_id == person.pk else maker_id
+    security_log.log_event("sign-in", request, link_maker=maker_id)
+    return [hash_key(previous_key)] if previous_key else []
+
+
+def end_session(request: HttpRequest, response: HttpResponse) -> None:
+    """Sign out this browser, and let it remove cached pages."""
+    security_log.log_event("sign-out", request)
+    logout(request)
+    cache_headers.clear_site_data(response, storage=True)
+
+
+def read_code(typed: str) -> str:
+    """Return the token in a form's code: the code itself, or the end of a whole link."""
+    return typed.strip().rpartition("#")[2][:200]
+
+
+def make_link(request: HttpRequest, page: str, token: str) -> str:
+    """Return a link to a page with a token in its fragment, which browsers send to no server.
+
+    So it is in no access log, and in no Referer.
+    """
+    return f"{request.build_absolute_uri(reverse(page))}#{token}"

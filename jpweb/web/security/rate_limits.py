@@ -1,0 +1,89 @@
+"""Rate limits, counted in this process: two servers admit twice as much.
+
+A shared counter would cost a database write for each search, and let strangers cause writes. The
+links cannot be guessed (256 bits); their limit bounds load and log lines.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections import OrderedDict, deque
+from collections.abc import Callable, Hashable
+from functools import wraps
+from typing import TYPE_CHECKING, Any
+
+from django.http import HttpResponse
+from django.template.loader import render_to_string
+
+if TYPE_CHECKING:
+    from jpweb.web.http import Request
+
+#: Keys of which a limit remembers the events; the one that was counted first is forgotten.
+MAX_KEYS = 10_000
+
+
+class RateLimit:
+    """Sliding-window rate limit: admits ``count`` events of a key in ``seconds``."""
+
+    def __init__(
+        self, count: int, seconds: float, clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        self.count = count
+        self.seconds = seconds
+        self._clock = clock
+        self._times: OrderedDict[Hashable, deque[float]] = OrderedDict()
+
+    def admit_event(self, key: Hashable) -> int:
+        """Count an event and return 0, or return the seconds after which one is admitted."""
+        current_time = self._clock()
+        times = self._times.setdefault(key, deque())
+        while times and times[0] <= current_time - self.seconds:
+            times.popleft()
+        if len(times) >= self.count:
+            return math.ceil(times[0] + self.seconds - current_time)
+        times.append(current_time)
+        if len(self._times) > MAX_KEYS:
+            self._times.popitem(last=False)
+        return 0
+
+    def clear(self) -> None:
+        """Remove all events."""
+        self._times.clear()
+
+
+#: Sign-in and invitation links that were refused, by address.
+REFUSED_LINK_LIMIT = RateLimit(20, 60)
+#: Searches, by person.
+SEARCH_LIMIT = RateLimit(120, 60)
+#: Sockets that are opened, by person.
+SOCKET_LIMIT = RateLimit(240, 60)
+ALL_LIMITS = (REFUSED_LINK_LIMIT, SEARCH_LIMIT, SOCKET_LIMIT)
+
+
+def make_refusal(reason: str, seconds: int) -> HttpResponse:
+    """Return the page with status 429; ``reason`` begins its one line."""
+    line = f"{reason} Try again in {seconds} s."
+    text = render_to_string("429.html", {"line": line})
+    return HttpResponse(text, status=429, headers={"Retry-After": str(seconds)})
+
+
+def limit_searches(view: Callable[..., HttpResponse]) -> Callable[..., HttpResponse]:
+    """Limit how often one person calls the view; the access rule wraps this."""
+
+    @wraps(view)
+    def limited_view(request: Request, **keys: Any) -> HttpResponse:
+        if seconds := SEARCH_LIMIT.admit_event(request.user.pk):
+            return make_refusal(
+                f"You searched {SEARCH_LIMIT.count} times within a minute.", seconds
+            )
+        return view(request, **keys)
+
+    return limited_view
+
+
+def refuse_link(address: str) -> HttpResponse | None:
+    """Count a refused link; return the 429 page for an address above the limit."""
+    if seconds := REFUSED_LINK_LIMIT.admit_event(address):
+        return make_refusal("Too many invalid links from your address.", seconds)
+    return None

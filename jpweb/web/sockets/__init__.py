@@ -1,1 +1,0 @@
-"""The socket of a page."""

@@ -1,0 +1,82 @@
+"""Account page: the person's sessions, and their download in progress."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from django.contrib import messages
+from django.http import HttpResponse
+from django.shortcuts import redirect, render
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_POST
+
+from jpweb.runtime import downloads
+from jpweb.runtime.broadcast import publisher
+from jpweb.runtime.db_threads import run_in_db_thread
+from jpweb.store import accounts
+from jpweb.store.errors import TooManyLinks
+from jpweb.store.people import invitations, sessions
+from jpweb.web import access
+from jpweb.web.security import browser_sessions, security_log
+
+if TYPE_CHECKING:
+    from jpweb.web.http import Request
+
+
+@access.signed_in
+@never_cache
+def show_account(request: Request) -> HttpResponse:
+    return _render_page(request)
+
+
+@access.signed_in
+@never_cache
+def show_download(request: Request) -> HttpResponse:
+    """Show the progress of the person's large download; to htmx its fragment alone."""
+    context = {
+        "lease": downloads.find_download(request.user.pk),
+        "follows": "follows" in request.GET,
+    }
+    name = "_status" if request.htmx else "index"
+    return render(request, f"downloads/{name}.html", context)
+
+
+@require_POST
+@access.signed_in
+@never_cache
+def make_sign_in_link(request: Request) -> HttpResponse:
+    """Show a one-time sign-in link for another device, this once."""
+    try:
+        invitations.check_link_rate(request.user.pk)
+    except TooManyLinks as error:
+        return _render_page(request, problem=str(error))
+    token = accounts.issue_link(request.user, maker=request.user)
+    security_log.log_event("sign-in link made", request, of=request.user.pk)
+    return _render_page(request, link=browser_sessions.make_link(request, "sign-in", token))
+
+
+@require_POST
+@access.signed_in
+async def sign_out_everywhere(request: Request) -> HttpResponse:
+    """End every session of the person, this one too, and their unused links."""
+    response = redirect("sign-in")
+    ended_sessions = await run_in_db_thread(_sign_out_everywhere, request, response)
+    await publisher.publish_signed_out(ended_sessions)
+    return response
+
+
+def _sign_out_everywhere(request: Request, response: HttpResponse) -> list[str]:
+    security_log.log_event("sign-out everywhere", request)
+    ended_sessions = accounts.end_sign_ins(request.user.pk)
+    browser_sessions.end_session(request, response)
+    messages.success(request, "Signed out on all devices.")
+    return ended_sessions
+
+
+def _render_page(request: Request, *, link: str = "", problem: str = "") -> HttpResponse:
+    context = {
+        "sign_ins": sessions.list_open(request.user.pk, request.session.session_key),
+        "link": link,
+        "problem": problem,
+    }
+    return render(request, "account/index.html", context, status=422 if problem else 200)

@@ -1,0 +1,148 @@
+"""Page of an answer link: one question, answered by one person, once.
+
+The token is the permission, so no session is needed, and the form needs no CSRF token: a page
+that cannot read the address cannot forge the form. GET changes nothing, since programs that
+scan mail and show previews open links too.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import render
+from django.views.decorators.cache import never_cache
+from django.views.decorators.csrf import csrf_exempt
+from django.views.decorators.debug import sensitive_post_parameters, sensitive_variables
+from django.views.decorators.http import require_http_methods
+
+from jpweb.runtime.db_threads import run_in_db_thread
+from jpweb.runtime.inquiries import resolution
+from jpweb.runtime.inquiries.secret_handover import NoWaitingCall
+from jpweb.store.errors import AlreadySettled, InvalidLink, ReadOnlyConversation
+from jpweb.store.inquiries import Decider
+from jpweb.store.notifications import answer_links
+from jpweb.store.notifications.answer_links import LinkStatus, ResolvedLink
+from jpweb.stream.errors import InvalidAnswer
+from jpweb.web import access
+from jpweb.web.answer_submission import NO_WAITING_CALL_TEXT
+
+if TYPE_CHECKING:
+    from jpweb.store.models import Inquiry
+
+#: The status of a page that says why a link settles nothing.
+CLOSED_STATUSES = {LinkStatus.SETTLED: 200, LinkStatus.CLOSED: 410, LinkStatus.BARRED: 403}
+
+
+@csrf_exempt
+@access.public
+@never_cache
+@require_http_methods(["GET", "HEAD", "POST"])
+@sensitive_post_parameters("answer", "note")
+async def answer_by_link(request: HttpRequest, token: str) -> HttpResponse:
+    """Show a question, or settle it as the person of the link."""
+    try:
+        link = await run_in_db_thread(answer_links.resolve_link, token)
+    except InvalidLink as error:
+        return await _render_page(request, "bad", {"problem": str(error)}, 404)
+    if request.method != "POST":
+        return await _render_link(request, link)
+    if link.status is not LinkStatus.LIVE:
+        is_late = link.status is LinkStatus.SETTLED
+        return await _render_link(request, link, is_late=is_late, status=409 if is_late else None)
+    return await _settle_by_link(request, token, link)
+
+
+@sensitive_variables("typed")
+async def _settle_by_link(request: HttpRequest, token: str, link: ResolvedLink) -> HttpResponse:
+    decider = Decider("person", link.person.display_name, link.person.pk)
+    typed = request.POST.get("answer", "")
+    is_decline = request.POST.get("do") == "decline"
+    try:
+        if is_decline:
+            await resolution.decline_inquiry(link.inquiry.pk, decider, request.POST.get("note", ""))
+        else:
+            remember = "remember" in request.POST
+            await resolution.answer_inquiry(link.inquiry.pk, typed, decider, remember=remember)
+    except (InvalidAnswer, ReadOnlyConversation) as error:
+        return await _render_card(request, link, str(error), 422)
+    except AlreadySettled:
+        return await _render_link(
+            request,
+            await run_in_db_thread(answer_links.resolve_link, token),
+            is_late=True,
+            status=409,
+        )
+    except NoWaitingCall:
+        return await _render_card(request, link, NO_WAITING_CALL_TEXT, 422, keep_answer=False)
+    await run_in_db_thread(answer_links.mark_used, link.key)
+    return await _render_link(
+        request, await run_in_db_thread(answer_links.resolve_link, token), is_done=True
+    )
+
+
+async def _render_link(
+    request: HttpRequest,
+    link: ResolvedLink,
+    *,
+    status: int | None = None,
+    is_late: bool = False,
+    is_done: bool = False,
+) -> HttpResponse:
+    """Render the card of an open question, or how the link ended."""
+    if link.status is LinkStatus.LIVE:
+        return await _render_card(request, link)
+    # Whoever was first may be who sends again, since no reply had come.
+    is_own_answer = link.inquiry.decider_id == link.person.pk
+    context = {"late": is_late, "done": is_done, "mine": is_own_answer}
+    return await _render_page(
+        request, link.status.value, context, status or CLOSED_STATUSES[link.status], link
+    )
+
+
+async def _render_card(
+    request: HttpRequest,
+    link: ResolvedLink,
+    problem: str = "",
+    status: int = 200,
+    *,
+    keep_answer: bool = True,
+) -> HttpResponse:
+    """Render the card with the form's values, except a secret."""
+    shows_answer = keep_answer and link.inquiry.answer_type != "secret"
+    context: dict[str, Any] = {
+        "problem": problem,
+        "typed": request.POST.get("answer", "") if shows_answer else "",
+        "note": request.POST.get("note", ""),
+        "remember": "remember" in request.POST,
+    }
+    return await _render_page(request, "one", context, status, link)
+
+
+async def _render_page(
+    request: HttpRequest,
+    template: str,
+    context: dict[str, Any],
+    status: int,
+    link: ResolvedLink | None = None,
+) -> HttpResponse:
+    """Render a page that is not cached, not indexed, and sends no Referer."""
+    if link is not None:
+        inquiry: Inquiry = link.inquiry
+        context |= {"row": inquiry, "person": link.person, "reads": link.can_read}
+    response = await run_in_db_thread(
+        _render_template, request, f"links/{template}.html", context, status
+    )
+    response["Referrer-Policy"] = "no-referrer"
+    response["X-Robots-Tag"] = "noindex, nofollow"
+    return response
+
+
+def _render_template(
+    request: HttpRequest, template: str, context: dict[str, Any], status: int
+) -> HttpResponse:
+    person = context.get("person")
+    is_signed_in = (
+        person is not None and request.user.is_authenticated and request.user.pk == person.pk
+    )
+    return render(request, template, context | {"own": is_signed_in}, status=status)

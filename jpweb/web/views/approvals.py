@@ -1,0 +1,74 @@
+"""Approvals: may a call run, may the model read a result."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from django.http import HttpResponse
+from django.shortcuts import redirect, render
+from django.views.decorators.http import require_POST
+
+from jpweb.runtime.db_threads import run_in_db_thread
+from jpweb.runtime.inquiries import approvals
+from jpweb.runtime.inquiries.approvals import Verdict
+from jpweb.store.choices import Role
+from jpweb.store.errors import AlreadyDecided
+from jpweb.store.inquiries import Decider
+from jpweb.stream.errors import InvalidAnswer
+from jpweb.web import access
+
+if TYPE_CHECKING:
+    from jpweb.store.models import Prompt
+    from jpweb.web.http import Request
+
+
+@access.approval(Role.RESPONDER)
+def show_approval(request: Request, prompt: Prompt) -> HttpResponse:
+    """Show one approval in full, or its decision."""
+    name = "prompts/_card.html" if prompt.state == "open" else "prompts/_settled.html"
+    context = {"row": prompt, "whole": True, "elsewhere": True, "fragment": name}
+    return render(request, "prompts/one.html", context)
+
+
+@require_POST
+@access.approval(Role.RESPONDER)
+async def allow_call(request: Request, prompt: Prompt) -> HttpResponse:
+    """Allow the call to run, or the model to read the result."""
+    typed = request.POST.get("text")
+    return await _save_decision(request, prompt, Verdict(True, "remember" in request.POST, typed))
+
+
+@require_POST
+@access.approval(Role.RESPONDER)
+async def deny_call(request: Request, prompt: Prompt) -> HttpResponse:
+    """Skip the call, or withhold the result."""
+    reason = request.POST.get("reason", "")
+    verdict = Verdict(False, "remember" in request.POST, reason=reason)
+    return await _save_decision(request, prompt, verdict)
+
+
+async def _save_decision(request: Request, prompt: Prompt, verdict: Verdict) -> HttpResponse:
+    decider = Decider("person", request.user.display_name, request.user.pk)
+    try:
+        row = await approvals.decide_approval(prompt.pk, verdict, decider)
+    except InvalidAnswer as error:
+        context = {"row": prompt, "typed": verdict.text, "problem": str(error), "elsewhere": True}
+        return await _render_fragment(request, "_card", context, 422)
+    except AlreadyDecided as conflict:
+        typed = approvals.recover_typed_text(prompt, verdict)
+        context = {"row": conflict.approval, "late": True, "typed": typed}
+        return await _render_fragment(request, "_settled", context, 409)
+    if request.htmx:
+        return await _render_fragment(request, "_settled", {"row": row}, 200)
+    return redirect("conversation", conversation_id=row.conversation_id)
+
+
+async def _render_fragment(
+    request: Request, template_name: str, context: Mapping[str, object], status: int
+) -> HttpResponse:
+    """Send a card alone to htmx, or in a page of its own where scripts are off."""
+    template_name = f"prompts/{template_name}.html"
+    page_context = {**context, "fragment": template_name}
+    template_name = template_name if request.htmx else "prompts/one.html"
+    return await run_in_db_thread(render, request, template_name, page_context, status=status)

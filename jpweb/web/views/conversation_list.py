@@ -1,0 +1,197 @@
+"""The conversation list, and changes to a conversation's metadata."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+from urllib.parse import urlencode
+
+from django.contrib import messages
+from django.http import HttpResponse
+from django.shortcuts import redirect, render
+from django.urls import reverse
+from django.utils.http import url_has_allowed_host_and_scheme
+from django.views.decorators.http import require_POST
+
+from jpweb.runtime.broadcast import publisher
+from jpweb.runtime.db_threads import run_in_db_thread
+from jpweb.store.choices import Origin, Role
+from jpweb.store.conversation_list import keyset_merge, paginator
+from jpweb.store.conversation_list.filters import ListFilters, Sort
+from jpweb.store.errors import StoreError
+from jpweb.store.jp_files import metadata_file
+from jpweb.store.jp_files.metadata_file import MetadataChange
+from jpweb.web import access
+
+if TYPE_CHECKING:
+    from django.http import QueryDict
+
+    from jpweb.store.models import Conversation
+    from jpweb.web.http import Request
+
+#: Each order by its word, and the words for going on and back in it.
+SORT_LABELS = {
+    Sort.ACTIVITY: ("Last activity", "Older", "Newer"),
+    Sort.WAITING: ("Longest waiting", "Shorter-waiting", "Longer-waiting"),
+    Sort.LENGTH: ("Most events", "Shorter", "Longer"),
+}
+ORIGIN_LABELS = {Origin.NATIVE: "Web", Origin.MIRRORED: "From jp (read-only)"}
+#: What a filter is at the most; no title, label or key is longer.
+_MAX_PARAM_CHARS = 600
+#: The parameters of an address, and what those may be that have few values.
+_PARAM_NAMES = ("q", "workspace", "label", "archived", "origin", "has", "sort", "before", "after")
+_PARAM_CHECKS: dict[str, Callable[[str], object]] = {
+    "workspace": re.compile(r"\d{0,18}", re.ASCII).fullmatch,
+    "origin": {"", *Origin}.__contains__,
+    "has": {"", "waiting", "problem"}.__contains__,
+    "sort": {"", *Sort}.__contains__,
+}
+#: What a button changes, and what is said then.
+_BUTTON_CHANGES = {
+    "pin": (MetadataChange(pinned=True), "Pinned {}."),
+    "unpin": (MetadataChange(pinned=False), "Unpinned {}."),
+    "archive": (MetadataChange(archived=True), "Archived {}."),
+    "unarchive": (MetadataChange(archived=False), "Unarchived {}."),
+}
+
+
+@access.signed_in
+def list_conversations(request: Request) -> HttpResponse:
+    """List the conversations that the person may read; all filters are in the URL."""
+    filters, unknown_params = _parse_filters(request.GET)
+    page = paginator.get_page(request.user.pk, filters)
+    _, older, newer = SORT_LABELS[filters.sort]
+    params = _build_params(filters)
+    context = {
+        "page": page,
+        "scan": f"{keyset_merge.MAX_SCANNED_ROWS:,}",
+        "choice": filters,
+        "odd": unknown_params,
+        "narrowed": bool(params.keys() - {"q", "sort", "archived"}),
+        "filtered": filters != ListFilters(sort=filters.sort, archived=filters.archived),
+        "beginning": not (filters.before or filters.after),
+        "responds": set(paginator.list_workspace_ids(request.user.pk, Role.RESPONDER)),
+        "ways": [
+            (label, f"?{urlencode(params | {name: key})}", rel)
+            for label, name, key, rel in (
+                (newer, "after", page.newer, "prev"),
+                (older, "before", page.older, "next"),
+            )
+            if key
+        ],
+        "first": f"?{urlencode(params)}",
+        "sorts": [(sort.value, labels[0]) for sort, labels in SORT_LABELS.items()],
+        "origins": [(origin.value, label) for origin, label in ORIGIN_LABELS.items()],
+        "here": request.get_full_path(),
+    }
+    name = "conversations/_list.html" if request.htmx else "conversations/index.html"
+    return render(request, name, context)
+
+
+@access.conversation(Role.RESPONDER)
+def show_metadata_forms(request: Request, conversation: Conversation) -> HttpResponse:
+    """Show the forms that change a conversation's title, labels, pin and archive state."""
+    return _render_forms(request, conversation)
+
+
+@require_POST
+@access.conversation(Role.RESPONDER)
+async def change_conversation(request: Request, conversation: Conversation) -> HttpResponse:
+    """Change a conversation's metadata, publish the change, and redirect to the form's page."""
+    return_url = _find_return_url(request, conversation)
+    try:
+        requested_change, message = _parse_change(request.POST, conversation)
+        changed_row = await run_in_db_thread(
+            metadata_file.apply_change, conversation.pk, requested_change
+        )
+    except StoreError as error:
+        messages.error(request, str(error))
+        return redirect(return_url)
+    messages.success(request, message)
+    await publisher.publish_conversation_changed(changed_row.pk)
+    return redirect(return_url)
+
+
+def _render_forms(request: Request, conversation: Conversation) -> HttpResponse:
+    context = {
+        "conversation": conversation,
+        "may_change": True,
+        "here": request.get_full_path(),
+    }
+    return render(request, "conversations/facts.html", context)
+
+
+def _parse_change(form: QueryDict, conversation: Conversation) -> tuple[MetadataChange, str]:
+    """Return the change that a form asks for, and its confirmation.
+
+    Raises StoreError for an unknown action.
+    """
+    title, action, label = (
+        conversation.title or "Untitled",
+        form.get("do", ""),
+        form.get("label", ""),
+    )
+    if action in _BUTTON_CHANGES:
+        requested_change, message = _BUTTON_CHANGES[action]
+        return requested_change, message.format(f"“{title}”")
+    if action == "rename":
+        requested_change = metadata_file.make_title_change(form.get("title", ""))
+        return requested_change, f"Renamed to “{requested_change.title or 'Untitled'}”."
+    if action == "label":
+        return metadata_file.make_label_change(
+            label
+        ), f"Added the label “{label.strip()}” to “{title}”."
+    if action == "unlabel":
+        return MetadataChange(
+            removed_labels=frozenset([label])
+        ), f"Removed the label “{label}” from “{title}”."
+    raise StoreError("Choose what to change.")
+
+
+def _find_return_url(request: Request, conversation: Conversation) -> str:
+    """Return the local URL that a form names, at the conversation's row; else its own page."""
+    return_url = request.POST.get("next", "").partition("#")[0]
+    if return_url.startswith("/") and url_has_allowed_host_and_scheme(
+        return_url, allowed_hosts=None
+    ):
+        return f"{return_url}#c{conversation.pk}"
+    return reverse("conversation", args=[conversation.pk])
+
+
+def _parse_filters(params: QueryDict) -> tuple[ListFilters, list[str]]:
+    """Return the filters of an address, and its parameters that are not understood."""
+    values = {name: params.get(name, "").strip()[:_MAX_PARAM_CHARS] for name in _PARAM_NAMES}
+    unknown_params = [
+        f"{name}={values[name]}"
+        for name, is_known in _PARAM_CHECKS.items()
+        if not is_known(values[name])
+    ]
+    values |= {name: "" for name, is_known in _PARAM_CHECKS.items() if not is_known(values[name])}
+    # What waits is few of many, and has an order of its own.
+    sort = Sort.WAITING if values["has"] == "waiting" else Sort(values["sort"] or Sort.ACTIVITY)
+    return ListFilters(
+        words=values["q"],
+        workspace=int(values["workspace"]) if values["workspace"] else None,
+        label=values["label"],
+        origin=Origin(values["origin"]) if values["origin"] else None,
+        archived=bool(values["archived"]),
+        problem=values["has"] == "problem",
+        sort=sort,
+        before=values["before"],
+        after=values["after"],
+    ), unknown_params
+
+
+def _build_params(filters: ListFilters) -> dict[str, str]:
+    """Return the parameters of filters, without the cursor."""
+    params = {
+        "q": filters.words,
+        "workspace": str(filters.workspace or ""),
+        "label": filters.label,
+        "origin": filters.origin or "",
+        "has": "problem" if filters.problem else "",
+        "archived": "1" if filters.archived else "",
+        "sort": "" if filters.sort == Sort.ACTIVITY else filters.sort,
+    }
+    return {name: str(value) for name, value in params.items() if value}

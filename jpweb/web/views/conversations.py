@@ -1,0 +1,225 @@
+"""Conversation pages: a window, the outline of a turn, read marks, export; and starting a turn."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING
+
+from django.contrib import messages
+from django.http import Http404, HttpResponse
+from django.http.response import HttpResponseBase
+from django.shortcuts import redirect, render
+from django.urls import reverse
+from django.views.decorators.http import require_POST
+
+from jpweb.runtime import exports, runs, wiring
+from jpweb.runtime.db_threads import run_in_db_thread
+from jpweb.runtime.inquiries import receipt_buffer
+from jpweb.store import accounts, approvals, conversations, inquiries
+from jpweb.store.choices import Role
+from jpweb.store.errors import StoreError, UnknownAnchor
+from jpweb.store.inquiries import Decider
+from jpweb.store.transcript import read_marks, turns, windows
+from jpweb.web import access, conditional_get, converters, event_filter, transcript
+from jpweb.web.security.download_responses import send_file
+from jpweb.web.transcript import TranscriptQuery
+from jpweb.web.websocket import conversation_updates
+
+if TYPE_CHECKING:
+    from jpweb.store.models import Conversation, Run
+    from jpweb.web.http import Request
+
+#: Characters of the first words that become the title.
+MAX_TITLE_CHARS = 60
+
+
+@access.conversation(Role.READER)
+def show_conversation(request: Request, conversation: Conversation) -> HttpResponse:
+    """Show the window of a conversation that the address names; to htmx the window alone."""
+    query = TranscriptQuery.from_params(request.GET.dict())
+    if request.htmx and (query.after is not None or query.before is not None):
+        return conditional_get.add_etag(request, _render_window(request, conversation, query))
+    return conditional_get.add_etag(request, _render_conversation(request, conversation, query))
+
+
+def _render_window(
+    request: Request, conversation: Conversation, query: TranscriptQuery
+) -> HttpResponse:
+    """Render the window before or after one that the page has."""
+    read_count = read_marks.get_read_length(request.user.pk, conversation.pk)
+    context = transcript.build_window_context(
+        conversation, query, transcript.load_page(conversation, query, read_count=read_count)
+    )
+    if query.before is None:
+        context["earlier"] = ""
+    else:
+        context["later"] = ""
+    return render(request, "conversations/_window.html", context)
+
+
+def _render_conversation(
+    request: Request, conversation: Conversation, query: TranscriptQuery, rejected_text: str = ""
+) -> HttpResponse:
+    """Render a conversation; ``rejected_text`` is a request that could not be sent."""
+    # The run first: a page that says it has ended then holds all that it said.
+    person_id = request.user.pk
+    context = conversation_updates.build_composer_context(person_id, conversation)
+    rows = approvals.list_waiting(person_id, conversation.pk)
+    total_count = approvals.count_waiting(person_id, conversation.pk, limit=None)
+    receipt_buffer.note_delivered(
+        person_id, [row.pk for row in rows if not approvals.is_approval(row)]
+    )
+    read_count = read_marks.get_read_length(person_id, conversation.pk)
+    run: Run | None = context["run"]
+    is_live = bool(rows or rejected_text) or (run is not None and run.is_unfinished)
+    try:
+        page = transcript.load_page(conversation, query, read_count=read_count, is_live=is_live)
+    except UnknownAnchor as error:
+        raise Http404(str(error)) from error
+    # What a script fetches nobody has seen yet; it tells when somebody has.
+    is_document = request.headers.get("Sec-Fetch-Dest", "document") == "document"
+    if is_document and not page.window.has_later and read_count != conversation.length:
+        read_marks.record_read(person_id, conversation.pk, conversation.length)
+    context |= transcript.build_window_context(
+        conversation, query, page
+    ) | transcript.build_outline_context(conversation, page)
+    context |= event_filter.build_filter_context(conversation, query)
+    context |= {
+        "states": inquiries.count_by_state([conversation.pk]).get(conversation.pk, {}),
+        "length": conversation.length,
+        "news": conversation.length - read_count
+        if read_count is not None and page.window.has_later
+        else 0,
+        "waiting_here": rows,
+        "waiting_all": total_count,
+        "more": max(total_count - len(rows), 0),
+        "said": rejected_text,
+        "formats": exports.FORMATS,
+        "may_export": access.has_role(person_id, conversation.workspace_id, Role.AUDITOR),
+    }
+    return render(
+        request, "conversations/detail.html", context, status=422 if rejected_text else 200
+    )
+
+
+@access.conversation(Role.READER)
+def show_turn_outline(request: Request, conversation: Conversation) -> HttpResponse:
+    """Show the outline of one turn: its tool calls and questions."""
+    query = TranscriptQuery.from_params(request.GET.dict())
+    heads, remaining_count = turns.list_item_heads(conversation.pk, query.turn or 0)
+    items = [placed.item for placed in windows.load_items(conversation.pk, heads).items]
+    context = {
+        "conversation": conversation,
+        "here": reverse("conversation", args=[conversation.pk]),
+        "items": items,
+        "left": remaining_count,
+        "number": query.turn or 0,
+    }
+    name = "_inside" if request.htmx else "outline"
+    return render(request, f"conversations/{name}.html", context)
+
+
+@require_POST
+@access.conversation(Role.READER)
+def mark_read(request: Request, conversation: Conversation) -> HttpResponse:
+    """Save how far the person has read, at most the conversation's length."""
+    length = converters.parse_number(request.POST.get("length"))
+    if length is None:
+        return HttpResponse("length must be a number of events, such as length=12.", status=400)
+    read_marks.record_read(request.user.pk, conversation.pk, min(length, conversation.length))
+    return HttpResponse(status=204)
+
+
+@access.conversation(Role.AUDITOR)
+async def export_conversation(
+    request: Request, conversation: Conversation, format_name: str
+) -> HttpResponseBase:
+    """Download a conversation in a format."""
+    export_format = exports.FORMATS.get(format_name)
+    if export_format is None:
+        raise Http404
+    file_name = f"jp-c{conversation.jp_id}{export_format.suffix}"
+    may_read = partial(access.has_role, request.user.pk, conversation.workspace_id, Role.AUDITOR)
+    pieces = export_format.make_pieces(conversation)
+    return await send_file(request, pieces, file_name, export_format.content_type, may_read)
+
+
+@access.any_workspace(Role.RESPONDER)
+async def start_conversation(request: Request) -> HttpResponse:
+    """Show the form of a new conversation, or start it."""
+    workspaces = await run_in_db_thread(accounts.list_workspaces, request.user.pk, Role.RESPONDER)
+    text = request.POST.get("text", "").strip()
+    workspace = next(
+        (
+            candidate
+            for candidate in workspaces
+            if str(candidate.pk) == request.POST.get("workspace")
+        ),
+        None,
+    )
+    problem = ""
+    if request.method == "POST":
+        if workspace is None:
+            problem = "Choose a workspace."
+        elif not text:
+            problem = "Enter a message."
+        elif (
+            obstacle := (await run_in_db_thread(wiring.get_model_status, workspace)).problem
+        ) != "":
+            problem = f"Can't start a conversation in {workspace.name}. {obstacle}"
+        else:
+            title = text.splitlines()[0][:MAX_TITLE_CHARS].replace("\x00", "")
+            conversation = await run_in_db_thread(
+                conversations.create_conversation, workspace, title, request.user.pk
+            )
+            try:
+                await runs.start_turn(conversation, request.user, text)
+            except StoreError as error:
+                messages.error(request, f"The turn didn't start. {error}")
+            return redirect("conversation", conversation_id=conversation.pk)
+    workspace_players = [
+        (choice, await run_in_db_thread(wiring.get_model_status, choice)) for choice in workspaces
+    ]
+    context = {
+        "places": workspace_players,
+        "text": text,
+        "chosen": workspace,
+        "problem": problem,
+        "script": any(player.is_script for _, player in workspace_players),
+    }
+    status = 422 if problem else 200
+    return await run_in_db_thread(render, request, "conversations/new.html", context, status=status)
+
+
+@require_POST
+@access.conversation(Role.RESPONDER)
+async def start_turn(request: Request, conversation: Conversation) -> HttpResponse:
+    """Start a turn with the form's text."""
+    text = request.POST.get("text", "").strip()
+    if not text:
+        messages.error(request, "Enter a message.")
+    else:
+        try:
+            await runs.start_turn(conversation, request.user, text)
+        except StoreError as error:
+            messages.error(request, str(error))
+            return await run_in_db_thread(
+                _render_conversation, request, conversation, TranscriptQuery(), text
+            )
+    return _redirect_to_end(conversation)
+
+
+@require_POST
+@access.conversation(Role.RESPONDER)
+async def stop_run(request: Request, conversation: Conversation) -> HttpResponse:
+    """Stop the run of a conversation; its open questions are cancelled."""
+    decider = Decider("person", request.user.display_name, request.user.pk)
+    if not await runs.stop_run(conversation.pk, decider):
+        messages.info(request, "No turn is running.")
+    return _redirect_to_end(conversation)
+
+
+def _redirect_to_end(conversation: Conversation) -> HttpResponse:
+    response = redirect("conversation", conversation_id=conversation.pk)
+    response["Location"] += "?at=end#foot"
+    return response

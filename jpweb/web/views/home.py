@@ -1,0 +1,21 @@
+"""Start page: pending questions, running turns, changes and pins of the signed-in person."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from django.http import HttpResponse
+from django.shortcuts import render
+
+from jpweb.store.conversation_list import dashboard
+from jpweb.web import access
+
+if TYPE_CHECKING:
+    from jpweb.web.http import Request
+
+
+@access.signed_in
+def show_dashboard(request: Request) -> HttpResponse:
+    """Show pending questions, running turns, recent changes and pinned conversations."""
+    context = {"agenda": dashboard.get_dashboard(request.user.pk)}
+    return render(request, "start/index.html", context)

@@ -1,0 +1,73 @@
+"""Page of an invitation link: the invited person joins by their own consent."""
+
+from __future__ import annotations
+
+from django.contrib import messages
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.views.decorators.cache import never_cache
+from django.views.decorators.debug import sensitive_post_parameters, sensitive_variables
+from django.views.decorators.http import require_http_methods
+
+from jpweb.runtime.broadcast import publisher
+from jpweb.runtime.db_threads import run_in_db_thread
+from jpweb.store.errors import InvalidLink, NameTaken
+from jpweb.store.people import invitations
+from jpweb.store.people.sessions import MAKER_KEY
+from jpweb.web import access
+from jpweb.web.security import browser_sessions, rate_limits, security_log
+
+
+@access.public
+@never_cache
+@require_http_methods(["GET", "HEAD", "POST"])
+@sensitive_post_parameters("code")
+async def join_workspace(request: HttpRequest) -> HttpResponse:
+    """Show the form for an invitation's code, then its offer; join where that is sent.
+
+    A person who is signed in joins with their account; anybody else with a new one.
+    """
+    if request.method != "POST":
+        return await run_in_db_thread(render, request, "signing/join.html")
+    response, ended_sessions = await run_in_db_thread(_preview_or_join, request)
+    await publisher.publish_signed_out(ended_sessions)
+    return response
+
+
+@sensitive_variables("code")
+def _preview_or_join(request: HttpRequest) -> tuple[HttpResponse, list[str]]:
+    code = browser_sessions.read_code(request.POST.get("code", ""))
+    try:
+        if request.POST.get("do") == "join":
+            return _accept_invitation(request, code)
+        return _render_offer(request, code), []
+    except InvalidLink as error:
+        security_log.log_event("invitation refused", request)
+        address = security_log.find_client_address(request)
+        page = render(request, "signing/join.html", {"problem": error}, status=403)
+        return rate_limits.refuse_link(address) or page, []
+    except NameTaken as error:
+        return _render_offer(request, code, str(error)), []
+
+
+def _render_offer(request: HttpRequest, code: str, problem: str = "") -> HttpResponse:
+    context = {"invitation": invitations.find_invitation(code), "code": code, "problem": problem}
+    return render(request, "signing/join.html", context, status=422 if problem else 200)
+
+
+def _accept_invitation(request: HttpRequest, code: str) -> tuple[HttpResponse, list[str]]:
+    person = request.user if request.user.is_authenticated else None
+    acceptance = invitations.accept_invitation(code, person, request.session.session_key)
+    ended_sessions = acceptance.ended_session_hashes
+    if person is None:
+        ended_sessions = browser_sessions.begin_session(request, acceptance.person, None)
+    else:
+        # From here on this sign-in is the person's own, by whose link it may have begun.
+        request.session[MAKER_KEY] = None
+        messages.success(request, "Your other sign-ins have ended.")
+    log_fields = {"workspace": acceptance.workspace.pk, "role": acceptance.role.label}
+    security_log.log_event("joined", request, **log_fields)
+    messages.success(
+        request, f"You joined {acceptance.workspace.name} as {acceptance.role.label.capitalize()}."
+    )
+    return redirect("start"), ended_sessions

@@ -1,0 +1,163 @@
+"""Notification destinations of a person."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from django.conf import settings
+from django.contrib import messages
+from django.http import HttpResponse
+from django.shortcuts import redirect, render
+from django.views.decorators.cache import never_cache
+from django.views.decorators.debug import sensitive_post_parameters, sensitive_variables
+from django.views.decorators.http import require_POST
+
+from jpweb.runtime.db_threads import run_in_db_thread
+from jpweb.runtime.periodic import apprise_sender, send_notifications
+from jpweb.store import accounts
+from jpweb.store.choices import Role
+from jpweb.store.notifications import destinations
+from jpweb.store.notifications.destinations import DestinationRefused, UnknownDestination
+from jpweb.web import access, converters
+
+if TYPE_CHECKING:
+    from django.http import QueryDict
+
+    from jpweb.store.models import Address
+    from jpweb.web.http import Request
+
+#: Seconds of delay that the form offers.
+DEFAULT_DELAY_SECONDS = 60
+URL_EXAMPLES = (
+    ("Mail", "mailtos://ada:password@example.org?to=ada@example.org"),
+    ("Slack", "https://hooks.slack.com/services/T0000000/B0000000/XXXXXXXXXXXX"),
+    ("ntfy", "ntfy://a-hard-to-guess-topic"),
+)
+
+
+class InvalidDestination(Exception):
+    """The form's destination is invalid; the message is for people."""
+
+
+@access.signed_in
+@never_cache
+def list_destinations(request: Request) -> HttpResponse:
+    return _render_page(request, {"delay": str(DEFAULT_DELAY_SECONDS)})
+
+
+@require_POST
+@access.signed_in
+@never_cache
+@sensitive_post_parameters("url")
+@sensitive_variables("url", "typed")
+def add_destination(request: Request) -> HttpResponse:
+    """Save a destination; where it is refused, show the form again with the reason."""
+    typed = {name: request.POST.get(name, "") for name in ("url", "delay", "workspace")}
+    url = typed["url"].strip()
+    try:
+        delay, workspace_id = _parse_delay(request.POST), _parse_workspace_id(request.POST)
+        apprise_sender.check_address(url)
+        destinations.add_destination(request.user.pk, workspace_id, url, delay)
+    except (InvalidDestination, apprise_sender.InvalidAddress, DestinationRefused) as error:
+        return _render_page(request, typed, str(error))
+    messages.success(
+        request, f"Added {apprise_sender.redact_address(url)}. Send a test to check it."
+    )
+    return redirect("notifications")
+
+
+@require_POST
+@access.signed_in
+async def send_test(request: Request) -> HttpResponse:
+    """Send a test notification to one of the person's destinations."""
+    try:
+        destination = await run_in_db_thread(
+            destinations.get_destination, request.user.pk, _parse_destination_id(request.POST)
+        )
+    except UnknownDestination as error:
+        return await run_in_db_thread(_redirect_with_error, request, str(error))
+    problem_text = await send_notifications.send_test(destination)
+    name = await run_in_db_thread(apprise_sender.redact_address, destination.url)
+    if problem_text:
+        return await run_in_db_thread(
+            _redirect_with_error, request, f"The test to {name} failed. {problem_text}"
+        )
+    messages.success(request, f"Sent a test to {name}.")
+    return redirect("notifications")
+
+
+@require_POST
+@access.signed_in
+def remove_destination(request: Request) -> HttpResponse:
+    try:
+        destinations.remove_destination(request.user.pk, _parse_destination_id(request.POST))
+    except UnknownDestination as error:
+        return _redirect_with_error(request, str(error))
+    messages.success(request, "Removed the channel.")
+    return redirect("notifications")
+
+
+def _render_page(request: Request, typed: dict[str, str], problem: str = "") -> HttpResponse:
+    context = {
+        "addresses": [
+            _make_row(destination)
+            for destination in destinations.list_destinations(request.user.pk)
+        ],
+        "workspaces": accounts.list_workspaces(request.user.pk, Role.RESPONDER),
+        "typed": typed,
+        "problem": problem,
+        "longest": destinations.MAX_DELAY_SECONDS,
+        "most": send_notifications.MAX_QUESTION_CHARS,
+        "examples": URL_EXAMPLES,
+        "schemas": settings.NOTIFY_SCHEMAS,
+    }
+    return render(request, "notifications/index.html", context, status=422 if problem else 200)
+
+
+def _make_row(destination: Address) -> dict[str, Any]:
+    return {
+        "key": destination.pk,
+        "shown": apprise_sender.redact_address(destination.url),
+        "usable": apprise_sender.is_usable(destination.url),
+        "workspace": destination.workspace,
+        "delay": _format_delay(destination.delay),
+        "problem": destination.problem,
+        "silent": not destinations.can_answer(destination.person_id, destination.workspace_id),
+    }
+
+
+def _redirect_with_error(request: Request, problem: str) -> HttpResponse:
+    messages.error(request, problem)
+    return redirect("notifications")
+
+
+def _parse_delay(form: QueryDict) -> int:
+    seconds = converters.parse_number(form.get("delay", "").strip(), destinations.MAX_DELAY_SECONDS)
+    if seconds is None:
+        max_seconds = destinations.MAX_DELAY_SECONDS
+        raise InvalidDestination(
+            f"Enter a whole number of seconds from 0 to {max_seconds} (one day)."
+        )
+    return seconds
+
+
+def _parse_workspace_id(form: QueryDict) -> int:
+    return _parse_key(form, "workspace")
+
+
+def _parse_destination_id(form: QueryDict) -> int:
+    return _parse_key(form, "address")
+
+
+def _parse_key(form: QueryDict, name: str) -> int:
+    """Return a key of a form; 0, which no row has, where it is none."""
+    return converters.parse_number(form.get(name), converters.MAX_KEY) or 0
+
+
+def _format_delay(seconds: int) -> str:
+    """Return a delay in its largest whole unit."""
+    if not seconds:
+        return "immediately"
+    units = ((86_400, "day"), (3_600, "hour"), (60, "minute"), (1, "second"))
+    number, unit = next((seconds // size, unit) for size, unit in units if seconds % size == 0)
+    return f"after {number} {unit}{'' if number == 1 else 's'}"

@@ -1,0 +1,137 @@
+"""Questions: the list of pending ones, one alone, and the two ways to settle it."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import TYPE_CHECKING, Any
+
+from django.http import HttpResponse
+from django.shortcuts import redirect, render
+from django.views.decorators.debug import sensitive_post_parameters
+from django.views.decorators.http import require_POST
+
+from jpweb.runtime.db_threads import run_in_db_thread
+from jpweb.runtime.inquiries import receipt_buffer
+from jpweb.store import approvals, inquiries
+from jpweb.store.choices import UNFINISHED_STATES, Role
+from jpweb.store.inbox import previous_answers, receipt_log
+from jpweb.store.inquiries import Decider
+from jpweb.web import access, answer_submission, display_text
+from jpweb.web.answer_submission import AnswerForm
+
+if TYPE_CHECKING:
+    from jpweb.store.inbox.receipt_log import ReceiptLog
+    from jpweb.store.models import Inquiry
+    from jpweb.web.answer_submission import SubmissionResult
+    from jpweb.web.http import Request
+
+
+@access.any_workspace(Role.RESPONDER)
+def list_questions(request: Request) -> HttpResponse:
+    person_id = request.user.pk
+    rows = approvals.list_waiting(person_id)
+    previous_answers.attach_previous(rows)
+    receipt_buffer.note_delivered(
+        person_id, [row.pk for row in rows if not approvals.is_approval(row)]
+    )
+    total_count = approvals.count_waiting(person_id, limit=None)
+    context = {
+        "waiting_here": rows,
+        "waiting_all": total_count,
+        "more": max(total_count - len(rows), 0),
+        "unasked": inquiries.list_closed_unanswered(person_id),
+        "mine": inquiries.list_decided_by(person_id),
+    }
+    return render(request, "questions/index.html", context)
+
+
+@access.inquiry(Role.READER)
+def show_question(request: Request, inquiry: Inquiry) -> HttpResponse:
+    """Show one question: its card while it is pending, its outcome, its timeline.
+
+    To htmx only the fragments that may have changed.
+    """
+    person_id, workspace_id = request.user.pk, inquiry.conversation.workspace_id
+    run = inquiry.run
+    is_pending = (
+        inquiry.state == inquiries.OPEN_STATE and run is not None and run.state in UNFINISHED_STATES
+    )
+    shows_card = is_pending and access.has_role(person_id, workspace_id, Role.RESPONDER)
+    if shows_card:
+        receipt_buffer.note_delivered(person_id, [inquiry.pk])
+    may_audit = access.has_role(person_id, workspace_id, Role.AUDITOR)
+    receipts = receipt_log.get_receipt_log(inquiry.pk) if may_audit else None
+    context = {
+        "row": inquiry,
+        "waits": is_pending,
+        "card": shows_card,
+        "elsewhere": True,
+        "proof": receipts,
+        "course": _build_timeline(inquiry, receipts),
+    }
+    template_name = "questions/_changes.html" if request.htmx else "questions/detail.html"
+    return render(request, template_name, context)
+
+
+@require_POST
+@access.inquiry(Role.RESPONDER)
+@sensitive_post_parameters("answer")
+async def answer_question(request: Request, inquiry: Inquiry) -> HttpResponse:
+    """Answer a question; a secret is neither stored nor sent back."""
+    form = request.POST
+    typed = AnswerForm(form.get("answer", ""), "remember" in form, form.get("note", ""))
+    return await _send_reply(
+        request, await answer_submission.submit_answer(inquiry, _make_decider(request), typed)
+    )
+
+
+@require_POST
+@access.inquiry(Role.RESPONDER)
+@sensitive_post_parameters("answer", "note")
+async def decline_question(request: Request, inquiry: Inquiry) -> HttpResponse:
+    """Close a question without an answer; a note may give the reason."""
+    note = request.POST.get("note", "")
+    return await _send_reply(
+        request, await answer_submission.submit_decline(inquiry, _make_decider(request), note)
+    )
+
+
+def _build_timeline(row: Inquiry, receipts: ReceiptLog | None) -> list[dict[str, Any]]:
+    """Return a question's timeline; with the receipt log, what people saw of it."""
+
+    def make_step(name: str, at: datetime, person_name: str = "", **extra: Any) -> dict[str, Any]:
+        after = display_text.format_duration(max((at - row.asked_at).total_seconds(), 0))
+        return {"what": name, "at": at, "who": person_name, "after": after} | extra
+
+    steps = [make_step("asked", row.asked_at, row.label or row.asker)]
+    for column in display_text.RECEIPT_LABELS if receipts else ():
+        receipt = receipt_log.find_earliest(receipts.showings, column) if receipts else None
+        if receipt is not None:
+            at = getattr(receipt, column)
+            steps.append(make_step(column, at, receipt.person.display_name))
+    for notice in receipts.notices if receipts else ():
+        who = notice.address.person.display_name
+        steps.append(make_step("told", notice.sent_at, who, problem=notice.problem))
+    if row.settled_at is not None:
+        steps.append(make_step("settled", row.settled_at))
+    # An answer may be on record before what was seen of its card.
+    return sorted(steps, key=lambda entry: entry["at"])
+
+
+def _make_decider(request: Request) -> Decider:
+    return Decider("person", request.user.display_name, request.user.pk)
+
+
+async def _send_reply(request: Request, reply: SubmissionResult) -> HttpResponse:
+    """Send the card to htmx; where scripts are off a page, or a redirect to the event."""
+    if reply.status == answer_submission.STATUS_SETTLED:
+        if request.htmx:
+            # Nothing of the request is shown, and nothing of what the head of a page shows.
+            return HttpResponse(await reply.render_html())
+        response = redirect("conversation", conversation_id=reply.row.conversation_id)
+        response["Location"] += f"#{reply.row.anchor}"
+        return response
+    context, template_name = reply.context, reply.template_name
+    if not request.htmx:
+        context, template_name = context | {"fragment": template_name}, "questions/one.html"
+    return await run_in_db_thread(render, request, template_name, context, status=reply.status)

@@ -1,0 +1,161 @@
+"""Search over all conversations, with its query in the address; and saved searches."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlencode
+
+from django.contrib import messages
+from django.http import HttpResponse, QueryDict
+from django.shortcuts import redirect, render
+from django.urls import reverse
+from django.views.decorators.http import require_POST
+
+from jpweb.store.inquiries import INQUIRY_STATES
+from jpweb.store.search import engine as searching
+from jpweb.store.search import indexer as indexed
+from jpweb.store.search import query_parser, saved_searches
+from jpweb.stream.inquiry import CancellationReason
+from jpweb.web import access, converters, display_text
+from jpweb.web.security import rate_limits
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from jpweb.store.search.engine import Search, SearchHit, SearchPage
+    from jpweb.web.http import Request
+
+#: Searches that show what can be typed.
+QUERY_EXAMPLES = (
+    ("watering plan", "both words, anywhere in one event"),
+    ('"one o\'clock"', "the exact phrase"),
+    ("config*", "words that start with config"),
+    ("patch -reasoning", "with patch, without reasoning"),
+    ("kind:question outcome:cancelled reason:user", "questions that a person declined"),
+    ("tool:fs kind:failure", "failed calls of tools whose names start with fs"),
+    ("in:demo who:ada after:2026-01 before:2026-05", "by workspace, person and date"),
+)
+SORT_LABELS = {"newest": "Newest first", "best": "Best match first"}
+
+
+@access.signed_in
+@rate_limits.limit_searches
+def search_conversations(request: Request) -> HttpResponse:
+    """Show the results of a query, or examples of queries."""
+    params = _read_params(request.GET)
+    query = query_parser.parse_query(params["q"], params)
+    results = searching.make_search(request.user.pk, query)
+    is_best_first = params.get("sort") == "best"
+    before_id = _parse_key(request.GET.get("below", ""))
+    hits = results.list_best() if is_best_first else results.list_newest(before_id)
+    context = {
+        "given": params,
+        "query": urlencode(params) if query.has_criteria else "",
+        "looks": query.has_criteria,
+        "chosen": any(name in params for name in query_parser.FILTER_DESCRIPTIONS),
+        "problems": results.problems,
+        "rows": [_make_row(hit, query.highlighted_words) for hit in hits.rows],
+        "count": _describe_count(results, hits, is_best_first=is_best_first, before_id=before_id),
+        "best": is_best_first,
+        "among": f"{searching.RANKED_CANDIDATES:,}",
+        "following": urlencode(params | {"below": hits.before}) if hits.before else "",
+        "continued": bool(before_id),
+        "first_page": urlencode(params),
+        "waiting": indexed.count_pending_for(request.user.pk),
+        "saved": saved_searches.list_saved(request.user.pk),
+        "kinds": display_text.SEARCH_KIND_LABELS,
+        "states": {
+            tag: display_text.STATE_LABELS[tag][0] for tag in INQUIRY_STATES if tag != "open"
+        }
+        | {"open": display_text.STATE_LABELS["open"][0]},
+        "reasons": [reason.value for reason in CancellationReason],
+        "sorts": SORT_LABELS,
+        "examples": [
+            (example, meaning, urlencode({"q": example})) for example, meaning in QUERY_EXAMPLES
+        ],
+        "longest": query_parser.MAX_QUERY_CHARS,
+    }
+    return render(request, "search/index.html", context)
+
+
+@require_POST
+@access.signed_in
+def save_search(request: Request) -> HttpResponse:
+    """Save a search by a name; its query is that of the page's address."""
+    name, query = request.POST.get("name", "").strip(), _read_query_string(request)
+    if not name:
+        messages.error(request, "Enter a name for this search.")
+    elif not query or len(query) > saved_searches.MAX_QUERY_CHARS:
+        messages.error(request, "There is no search to save, or it is too long to save.")
+    elif not saved_searches.save_search(request.user.pk, name, query):
+        messages.error(
+            request,
+            f"You have {saved_searches.MAX_SAVED} saved searches. Delete one to save another.",
+        )
+    else:
+        messages.success(request, f"Saved as “{name[: saved_searches.MAX_NAME_CHARS]}”.")
+    return _redirect_to_search(query)
+
+
+@require_POST
+@access.signed_in
+def delete_search(request: Request) -> HttpResponse:
+    """Delete one of the person's saved searches."""
+    if saved_searches.delete_saved(request.user.pk, _parse_key(request.POST.get("search", ""))):
+        messages.success(request, "Deleted the saved search.")
+    else:
+        messages.info(request, "This search was already deleted.")
+    return _redirect_to_search(_read_query_string(request))
+
+
+def _read_params(query: QueryDict) -> dict[str, str]:
+    """Return the non-empty parameters of an address, and always the query."""
+    names = (*query_parser.FILTER_DESCRIPTIONS, "sort")
+    values = {name: query.get(name, "").strip() for name in names}
+    filters = {name: value for name, value in values.items() if value}
+    return {"q": query.get("q", "").strip()} | filters
+
+
+def _describe_count(
+    results: Search, hits: SearchPage, *, is_best_first: bool, before_id: int
+) -> str:
+    """Return the number of results in words; counted only where the page does not show all."""
+    if (
+        not before_id
+        and not hits.before
+        and not (is_best_first and len(hits.rows) == searching.MAX_RANKED_HITS)
+    ):
+        total = len(hits.rows)
+    else:
+        total = results.count_hits()
+    if total > searching.COUNT_LIMIT:
+        return f"More than {searching.COUNT_LIMIT} results"
+    return f"{total} result{'' if total == 1 else 's'}" if total else "No results"
+
+
+def _make_row(hit: SearchHit, query_words: str) -> Mapping[str, Any]:
+    """Return a hit with the link to its event."""
+    link = reverse("conversation", kwargs={"conversation_id": hit.conversation_id})
+    if hit.anchor:
+        params = {"at": hit.anchor} | ({"q": query_words} if query_words else {})
+        link += f"?{urlencode(params)}#{hit.anchor}"
+    return {"hit": hit, "link": link}
+
+
+def _parse_key(text: str) -> int:
+    """Return a key of an address or a form, 0 where it is none."""
+    return converters.parse_number(text, converters.MAX_KEY) or 0
+
+
+def _read_query_string(request: Request) -> str:
+    """Return the query string that a form carries, with known parameters only."""
+    params = _read_params(
+        QueryDict(request.POST.get("query", "")[: 2 * saved_searches.MAX_QUERY_CHARS])
+    )
+    return urlencode({name: value for name, value in params.items() if value})
+
+
+def _redirect_to_search(query: str) -> HttpResponse:
+    response = redirect("search")
+    response["Location"] += f"?{query}" if query else ""
+    return response

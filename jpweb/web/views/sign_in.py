@@ -1,0 +1,79 @@
+"""Sign-in and sign-out, and the pages for 404 and 403."""
+
+from __future__ import annotations
+
+from django.contrib import messages
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.views.decorators.cache import never_cache
+from django.views.decorators.debug import sensitive_post_parameters, sensitive_variables
+from django.views.decorators.http import require_http_methods, require_POST
+
+from jpweb.runtime.broadcast import publisher
+from jpweb.runtime.db_threads import run_in_db_thread
+from jpweb.store import accounts
+from jpweb.store.errors import InvalidLink
+from jpweb.store.people.sessions import hash_key
+from jpweb.web import access
+from jpweb.web.security import browser_sessions, rate_limits, security_log
+
+
+@access.public
+@never_cache
+@require_http_methods(["GET", "HEAD", "POST"])
+@sensitive_post_parameters("code")
+async def sign_in(request: HttpRequest) -> HttpResponse:
+    """Show the form for a link's code, or use the link.
+
+    A link is ``/sign-in#CODE``: opening it sends no code, so that prefetching and the scanning of
+    mail use nothing up. The page sends the code by itself where scripts run. The browser's previous
+    session ends, also on the pages that are open with it.
+    """
+    if request.method != "POST":
+        return await run_in_db_thread(render, request, "signing/sign_in.html")
+    response, ended_sessions = await run_in_db_thread(_use_sign_in_link, request)
+    await publisher.publish_signed_out(ended_sessions)
+    return response
+
+
+@sensitive_variables("code")
+def _use_sign_in_link(request: HttpRequest) -> tuple[HttpResponse, list[str]]:
+    code = browser_sessions.read_code(request.POST.get("code", ""))
+    try:
+        link = accounts.use_link(code)
+    except InvalidLink as error:
+        security_log.log_event("sign-in link refused", request)
+        if request.user.is_authenticated:
+            return redirect("start"), []
+        address = security_log.find_client_address(request)
+        context = {"problem": error}
+        page = render(request, "signing/sign_in.html", context, status=403)
+        return rate_limits.refuse_link(address) or page, []
+    return redirect("start"), browser_sessions.begin_session(request, link.person, link.maker_id)
+
+
+@access.public
+@require_POST
+async def sign_out(request: HttpRequest) -> HttpResponse:
+    """End the session here and on every page that is open with it."""
+    response, ended_sessions = await run_in_db_thread(_end_session, request)
+    await publisher.publish_signed_out(ended_sessions)
+    return response
+
+
+def _end_session(request: HttpRequest) -> tuple[HttpResponse, list[str]]:
+    response, key = redirect("sign-in"), request.session.session_key
+    browser_sessions.end_session(request, response)
+    messages.success(request, "Signed out.")
+    return response, [hash_key(key)] if key else []
+
+
+@access.public
+def page_not_found(request: HttpRequest, exception: Exception) -> HttpResponse:  # noqa: ARG001  Django passes it
+    """Return the 404 page, in the same words for missing and for inaccessible rows."""
+    return render(request, "signing/not_found.html", status=404)
+
+
+@access.public
+def permission_denied(request: HttpRequest, exception: Exception) -> HttpResponse:  # noqa: ARG001  as above
+    return render(request, "signing/forbidden.html", status=403)

@@ -1,0 +1,1 @@
+"""Transcript modes: raw, compacted, and as the model was sent it."""

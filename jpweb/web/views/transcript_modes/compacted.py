@@ -1,0 +1,203 @@
+"""A conversation as its compactions leave it: what the model is sent from now on."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from django.http import HttpResponse
+from django.shortcuts import render
+from django.template.loader import render_to_string
+from django.utils.safestring import SafeString
+
+from jpweb.store.choices import Role
+from jpweb.store.transcript import raw_entries, turns, windows
+from jpweb.stream.compaction import SUMMARY_REQUEST, CompactionOverlays, TurnPolicy
+from jpweb.stream.transcript.categories import categorize_element
+from jpweb.stream.transcript.compacted import compact_item
+from jpweb.stream.transcript.items import Item, StandaloneItem, ToolCall
+from jpweb.web import access, converters
+from jpweb.web.templatetags.jpweb_events import render_item as item_html
+from jpweb.web.views.transcript_modes import compaction_list
+from jpweb.web.views.transcript_modes.omissions import describe_counts
+from jpweb.web.views.transcript_modes.page_budget import PageBudget
+
+if TYPE_CHECKING:
+    from jpweb.store.models import Conversation, Turn
+    from jpweb.store.transcript.raw_entries import CompactionEntry
+    from jpweb.web.http import Request
+
+#: Summaries and windows of a page.
+MAX_STEPS = 4
+#: Elements that a step back goes.
+_STEP_BACK_ELEMENTS = 50
+
+
+@access.conversation(Role.READER)
+def show_compacted(request: Request, conversation: Conversation) -> HttpResponse:
+    """Show the compacted conversation from position ``from`` to ``to``, which is optional."""
+    compactions = raw_entries.list_compactions(conversation.pk)
+    start = converters.parse_number(request.GET.get("from")) or 0
+    context: dict[str, Any] = {"conversation": conversation, "most": raw_entries.MAX_OVERLAYS}
+    if compactions is None:
+        return render(request, "views/compacted.html", context | {"too_many": True})
+    if compactions:
+        page = _CompactedPage(conversation, compactions)
+        page.fill_page(start, converters.parse_number(request.GET.get("to")))
+        context |= {
+            **compaction_list.list_compactions(compactions),
+            "pieces": page.pieces,
+            "earlier": max(page.start - _STEP_BACK_ELEMENTS, 0) if page.start else None,
+            "start": page.start,
+            "later": page.later,
+        }
+    return render(request, "views/compacted.html", context)
+
+
+@dataclass
+class _OmittedItems:
+    """Counts of omitted items in a row, and the anchor of the first one."""
+
+    anchor: str = ""
+    counts: Counter[str] = field(default_factory=Counter)
+
+    def add_item(self, item: Item) -> None:
+        match item:
+            case ToolCall(inquiries=inquiries):
+                self.counts["call"] += 1
+                self.counts["question"] += len(inquiries)
+            case StandaloneItem(placed=here):
+                self.counts[categorize_element(here.element)] += 1
+            case _:
+                pass
+        self.anchor = self.anchor or item.elements[0].anchor
+
+
+class _CompactedPage:
+    """Fills a page with pieces of HTML until it is full or the conversation ends.
+
+    ``start`` is the position of its beginning, ``later`` that of the next page.
+    """
+
+    def __init__(self, conversation: Conversation, compactions: list[CompactionEntry]) -> None:
+        self.pieces: list[SafeString] = []
+        self.start = 0
+        self.later: int | None = None
+        self._conversation = conversation
+        self._overlays = CompactionOverlays(compaction.overlay for compaction in compactions)
+        self._compactions = compactions
+        self._budget = PageBudget()
+        self._omitted = _OmittedItems()
+        self._turn, self._end = -1, 0
+        self._has_items = self._full = False
+
+    def fill_page(self, start: int, end: int | None = None) -> None:
+        """Put pieces from a position on: of one window at most, and ``MAX_STEPS`` summaries."""
+        self.start, position = start, start
+        length = self._conversation.length
+        self._end = length if end is None else min(end, length)
+        for step in range(MAX_STEPS):
+            turn = turns.find_turn(self._conversation.pk, position)
+            if turn is None or self._full or position >= self._end:
+                break
+            if self._overlays.get_policy(turn.number).summary is None:
+                position = self._put_window(position)
+            else:
+                position = self._put_summary(turn.number, is_first=step == 0)
+        self.later = position if position < length else None
+        self._put_omissions()
+
+    def _put_summary(self, turn: int, *, is_first: bool) -> int:
+        """Put a summary in place of its turns; return the next position."""
+        first, last = self._overlays.find_summary_range(turn)
+        last = min(last, self._conversation.turns - 1)
+        starts = turns.get_starts(self._conversation.pk, first, last + 1)
+        start, end = starts.get(first, 0), starts.get(last + 1, self._conversation.length)
+        if is_first:
+            self.start = start
+        policy = self._overlays.get_policy(turn)
+        staying_count = raw_entries.count_never_compacted(self._conversation.pk, start, end)
+        context = {
+            "text": policy.summary,
+            "id": self._find_anchor(policy),
+            "first": first,
+            "last": last,
+        }
+        context |= {
+            "replaced": end - start - staying_count,
+            "stay": staying_count,
+            "request": SUMMARY_REQUEST,
+        }
+        return end if self._put_piece("_summary", **context) else start
+
+    def _find_anchor(self, policy: TurnPolicy) -> str:
+        """Return the anchor of a summary's compaction."""
+        overlays = (
+            (compaction.anchor, CompactionOverlays([compaction.overlay]), compaction.overlay)
+            for compaction in self._compactions
+        )
+        return next(
+            anchor
+            for anchor, own_overlays, overlay in overlays
+            if own_overlays.get_policy(overlay.kind.from_turn).overlay == policy.overlay
+        )
+
+    def _put_window(self, position: int) -> int:
+        """Put items from a position up to a summary; return the next position."""
+        window = windows.load_after(self._conversation.pk, position - 1)
+        contents = window.contents
+        self._conversation.question_keys = contents.question_ids  # type: ignore[attr-defined]  # for the tag
+        for turn, item in contents.items:
+            policy = self._overlays.get_policy(turn)
+            if item.first >= self._end:
+                return item.first
+            if policy.summary is not None:
+                return contents.turns[turn].position
+            shortened_item = compact_item(item, policy)
+            if shortened_item is None:
+                self._omitted.add_item(item)
+            elif not self._put_item(contents.turns[turn], item, shortened_item, policy):
+                return item.first
+        self._full = True
+        return window.heads[-1] + 1 if window.has_later else self._conversation.length
+
+    def _put_item(self, turn: Turn, item: Item, shortened_item: Item, policy: TurnPolicy) -> bool:
+        """Put a shortened item with its turn's heading; tell whether it fits."""
+        if turn.number != self._turn:
+            context = {"number": turn.number, "continued": turn.position < item.first}
+            if not self._put_piece(
+                "_turn", does=compaction_list.describe_policy(policy), **context
+            ):
+                return False
+            self._turn = turn.number
+        html = item_html(shortened_item, self._conversation)
+        # What is too large for any page is led to, so that the pages go on.
+        anchor = item.elements[0].anchor
+        fits = self._put_piece("_item", html=html, id=anchor, shortened=shortened_item != item)
+        if not fits and not self._has_items:
+            fits = self._put_piece("_item", id=anchor)
+        self._has_items = self._has_items or fits
+        return fits
+
+    def _put_piece(self, name: str, **context: Any) -> bool:
+        html = self._render_piece(name, **context)
+        if not self._budget.try_add(html):
+            self._full = True
+            return False
+        self._put_omissions()
+        self.pieces.append(html)
+        return True
+
+    def _put_omissions(self) -> None:
+        """Put a line with the counts of items omitted since the last piece."""
+        counts = +self._omitted.counts
+        del counts["compaction"], counts["turn"]
+        if counts:
+            context = {"words": describe_counts(counts), "id": self._omitted.anchor}
+            self.pieces.append(self._render_piece("_dropped", **context))
+        self._omitted = _OmittedItems()
+
+    def _render_piece(self, name: str, **context: Any) -> SafeString:
+        context["conversation"] = self._conversation
+        return render_to_string(f"views/{name}.html", context)

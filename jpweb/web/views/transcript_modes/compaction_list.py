@@ -1,0 +1,51 @@
+"""Compactions of a conversation, in words."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from jpweb.stream.compaction import CompactionOverlays, TurnPolicy
+
+if TYPE_CHECKING:
+    from jpweb.store.transcript.raw_entries import CompactionEntry
+
+#: Compactions that a page lists.
+MAX_COMPACTIONS = 20
+
+
+def list_compactions(compactions: Sequence[CompactionEntry]) -> dict[str, Any]:
+    """Return the newest compactions for a template, and the number of older ones."""
+    return {
+        "shortenings": [
+            _describe_compaction(compaction)
+            for compaction in compactions[: -MAX_COMPACTIONS - 1 : -1]
+        ],
+        "older": max(len(compactions) - MAX_COMPACTIONS, 0),
+    }
+
+
+def _describe_compaction(compaction: CompactionEntry) -> dict[str, Any]:
+    """Return a compaction's turns and effects for a template."""
+    kind = compaction.overlay.kind
+    policy = CompactionOverlays([compaction.overlay]).get_policy(kind.from_turn)
+    return {
+        "anchor": compaction.anchor,
+        "first": kind.from_turn + 1,
+        "last": kind.to_turn + 1,
+        "does": describe_policy(policy),
+        "is_empty": kind.from_turn > kind.to_turn,
+    }
+
+
+def describe_policy(policy: TurnPolicy) -> list[str]:
+    """Return the effects of a policy on a turn, in words."""
+    if policy.summary is not None:
+        return ["replaced by a summary"]
+    effects = {
+        "reasoning omitted": policy.strip_reasoning,
+        "tool calls omitted": policy.omit_calls,
+        "tool call arguments omitted": policy.strip_arguments,
+        "tool results omitted": policy.strip_results,
+    }
+    return [text for text, applies in effects.items() if applies]

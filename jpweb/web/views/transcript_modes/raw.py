@@ -1,0 +1,94 @@
+"""The elements of a conversation as stored."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+from django.http import HttpResponse
+from django.shortcuts import render
+from django.template.loader import render_to_string
+from django.utils.safestring import SafeString
+
+from jpweb.runtime.rendering import json_values
+from jpweb.store.choices import Role
+from jpweb.store.transcript import raw_entries
+from jpweb.stream import wire
+from jpweb.stream.events import ConversationEvent
+from jpweb.web import access, converters
+from jpweb.web.views.transcript_modes.page_budget import PageBudget
+
+if TYPE_CHECKING:
+    from jpweb.store.models import Conversation
+    from jpweb.store.transcript.raw_entries import StoredEntry
+    from jpweb.web.http import Request
+
+
+@access.conversation(Role.READER)
+def show_raw(request: Request, conversation: Conversation) -> HttpResponse:
+    """Show the elements from position ``from`` on, or before ``before``, as many as fit."""
+    before = converters.parse_number(request.GET.get("before"))
+    first = converters.parse_number(request.GET.get("from")) or 0
+    budget = PageBudget()
+    if before is None:
+        rendered = _render_fitting(
+            conversation, raw_entries.list_entries(conversation.pk, first), budget
+        )
+    else:
+        earlier_entries = raw_entries.list_entries_before(conversation.pk, before)[::-1]
+        rendered = _render_fitting(conversation, earlier_entries, budget)[::-1]
+    start = rendered[0][0].position if rendered else first
+    end = rendered[-1][0].position + 1 if rendered else first
+    context = {
+        "conversation": conversation,
+        "entries": [html for _, html in rendered],
+        "first": start,
+        "last": end - 1,
+        "earlier": start if start > 0 else None,
+        "later": end if end < conversation.length else None,
+    }
+    return render(request, "views/raw.html", context)
+
+
+def _render_fitting(
+    conversation: Conversation, entries: list[StoredEntry], budget: PageBudget
+) -> list[tuple[StoredEntry, SafeString]]:
+    rendered: list[tuple[StoredEntry, SafeString]] = []
+    for entry in entries:
+        html = _render_entry(conversation, entry, is_decoded=True)
+        if not budget.try_add(html):
+            if rendered:
+                break
+            html = _render_entry(conversation, entry, is_decoded=False)
+        rendered.append((entry, html))
+    return rendered
+
+
+def _render_entry(
+    conversation: Conversation, entry: StoredEntry, *, is_decoded: bool
+) -> SafeString:
+    context = {
+        "conversation": conversation,
+        "kept": entry,
+        "id": entry.anchor,
+        # The first line stands in the file as far in as the others do.
+        "text": f"  {entry.text}",
+        "decoded": _decode_fields(entry) if is_decoded and entry.is_complete else [],
+    }
+    return render_to_string("views/_entry.html", context)
+
+
+def _decode_fields(entry: StoredEntry) -> list[dict[str, Any]]:
+    """Return the decoded values of fields that are stored as base64."""
+    body = wire.read_element(entry.text).body
+    if not isinstance(body, ConversationEvent):
+        return []
+    stored_fields = msgspec.json.decode(entry.text)
+    decoded_fields = body.kind.to_fields() | {"metadata": body.metadata}
+    fields = []
+    for name in sorted({*body.kind.ENCODED, "metadata"} & stored_fields.keys()):
+        if stored_fields[name] != decoded_fields[name]:
+            value = decoded_fields[name]
+            text = value if isinstance(value, str) else json_values.format_json(value)
+            fields.append({"name": name, "text": text})
+    return fields

@@ -1,0 +1,184 @@
+"""The messages that the model was sent of a turn, beside the turn's items."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING, Any
+
+from django.http import Http404, HttpResponse
+from django.shortcuts import render
+from django.template.loader import render_to_string
+from django.utils.safestring import SafeString
+
+from jpweb.runtime.rendering import json_values
+from jpweb.store.choices import Role
+from jpweb.store.transcript import raw_entries, turns, windows
+from jpweb.stream.compaction import CompactionOverlays, TurnPolicy
+from jpweb.stream.events import ChatResponse, ToolCallRequest
+from jpweb.stream.sanitize import INTERRUPTED
+from jpweb.stream.transcript.compacted import compact_item
+from jpweb.stream.transcript.items import Item
+from jpweb.stream.transcript.model_view import (
+    SentEvent,
+    count_withheld,
+    get_sort_key,
+    list_sent_events,
+    split_requests,
+)
+from jpweb.web import access, converters
+from jpweb.web.templatetags.jpweb_events import render_item as item_html
+from jpweb.web.views.transcript_modes import compaction_list
+from jpweb.web.views.transcript_modes.omissions import describe_counts
+from jpweb.web.views.transcript_modes.page_budget import PageBudget
+
+if TYPE_CHECKING:
+    from jpweb.store.models import Conversation
+    from jpweb.store.transcript.raw_entries import CompactionEntry
+    from jpweb.web.http import Request
+
+#: Characters that are shown of a message.
+MAX_MESSAGE_CHARS = 1_500
+_ROLE_LABELS = {"user": "User", "assistant": "Model", "tool": "Tool result"}
+
+
+@access.conversation(Role.READER)
+def show_thread(request: Request, conversation: Conversation) -> HttpResponse:
+    """Show a turn, by its number from 0; without a number the last one."""
+    requested_turn = converters.parse_number(request.GET.get("turn"))
+    last = conversation.turns - 1
+    turn = last if requested_turn is None else requested_turn
+    context: dict[str, Any] = {"conversation": conversation, "turn": turn, "last": last}
+    if last < 0:
+        return render(request, "views/thread.html", context)
+    starts = turns.get_starts(conversation.pk, turn, turn + 1)
+    if turn not in starts:
+        raise Http404
+    start, end = starts[turn], starts.get(turn + 1, conversation.length)
+    compactions = raw_entries.list_compactions(conversation.pk)
+    earlier_compactions = [
+        compaction for compaction in compactions or () if compaction.overlay.position < start
+    ]
+    page = _ThreadPage(conversation, _make_policy(earlier_compactions, turn))
+    position = max(converters.parse_number(request.GET.get("from")) or 0, start)
+    page.fill_page(turn, position, end)
+    context |= {
+        "start": start,
+        "requests": page.group_requests(),
+        "happened": page.happened,
+        "differences": page.describe_differences(),
+        **compaction_list.list_compactions(earlier_compactions),
+        "too_many": compactions is None,
+        "shortened_then": compaction_list.describe_policy(page.policy),
+        "shortened_since": _make_policy(compactions or (), turn) != page.policy,
+        "begins_later": position > start,
+        "later": page.later,
+    }
+    return render(request, "views/thread.html", context)
+
+
+def _make_policy(compactions: list[CompactionEntry] | tuple[()], turn: int) -> TurnPolicy:
+    return CompactionOverlays(compaction.overlay for compaction in compactions).get_policy(turn)
+
+
+class _ThreadPage:
+    """One page of a turn: its items, and the messages that were sent.
+
+    ``policy`` is the effect of compactions before the turn; ``later`` the next page's position.
+    """
+
+    def __init__(self, conversation: Conversation, policy: TurnPolicy) -> None:
+        self.policy = policy
+        self.happened: list[SafeString] = []
+        self.later: int | None = None
+        self._conversation = conversation
+        self._budget = PageBudget()
+        self._sent: list[tuple[SentEvent, SafeString]] = []
+        self._withheld: Counter[str] = Counter()
+
+    def fill_page(self, turn: int, position: int, end: int) -> None:
+        """Put a turn's items from a position on, as many as fit."""
+        window = windows.load_after(self._conversation.pk, position - 1)
+        contents = window.contents
+        self._conversation.question_keys = contents.question_ids  # type: ignore[attr-defined]  # for the tag
+        turn_items = [item for number, item in contents.items if number == turn]
+        for item in turn_items:
+            if not self._put_item(item):
+                self.later = item.first
+                return
+        if turn_items:
+            self.later = raw_entries.find_next_head(
+                self._conversation.pk, turn_items[-1].first, end
+            )
+
+    def group_requests(self) -> list[list[SafeString]]:
+        """Return the sent messages, grouped by the model's requests."""
+        ordered = sorted(self._sent, key=lambda message: get_sort_key(message[0]))
+        html = iter([html for _, html in ordered])
+        return [
+            [next(html) for _ in piece]
+            for piece in split_requests(message for message, _ in ordered)
+        ]
+
+    def describe_differences(self) -> list[str]:
+        """Return the differences of both sides, in words."""
+        lines = [f"Not sent: {words}." for words in describe_counts(self._withheld)]
+        missing_count = sum(message.is_synthetic for message, _ in self._sent)
+        if missing_count:
+            calls = "1 call has" if missing_count == 1 else f"{missing_count} calls have"
+            lines.append(f"{calls} no stored result; the model receives “{INTERRUPTED}”")
+        if any(is_reasoning(message) for message, _ in self._sent):
+            lines.append("Reasoning is sent back if the provider accepts it.")
+        return lines
+
+    def _put_item(self, item: Item) -> bool:
+        """Put an item on both sides; tell whether it fits."""
+        shortened_item = compact_item(item, self.policy)
+        rendered = [
+            (sent_message, self._render_message(sent_message))
+            for sent_message in (list_sent_events([shortened_item]) if shortened_item else ())
+        ]
+        html = item_html(item, self._conversation)
+        if not self._budget.try_add(html, *(message_html for _, message_html in rendered)):
+            if self.happened:
+                return False
+            html, rendered = self._render_piece("_item", id=item.elements[0].anchor), []
+        self.happened.append(html)
+        self._sent += rendered
+        self._withheld += count_withheld([item])
+        return True
+
+    def _render_message(self, message: SentEvent) -> SafeString:
+        title, text = describe_message(message)
+        return self._render_piece(
+            "_sent",
+            role=message.role,
+            who=_ROLE_LABELS[message.role],
+            title=title,
+            text=text[:MAX_MESSAGE_CHARS],
+            size=len(text),
+            cut=len(text) > MAX_MESSAGE_CHARS,
+            id=message.placed.anchor,
+            made=message.is_synthetic,
+        )
+
+    def _render_piece(self, name: str, **context: Any) -> SafeString:
+        context["conversation"] = self._conversation
+        return render_to_string(f"views/{name}.html", context)
+
+
+def describe_message(message: SentEvent) -> tuple[str, str]:
+    """Return a message's title, and its text as sent."""
+    match message.kind:
+        case ToolCallRequest(name=name, arguments=arguments):
+            return f"tool call {name}", json_values.format_json(arguments)
+        case ChatResponse(variant="reasoning", content=content):
+            return "reasoning", str(content)
+        case ChatResponse(variant="data", content=content):
+            return "structured output", json_values.format_json(content)
+        case kind:
+            return "", str(getattr(kind, "content", ""))
+
+
+def is_reasoning(message: SentEvent) -> bool:
+    """Tell whether a message is the model's reasoning."""
+    return isinstance(message.kind, ChatResponse) and message.kind.variant == "reasoning"

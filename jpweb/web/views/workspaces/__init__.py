@@ -1,0 +1,1 @@
+"""Pages of one workspace: members, tools, question expiry and user-local copies."""

@@ -1,0 +1,167 @@
+"""Members of a workspace, their roles and invitations; for owners."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from django.contrib import messages
+from django.http import HttpResponse
+from django.shortcuts import redirect, render
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_POST
+
+from jpweb.store import accounts
+from jpweb.store.choices import Role, WritePolicy
+from jpweb.store.errors import InvalidName, LastOwner, NameTaken, StoreError, TooManyLinks
+from jpweb.store.jp_files import attachments, silo_bindings
+from jpweb.store.people import invitations
+from jpweb.web import access, converters, display_text
+from jpweb.web.security import browser_sessions, security_log
+
+if TYPE_CHECKING:
+    from jpweb.store.models import Membership, Workspace
+    from jpweb.web.http import Request
+
+
+class IssuedLink(NamedTuple):
+    """A link that is shown once: its person, and its effect."""
+
+    name: str
+    link: str
+    effect: str
+
+
+@access.workspace(Role.OWNER)
+def list_members(request: Request, workspace: Workspace) -> HttpResponse:
+    return _render_page(request, workspace)
+
+
+@require_POST
+@access.workspace(Role.OWNER)
+def choose_writing(request: Request, workspace: Workspace) -> HttpResponse:
+    """Save whether conversations run here are also written into the workspace."""
+    value = request.POST.get("writing", "")
+    try:
+        attachments.set_write_policy(workspace, WritePolicy(value))
+        messages.success(
+            request,
+            f"Save web conversations to {workspace.root}: "
+            f"{display_text.WRITING[WritePolicy(value)]}.",
+        )
+    except ValueError:
+        messages.error(request, "Choose one of the options.")
+    except StoreError as error:
+        messages.error(request, str(error))
+    return redirect("people", workspace_id=workspace.pk)
+
+
+@require_POST
+@access.workspace(Role.OWNER)
+@never_cache
+def invite_member(request: Request, workspace: Workspace) -> HttpResponse:
+    """Invite a person and show the link, this once; existing accounts are not revealed."""
+    name, role = request.POST.get("name", "").strip(), _parse_role(request)
+    if not name or role is None:
+        return _render_page(request, workspace, problem="Enter a name and choose a role.")
+    try:
+        token = invitations.create_invitation(workspace, name, role, request.user)
+    except (InvalidName, NameTaken, TooManyLinks) as error:
+        return _render_page(request, workspace, problem=str(error))
+    security_log.log_event("invited", request, workspace=workspace.pk, name=name, role=role.label)
+    issued_link = IssuedLink(
+        name, browser_sessions.make_link(request, "join", token), "invitation link"
+    )
+    return _render_page(request, workspace, issued_link=issued_link)
+
+
+@require_POST
+@access.workspace(Role.OWNER)
+def withdraw_invitation(request: Request, workspace: Workspace) -> HttpResponse:
+    """Withdraw an invitation; an accepted one is a membership already."""
+    key = converters.parse_number(request.POST.get("invitation"), converters.MAX_KEY) or 0
+    name = invitations.withdraw_invitation(workspace.pk, key)
+    if name is None:
+        messages.error(request, "This invitation no longer exists.")
+    else:
+        security_log.log_event("invitation withdrawn", request, workspace=workspace.pk, name=name)
+        messages.success(request, f"Withdrew the invitation for {name}.")
+    return redirect("people", workspace_id=workspace.pk)
+
+
+@require_POST
+@access.membership(Role.OWNER)
+@never_cache
+def make_member_link(request: Request, member: Membership) -> HttpResponse:
+    """Show a new one-time sign-in link for a member, this once."""
+    name = member.person.display_name
+    if not accounts.can_link_person(request.user.pk, member.person):
+        problem = (
+            f"You can't create a sign-in link for {name}. They can create one under Sign-ins, "
+            "or the operator can."
+        )
+        return _render_page(request, member.workspace, problem=problem)
+    try:
+        invitations.check_link_rate(request.user.pk)
+    except TooManyLinks as problem:
+        return _render_page(request, member.workspace, problem=str(problem))
+    token = accounts.issue_link(member.person, maker=request.user)
+    security_log.log_event("sign-in link made", request, of=member.person_id)
+    issued_link = IssuedLink(
+        name, browser_sessions.make_link(request, "sign-in", token), "sign-in link"
+    )
+    return _render_page(request, member.workspace, issued_link=issued_link)
+
+
+@require_POST
+@access.membership(Role.OWNER)
+def change_role(request: Request, member: Membership) -> HttpResponse:
+    role = _parse_role(request)
+    try:
+        if role is not None:
+            accounts.change_role(member, role)
+            log_fields = {"workspace": member.workspace_id, "of": member.person_id}
+            security_log.log_event("role changed", request, to=role.label, **log_fields)
+            messages.success(
+                request, f"{member.person.display_name} is now {role.label.capitalize()}."
+            )
+    except LastOwner as error:
+        messages.error(request, str(error))
+    return redirect("people", workspace_id=member.workspace_id)
+
+
+@require_POST
+@access.membership(Role.OWNER)
+def remove_member(request: Request, member: Membership) -> HttpResponse:
+    try:
+        accounts.remove_member(member)
+        log_fields = {"workspace": member.workspace_id, "of": member.person_id}
+        security_log.log_event("member removed", request, **log_fields)
+        messages.success(request, f"Removed {member.person.display_name} from this workspace.")
+    except LastOwner as error:
+        messages.error(request, str(error))
+    return redirect("people", workspace_id=member.workspace_id)
+
+
+def _render_page(
+    request: Request,
+    workspace: Workspace,
+    *,
+    problem: str = "",
+    issued_link: IssuedLink | None = None,
+) -> HttpResponse:
+    context = {
+        "workspace": workspace,
+        "members": accounts.list_members(workspace.pk),
+        "invitations": invitations.list_pending(workspace.pk),
+        "roles": list(Role),
+        "problem": problem,
+        "given": issued_link,
+        "attachable": attachments.is_attachable(workspace),
+        "writings": display_text.WRITING,
+        "claim": silo_bindings.find_unbound(workspace),
+    }
+    return render(request, "people/index.html", context, status=422 if problem else 200)
+
+
+def _parse_role(request: Request) -> Role | None:
+    return {str(role.value): role for role in Role}.get(request.POST.get("role", ""))

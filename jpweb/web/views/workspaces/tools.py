@@ -1,0 +1,233 @@
+"""Tools of a workspace and their trust: members read, owners decide."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from django.contrib import messages
+from django.http import HttpResponse
+from django.shortcuts import redirect, render
+from django.utils.crypto import salted_hmac
+from django.views.decorators.http import require_POST
+
+from jpweb.runtime import configuration
+from jpweb.runtime.configuration import ToolOffer, TrustStatus, WorkspaceConfig, escape_invisible
+from jpweb.store.choices import Role
+from jpweb.store.errors import StoreError
+from jpweb.store.workspace_config import overrides
+from jpweb.store.workspace_config.trust import TrustState
+from jpweb.web import access, display_text
+from jpweb.web.security import security_log
+
+if TYPE_CHECKING:
+    from jpweb.store.models import Workspace
+    from jpweb.web.http import Request
+
+
+@access.workspace(Role.READER)
+def show_tools(request: Request, workspace: Workspace) -> HttpResponse:
+    return _render_page(request, workspace)
+
+
+@require_POST
+@access.workspace(Role.OWNER)
+def give_trust(request: Request, workspace: Workspace) -> HttpResponse:
+    """Trust the entries as the form showed them, and none that has changed since."""
+    fingerprints = {
+        _make_form_value(entry): entry.item.fingerprint for entry in _list_entries(workspace)
+    }
+    values = request.POST.getlist("thing")
+    requests = [(*_parse_form_value(value), fingerprints.get(value, "")) for value in values]
+    try:
+        configuration.grant_trust(workspace, requests, request.user)
+        _log_trust(request, workspace, "trust given", [name for _, name, _ in requests])
+        messages.success(request, f"Trusted: {_join_names(name for _, name, _ in requests)}.")
+    except StoreError as error:
+        messages.error(request, str(error))
+    return redirect("tools", workspace_id=workspace.pk)
+
+
+@require_POST
+@access.workspace(Role.OWNER)
+def withdraw_trust(request: Request, workspace: Workspace) -> HttpResponse:
+    requests = [_parse_form_value(value) for value in request.POST.getlist("thing")]
+    configuration.revoke_trust(workspace, requests)
+    _log_trust(request, workspace, "trust withdrawn", [name for _, name in requests])
+    messages.success(request, f"No longer trusted: {_join_names(name for _, name in requests)}.")
+    return redirect("tools", workspace_id=workspace.pk)
+
+
+@require_POST
+@access.workspace(Role.OWNER)
+def switch_tool(request: Request, workspace: Workspace) -> HttpResponse:
+    """Switch one tool, or every tool that may be switched together with others."""
+    name, is_on = request.POST.get("tool"), request.POST.get("to") == "on"
+    state = "enabled" if is_on else "disabled"
+    try:
+        if name is None:
+            skipped_names = configuration.switch_all_tools(workspace, is_on)
+            skipped_note = (
+                f" Not changed, locked or by name only: {_join_names(skipped_names)}."
+                if skipped_names
+                else ""
+            )
+            messages.success(request, f"All tools are now {state}.{skipped_note}")
+        else:
+            configuration.switch_tool(workspace, name, is_on)
+            messages.success(request, f"{escape_invisible(name)} is now {state}.")
+    except StoreError as error:
+        messages.error(request, str(error))
+    return redirect("tools", workspace_id=workspace.pk)
+
+
+@require_POST
+@access.workspace(Role.OWNER)
+def save_overrides(request: Request, workspace: Workspace) -> HttpResponse:
+    """Save the overrides; where they are refused, show them again with the reason."""
+    typed = request.POST.get("overrides", "")
+    try:
+        configuration.save_overrides(workspace, typed, request.POST.get("seen", ""))
+    except StoreError as error:
+        workspace.refresh_from_db()
+        return _render_page(request, workspace, typed=typed, refusal=str(error))
+    messages.success(request, "Saved the overrides.")
+    return redirect("tools", workspace_id=workspace.pk)
+
+
+@dataclass(frozen=True, slots=True)
+class _TrustGroup:
+    """Entries that run the same, reviewed together; and the permissions of each."""
+
+    entries: Sequence[TrustStatus]
+
+    @property
+    def first(self) -> TrustStatus:
+        return self.entries[0]
+
+    @property
+    def title(self) -> str:
+        if not self.first.item.runs:
+            return "Approval settings of a built-in tool"
+        return display_text.TRUST_KIND_LABELS[self.first.item.kind.value]
+
+    @property
+    def names(self) -> str:
+        return _join_names(entry.item.name for entry in self.entries)
+
+    @property
+    def values(self) -> list[str]:
+        return [_make_form_value(entry) for entry in self.entries]
+
+    @property
+    def gates(self) -> list[tuple[str, tuple[str, ...]]]:
+        """The tools' permissions, grouped where they are equal."""
+        tools: dict[tuple[str, ...], list[str]] = {}
+        if self.first.standing is TrustState.CHANGED and self.first.has_changed_gates:
+            return []  # the difference tells them
+        for entry in self.entries:
+            for name, lines in entry.item.gates.items():
+                tools.setdefault(lines, []).append(name)
+        return [(_join_names(names), lines) for lines, names in tools.items()]
+
+
+def _render_page(
+    request: Request, workspace: Workspace, *, typed: str | None = None, refusal: str = ""
+) -> HttpResponse:
+    workspace_config = configuration.load_workspace_config(workspace)
+    model = workspace_config.configuration.assistant.model
+    context = {
+        "workspace": workspace,
+        "problem": workspace_config.problem,
+        "owner": access.has_role(request.user.pk, workspace.pk, Role.OWNER),
+        "assistant": escape_invisible(workspace_config.configuration.assistant.name or ""),
+        "model": escape_invisible(f"{model.provider}/{model.name}") if model.provider else "",
+        "provider_problem": workspace_config.find_provider_problem(model.provider),
+        "offered": len(workspace_config.tools),
+        "apart": [
+            escape_invisible(offer.tool.name)
+            for offer in workspace_config.offers
+            if not configuration.is_switched_with_all(offer.tool)
+        ],
+        "rows": [_make_row(offer, workspace_config) for offer in workspace_config.offers],
+        "waiting": _group_entries(
+            workspace_config.trust_statuses, TrustState.NEW, TrustState.CHANGED
+        ),
+        "trusted": _group_entries(workspace_config.trust_statuses, TrustState.TRUSTED),
+        "vendors": configuration.list_provider_statuses(workspace_config),
+        "servers": [
+            (
+                escape_invisible(name),
+                display_text.TRUST_STATUS_LABELS[workspace_config.get_server_standing(name).value],
+            )
+            for name in workspace_config.configuration.servers
+        ],
+        "notes": workspace_config.notes,
+        "overrides": workspace.overrides if typed is None else typed,
+        "saved": workspace.overrides if typed is not None else "",
+        "seen": overrides.hash_text(workspace.overrides),
+        "refusal": refusal,
+    }
+    return render(request, "tools/index.html", context, status=422 if refusal else 200)
+
+
+def _group_entries(entries: Iterable[TrustStatus], *standings: TrustState) -> list[_TrustGroup]:
+    """Return entries of these standings, grouped by what they run and how it changed."""
+    groups: dict[tuple[str, ...], list[TrustStatus]] = {}
+    for entry in entries:
+        if entry.standing in standings:
+            change = [f"{line.change} {line.text}" for line in entry.diff_lines]
+            key = (entry.item.kind.value, entry.standing.value, entry.item.runs, *change)
+            groups.setdefault(key, []).append(entry)
+    return [_TrustGroup(group_entries) for group_entries in groups.values()]
+
+
+def _make_row(offer: ToolOffer, workspace_config: WorkspaceConfig) -> Mapping[str, Any]:
+    """Return the template values of a tool's row."""
+    tool = offer.tool
+    return {
+        "tool": tool,
+        "told": escape_invisible(tool.model_description.strip().partition("\n")[0]),
+        "source": escape_invisible(configuration.format_tool_source(tool)),
+        "offered": offer.is_offered,
+        "on": tool.enable.state,
+        "why": display_text.UNAVAILABLE_LABELS.get(offer.availability.name, ""),
+        "may_switch": not workspace_config.problem and configuration.can_switch_tool(tool),
+        "questions": [
+            {
+                "id": escape_invisible(name),
+                "target": question.target.value,
+                "label": escape_invisible(question.prompt_label or ""),
+                "answer": question.answer is not None,
+                "exclusive": question.exclusive,
+            }
+            for name, question in tool.questions.items()
+        ],
+    }
+
+
+def _list_entries(workspace: Workspace) -> Sequence[TrustStatus]:
+    return configuration.load_workspace_config(workspace).trust_statuses
+
+
+def _make_form_value(entry: TrustStatus) -> str:
+    """Return the form value of an entry; its keyed digest allows no guess at a secret."""
+    item = entry.item
+    digest = salted_hmac("jpweb.tools.trust", item.fingerprint, algorithm="sha256").hexdigest()
+    return f"{digest} {item.kind.value} {item.name}"
+
+
+def _parse_form_value(value: str) -> tuple[str, str]:
+    """Return kind and name from a form value."""
+    kind, _, name = value.partition(" ")[2].partition(" ")
+    return kind, name
+
+
+def _log_trust(request: Request, workspace: Workspace, event: str, names: list[str]) -> None:
+    if names:
+        security_log.log_event(event, request, workspace=workspace.pk, things=names)
+
+
+def _join_names(names: Iterable[str]) -> str:
+    return ", ".join(escape_invisible(name) for name in names) or "nothing"

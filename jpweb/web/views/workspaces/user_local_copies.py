@@ -1,0 +1,31 @@
+"""Confirmation of a workspace's user-local copies, by an owner."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from django.contrib import messages
+from django.http import HttpResponse
+from django.shortcuts import redirect
+from django.views.decorators.http import require_POST
+
+from jpweb.store.choices import Role
+from jpweb.store.errors import StoreError
+from jpweb.store.jp_files import silo_bindings
+from jpweb.web import access
+
+if TYPE_CHECKING:
+    from jpweb.store.models import Workspace
+    from jpweb.web.http import Request
+
+
+@require_POST
+@access.workspace(Role.OWNER)
+def confirm_copies(request: Request, workspace: Workspace) -> HttpResponse:
+    """Bind the user-local copies of the id that the form showed."""
+    try:
+        silo_bindings.confirm_silo(workspace, request.user.pk, request.POST.get("jp_id", ""))
+        messages.success(request, "jpweb now reads the user-local copies.")
+    except StoreError as error:
+        messages.error(request, str(error))
+    return redirect("people", workspace_id=workspace.pk)

@@ -1,0 +1,311 @@
+"""WebSocket consumer of one page: collects change signals and sends the missing HTML fragments.
+
+Pending updates of a socket are a few flags: signals coalesce in them, and a browser under
+backpressure costs nothing more. What many sockets have to be sent is read and rendered once.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+from typing import Any
+
+from channels.generic.websocket import AsyncWebsocketConsumer
+from django.core.exceptions import PermissionDenied
+from django.http import Http404
+
+from jpweb.runtime.broadcast import local_bus, partial_texts, publisher
+from jpweb.runtime.broadcast.close_codes import (
+    MALFORMED_MESSAGE,
+    RATE_LIMITED,
+    SERVER_FAULT,
+    SIGNED_OUT,
+    TOO_MANY_SOCKETS,
+)
+from jpweb.runtime.broadcast.flow_control import FLOW_CONTROL_KEY, FlowControl
+from jpweb.runtime.broadcast.local_bus import Signal
+from jpweb.runtime.broadcast.token_bucket import TokenBucket
+from jpweb.runtime.db_threads import run_in_db_thread
+from jpweb.runtime.inquiries import presence, receipt_buffer
+from jpweb.store.database.availability import DATABASE_UNAVAILABLE
+from jpweb.store.inquiries import Decider
+from jpweb.store.people.sessions import hash_key
+from jpweb.web import access, answer_submission
+from jpweb.web.answer_submission import AnswerForm, SubmissionResult
+from jpweb.web.websocket import inbox_updates, protocol, socket_limits, update_batches
+from jpweb.web.websocket.conversation_updates import RenderedState
+from jpweb.web.websocket.inbox_updates import CardKeys, InboxUpdate
+from jpweb.web.websocket.protocol import (
+    AnswerMessage,
+    ClientMessage,
+    PageState,
+    ReceiptReport,
+    Subscription,
+)
+
+logger = logging.getLogger(__name__)
+
+
+#: The line of a socket whose server says nothing of it.
+_NO_BACKPRESSURE = FlowControl()
+
+
+class PageConsumer(AsyncWebsocketConsumer):
+    """The socket of one page: it subscribes first, then gets what it lacks, then each change."""
+
+    #: There is no such layer: signals do not reach sockets one by one.
+    channel_layer_alias = "none"
+
+    person_id: int | None = None
+    page_state_budget: TokenBucket
+    session_key: str | None = None
+    subscription: Subscription | None = None
+    #: What the page shows by now of its conversation, and of what waits.
+    page = RenderedState()
+    open_cards: CardKeys | None = None
+    #: Where its person may answer, and read; the questions that it was given.
+    answer_workspace_ids: frozenset[int] = frozenset()
+    read_workspace_ids: frozenset[int] = frozenset()
+    topics: tuple[str, ...] = ()
+    delivered_ids: frozenset[int] = frozenset()
+    #: What it has still to be told: that its conversation changed, the newest text that is being
+    #: received (``late``: since that change), that something came to wait or waits no more.
+    has_changes = is_text_newer = has_inbox_changes = is_connecting = False
+    #: Whether its conversation could not be compared when it greeted.
+    has_failed = False
+    #: Whether it is being told in a round of its own what it lacks of the conversation, of cards.
+    in_costly_batch = in_costly_inbox_batch = False
+    text_signal: Signal | None = None
+    flow_control = _NO_BACKPRESSURE
+
+    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
+        """Run the consumer; however it ends, nothing is sent to the page afterwards."""
+        try:
+            await super().__call__(scope, receive, send)
+        finally:
+            await self.cleanup()
+
+    async def connect(self) -> None:
+        await self.accept()
+        user = self.scope["user"]
+        if user is None or not user.is_authenticated:
+            await self.close(SIGNED_OUT)
+            return
+        self.person_id = user.pk
+        self.page_state_budget = TokenBucket(
+            socket_limits.PAGE_STATE_BURST, socket_limits.PAGE_STATES_PER_SECOND
+        )
+        displaced = socket_limits.add_socket(user.pk, self)
+        if displaced is not None:
+            update_batches.spawn_background(displaced.close_and_cleanup(TOO_MANY_SOCKETS))
+        scope_values: dict[str, Any] = dict(self.scope)
+        self.session_key = scope_values.get("session")
+        if self.session_key:
+            self.subscribe(publisher.make_session_topic(hash_key(self.session_key)))
+        flow_control = scope_values.get(FLOW_CONTROL_KEY)
+        if isinstance(flow_control, FlowControl):
+            self.flow_control = flow_control
+            flow_control.on_resumed = self.schedule_updates
+
+    async def receive(self, text_data: str | None = None, bytes_data: bytes | None = None) -> None:
+        """Handle a message: a page's state, read receipts or an answer."""
+        if self.person_id is None:
+            return
+        try:
+            message = protocol.parse_message(self.person_id, text_data or "")
+        except protocol.MALFORMED_ERRORS:
+            await self.close_and_cleanup(MALFORMED_MESSAGE)
+            return
+        close_code = self._find_refusal(self.person_id, message)
+        if close_code is not None:
+            await self.close_and_cleanup(close_code)
+            return
+        match message:
+            case ReceiptReport():
+                receipt_buffer.note_reports(self.person_id, message.cards)
+            case AnswerMessage():
+                await self.submit_answer(message)
+            case PageState():
+                if await self.is_signed_in():
+                    self.subscribe_page(message)
+
+    def _find_refusal(self, person_id: int, message: ClientMessage) -> int | None:
+        """Return the close code for a refused message, None for an accepted one."""
+        if not isinstance(message, ReceiptReport) and message.person_id not in (None, person_id):
+            # Somebody else has signed in with this browser since the page was loaded.
+            return SIGNED_OUT
+        is_page_state = isinstance(message, PageState)
+        if not socket_limits.admit_message(person_id, self, message) or (
+            is_page_state and not self.page_state_budget.take_tokens()
+        ):
+            return RATE_LIMITED
+        return None
+
+    async def is_signed_in(self) -> bool:
+        """Tell whether the page's session is valid; close the socket where it has ended."""
+        if self.session_key and not await run_in_db_thread(
+            access.is_session_valid, self.session_key
+        ):
+            await self.close_and_cleanup(SIGNED_OUT)
+        return self.person_id is not None
+
+    def subscribe_page(self, message: PageState) -> None:
+        """Replace the subscription by the page's state, and queue the update that it lacks."""
+        subscription = message.subscription
+        if self.subscription is not None and self.subscription.conversation_id not in (
+            None,
+            subscription.conversation_id,
+        ):
+            self.unsubscribe(
+                publisher.make_conversation_topic(self.subscription.conversation_id or 0)
+            )
+        self.subscription, self.page, self.open_cards = (
+            subscription,
+            message.page,
+            subscription.open_cards,
+        )
+        self.delivered_ids, self.text_signal, self.has_failed = frozenset(), None, False
+        self.is_connecting = self.has_changes = subscription.conversation_id is not None
+        self.has_inbox_changes = not self.is_connecting
+        if subscription.conversation_id is not None:
+            topic = publisher.make_conversation_topic(subscription.conversation_id)
+            self.subscribe(topic)
+            self.text_signal, self.is_text_newer = partial_texts.find_text(topic), True
+        self.schedule_updates()
+
+    async def submit_answer(self, message: AnswerMessage) -> None:
+        """Settle a question as its form would; reply with the form's status codes."""
+        try:
+            result = await self._settle_answer(message)
+        except access.NotSignedIn:
+            await self.close_and_cleanup(SIGNED_OUT)
+        except Http404:
+            await self._send_reply(message, 404)
+        except PermissionDenied:
+            await self._send_reply(message, 403)
+        except DATABASE_UNAVAILABLE as error:
+            logger.warning("An answer cannot be taken: %s", error)
+            await self._send_reply(message, 503)
+        else:
+            if result is None:
+                await self.close_and_cleanup(MALFORMED_MESSAGE)
+            else:
+                await self._send_reply(message, result.status, html=await result.render_html())
+
+    async def _settle_answer(self, message: AnswerMessage) -> SubmissionResult | None:
+        """Return the result of an answer; None for a secret, which its form alone accepts."""
+        person, row = await run_in_db_thread(
+            access.authorize_answer, self.session_key, message.question_id
+        )
+        if row.answer_type == "secret":
+            return None
+        decider = Decider("person", person.display_name, person.pk)
+        return await answer_submission.submit_answer(
+            row, decider, AnswerForm(message.answer, message.remember)
+        )
+
+    async def _send_reply(self, message: AnswerMessage, status: int, **extra: str) -> None:
+        await self.send(json.dumps({"reply": message.number, "status": status} | extra))
+
+    async def disconnect(self, code: int) -> None:
+        await self.cleanup()
+
+    def on_signal(self, signal: Signal) -> None:
+        """Note the change of a signal; it is sent once the browser takes it."""
+        match signal["kind"]:
+            case "conversation":
+                self.has_changes, self.is_text_newer = True, False
+            case "partial":
+                self.text_signal, self.is_text_newer = signal, True
+            case "questions":
+                self.has_inbox_changes = True
+            case "session":
+                update_batches.spawn_background(self.close_and_cleanup(SIGNED_OUT))
+            case "roles" if inbox_updates.find_scopes(signal["roles"]) != (
+                self.answer_workspace_ids,
+                self.read_workspace_ids,
+            ):
+                self.has_changes = self.has_inbox_changes = self.subscription is not None
+            case _:
+                pass
+        self.schedule_updates()
+
+    def schedule_updates(self) -> None:
+        """Queue this socket for the next batch, unless its send buffer is full."""
+        if self.subscription is None or self.flow_control.is_paused:
+            return
+        conversation_id = self.subscription.conversation_id
+        if (
+            conversation_id is not None
+            and (self.has_changes or self.text_signal)
+            and not self.in_costly_batch
+        ):
+            update_batches.conversation_batches.schedule_member(conversation_id, self)
+        if self.has_inbox_changes and not self.in_costly_inbox_batch:
+            update_batches.inbox_batches.schedule_member(None, self)
+
+    def on_update_error(self, error: BaseException) -> None:
+        """Force a reconnect after an update that failed.
+
+        A page whose first update failed again after a reconnect stays connected and gets its inbox:
+        it would reconnect for ever, and see no question.
+        """
+        if isinstance(error, DATABASE_UNAVAILABLE) or not (self.has_failed or self.is_connecting):
+            self.force_reconnect()
+            return
+        self.has_inbox_changes = self.has_inbox_changes or self.is_connecting
+        self.has_failed, self.is_connecting = True, False
+        self.schedule_updates()
+
+    def force_reconnect(self) -> None:
+        """Close the connection with a code after which the page connects again."""
+        if self.person_id is not None:
+            update_batches.spawn_background(self.close_and_cleanup(SERVER_FAULT))
+
+    async def send_inbox_update(self, update: InboxUpdate) -> None:
+        """Send an inbox update, and record the delivery of its new questions."""
+        if self.subscription is not None and self.subscription.open_cards is not None:
+            self.open_cards = update.cards
+            new_ids = update.cards.questions - self.delivered_ids
+            if new_ids:
+                receipt_buffer.note_delivered(self.subscription.person_id, new_ids)
+            self.delivered_ids = update.cards.questions
+        await self.send(update.html)
+
+    def set_workspaces(self, answers_in: frozenset[int], reads_in: frozenset[int]) -> None:
+        """Subscribe to the workspaces where the person may answer, and to no other."""
+        for key in answers_in - self.answer_workspace_ids:
+            self.subscribe(publisher.make_workspace_topic(key))
+        for key in self.answer_workspace_ids - answers_in:
+            self.unsubscribe(publisher.make_workspace_topic(key))
+        self.answer_workspace_ids, self.read_workspace_ids = answers_in, reads_in
+
+    def subscribe(self, topic: str) -> None:
+        """Subscribe to a topic."""
+        if topic not in self.topics:
+            self.topics = (*self.topics, topic)
+        local_bus.add_subscriber(topic, self)
+
+    def unsubscribe(self, topic: str) -> None:
+        """Unsubscribe from a topic."""
+        self.topics = tuple(other_topic for other_topic in self.topics if other_topic != topic)
+        local_bus.remove_subscriber(topic, self)
+
+    async def close_and_cleanup(self, code: int) -> None:
+        """Close the socket and clean up, even where closing fails."""
+        try:
+            await self.close(code)
+        finally:
+            await self.cleanup()
+
+    async def cleanup(self) -> None:
+        """Drop the person, the subscriptions and the presence of this socket."""
+        if self.person_id is not None:
+            socket_limits.remove_socket(self.person_id, self)
+        self.person_id = self.subscription = None
+        for topic in self.topics:
+            local_bus.remove_subscriber(topic, self)
+        self.topics = ()
+        if self.answer_workspace_ids:
+            self.answer_workspace_ids = frozenset()
+            await presence.unregister_page(self)

@@ -1,0 +1,327 @@
+"""Conversation updates: HTML fragments that htmx swaps in by id.
+
+A page sends the state that it shows; the update is the difference, so that a first connection,
+a reconnection and a signal all take this one path.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from hashlib import sha256
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from django.template.loader import render_to_string
+from django.urls import reverse
+
+from jpweb.runtime import wiring
+from jpweb.store import conversations, inquiries, runs
+from jpweb.store.choices import Origin, Role, RunState
+from jpweb.store.errors import UnknownConversation
+from jpweb.store.inbox import queue
+from jpweb.store.transcript import turns, windows
+from jpweb.web import access, event_filter, transcript
+from jpweb.web.transcript import TranscriptLine, TranscriptQuery
+from jpweb.web.websocket import insert_targets
+
+if TYPE_CHECKING:
+    from jpweb.runtime.wiring import ModelStatus
+    from jpweb.store.models import Conversation, Run
+    from jpweb.store.transcript.item_loader import LoadedItems
+
+#: Characters of a tool call's arguments that are shown while they are being received.
+MAX_PARTIAL_CHARS = 4_000
+
+
+class RenderedState(NamedTuple):
+    """The state of a conversation that a page shows: entry count, revision, run and metadata.
+
+    ``first`` and ``last`` are the heads of the items between which it shows all that ``show``
+    chooses; without a last one it shows the end, and new items are added there. ``words`` are
+    those that its address searches for.
+    """
+
+    length: int = 0
+    revision: int = 0
+    run: str = ""
+    facts: str = ""
+    first: int = 0
+    last: int | None = None
+    show: tuple[str, ...] = ()
+    words: str = ""
+
+    def has_item(self, head: int) -> bool:
+        """Tell whether an item's head is within the range that the page shows."""
+        return self.first <= head and (self.last is None or head <= self.last)
+
+
+@dataclass(frozen=True, slots=True)
+class ConversationUpdate:
+    """HTML fragments, and the state of the page once it has them."""
+
+    html: str
+    page: RenderedState
+
+
+#: Entries that a page may lack and still be told together with all others.
+MAX_BATCHED_ENTRIES = 50
+
+
+class _ConversationSnapshot:
+    """A conversation's present state, read once for all pages that show it."""
+
+    def __init__(self, conversation: Conversation) -> None:
+        self.conversation = conversation
+        self._updates: dict[tuple[RenderedState, bool], ConversationUpdate] = {}
+        self._changed_lines: dict[int, list[TranscriptLine] | None] = {}
+
+    @cached_property
+    def run(self) -> Run | None:
+        return runs.get_newest(self.conversation.pk)
+
+    @cached_property
+    def player(self) -> ModelStatus | None:
+        return _find_player(self.conversation)
+
+    def is_costly(self, page: RenderedState, max_entries: float) -> bool:
+        """Tell whether a page lacks more entries than this; after a new revision it lacks all."""
+        is_replaced = self.conversation.revision != page.revision
+        return (
+            self.conversation.length if is_replaced else self.conversation.length - page.length
+        ) > max_entries
+
+    def get_update(self, page: RenderedState, *, may_run: bool) -> ConversationUpdate:
+        """Return the update of a page; pages in the same state share one."""
+        key = (page, may_run)
+        if key not in self._updates:
+            self._updates[key] = self._render_update(page, may_run=may_run)
+        return self._updates[key]
+
+    def _render_update(self, page: RenderedState, *, may_run: bool) -> ConversationUpdate:
+        conversation = self.conversation
+        parts: list[str] = []
+        if conversation.revision != page.revision:
+            parts = [self._render_window(page)]
+        elif conversation.length > page.length:
+            parts = self._render_items_since(page)
+        if conversation.revision != page.revision or conversation.length > page.length:
+            # What was being received is on record; the next piece of text shows itself again.
+            parts.append(render_to_string("conversations/_partial.html", {"text": ""}))
+            context = {"conversation": conversation, "states": self.inquiry_counts, "oob": True}
+            parts.append(render_to_string("conversations/_counts.html", context))
+            query = TranscriptQuery(show=page.show, words=page.words)
+            context = event_filter.build_filter_context(conversation, query) | {"oob": True}
+            parts.append(render_to_string("conversations/_kinds.html", context))
+        new_page = page._replace(
+            length=conversation.length,
+            revision=conversation.revision,
+            run=_make_run_key(self.run),
+            facts=make_metadata_key(conversation),
+        )
+        if new_page.run != page.run:
+            context = _build_run_context(conversation, self.run, may_run=may_run, oob=True)
+            context["player"] = self.player if may_run else None
+            parts.append(render_to_string("conversations/_composer.html", context))
+        if new_page.facts != page.facts:
+            context = {"conversation": conversation, "oob": True}
+            parts.append(render_to_string("conversations/_facts.html", context))
+            parts.append(render_to_string("conversations/_heading.html", context))
+            if may_run:
+                context["here"] = reverse("conversation", args=[conversation.pk])
+                parts.append(render_to_string("conversations/_changing.html", context))
+        return ConversationUpdate("".join(parts), new_page)
+
+    @cached_property
+    def inquiry_counts(self) -> dict[str, int]:
+        return inquiries.count_by_state([self.conversation.pk]).get(self.conversation.pk, {})
+
+    def _render_items_since(self, page: RenderedState) -> list[str]:
+        """Render the items that were added since a page was rendered, and those that changed."""
+        if page.length not in self._changed_lines:
+            self._changed_lines[page.length] = _find_changed_lines(self.conversation, page.length)
+        changed_lines = self._changed_lines[page.length]
+        if changed_lines is None and page.last is None:
+            return [self._render_window(page)]
+        if changed_lines is None:
+            changed_lines = _find_continued_lines(self.conversation, page.length)
+        visible_lines = [line for line in changed_lines if page.has_item(line.item.first)]
+        categories = transcript.find_categories(page.show)
+        parts: list[str] = [] if page.length else ['<div id="nothing" hx-swap-oob="delete"></div>']
+        shown_lines = [
+            line
+            for line in visible_lines
+            if transcript.is_item_shown(line.item, categories, page.length)
+        ]
+        parts += [_render_line("_changed_item", self.conversation, line) for line in shown_lines]
+        new_lines = [
+            line
+            for line in visible_lines
+            if not transcript.is_item_shown(line.item, categories, page.length)
+        ]
+        added_lines = [
+            line for line in new_lines if transcript.is_item_shown(line.item, categories)
+        ]
+        if categories is None:
+            placements = insert_targets.place_at_end(self.conversation, added_lines)
+        else:
+            placements = insert_targets.place_among(self.conversation, added_lines, categories)
+        return parts + [
+            _render_line("_new_line", self.conversation, *placement) for placement in placements
+        ]
+
+    def _render_window(self, page: RenderedState) -> str:
+        """Render the page's window again after a new revision; the last one where it is gone."""
+        last_position = max(self.conversation.length - 1, 0)
+        position = "end" if page.last is None else str(min(page.first, last_position))
+        query = TranscriptQuery(at=position, show=page.show)
+        transcript_page = transcript.load_page(self.conversation, query, read_count=None)
+        context = transcript.build_window_context(self.conversation, query, transcript_page)
+        return render_to_string("conversations/_again.html", context)
+
+
+def _find_changed_lines(conversation: Conversation, length: int) -> list[TranscriptLine] | None:
+    """Return the items of entries from a position on; None where there are too many.
+
+    Included are items whose question's state such an entry changes: those of the turn that a new
+    turn ends.
+    """
+    heads = windows.find_changed_heads(conversation.pk, length)
+    if heads is None:
+        return None
+    contents = windows.load_items(conversation.pk, heads)
+    new_starts = [turn.position for turn in contents.turns.values() if turn.position >= length]
+    if new_starts and (open_heads := turns.list_open_heads(conversation.pk, min(new_starts))):
+        contents = windows.load_items(conversation.pk, {*heads, *open_heads})
+    return _build_lines(conversation, contents)
+
+
+def _find_continued_lines(conversation: Conversation, length: int) -> list[TranscriptLine]:
+    """Return the changed items before a position, where the added ones are too many to render."""
+    heads = windows.find_continued_heads(conversation.pk, length)
+    next_start = turns.find_next_start(conversation.pk, length)
+    open_heads = [] if next_start is None else turns.list_open_heads(conversation.pk, next_start)
+    return _build_lines(conversation, windows.load_items(conversation.pk, {*heads, *open_heads}))
+
+
+def _build_lines(conversation: Conversation, contents: LoadedItems) -> list[TranscriptLine]:
+    conversation.question_keys = contents.question_ids  # type: ignore[attr-defined]  # for the tag
+    return transcript.build_lines(contents, conversation.length, is_contiguous=False)
+
+
+def find_conversation_updates(
+    conversation_id: int,
+    pages: Collection[tuple[int, RenderedState | None]],
+    max_entries: float = math.inf,
+) -> dict[tuple[int, RenderedState | None], ConversationUpdate | None]:
+    """Return the updates of pages of a conversation, by person and page.
+
+    None for people who may not read it; a page None checks that alone. Where entries were replaced
+    the update is the whole window. As many queries for many pages as for one.
+    Pages that lack more than ``max_entries`` entries are costly, and left out.
+    """
+    try:
+        row = conversations.get_conversation(conversation_id)
+    except UnknownConversation:
+        return dict.fromkeys(pages)
+    roles = queue.get_roles_in(row.workspace_id, {person_id for person_id, _ in pages})
+    snapshot = _ConversationSnapshot(row)
+    empty_update = ConversationUpdate("", RenderedState())
+    updates: dict[tuple[int, RenderedState | None], ConversationUpdate | None] = {}
+    for person_id, page in pages:
+        role = roles.get(person_id)
+        if role is None:
+            updates[person_id, page] = None
+        elif page is None:
+            updates[person_id, page] = empty_update
+        elif not snapshot.is_costly(page, max_entries):
+            updates[person_id, page] = snapshot.get_update(page, may_run=role >= Role.RESPONDER)
+    return updates
+
+
+def render_partial_text(variant: str, text: str) -> str:
+    """Render text that is being received; of a tool call its name and the end of its arguments."""
+    context: dict[str, object] = {"variant": variant, "text": text}
+    if variant == "tool_call":
+        name, _, arguments = text.partition(" ")
+        size = len(arguments) if len(arguments) > MAX_PARTIAL_CHARS else 0
+        context |= {"name": name, "text": arguments[-MAX_PARTIAL_CHARS:], "size": size}
+    return render_to_string("conversations/_partial.html", context)
+
+
+def join_partial_text(
+    text_signal: Mapping[str, str] | None,
+    html: str,
+    html_by_text: dict[str, str],
+    *,
+    is_text_newer: bool,
+) -> str:
+    """Return an update and the newest partial text, joined in the order in which they came.
+
+    ``html_by_text`` caches rendered texts for pages that are sent the same.
+    """
+    if text_signal is None:
+        return html
+    variant, text = text_signal["variant"], text_signal["text"]
+    if (key := f"{variant} {text}") not in html_by_text:
+        html_by_text[key] = render_partial_text(variant, text)
+    return html + html_by_text[key] if is_text_newer else html_by_text[key] + html
+
+
+def make_metadata_key(conversation: Conversation) -> str:
+    """Return the key of a conversation's metadata, by which a page detects that it changed."""
+    status = "gone" if conversation.gone_at else "archived" if conversation.archived else "there"
+    until = f" {conversation.expires_at:%Y-%m-%dT%H:%M}" if conversation.expires_at else ""
+    details = json.dumps(
+        [conversation.title, conversation.labels, conversation.pinned_at is None], sort_keys=True
+    )
+    return f"{status}{until} {sha256(details.encode()).hexdigest()[:12]}"
+
+
+def build_composer_context(person_id: int, conversation: Conversation) -> dict[str, Any]:
+    """Return the context of a conversation's composer."""
+    may_run = access.has_role(person_id, conversation.workspace_id, Role.RESPONDER)
+    context = _build_run_context(conversation, runs.get_newest(conversation.pk), may_run=may_run)
+    return context | {"player": _find_player(conversation) if may_run else None}
+
+
+def _build_run_context(
+    conversation: Conversation, run: Run | None, *, may_run: bool, **extra: object
+) -> dict[str, Any]:
+    context = {
+        "conversation": conversation,
+        "run": run,
+        "run_key": _make_run_key(run),
+        "may_run": may_run,
+    }
+    return context | extra
+
+
+def _find_player(conversation: Conversation) -> ModelStatus | None:
+    return (
+        wiring.get_model_status(conversation.workspace)
+        if conversation.origin == Origin.NATIVE
+        else None
+    )
+
+
+def _make_run_key(run: Run | None) -> str:
+    """Return the key of a run's state as the composer shows it; "" without a run.
+
+    Parking and resuming do not change it: a person may be typing in the composer.
+    """
+    if run is None:
+        return ""
+    has_begun = run.is_unfinished and (run.fence or run.state != RunState.QUEUED)
+    state = RunState.RUNNING if has_begun else run.state
+    return f"{run.pk}-{state}" + (f"-{run.resumed}" if run.resumed else "")
+
+
+def _render_line(
+    template_name: str, conversation: Conversation, line: TranscriptLine, target: str = ""
+) -> str:
+    page_url = reverse("conversation", args=[conversation.pk])
+    context = {"line": line, "conversation": conversation, "here": page_url, "where": target}
+    return render_to_string(f"conversations/{template_name}.html", context)

@@ -1,0 +1,270 @@
+"""Inbox updates: cards of questions and approvals that came, and the outcome of those that left."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Self
+
+from django.template.loader import render_to_string
+
+from jpweb.store import inquiries
+from jpweb.store.choices import UNFINISHED_STATES, ApprovalState, Role
+from jpweb.store.inbox import previous_answers, queue
+from jpweb.store.inbox.queue import PendingQueue
+
+if TYPE_CHECKING:
+    from jpweb.store.inbox.queue import PendingItem
+    from jpweb.store.models import Inquiry, Prompt
+
+
+@dataclass(frozen=True, slots=True)
+class CardKeys:
+    """The keys of open cards: of questions, and of permission and delivery prompts."""
+
+    questions: frozenset[int] = frozenset()
+    approvals: frozenset[int] = frozenset()
+
+    @classmethod
+    def from_items(cls, items: Iterable[PendingItem]) -> Self:
+        """Return the keys of pending items."""
+        keys: tuple[set[int], set[int]] = (set(), set())
+        for item in items:
+            keys[item.is_approval].add(item.key)
+        return cls(frozenset(keys[False]), frozenset(keys[True]))
+
+    def has_item(self, item: PendingItem) -> bool:
+        """Tell whether the key of a pending item is among them."""
+        return item.key in (self.approvals if item.is_approval else self.questions)
+
+
+@dataclass(frozen=True, slots=True)
+class InboxView:
+    """The parameters on which a page's inbox update depends.
+
+    ``open_cards`` are the page's open cards, None where it has no inbox and shows the count alone.
+    With ``conversation_id`` the inbox holds that conversation's cards alone.
+    """
+
+    answer_workspace_ids: frozenset[int]
+    read_workspace_ids: frozenset[int] = frozenset()
+    conversation_id: int | None = None
+    open_cards: CardKeys | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class InboxUpdate:
+    """HTML fragments for one inbox, and the cards that are open on it once it has them."""
+
+    html: str
+    cards: CardKeys
+
+
+@dataclass(frozen=True, slots=True)
+class _UpdatePlan:
+    """The changes between an inbox's open cards and its pending items."""
+
+    count: int
+    newest: PendingItem | None
+    #: What waits there, of which the oldest are shown.
+    visible_queue: PendingQueue
+    open_cards: CardKeys
+    pending_cards: CardKeys
+
+    @classmethod
+    def for_inbox(cls, inbox: InboxView, queues: _QueueLookup) -> Self:
+        workspace_queue = queues.merge_queues(inbox.answer_workspace_ids)
+        count = min(workspace_queue.count, queue.COUNT_LIMIT)
+        if inbox.open_cards is None:
+            return cls(count, workspace_queue.newest, PendingQueue(), CardKeys(), CardKeys())
+        visible_queue = (
+            workspace_queue
+            if inbox.conversation_id is None
+            else queues.find_conversation_queue(inbox)
+        )
+        return cls(
+            count,
+            workspace_queue.newest,
+            visible_queue,
+            inbox.open_cards,
+            CardKeys.from_items(visible_queue.oldest),
+        )
+
+    def count_changes(self) -> int:
+        """Return how many cards came or left."""
+        questions = self.pending_cards.questions ^ self.open_cards.questions
+        return len(questions) + len(self.pending_cards.approvals ^ self.open_cards.approvals)
+
+    def find_needed_keys(self) -> CardKeys:
+        """Return the keys of the rows that rendering the update needs."""
+        newest = CardKeys.from_items([self.newest] if self.newest else [])
+        return CardKeys(
+            (self.pending_cards.questions ^ self.open_cards.questions) | newest.questions,
+            (self.pending_cards.approvals ^ self.open_cards.approvals) | newest.approvals,
+        )
+
+
+class _QueueLookup:
+    """Pending queues of all workspaces and conversations that the inboxes are about."""
+
+    def __init__(self, inboxes: Collection[InboxView]) -> None:
+        self._queues_by_workspace = queue.get_workspace_queues(
+            frozenset().union(*(inbox.answer_workspace_ids for inbox in inboxes))
+        )
+        conversation_ids = {
+            inbox.conversation_id or 0 for inbox in inboxes if inbox.open_cards is not None
+        }
+        self._queues_by_conversation = queue.get_conversation_queues(
+            conversation_ids - {0}, self._queues_by_workspace.values()
+        )
+        self._merged_queues: dict[frozenset[int], PendingQueue] = {}
+
+    def merge_queues(self, workspace_ids: frozenset[int]) -> PendingQueue:
+        """Return the merged queue of some workspaces."""
+        if workspace_ids not in self._merged_queues:
+            queues = (self._queues_by_workspace.get(key) for key in workspace_ids)
+            self._merged_queues[workspace_ids] = PendingQueue.merge(
+                pending_queue for pending_queue in queues if pending_queue
+            )
+        return self._merged_queues[workspace_ids]
+
+    def find_conversation_queue(self, inbox: InboxView) -> PendingQueue:
+        """Return the queue of an inbox's conversation; empty where its people may not answer."""
+        pending_queue = self._queues_by_conversation.get(inbox.conversation_id or 0, PendingQueue())
+        is_answerable = all(
+            row.workspace_id in inbox.answer_workspace_ids for row in pending_queue.oldest
+        )
+        return pending_queue if is_answerable else PendingQueue()
+
+
+class _RowLookup:
+    """Rows of all cards that the inboxes need: one query of questions, one of approvals."""
+
+    def __init__(self, needed_keys: Collection[CardKeys]) -> None:
+        self.questions = queue.load_questions(
+            frozenset().union(*(card_keys.questions for card_keys in needed_keys))
+        )
+        self.approvals = queue.load_approvals(
+            frozenset().union(*(card_keys.approvals for card_keys in needed_keys))
+        )
+        previous_answers.attach_previous(
+            row for row in self.questions.values() if row.state == inquiries.OPEN_STATE
+        )
+
+    def get_row(self, item: PendingItem | None) -> Inquiry | Prompt | None:
+        """Return the row of a pending item, None where it is gone."""
+        if item is None:
+            return None
+        return self.approvals.get(item.key) if item.is_approval else self.questions.get(item.key)
+
+
+#: The workspaces in which somebody may answer, and in which they may read.
+WorkspaceScopes = tuple[frozenset[int], frozenset[int]]
+
+
+def find_inbox_updates(
+    pages: Collection[tuple[int, InboxView]], max_changes: float = math.inf
+) -> tuple[dict[int, WorkspaceScopes], dict[InboxView, InboxUpdate]]:
+    """Return people's workspaces, and the updates of those inboxes whose workspaces are current.
+
+    Inboxes of which more than ``max_changes`` cards have changed are costly, and left out.
+    """
+    roles = queue.get_roles({person_id for person_id, _ in pages})
+    scopes = {person_id: find_scopes(person_roles) for person_id, person_roles in roles.items()}
+    inboxes = {
+        inbox
+        for person_id, inbox in pages
+        if scopes[person_id] == (inbox.answer_workspace_ids, inbox.read_workspace_ids)
+    }
+    return scopes, render_inbox_updates(inboxes, max_changes) if inboxes else {}
+
+
+def find_scopes(roles: Mapping[int, Role]) -> WorkspaceScopes:
+    """Return the workspaces in which these roles may answer, and those in which they may read."""
+    answer_workspace_ids = frozenset(key for key, role in roles.items() if role >= Role.RESPONDER)
+    read_workspace_ids = frozenset(roles)
+    return (
+        answer_workspace_ids,
+        answer_workspace_ids if answer_workspace_ids == read_workspace_ids else read_workspace_ids,
+    )
+
+
+def render_inbox_updates(
+    inboxes: Collection[InboxView], max_changes: float = math.inf
+) -> dict[InboxView, InboxUpdate]:
+    """Return the update of each inbox; as many queries for many inboxes as for one.
+
+    Inboxes of which more than ``max_changes`` cards have changed are left out.
+    """
+    queues = _QueueLookup(inboxes)
+    all_plans = {inbox: _UpdatePlan.for_inbox(inbox, queues) for inbox in inboxes}
+    plans = {
+        inbox: plan for inbox, plan in all_plans.items() if plan.count_changes() <= max_changes
+    }
+    rows = _RowLookup([plan.find_needed_keys() for plan in plans.values()])
+    return {inbox: _render_update(inbox, plan, rows) for inbox, plan in plans.items()}
+
+
+def _render_update(inbox: InboxView, plan: _UpdatePlan, rows: _RowLookup) -> InboxUpdate:
+    """Render an inbox's update: the count, new cards, and the outcome of cards that left.
+
+    A pending card beyond the inbox's limit stays where it is shown.
+    """
+    count_context = {"waiting_count": plan.count, "newest": rows.get_row(plan.newest), "oob": True}
+    parts: list[str] = [render_to_string("_waiting.html", count_context)]
+    if inbox.open_cards is None:
+        return InboxUpdate(parts[0], plan.pending_cards)
+    for position, item in enumerate(plan.visible_queue.oldest, 1):
+        row = None if plan.open_cards.has_item(item) else rows.get_row(item)
+        if row is not None:
+            position_context = {"position": position, "waiting": plan.visible_queue.count}
+            context = {"row": row, "elsewhere": not inbox.conversation_id} | position_context
+            parts.append(render_to_string("questions/_append.html", context))
+    remaining_keys: tuple[set[int], set[int]] = (set(), set())
+    for key in sorted(plan.open_cards.questions - plan.pending_cards.questions):
+        question = rows.questions.get(key)
+        if _is_pending(inbox, question):
+            remaining_keys[False].add(key)
+        else:
+            parts.append(_render_settled(inbox, key, question))
+    for key in sorted(plan.open_cards.approvals - plan.pending_cards.approvals):
+        approval = rows.approvals.get(key)
+        if _is_pending(inbox, approval):
+            remaining_keys[True].add(key)
+        else:
+            parts.append(_render_decided(inbox, key, approval))
+    cards = CardKeys(
+        plan.pending_cards.questions | remaining_keys[False],
+        plan.pending_cards.approvals | remaining_keys[True],
+    )
+    hidden_count = plan.visible_queue.count - len(cards.questions) - len(cards.approvals)
+    parts.append(
+        render_to_string("questions/_more.html", {"more": max(hidden_count, 0), "oob": True})
+    )
+    return InboxUpdate("".join(parts), cards)
+
+
+def _is_pending(inbox: InboxView, row: Inquiry | Prompt | None) -> bool:
+    """Tell whether a row is open, its run unfinished, and its workspace one of the inbox's."""
+    if row is None or row.run is None or row.run.state not in UNFINISHED_STATES:
+        return False
+    is_answerable = row.conversation.workspace_id in inbox.answer_workspace_ids
+    # Both kinds are open by the same word.
+    return is_answerable and row.state == ApprovalState.OPEN
+
+
+def _render_settled(inbox: InboxView, key: int, row: Inquiry | None) -> str:
+    """Render the outcome of a question's card; the page names the key, so access is checked."""
+    may_read = row is not None and row.conversation.workspace_id in inbox.read_workspace_ids
+    if row is None or row.state == inquiries.OPEN_STATE or not may_read:
+        return render_to_string("questions/_gone.html", {"key": key})
+    return render_to_string("questions/_settled.html", {"row": row, "oob": True})
+
+
+def _render_decided(inbox: InboxView, key: int, row: Prompt | None) -> str:
+    """Render the outcome of an approval's card; as with questions, access is checked."""
+    may_decide = row is not None and row.conversation.workspace_id in inbox.answer_workspace_ids
+    if row is None or row.state == ApprovalState.OPEN or not may_decide:
+        return render_to_string("prompts/_gone.html", {"key": key})
+    return render_to_string("prompts/_settled.html", {"row": row, "oob": True})

@@ -1,0 +1,81 @@
+"""Insert targets of items that are added to a live page: its end, or between its items."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, NamedTuple
+
+from jpweb.store.transcript import navigation, turns, windows
+from jpweb.web import transcript
+from jpweb.web.transcript import TranscriptLine
+
+if TYPE_CHECKING:
+    from jpweb.store.models import Conversation
+
+#: Behind all that is there.
+END_TARGET = "beforeend:#tail"
+
+
+class Insertion(NamedTuple):
+    """An item, and the htmx target that inserts it."""
+
+    line: TranscriptLine
+    target: str = END_TARGET
+
+
+def place_at_end(conversation: Conversation, lines: Sequence[TranscriptLine]) -> list[Insertion]:
+    """Return the insertions of new items, in stream order, for a page that shows all to its end."""
+    placements: list[Insertion] = []
+    previous_end = (
+        windows.get_event_time(conversation.pk, lines[0].item.first - 1) if lines else None
+    )
+    for line in lines:
+        placements.append(
+            Insertion(replace(line, gap=transcript.find_gap(line.item, previous_end)))
+        )
+        previous_end = transcript.find_end_time(line.item) or previous_end
+    return placements
+
+
+def place_among(
+    conversation: Conversation, lines: Sequence[TranscriptLine], categories: frozenset[str]
+) -> list[Insertion]:
+    """Return the insertions of items, in stream order, for a page that shows some categories.
+
+    An older item may be among them where a later entry changed its category. Each is placed behind
+    the item before it, which the page has by then.
+    """
+    new_heads = {line.item.first for line in lines}
+    return [_place_line(conversation, line, categories, new_heads) for line in lines]
+
+
+def _place_line(
+    conversation: Conversation,
+    line: TranscriptLine,
+    categories: frozenset[str],
+    new_heads: set[int],
+) -> Insertion:
+    previous_head, later_heads = windows.get_neighbours(
+        conversation.pk, line.item.first, categories, 1 + len(new_heads)
+    )
+    next_head = next((head for head in later_heads if head not in new_heads), None)
+    turn = turns.find_turn(conversation.pk, line.item.first)
+    if previous_head is not None:
+        line = replace(
+            line,
+            gap=transcript.find_gap(
+                line.item, windows.get_end_time(conversation.pk, previous_head)
+            ),
+        )
+    if turn and (previous_head is None or previous_head < turn.position):
+        if next_head is not None and turn == turns.find_turn(conversation.pk, next_head):
+            # What is shown of the turn already stands under its heading.
+            return Insertion(
+                line, f"beforebegin:#{navigation.get_anchor(conversation.pk, next_head)}"
+            )
+        line = replace(line, turn=turn)
+    if previous_head is not None:
+        return Insertion(line, f"afterend:#{navigation.get_anchor(conversation.pk, previous_head)}")
+    next_turn = None if next_head is None else turns.find_turn(conversation.pk, next_head)
+    return Insertion(line, f"beforebegin:#turn-{next_turn.number}" if next_turn else END_TARGET)

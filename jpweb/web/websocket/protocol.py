@@ -1,0 +1,153 @@
+"""Messages of a page over its socket: its state, read receipts of cards, and answers.
+
+None of it is trusted: keys lead to rows, and permissions are checked in the database.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import Any
+
+from jpweb.runtime.inquiries import receipt_buffer
+from jpweb.web import converters
+from jpweb.web.transcript import MAX_QUERY_CHARS, parse_groups
+from jpweb.web.websocket.conversation_updates import RenderedState
+from jpweb.web.websocket.inbox_updates import CardKeys
+
+#: Cards that a page may name: five times what the fullest desk shows (``standing.DESK``).
+MAX_CARDS = 500
+#: What a page may say at once that it saw of cards: everything of each.
+MAX_RECEIPTS = MAX_CARDS * len(receipt_buffer.RECEIPT_KINDS)
+#: Characters of a run's or the facts' key that a page repeats.
+MAX_KEY_LENGTH = 100
+#: What is raised by reading what no page of ours says.
+MALFORMED_ERRORS = (
+    ValueError,
+    TypeError,
+    AttributeError,
+    LookupError,
+    OverflowError,
+    RecursionError,
+)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Subscription:
+    """The conversation and the cards that a page shows. Each is another one, even if equal."""
+
+    person_id: int
+    conversation_id: int | None
+    open_cards: CardKeys | None
+
+
+@dataclass(frozen=True, slots=True)
+class AnswerMessage:
+    """A card's form, sent over the socket; ``number`` identifies its reply.
+
+    ``person_id`` is the person whose page it claims to be, as in ``PageState``.
+    """
+
+    person_id: int | None
+    number: int
+    question_id: int
+    answer: str
+    remember: bool
+
+
+@dataclass(frozen=True, slots=True)
+class ReceiptReport:
+    """Read receipts of cards."""
+
+    cards: list[tuple[int, str]]
+
+
+@dataclass(frozen=True, slots=True)
+class PageState:
+    """The state of a page: its subscription and its conversation; whose page it claims to be."""
+
+    person_id: int | None
+    subscription: Subscription
+    page: RenderedState
+    #: How many cards it names.
+    cards: int
+
+
+#: Everything that a page says.
+ClientMessage = PageState | ReceiptReport | AnswerMessage
+
+
+def parse_message(person_id: int, text: str) -> ClientMessage:
+    """Parse a message of a person's page. Raises one of ``MALFORMED_ERRORS``."""
+    payload: dict[str, Any] = json.loads(text)
+    if "seen" in payload:
+        return ReceiptReport(_parse_receipts(payload["seen"]))
+    if "answer" in payload:
+        return _parse_answer(payload)
+    open_cards = CardKeys(_parse_keys(payload.get("shown")), _parse_keys(payload.get("prompts")))
+    card_count = len(open_cards.questions) + len(open_cards.approvals)
+    if card_count > MAX_CARDS:
+        raise ValueError(card_count)
+    return PageState(
+        _parse_person_id(payload),
+        _parse_subscription(person_id, payload, open_cards),
+        _parse_page(payload),
+        card_count,
+    )
+
+
+def _parse_person_id(payload: dict[str, Any]) -> int | None:
+    return None if payload.get("person") is None else _parse_number(payload["person"])
+
+
+def _parse_page(payload: dict[str, Any]) -> RenderedState:
+    return RenderedState(
+        _parse_number(payload.get("length") or 0),
+        _parse_number(payload.get("revision") or 0),
+        str(payload.get("run") or "")[:MAX_KEY_LENGTH],
+        str(payload.get("facts") or "")[:MAX_KEY_LENGTH],
+        min(max(int(payload.get("first") or 0), 0), converters.MAX_KEY),
+        None if payload.get("last") is None else _parse_number(payload["last"]),
+        parse_groups(str(payload.get("show") or "")),
+        str(payload.get("words") or "")[:MAX_QUERY_CHARS],
+    )
+
+
+def _parse_subscription(
+    person_id: int, payload: dict[str, Any], open_cards: CardKeys
+) -> Subscription:
+    conversation_id = payload.get("conversation")
+    return Subscription(
+        person_id,
+        None if conversation_id is None else _parse_number(conversation_id),
+        open_cards if payload.get("desk") else None,
+    )
+
+
+def _parse_receipts(pairs: list[Any]) -> list[tuple[int, str]]:
+    if len(pairs) > MAX_RECEIPTS:
+        raise ValueError(len(pairs))
+    parsed_pairs = [(_parse_number(key), kind) for key, kind in pairs]
+    if unknown_kinds := {kind for _, kind in parsed_pairs} - receipt_buffer.RECEIPT_KINDS:
+        raise ValueError(unknown_kinds)
+    return parsed_pairs
+
+
+def _parse_answer(payload: dict[str, Any]) -> AnswerMessage:
+    number, question, answer = payload["number"], payload["question"], str(payload["answer"])
+    answer.encode()  # no half of a surrogate pair: a browser's forms hold none
+    remember = bool(payload.get("remember"))
+    return AnswerMessage(
+        _parse_person_id(payload), _parse_number(number), _parse_number(question), answer, remember
+    )
+
+
+def _parse_keys(values: Any) -> frozenset[int]:
+    return frozenset(_parse_number(key) for key in values or [])
+
+
+def _parse_number(value: Any) -> int:
+    number = int(value)
+    if not 0 <= number <= converters.MAX_KEY:
+        raise ValueError(number)
+    return number

@@ -1,0 +1,288 @@
+"""Batched updates of sockets: read and rendered once for all pages in the same state.
+
+A page that lacks much is costly to update. It gets a batch of its own, together with those that
+lack the same, one such batch at a time and on a thread that nothing else waits for: all other
+batches go on meanwhile.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextvars
+from collections.abc import Coroutine, Iterable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from jpweb.runtime.broadcast.batching import BatchRunner
+from jpweb.runtime.broadcast.close_codes import FORBIDDEN
+from jpweb.runtime.broadcast.local_bus import Signal
+from jpweb.runtime.db_threads import run_in_background_thread, run_in_db_thread
+from jpweb.runtime.inquiries import presence
+from jpweb.web.websocket import conversation_updates, cooperative_sending, inbox_updates
+from jpweb.web.websocket.conversation_updates import ConversationUpdate, RenderedState
+from jpweb.web.websocket.inbox_updates import InboxUpdate, InboxView
+from jpweb.web.websocket.protocol import Subscription
+
+if TYPE_CHECKING:
+    from jpweb.web.websocket.consumers import PageConsumer
+
+#: Seconds that those who look on wait for what a turn puts on record in one go; who is asked does
+#: not wait, nor what they answer.
+COALESCE_SECONDS = 0.05
+#: Cards of a desk that may change at once and still be told together with all other desks.
+MAX_BATCHED_CARDS = 20
+
+#: Tasks that nobody waits for.
+_tasks: set[asyncio.Task[None]] = set()
+
+
+def spawn_background(coroutine: Coroutine[Any, Any, None]) -> None:
+    """Run a coroutine as a background task, in an empty context."""
+    task = asyncio.create_task(coroutine, context=contextvars.Context())
+    _tasks.add(task)
+    task.add_done_callback(_tasks.discard)
+
+
+def is_busy() -> bool:
+    """Tell whether a batch or a background task is running."""
+    return any(
+        batches.is_busy
+        for batches in (
+            conversation_batches,
+            inbox_batches,
+            costly_conversation_batches,
+            costly_inbox_batches,
+        )
+    ) or bool(_tasks)
+
+
+@dataclass(slots=True, eq=False)
+class _PendingSend:
+    """A pending update of one socket in a batch."""
+
+    socket: PageConsumer
+    subscription: Subscription
+
+    @property
+    def is_current(self) -> bool:
+        """Whether the page of the socket has sent no other state since."""
+        return self.socket.subscription is self.subscription
+
+
+@dataclass(slots=True, eq=False)
+class _ConversationSend(_PendingSend):
+    """A pending update of a socket's conversation, and its newest partial text."""
+
+    page: RenderedState | None
+    text_signal: Signal | None
+    is_text_newer: bool
+
+    @property
+    def max_entries(self) -> int:
+        """How many entries the page may lack to be in the shared batch; 0 while it connects."""
+        return 0 if self.socket.is_connecting else conversation_updates.MAX_BATCHED_ENTRIES
+
+
+@dataclass(slots=True, eq=False)
+class _InboxSend(_PendingSend):
+    """A pending update of a socket's inbox."""
+
+    inbox: InboxView
+
+
+#: What is told of a conversation, by person and page; what is costly is left out.
+_UpdatesByPage = dict[tuple[int, RenderedState | None], ConversationUpdate | None]
+
+
+async def _send_conversation(conversation_id: int, sockets: list[PageConsumer]) -> None:
+    """Send a conversation's updates to the pages that show it; costly ones are queued apart."""
+    sends = _take_pending(
+        conversation_id, (socket for socket in sockets if not socket.in_costly_batch)
+    )
+    updates: _UpdatesByPage = {}
+    for max_entries in {send.max_entries for send in sends}:
+        pages = {
+            (send.subscription.person_id, send.page)
+            for send in sends
+            if send.max_entries == max_entries
+        }
+        updates |= await run_in_db_thread(
+            conversation_updates.find_conversation_updates, conversation_id, pages, max_entries
+        )
+    await _send_updates(sends, updates)
+
+
+async def _send_costly_conversation(key: tuple[int, int], sockets: list[PageConsumer]) -> None:
+    """Send a conversation's update to pages in one state that lack much."""
+    conversation_id, _ = key
+    try:
+        sends = _take_pending(conversation_id, sockets)
+        pages = {(send.subscription.person_id, send.page) for send in sends}
+        updates = await run_in_background_thread(
+            conversation_updates.find_conversation_updates, conversation_id, pages
+        )
+        await _send_updates(sends, updates)
+    finally:
+        for socket in sockets:
+            socket.in_costly_batch = False
+            socket.schedule_updates()
+
+
+def _take_pending(conversation_id: int, sockets: Iterable[PageConsumer]) -> list[_ConversationSend]:
+    """Return the pending updates of sockets for a conversation, and clear their flags."""
+    sends: list[_ConversationSend] = []
+    for socket in sockets:
+        subscription = socket.subscription
+        if subscription is not None and subscription.conversation_id == conversation_id:
+            page = socket.page if socket.has_changes else None
+            sends.append(
+                _ConversationSend(
+                    socket, subscription, page, socket.text_signal, socket.is_text_newer
+                )
+            )
+            socket.has_changes, socket.text_signal = False, None
+    return sends
+
+
+async def _send_updates(sends: list[_ConversationSend], updates: _UpdatesByPage) -> None:
+    html_by_text: dict[str, str] = {}
+    async for send in cooperative_sending.yield_between(sends):
+        socket, key = send.socket, (send.subscription.person_id, send.page)
+        if key not in updates:
+            _requeue(send)
+            socket.in_costly_batch = True
+            costly_conversation_batches.schedule_member(
+                (send.subscription.conversation_id or 0, hash(send.page)), socket
+            )
+            continue
+        update = updates[key]
+        if update is None:
+            await socket.close_and_cleanup(FORBIDDEN)
+        elif socket.flow_control.is_paused:
+            _requeue(send)
+        else:
+            socket.page = socket.page if send.page is None else update.page
+            if html := conversation_updates.join_partial_text(
+                send.text_signal, update.html, html_by_text, is_text_newer=send.is_text_newer
+            ):
+                await socket.send(html)
+            if socket.is_connecting:
+                socket.is_connecting, socket.has_inbox_changes = False, True
+                socket.schedule_updates()
+
+
+def _requeue(send: _ConversationSend) -> None:
+    """Mark the update as pending again because the socket is under backpressure."""
+    socket = send.socket
+    if not (socket.has_changes or socket.text_signal):
+        socket.is_text_newer = send.is_text_newer
+    socket.has_changes = socket.has_changes or send.page is not None
+    socket.text_signal = socket.text_signal or send.text_signal
+
+
+async def _send_inboxes(_key: None, sockets: list[PageConsumer]) -> None:
+    """Send inbox updates to pages; costly ones are queued apart."""
+    sends, updates = await _collect_inbox_updates(
+        [socket for socket in sockets if not socket.in_costly_inbox_batch], is_costly=False
+    )
+    await _send_inbox_updates(sends, updates)
+
+
+async def _send_costly_inboxes(_inbox_key: int, sockets: list[PageConsumer]) -> None:
+    """Send inbox updates to pages whose inbox has changed much."""
+    try:
+        await _send_inbox_updates(*await _collect_inbox_updates(sockets, is_costly=True))
+    finally:
+        for socket in sockets:
+            socket.in_costly_inbox_batch = False
+            socket.schedule_updates()
+
+
+async def _send_inbox_updates(
+    sends: list[_InboxSend], updates: dict[InboxView, InboxUpdate]
+) -> None:
+    async for send in cooperative_sending.yield_between(sends):
+        if send.inbox not in updates:
+            send.socket.has_inbox_changes = send.socket.in_costly_inbox_batch = True
+            costly_inbox_batches.schedule_member(hash(send.inbox), send.socket)
+        elif send.socket.flow_control.is_paused:
+            send.socket.has_inbox_changes = True
+        else:
+            await send.socket.send_inbox_update(updates[send.inbox])
+
+
+async def _collect_inbox_updates(
+    sockets: list[PageConsumer], *, is_costly: bool
+) -> tuple[list[_InboxSend], dict[InboxView, InboxUpdate]]:
+    """Return the inbox updates that pages lack, by the present roles of their people.
+
+    A page whose person's roles have changed first subscribes to the workspaces in which they may
+    answer, and is present there; only then is the queue read, so that no question is missed.
+    """
+    unchecked = [
+        (socket, socket.subscription) for socket in sockets if socket.subscription is not None
+    ]
+    for socket, _ in unchecked:
+        socket.has_inbox_changes = False
+    sends: list[_InboxSend] = []
+    updates: dict[InboxView, InboxUpdate] = {}
+    while unchecked:
+        pages = [
+            (subscription.person_id, _make_inbox(socket, subscription))
+            for socket, subscription in unchecked
+        ]
+        if is_costly:
+            scopes, new_updates = await run_in_background_thread(
+                inbox_updates.find_inbox_updates, pages
+            )
+        else:
+            scopes, new_updates = await run_in_db_thread(
+                inbox_updates.find_inbox_updates, pages, MAX_BATCHED_CARDS
+            )
+        updates |= new_updates
+        moved_sockets: list[tuple[PageConsumer, Subscription]] = []
+        for (socket, subscription), (person_id, inbox) in zip(unchecked, pages, strict=True):
+            if socket.subscription is not subscription:
+                continue
+            if scopes[person_id] == (inbox.answer_workspace_ids, inbox.read_workspace_ids):
+                sends.append(_InboxSend(socket, subscription, inbox))
+            else:
+                socket.set_workspaces(*scopes[person_id])
+                moved_sockets.append((socket, subscription))
+        if moved_sockets:
+            await presence.register_pages(
+                (page, subscription.person_id, page.answer_workspace_ids)
+                for page, subscription in moved_sockets
+            )
+        unchecked = moved_sockets
+    return sends, updates
+
+
+def _make_inbox(socket: PageConsumer, subscription: Subscription) -> InboxView:
+    conversation_id = subscription.conversation_id if socket.open_cards is not None else None
+    return InboxView(
+        socket.answer_workspace_ids, socket.read_workspace_ids, conversation_id, socket.open_cards
+    )
+
+
+def _handle_error(socket: PageConsumer, error: BaseException) -> None:
+    socket.on_update_error(error)
+
+
+def _force_reconnect(socket: PageConsumer, _error: BaseException) -> None:
+    socket.force_reconnect()
+
+
+#: Each conversation has its rounds; what waits is told to everybody at once, since a desk may hold
+#: cards of many workspaces.
+conversation_batches: BatchRunner[int, PageConsumer] = BatchRunner(
+    _send_conversation, _handle_error, COALESCE_SECONDS
+)
+inbox_batches: BatchRunner[None, PageConsumer] = BatchRunner(_send_inboxes, _force_reconnect)
+#: Rounds of their own, by what the pages show: those that are alike share one.
+costly_conversation_batches: BatchRunner[tuple[int, int], PageConsumer] = BatchRunner(
+    _send_costly_conversation, _handle_error, max_parallel=1
+)
+costly_inbox_batches: BatchRunner[int, PageConsumer] = BatchRunner(
+    _send_costly_inboxes, _force_reconnect, max_parallel=1
+)

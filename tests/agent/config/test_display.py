@@ -1,0 +1,63 @@
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from jpweb.agent.config import display
+
+
+@given(st.text(alphabet=st.characters()))
+def test_what_is_shown_is_on_one_line_and_can_be_seen(text: str):
+    assert display.escape_invisible(text).isprintable()
+
+
+@given(st.text(), st.text())
+def test_two_texts_never_look_the_same(one: str, two: str):
+    assert (display.escape_invisible(one) == display.escape_invisible(two)) is (one == two)
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("a\u202eb", r"a\u202eb"),
+        ("a\nb\t", r"a\nb\t"),
+        ("\x1b[0m", r"\x1b[0m"),
+        ("a\\nb", r"a\\nb"),
+        ("\ud800", r"\ud800"),
+        ("\u00a0\u200b", r"\xa0\u200b"),
+        ("Bäume 木", "Bäume 木"),
+    ],
+)
+def test_what_hides_is_spelled_out(text: str, shown: str):
+    assert display.escape_invisible(text) == shown
+
+
+def test_keys_are_written_as_toml_writes_them():
+    path = ("conversation", "tools", "*", "a b", "x\ny", "k" * 200)
+    assert display.format_key(path) == (
+        r'conversation.tools.*."a b"."x\ny".' + "k" * 200  # bare keys stay whole
+    )
+
+
+def test_values_are_cut_where_they_are_long():
+    assert display.format_value("x" * 500) == '"' + "x" * 79 + '…"'
+    assert len(display.format_value(["x" * 500])) == 80
+    assert display.format_value({"a": [1, None, "é"]}) == '{"a": [1, null, "é"]}'
+
+
+@pytest.mark.parametrize(
+    ("address", "shown"),
+    [
+        ("https://x.example", "https://x.example"),
+        ("http://x:1/a/@b", "http://x:1/a/@b"),
+        ("https://me:s3cret@x/mcp", "https://…@x/mcp"),
+        ("https://me:s3c@ret@x/mcp", "https://…@x/mcp"),
+        ("https://x/mcp?key=s3cret", "https://x/mcp?…"),
+        ("https://x?key=s3cret#a", "https://x?…"),
+        ("https://x/#s3cret?", "https://x/#…"),
+        ("", ""),
+    ],
+)
+def test_an_address_is_shown_without_what_may_be_a_key(address: str, shown: str):
+    assert display.mask_url(address) == shown

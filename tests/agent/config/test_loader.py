@@ -1,0 +1,383 @@
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from jpweb.agent.config import (
+    UNSET_MODEL,
+    Configuration,
+    InquiryConfig,
+    McpServer,
+    ModelConfig,
+    ProviderConfig,
+    RequestConfig,
+)
+from jpweb.agent.config.layers import Layer
+from jpweb.agent.config.loader import load_configuration
+from jpweb.agent.errors import InvalidConfiguration
+from tests.agent.config.making import LOCAL, OWN, reading, refused
+from tests.machine.sizes import choose_size
+
+#: Keys that lead somewhere, so that arbitrary tables reach the readers.
+KEYS = st.sampled_from(
+    [
+        "assistant",
+        "conversation",
+        "providers",
+        "tools",
+        "llm",
+        "mcp",
+        "aliases",
+        "inquiry",
+        "model",
+        "id",
+        "parameters",
+        "request",
+        "system_prompt",
+        "system_prompt_sections",
+        "instructions",
+        "value",
+        "strategy",
+        "title",
+        "items",
+        "examples",
+        "position",
+        "tool_choice",
+        "function",
+        "max_retries",
+        "base_backoff_ms",
+        "t",
+        "*",
+        "ask_user",
+        "source",
+        "command",
+        "program",
+        "args",
+        "shell",
+        "enable",
+        "state",
+        "allow_toggle",
+        "run",
+        "result",
+        "questions",
+        "answer",
+        "target",
+        "exclusive",
+        "prompt_label",
+        "detached",
+        "tool",
+        "deliver",
+        "style",
+        "type",
+        "required",
+        "properties",
+        "enum",
+        "default",
+        "options",
+        "access",
+        "provider",
+        "name",
+        "base_url",
+        "api_key_env",
+        "beta_headers",
+        "url",
+        "headers",
+        "variables",
+        "arguments",
+        "checksum",
+        "algorithm",
+        "summary",
+    ]
+) | st.text(max_size=4)
+WORDS = st.sampled_from(
+    [
+        "local",
+        "builtin",
+        "mcp.s",
+        "mcp.s.t",
+        "ask",
+        "true",
+        "'",
+        "on",
+        "always",
+        "auto",
+        "user",
+        "a/b",
+        "append",
+        "string",
+        "http://x",
+        "stdio",
+        "json",
+        "",
+        "wait",
+        "if_named",
+        "sha256",
+    ]
+)
+LEAVES: Any = st.none() | st.booleans() | st.integers() | st.floats() | WORDS | st.text(max_size=5)
+VALUES: Any = st.recursive(
+    LEAVES,
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(KEYS, inner, max_size=4),
+    max_leaves=25,
+)
+TABLES = st.dictionaries(KEYS, VALUES, max_size=4)
+
+
+def within(*path: str) -> Any:
+    """Return tables that stand at a place, so that what is read there is tried."""
+    tables: Any = TABLES
+    for key in reversed(path):
+        tables = tables.map(lambda table, key=key: {key: table})
+    return tables
+
+
+PLACES = st.one_of(
+    within(),
+    within("assistant"),
+    within("providers"),
+    within("providers", "llm", "x"),
+    within("providers", "mcp", "x"),
+    within("conversation", "tools"),
+    within("conversation", "tools", "ask_user"),
+    within("conversation", "tools", "t"),
+    within("conversation", "tools", "ask_user", "parameters"),
+    within("conversation", "tools", "ask_user", "questions"),
+    within("conversation", "inquiry", "assistant"),
+)
+
+
+def outcome(*tables: Any) -> Configuration | str:
+    """Return what reading makes of the tables: a configuration, or the refusal."""
+    try:
+        return load_configuration([Layer("f", table) for table in tables], OWN)
+    except InvalidConfiguration as error:
+        return str(error)
+
+
+@settings(max_examples=choose_size(100, 400))
+@given(st.lists(PLACES, max_size=3))
+def test_reading_gives_a_configuration_or_one_line_that_says_why_not(tables: list[Any]):
+    found = outcome(*tables)
+    if isinstance(found, str):
+        assert found.isprintable()
+    else:
+        assert all(note.isprintable() for note in found.notes)
+
+
+@given(PLACES)
+def test_a_layer_that_says_the_same_again_changes_nothing(table: Any):
+    once, again = outcome(table), outcome(table, table)
+    if isinstance(once, str):
+        assert once == again
+    else:
+        assert isinstance(again, Configuration)
+        assert replace(once.assistant, system=()) == replace(again.assistant, system=())
+        assert repr((once.tools, once.providers, once.servers, once.inquiry, once.notes)) == repr(
+            (again.tools, again.providers, again.servers, again.inquiry, again.notes)
+        )
+
+
+def test_nothing_at_all_is_a_configuration():
+    found = load_configuration([])
+    assert found == Configuration()
+    assert found.assistant.model is UNSET_MODEL
+
+
+ALIAS = '[providers.llm.aliases]\nsonnet = {provider = "anthropic", name = "s-4"}\nx = "a/b/c"\n'
+
+
+@pytest.mark.parametrize(
+    ("written", "meant"),
+    [
+        ('"anthropic/claude"', ModelConfig("anthropic", "claude")),
+        ('"scripted/script"', ModelConfig("scripted", "script")),
+        ('"openrouter/meta/llama"', ModelConfig("openrouter", "meta/llama")),
+        ('"sonnet"', ModelConfig("anthropic", "s-4")),
+        ('"x"', ModelConfig("a", "b/c")),
+        ('{provider = "google", name = "g"}', ModelConfig("google", "g")),
+    ],
+)
+def test_a_model_is_named_whole_by_an_alias_or_in_two_parts(written: str, meant: ModelConfig):
+    assert reading(f"{ALIAS}[assistant.model]\nid = {written}").assistant.model == meant
+
+
+def test_the_models_parameters_stay_as_they_are():
+    found = reading('[assistant.model]\nid = "a/b"\nparameters = {x = {y = [1]}}').assistant.model
+    assert found.parameters == {"x": {"y": [1]}}
+
+
+def test_a_name_that_is_no_alias_is_refused_with_those_there_are():
+    said = refused(f'{ALIAS}[assistant.model]\nid = "opus"')
+    assert said == (
+        '0.toml: assistant.model.id is "opus". '
+        'It must be "provider/name", or an alias: sonnet or x.'
+    )
+
+
+def test_an_assistant_is_read_whole():
+    found = reading(
+        """
+        [assistant]
+        name = "JP"
+        tool_choice = "required"
+        request = {max_retries = 0, base_backoff_ms = 250, max_backoff_secs = 9, cache = true}
+        """
+    ).assistant
+    assert (found.name, found.tool_choice) == ("JP", "required")
+    assert found.request == RequestConfig(0, 0.25, 9.0)
+    assert reading("").assistant.request == RequestConfig()
+    assert reading('assistant.tool_choice = {function = "t"}').assistant.tool_choice == "t"
+
+
+def test_an_inquiry_has_its_own_model_prompt_and_limit():
+    found = reading(
+        """
+        assistant.model.id = "a/b"
+        [conversation.inquiry.assistant]
+        model = {id = "c/d", parameters = {x = 1}}
+        system_prompt = "Answer."
+        request.max_response_bytes = 100
+        """
+    ).inquiry
+    assert found == InquiryConfig(ModelConfig("c", "d", {"x": 1}), "Answer.", 100)
+
+
+def test_an_inquiry_inherits_what_it_does_not_say():
+    text = """
+        assistant.model = {id = "a/b", parameters = {x = 1, y = 1}}
+        [conversation.inquiry.assistant]
+        """
+    assert reading(text).inquiry == InquiryConfig()
+    assert reading(f"{text}model.parameters.y = 2").inquiry.model == ModelConfig(
+        "a", "b", {"x": 1, "y": 2}
+    )
+    assert reading(f"{text}request.max_response_bytes = 0").inquiry.max_response_bytes is None
+    joined = 'system_prompt = {value = "x", strategy = "append"}'
+    assert reading(f"{text}{joined}").inquiry.system_prompt == "x"
+
+
+def test_providers_and_servers_are_read():
+    found = reading(
+        """
+        [providers.llm.openai]
+        base_url = "http://localhost:1"
+        api_key_env = "K"
+        app_name = "x"
+        beta_headers = ["b"]
+        base_url_env = "U"
+        [providers.mcp.a]
+        type = "stdio"
+        command = "c"
+        arguments = ["x"]
+        variables = ["V"]
+        checksum = {{algorithm = "sha256", value = "{}"}}
+        [providers.mcp.b]
+        url = "https://x"
+        headers = {{X-Y = "z"}}
+        [providers.mcp.c]
+        command = "c"
+        checksum.value = "{}"
+        """.format("AB" * 32, "0" * 64)
+    )
+    assert found.providers == {"openai": ProviderConfig("http://localhost:1", "K", "x", ("b",))}
+    assert found.servers == {
+        "a": McpServer("a", "c", ("x",), ("V",), "ab" * 32),
+        "b": McpServer("b", url="https://x", headers={"X-Y": "z"}),
+        "c": McpServer("c", "c", checksum="0" * 64),
+    }
+    assert found.notes == ()
+
+
+@pytest.mark.parametrize(
+    ("written", "said"),
+    [
+        ("assistant = 1", "assistant is 1. It must be a table."),
+        ("assistant.name = 1", "assistant.name is 1. It must be a string."),
+        ("assistant.tool_choice = 1", "It must be auto, none, required or the name of a tool."),
+        (
+            "assistant.request.max_retries = true",
+            "is true. It must be a whole number from 0 to 100",
+        ),
+        ("assistant.request.max_retries = -1", "is -1. It must be a whole number from 0 to 100."),
+        ("assistant.model.id = 1", 'is 1. It must be "provider/name".'),
+        ('assistant.model.id = "x"', 'assistant.model.id is "x". It must be "provider/name".'),
+        ('assistant.model.id = {name = "x"}', "model.id.provider is missing. It must be a name."),
+        ('assistant.model = "a/b"', 'assistant.model is "a/b". It must be a table.'),
+        ('providers.llm.aliases.a = "b"', 'aliases.a is "b". It must be "provider/name".'),
+        ('providers.llm.x.base_url = "ftp://x"', "It must be an address that begins with http://"),
+        ('providers.llm.x.base_url = "http://\\u202e"', r'is "http://\u202e". It must be an addr'),
+        ('providers.llm.x.api_key_env = "a b"', "It must be the name of an environment variable."),
+        ("providers.llm.x.beta_headers = [1]", "is [1]. It must be a list of strings."),
+        ('providers.llm."" = {}', 'providers.llm."" must have a name of 1 to 100 characters.'),
+        ("providers.mcp.x = {}", "mcp.x.command is missing. It must be the name or path of a prog"),
+        ('providers.mcp.x.type = "sse"', 'type is "sse". It must be stdio or http.'),
+        ('providers.mcp.x.type = "http"', "url is missing. It must be an address"),
+        ('providers.mcp.x = {command = "c", arguments = ["\\u0000"]}', "strings without NUL."),
+        ('providers.mcp.x = {command = "c", variables = ["A=B"]}', "names of environment variable"),
+        (
+            'providers.mcp.x = {command = "c", checksum = {algorithm = "md5", value = "x"}}',
+            'checksum.algorithm is "md5". It must be "sha256".',
+        ),
+        (
+            'providers.mcp.x = {command = "c", checksum = {value = "x"}}',
+            'checksum.value is "x". It must be 64 hexadecimal digits.',
+        ),
+    ],
+)
+def test_a_bad_value_is_refused_with_file_key_value_and_what_is_allowed(written: str, said: str):
+    message = refused("", written, "")
+    assert message.startswith("1.toml: ")
+    assert said in message
+
+
+def test_the_value_of_a_header_is_in_no_message():
+    said = refused('[providers.mcp.x]\nurl = "https://x"\nheaders = {A = "s3cret\\n"}')
+    assert "s3cret" not in said
+    assert "providers.mcp.x.headers.A has a value that is not allowed." in said
+
+
+def test_a_bad_value_names_the_file_that_says_it_last():
+    assert refused("assistant.name = 1", "assistant.name = 2").startswith("1.toml: ")
+    assert reading("assistant.name = 1", 'assistant.name = "x"').assistant.name == "x"
+
+
+def test_a_long_value_is_cut():
+    assert len(refused(f'assistant.tool_choice = ["{"x" * 9000}"]')) < 200
+
+
+def test_a_key_that_nobody_knows_is_noted_with_its_file():
+    found = reading("x = 1", f"[assistant]\nnme = 1\n[conversation.tools.t]\n{LOCAL}'a b' = 1")
+    assert sorted(found.notes) == [
+        "0.toml: x is not known and was ignored.",
+        "1.toml: assistant.nme is not known and was ignored.",
+        '1.toml: conversation.tools.t."a b" is not known and was ignored.',
+    ]
+
+
+def test_what_jp_knows_and_jpweb_does_not_use_makes_no_note():
+    found = reading(
+        f"""
+        inherit = true
+        config_load_paths = []
+        extends = []
+        style.code.color = true
+        editor.cmd = "vi"
+        plugins.auto_install = true
+        [conversation]
+        title.generate.auto = true
+        attachments = []
+        start_local = true
+        [conversation.tools."*"]
+        format = "unattended"
+        style.hidden = true
+        [conversation.tools.t]
+        {LOCAL}
+        style.inline_results = "full"
+        parameters.a = {{type = "string", examples = "x"}}
+        """
+    )
+    assert found.notes == ()

@@ -1,0 +1,87 @@
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from jpweb.agent.config.layers import Layer
+from jpweb.agent.config.loader import load_configuration
+from jpweb.agent.config.model_parameters import EFFORTS
+from jpweb.agent.errors import InvalidConfiguration
+from jpweb.agent.providers.adapter import parameters
+from tests.agent.config.making import reading
+
+MOST = 2**31 - 1
+
+
+def given(written: str, table: str = "assistant.model") -> str:
+    return f'[{table}]\nid = "a/b"\nparameters = {{{written}}}'
+
+
+@pytest.mark.parametrize(
+    "written",
+    [
+        "max_tokens = 1",
+        "top_k = 40",
+        "temperature = 0",
+        "temperature = 0.7",
+        "top_p = 1.0",
+        'stop_words = ["x"]',
+        "stop_words = []",
+        "other = {a = {b = [1]}}",
+        "unheard = 1",
+        *(f'reasoning = "{effort}"' for effort in EFFORTS),
+        "reasoning = {}",
+        'reasoning = {effort = "low", exclude = true, more = 1}',
+        "reasoning = {effort = 2048}",
+    ],
+)
+def test_parameters_that_can_be_sent_stay_as_they_are(written: str):
+    (key, value), *_ = reading(given(written)).assistant.model.parameters.items()
+    assert f"{key} = " in written
+    parameters.make_settings({key: value}, parameters.read_reasoning({key: value}))
+
+
+@pytest.mark.parametrize(
+    ("written", "said"),
+    [
+        ("other = [1]", "other is [1]. It must be a table."),
+        ('other = "x"', 'other is "x". It must be a table.'),
+        ('max_tokens = "x"', f'max_tokens is "x". It must be a whole number from 1 to {MOST}.'),
+        ("max_tokens = 1.5", f"max_tokens is 1.5. It must be a whole number from 1 to {MOST}."),
+        ("max_tokens = true", "max_tokens is true. It must be a whole number"),
+        ("max_tokens = 0", "max_tokens is 0. It must be a whole number"),
+        ("top_k = -1", "top_k is -1. It must be a whole number"),
+        ('temperature = "hot"', 'temperature is "hot". It must be a number.'),
+        ("top_p = false", "top_p is false. It must be a number."),
+        ('stop_words = "x"', 'stop_words is "x". It must be a list of strings.'),
+        ('reasoning = "hard"', 'reasoning is "hard". It must be off, none, auto, xlow,'),
+        ("reasoning = true", "reasoning is true. It must be off, none,"),
+        ("reasoning = {effort = -5}", "effort is -5. It must be off, none,"),
+        ("reasoning = {effort = []}", "max, or a whole number of tokens from 1 to"),
+        ("reasoning = {exclude = 1}", "exclude is 1. It must be true or false."),
+    ],
+)
+@pytest.mark.parametrize("table", ["assistant.model", "conversation.inquiry.assistant.model"])
+def test_what_would_fail_only_when_it_is_sent_is_refused(written: str, said: str, table: str):
+    with pytest.raises(InvalidConfiguration) as caught:
+        reading(given(written, table))
+    assert str(caught.value).startswith(f"0.toml: {table}.parameters.")
+    assert said in str(caught.value)
+
+
+def test_an_effort_of_null_is_as_good_as_none():
+    reasoning: Any = {"effort": None, "exclude": True}
+    model = {"id": "a/b", "parameters": {"reasoning": reasoning, "other": None}}
+    found = load_configuration(
+        [Layer("f", {"assistant": {"model": model}})]
+    ).assistant.model.parameters
+    assert parameters.read_reasoning(found) == parameters.ReasoningSettings(
+        True, None, exclude=True
+    )
+
+
+def test_the_efforts_are_those_that_providers_know():
+    for effort in EFFORTS:
+        parameters.read_reasoning({"reasoning": effort})
+    assert set(parameters._EFFORT_LEVELS) == set(EFFORTS)

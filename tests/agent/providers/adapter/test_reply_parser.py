@@ -1,0 +1,230 @@
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from pydantic_ai.messages import (
+    BinaryContent,
+    FilePart,
+    PartDeltaEvent,
+    PartStartEvent,
+    TextPart,
+    TextPartDelta,
+    ThinkingPart,
+    ThinkingPartDelta,
+    ToolCallPart,
+    ToolCallPartDelta,
+)
+
+from jpweb.agent.ports import (
+    CompleteToolCall,
+    PartialToolCall,
+    ProviderEvent,
+    ReplyMetadata,
+    StructuredReply,
+    TextDelta,
+)
+from jpweb.agent.providers.adapter.reply_parser import ReplyParser, ReplyTooLong
+from jpweb.agent.providers.llamacpp import VENDOR as LLAMACPP
+from jpweb.agent.providers.openai import VENDOR as OPENAI
+
+
+def begun(reception: ReplyParser, *args: str | None) -> list[ProviderEvent]:
+    """Begin calls with these arguments, one part each."""
+    events: list[ProviderEvent] = []
+    for index, given in enumerate(args):
+        part = ToolCallPart("fs_read", given, f"call_{index}")
+        events += reception.take_event(PartStartEvent(index=index, part=part))
+    return [each for each in events if isinstance(each, CompleteToolCall)]
+
+
+def more(reception: ReplyParser, index: int, text: str) -> list[ProviderEvent]:
+    delta = ToolCallPartDelta(args_delta=text)
+    return list(reception.take_event(PartDeltaEvent(index=index, delta=delta)))
+
+
+def ids(events: list[ProviderEvent]) -> list[str]:
+    return [each.id for each in events if isinstance(each, CompleteToolCall)]
+
+
+def test_a_call_is_out_as_soon_as_another_part_begins():
+    assert ids(begun(ReplyParser(LLAMACPP), '{"path": "a"}', "")) == ["call_0"]
+
+
+def test_a_call_without_arguments_may_still_get_some():
+    """Some servers begin every call first and send the arguments then."""
+    reception = ReplyParser(LLAMACPP)
+    assert begun(reception, "", None, '{"path": "c"}') == []
+    assert more(reception, 0, '{"path": ') == [PartialToolCall("fs_read", '{"path": ')]
+    more(reception, 0, '"a"}')
+    assert list(reception.release_calls(is_cut=False)) == [
+        CompleteToolCall("call_0", "fs_read", {"path": "a"}),
+        CompleteToolCall("call_1", "fs_read", {}),
+        CompleteToolCall("call_2", "fs_read", {"path": "c"}),
+    ]
+    assert not reception.has_broken_call
+    assert list(reception.release_calls(is_cut=False)) == []
+
+
+def test_no_arguments_at_the_end_are_none_unless_the_reply_was_cut():
+    whole, cut = ReplyParser(LLAMACPP), ReplyParser(LLAMACPP)
+    begun(whole, "")
+    begun(cut, "")
+    assert ids(list(whole.release_calls(is_cut=False))) == ["call_0"]
+    assert ids(list(cut.release_calls(is_cut=True))) == []
+
+
+def test_parts_that_jp_does_not_know_are_left_out():
+    picture = FilePart(BinaryContent(b"x", media_type="image/png"))
+    assert list(ReplyParser(LLAMACPP).take_event(PartStartEvent(index=0, part=picture))) == []
+
+
+def test_a_signature_that_comes_late_belongs_to_the_whole_thought():
+    """OpenAI sends it with the end of the item, after all of its summaries."""
+    reception = ReplyParser(OPENAI)
+    events: list[ProviderEvent] = []
+    for index, text in enumerate(("One.", "Two.")):
+        part = ThinkingPart(text, id="rs_1")
+        events += reception.take_event(PartStartEvent(index=index, part=part))
+    late = ThinkingPartDelta(signature_delta="U0lH")
+    events += reception.take_event(PartDeltaEvent(index=0, delta=late))
+    events += reception.take_event(PartStartEvent(index=2, part=TextPart("Yes.")))
+    events += reception.close()
+    events += reception.close()
+    assert events == [
+        TextDelta("reasoning", "One."),
+        TextDelta("reasoning", "\n\nTwo."),
+        ReplyMetadata("reasoning", {"openai_item_id": "rs_1", "openai_encrypted_content": "U0lH"}),
+        TextDelta("message", "Yes."),
+    ]
+
+
+def test_data_may_come_in_pieces():
+    reception = ReplyParser(LLAMACPP, is_structured=True)
+    for index, text in enumerate(('{"a":', " 1}")):
+        assert list(reception.take_event(PartStartEvent(index=index, part=TextPart(text)))) == []
+    assert reception.read_data() == StructuredReply({"a": 1})
+
+
+def test_data_by_a_tool_that_is_no_object_is_none():
+    reception = ReplyParser(LLAMACPP, is_structured=True)
+    part = ToolCallPart("reply", "[1", "call_1")
+    assert list(reception.take_event(PartStartEvent(index=0, part=part))) == []
+    assert list(reception.release_calls(is_cut=False)) == []
+    assert reception.read_data() is None
+
+
+HALF, OTHER, FACE, ODD = "\ud83d", "\ude00", "\N{GRINNING FACE}", "\N{REPLACEMENT CHARACTER}"
+
+
+def texts(reception: ReplyParser, *pieces: str, thought: bool = False) -> list[ProviderEvent]:
+    """Begin a part with the first piece, and add the others."""
+    first, *others = pieces
+    part: Any = ThinkingPart(first) if thought else TextPart(first)
+    events = list(reception.take_event(PartStartEvent(index=0, part=part)))
+    for text in others:
+        delta: Any = ThinkingPartDelta(content_delta=text) if thought else TextPartDelta(text)
+        events += reception.take_event(PartDeltaEvent(index=0, delta=delta))
+    return events
+
+
+@pytest.mark.parametrize("thought", [True, False])
+def test_a_character_in_two_pieces_is_one(thought: bool):
+    reception = ReplyParser(LLAMACPP)
+    variant: Any = "reasoning" if thought else "message"
+    events = texts(reception, f"a {HALF}", f"{OTHER} b {HALF}", f"{HALF}", thought=thought)
+    events += reception.close()
+    assert events == [TextDelta(variant, text) for text in ("a ", f"{FACE} b ", ODD, ODD)]
+    assert list(reception.close()) == []
+
+
+def test_a_half_that_ends_a_text_comes_before_what_ends_it():
+    reception = ReplyParser(OPENAI)
+    part = TextPart(f"a{HALF}", id=f"msg_{HALF}")
+    events = [*reception.take_event(PartStartEvent(index=0, part=part)), *reception.close()]
+    noted = ReplyMetadata("message", {"openai_item_id": f"msg_{ODD}"})
+    assert events == [TextDelta("message", "a"), TextDelta("message", ODD), noted]
+
+
+def test_text_that_comes_after_a_call_has_begun_is_not_lost():
+    reception = ReplyParser(LLAMACPP)
+    texts(reception, "a")
+    list(
+        reception.take_event(PartStartEvent(index=1, part=ToolCallPart("fs_read", "{}", "call_0")))
+    )
+    later = TextPartDelta(f"b{HALF}")
+    assert list(reception.take_event(PartDeltaEvent(index=0, delta=later))) == [
+        TextDelta("message", "b")
+    ]
+    assert list(reception.close()) == [TextDelta("message", ODD)]
+
+
+@pytest.mark.parametrize(
+    ("pieces", "path"),
+    [
+        (('{"path": "\\ud83d', '\\ude00"}'), FACE),
+        (('{"path": "\\ud83d', '"}'), ODD),
+        ((f'{{"path": "{HALF}', f'{OTHER}"}}'), FACE),
+        ((f'{{"path": "{OTHER}', '"}'), ODD),
+    ],
+)
+def test_arguments_hold_whole_characters(pieces: tuple[str, str], path: str):
+    reception = ReplyParser(LLAMACPP)
+    begun(reception, "")
+    shown = [event for piece in pieces for event in more(reception, 0, piece)]
+    for event in shown:
+        assert isinstance(event, PartialToolCall)
+        event.arguments.encode()
+    assert list(reception.release_calls(is_cut=False)) == [
+        CompleteToolCall("call_0", "fs_read", {"path": path})
+    ]
+
+
+def test_arguments_that_come_parsed_hold_whole_characters_too():
+    reception = ReplyParser(LLAMACPP)
+    part = ToolCallPart(f"fs{HALF}", {HALF: [f"{HALF}{OTHER}"]}, f"call{HALF}")
+    list(reception.take_event(PartStartEvent(index=0, part=part)))
+    call = CompleteToolCall(f"call{ODD}", f"fs{ODD}", {ODD: [FACE]})
+    assert list(reception.release_calls(is_cut=False)) == [call]
+
+
+def test_data_holds_whole_characters():
+    reception = ReplyParser(LLAMACPP, is_structured=True)
+    assert texts(reception, '{"a": "\\ud83d', '\\ude00", "\\ud83d": 1}') == []
+    assert reception.read_data() == StructuredReply({"a": FACE, ODD: 1})
+
+
+def fed(reception: ReplyParser, kind: str, size: int) -> None:
+    """Let a reply come in pieces of ten bytes, of what yields no event."""
+    started: dict[str, Any] = {
+        "text": TextPart(""),
+        "thought": ThinkingPart(""),
+        "arguments": ToolCallPart("reply", "", "call_0"),
+        "parsed": ToolCallPart("reply", None, "call_0"),
+    }
+    list(reception.take_event(PartStartEvent(index=0, part=started[kind])))
+    for number in range(size // 10):
+        delta: Any = {
+            "text": TextPartDelta("é" * 5),
+            "thought": ThinkingPartDelta(content_delta="é" * 5),
+            "arguments": ToolCallPartDelta(args_delta="é" * 5),
+            "parsed": ToolCallPartDelta(args_delta={f"{number % 1000:03}": 0}),
+        }[kind]
+        assert kind != "parsed" or len(json.dumps(delta.args_delta)) == 10
+        list(reception.take_event(PartDeltaEvent(index=0, delta=delta)))
+
+
+@pytest.mark.parametrize("kind", ["text", "thought", "arguments", "parsed"])
+def test_a_reply_is_received_up_to_its_limit_whatever_becomes_of_it(kind: str):
+    room = 2 if kind == "parsed" else 0
+    fed(ReplyParser(LLAMACPP, is_structured=True, max_bytes=100 + room), kind, 100)
+    fed(ReplyParser(LLAMACPP, is_structured=True), kind, 1000)
+    with pytest.raises(ReplyTooLong, match="larger than 100 bytes"):
+        fed(ReplyParser(LLAMACPP, is_structured=True, max_bytes=100), kind, 110)
+
+
+def test_a_reply_that_comes_at_once_is_weighed_too():
+    reception = ReplyParser(LLAMACPP, max_bytes=3)
+    with pytest.raises(ReplyTooLong):
+        list(reception.take_event(PartStartEvent(index=0, part=TextPart("éé"))))

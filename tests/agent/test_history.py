@@ -1,0 +1,72 @@
+from __future__ import annotations
+
+from typing import Any
+
+from jpweb.agent.history import normalize_history
+from jpweb.stream.events import ChatRequest, ChatResponse, ToolCallResponse, TurnStart
+from tests.builders import answered, asked, called, element, raw, returned, stream
+
+INTERRUPTED = "Tool call was interrupted."
+
+
+def kinds(elements) -> Any:
+    return [element.kind for element in normalize_history(elements)]
+
+
+def lost(tool_call_id) -> Any:
+    return ToolCallResponse(tool_call_id, INTERRUPTED, is_error=True)
+
+
+def test_a_whole_stream_stays_as_it_is():
+    elements = stream(TurnStart(), ChatRequest("Go."), called("a"), returned("a"))
+    assert normalize_history(elements) == tuple(elements)
+
+
+def test_an_empty_stream_stays_empty():
+    assert normalize_history([]) == ()
+
+
+def test_a_request_without_response_gets_one_right_after_it():
+    elements = stream(TurnStart(), ChatRequest("Go."), called("a"), TurnStart(), ChatRequest("On."))
+    assert kinds(elements) == [*(e.kind for e in elements[:3]), lost("a"), *kinds(elements[3:])]
+
+
+def test_the_response_has_the_time_of_its_request():
+    elements = stream(TurnStart(), called("a"))
+    inserted: Any = normalize_history(elements)[2].body
+    assert inserted.timestamp == "2026-01-02 03:00:01.0"
+
+
+def test_of_two_requests_with_one_id_the_later_lacks_its_response():
+    elements = stream(TurnStart(), called("a"), returned("a"), called("a"))
+    assert kinds(elements)[-1] == lost("a")
+    assert len(kinds(elements)) == 5
+
+
+def test_the_response_of_a_later_turn_does_not_count():
+    elements = stream(TurnStart(), called("a"), TurnStart(), called("a"), returned("a"))
+    assert [isinstance(kind, ToolCallResponse) for kind in kinds(elements)] == [
+        False,
+        False,
+        True,
+        False,
+        False,
+        True,
+    ]
+
+
+def test_a_response_that_cannot_be_read_counts_as_none():
+    broken = raw({"type": "tool_call_response", "timestamp": "2026-01-02 03:04:05.0", "id": "a"})
+    assert lost("a") in kinds([*stream(TurnStart(), called("a")), broken])
+
+
+def test_a_response_without_a_request_is_left_out():
+    elements = stream(TurnStart(), returned("a"), ChatResponse("message", "Done."))
+    assert kinds(elements) == [TurnStart(), ChatResponse("message", "Done.")]
+
+
+def test_an_unanswered_inquiry_is_none_of_its_business():
+    elements = stream(TurnStart(), called("a"), asked("a.q.1"), returned("a"))
+    assert normalize_history(elements) == tuple(elements)
+    paired = [*elements[:3], element(answered("a.q.1")), elements[3]]
+    assert normalize_history(paired) == tuple(paired)

@@ -1,0 +1,222 @@
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from jpweb.agent.interrupts import (
+    CallInterrupts,
+    Interrupts,
+    Respond,
+    Restart,
+    Stop,
+    Stopped,
+    gather_or_cancel,
+    run_interruptible,
+)
+from tests.agent.doubles import never, others
+
+
+async def value(result, after=0) -> Any:
+    for _ in range(after):
+        await asyncio.sleep(0)
+    return result
+
+
+async def test_work_that_ends_gives_its_result():
+    assert await run_interruptible(value(7), Interrupts()) == 7
+    assert not others()
+
+
+async def test_a_stop_cancels_the_work_and_waits_until_it_is_gone():
+    stop, seen = Interrupts(), []
+
+    async def work() -> Any:
+        stop.interrupt(Stop())
+        try:
+            await never()
+        finally:
+            await asyncio.sleep(0)
+            seen.append("cleaned up")
+
+    assert await run_interruptible(work(), stop) == Stopped()
+    assert seen == ["cleaned up"]
+    assert not others()
+
+
+async def test_after_a_stop_no_work_is_started():
+    stop, seen = Interrupts(), []
+    stop.interrupt(Stop())
+
+    async def work() -> Any:
+        seen.append("started")
+
+    assert await run_interruptible(work(), stop) == Stopped()
+    assert seen == []
+
+
+async def test_work_that_ends_together_with_the_stop_keeps_its_result():
+    stop = Interrupts()
+
+    async def work() -> Any:
+        stop.interrupt(Stop())
+        return "result"
+
+    assert await run_interruptible(work(), stop) == "result"
+
+
+async def test_work_that_answers_the_stop_with_a_result_keeps_it():
+    stop = Interrupts()
+
+    async def work() -> Any:
+        stop.interrupt(Stop())
+        try:
+            await never()
+        except asyncio.CancelledError:
+            return "saved"
+
+    assert await run_interruptible(work(), stop) == "saved"
+
+
+async def test_what_work_raises_comes_out():
+    async def work() -> Any:
+        raise LookupError("gone")
+
+    with pytest.raises(LookupError, match="gone"):
+        await run_interruptible(work(), Interrupts())
+    assert not others()
+
+
+async def test_work_cancelled_by_itself_is_no_stop():
+    async def work() -> Any:
+        raise asyncio.CancelledError
+
+    with pytest.raises(asyncio.CancelledError):
+        await run_interruptible(work(), Interrupts())
+
+
+async def test_a_cancellation_from_outside_takes_the_work_with_it():
+    task = asyncio.create_task(run_interruptible(never(), Interrupts()))
+    await asyncio.sleep(0)
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    assert not others()
+
+
+async def test_results_come_in_the_order_of_the_works():
+    assert await gather_or_cancel([value("slow", after=5), value("fast")]) == ["slow", "fast"]
+
+
+async def test_no_works_give_no_results():
+    assert await gather_or_cancel([]) == []
+
+
+async def test_the_first_to_raise_cancels_the_others_and_comes_out_as_it_is():
+    async def work() -> Any:
+        raise LookupError("gone")
+
+    with pytest.raises(LookupError, match="gone"):
+        await gather_or_cancel([never(), work(), never()])
+    assert not others()
+
+
+async def test_a_cancellation_from_outside_takes_all_works_with_it():
+    task = asyncio.create_task(
+        gather_or_cancel([never(), run_interruptible(never(), Interrupts())])
+    )
+    for _ in range(3):
+        await asyncio.sleep(0)
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    assert not others()
+
+
+# what is said
+
+SAID = [Restart(), Respond(), Respond("A."), Respond("B.", "Alice"), Stop()]
+said = st.sampled_from(SAID)
+
+
+@given(st.lists(said))
+def test_the_most_severe_that_was_said_stands_and_of_responses_every_text(all_said):
+    interrupts = Interrupts()
+    for what in all_said:
+        interrupts.interrupt(what)
+    worst = max((what.SEVERITY for what in all_said), default=None)
+    expected = [what for what in all_said if worst == what.SEVERITY]
+    pending = interrupts.pending
+    assert (pending and pending.SEVERITY) == worst
+    if isinstance(pending, Respond):
+        assert pending.text == "\n\n".join(what.text for what in expected if what.text)
+        assert pending.author == expected[-1].author
+    assert interrupts.is_set() == bool(all_said)
+
+
+@given(st.lists(said))
+def test_what_was_taken_is_gone_unless_it_is_a_stop(all_said):
+    interrupts = Interrupts()
+    for what in all_said:
+        interrupts.interrupt(what)
+    stopped = Stop() in all_said
+    first = interrupts.take_pending()
+    assert (first == Stop()) == stopped
+    assert interrupts.take_pending() == (Stop() if stopped else None)
+    assert interrupts.is_set() == stopped
+
+
+def test_a_stop_is_worse_than_a_response_and_that_than_a_restart():
+    assert Stop.SEVERITY > Respond.SEVERITY > Restart.SEVERITY
+
+
+def test_a_call_meets_the_interrupts_of_its_turn():
+    turn = Interrupts()
+    call = CallInterrupts(turn)
+    assert not call.is_set()
+    turn.interrupt(Restart())
+    assert call.is_set()
+    assert call.pending == Restart()
+
+
+def test_a_call_that_lets_go_interrupts_itself_alone():
+    turn = Interrupts()
+    call = CallInterrupts(turn)
+    call.end_call()
+    assert call.is_set()
+    assert call.pending is None
+    assert not turn.is_set()
+
+
+@pytest.mark.parametrize("of_the_turn", [True, False])
+async def test_a_call_waits_for_either_and_leaves_nothing_behind(of_the_turn):
+    turn = Interrupts()
+    call = CallInterrupts(turn)
+    waiting = asyncio.create_task(call.wait())
+    await asyncio.sleep(0)
+    if of_the_turn:
+        turn.interrupt(Stop())
+    else:
+        call.end_call()
+    await waiting
+    assert not others()
+
+
+async def test_a_call_that_no_longer_waits_leaves_nothing_behind():
+    waiting = asyncio.create_task(CallInterrupts(Interrupts()).wait())
+    await asyncio.sleep(0)
+    waiting.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await waiting
+    assert not others()
+
+
+def test_of_two_responses_that_come_together_the_model_is_told_both():
+    interrupts = Interrupts()
+    interrupts.interrupt(Respond("First.", "ada"))
+    interrupts.interrupt(Respond("", "eve"))
+    interrupts.interrupt(Respond("Second.", "eve"))
+    assert interrupts.take_pending() == Respond("First.\n\nSecond.", "eve")

@@ -1,0 +1,208 @@
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from jpweb.agent.config import QuestionConfig, ToolConfig
+from jpweb.agent.ports import Answer
+from jpweb.agent.redaction import REDACTED_TEXT, SecretAnswer
+from jpweb.agent.tool_calls import model_messages
+from jpweb.agent.tool_calls.executor import SourcedQuestion, ToolExecutor
+from jpweb.agent.tool_outcome import Failed, NeedsInput, Question, Success
+from jpweb.agent.turn_setup import TurnSetup, default_config
+from jpweb.stream.answer_type import Boolean, Option, Select, Text
+from jpweb.stream.inquiry import InquirySource, SourceTag
+from tests.agent.doubles import CONFIRM, OutsideStub, StubTool, asks, never
+
+ASSISTANT = InquirySource(SourceTag.ASSISTANT)
+
+
+def executor(*tools) -> Any:
+    """Return an executor of these built-ins whose tools have nothing to ask in the middle."""
+    return _Quiet(TurnSetup(tools=tuple(default_config(t) for t in tools), builtins=tools))
+
+
+class _Quiet(ToolExecutor):
+    async def execute(self, name, arguments, answers, ask=never) -> Any:
+        return await super().execute(name, arguments, answers, ask)
+
+
+async def test_a_tool_gets_its_arguments_and_answers():
+    tool = StubTool("echo", lambda arguments, answers: Success(f"{arguments} {answers}"))
+    result = await executor(tool).execute("echo", {"a": 1}, {"q": True})
+    assert result == Success("{'a': 1} {'q': True}")
+
+
+async def test_a_failure_is_handed_on():
+    tool = StubTool("broken", lambda *_: Failed("No disk."))
+    assert await executor(tool).execute("broken", {}, {}) == Failed("No disk.")
+
+
+async def test_the_source_of_a_question_is_the_tool_unless_the_tool_says_otherwise():
+    own, assistants = asks(CONFIRM, name="own"), asks(CONFIRM, name="other")
+    assistants.source = ASSISTANT
+    both = executor(own, assistants)
+    assert await both.execute("own", {}, {}) == SourcedQuestion(
+        CONFIRM, InquirySource.for_tool("own")
+    )
+    assert await both.execute("other", {}, {}) == SourcedQuestion(CONFIRM, ASSISTANT)
+
+
+async def test_the_label_of_a_question_has_no_say_in_its_source():
+    tool = asks(CONFIRM, config=QuestionConfig(prompt_label="Assistant"))
+    assert await executor(tool).execute("tool", {}, {}) == SourcedQuestion(
+        CONFIRM, InquirySource.for_tool("tool")
+    )
+
+
+async def test_an_unknown_tool_fails():
+    assert await executor().execute("gone", {}, {}) == Failed(
+        model_messages.describe_unknown_tool("gone")
+    )
+
+
+async def test_a_tool_that_is_not_offered_fails_and_does_not_run():
+    tool = asks(CONFIRM)
+    other = default_config(asks(CONFIRM, name="another"))
+    result = await _Quiet(TurnSetup(tools=(other,), builtins=(tool,))).execute("tool", {}, {})
+    assert result == Failed(model_messages.describe_unknown_tool("tool"))
+    assert tool.runs == []
+
+
+@pytest.mark.parametrize("question_id", ["", ".", "a.b", "a."])
+async def test_a_question_id_that_is_empty_or_dotted_is_a_failure_of_the_tool(question_id):
+    tool = StubTool("tool", lambda *_: NeedsInput(Question(question_id, "?", Boolean())))
+    result = await executor(tool).execute("tool", {}, {})
+    assert result == Failed(model_messages.describe_bad_id("tool"))
+
+
+async def test_what_a_tool_raises_is_not_caught():
+    def fail(arguments, answers) -> Any:
+        raise RuntimeError("bug")
+
+    with pytest.raises(RuntimeError, match="bug"):
+        await executor(StubTool("tool", fail)).execute("tool", {}, {})
+
+
+def test_the_default_configuration_is_what_the_tool_says_of_itself():
+    tool = asks(CONFIRM, config=QuestionConfig(prompt_label="Who"))
+    assert default_config(tool) == ToolConfig(
+        "tool", "A tool of the tests.", {}, {"confirm": QuestionConfig(prompt_label="Who")}
+    )
+
+
+def test_a_question_that_nobody_configured_has_the_default_configuration():
+    assert default_config(asks(CONFIRM)).get_question("confirm") == QuestionConfig()
+
+
+def outside(name, run) -> Any:
+    async def awaited(arguments, answers, ask) -> Any:
+        return run(arguments, answers)
+
+    return OutsideStub(name, awaited)
+
+
+def both(builtins, tools, **more) -> Any:
+    offered = (*builtins, *tools)
+    return _Quiet(
+        TurnSetup(
+            tools=tuple(default_config(tool) for tool in offered),
+            builtins=builtins,
+            outside={tool.NAME: tool for tool in tools},
+            **more,
+        )
+    )
+
+
+async def test_a_tool_from_outside_gets_its_arguments_and_answers():
+    tool = outside("echo", lambda arguments, answers: Success(f"{arguments} {answers}"))
+    result = await both((), (tool,)).execute("echo", {"a": 1}, {"q": True})
+    assert result == Success("{'a': 1} {'q': True}")
+
+
+async def test_a_tool_from_outside_shadows_the_builtin_of_its_name():
+    builtin, tool = asks(CONFIRM), outside("tool", lambda *_: Success("outside"))
+    assert await both((builtin,), (tool,)).execute("tool", {}, {}) == Success("outside")
+    assert builtin.runs == []
+
+
+async def test_questions_from_outside_come_from_the_tool_whatever_a_builtin_of_its_name_says():
+    builtin, tool = asks(CONFIRM), outside("tool", lambda *_: NeedsInput(CONFIRM))
+    builtin.source = ASSISTANT
+    result = await both((builtin,), (tool,)).execute("tool", {}, {})
+    assert result == SourcedQuestion(CONFIRM, InquirySource.for_tool("tool"))
+
+
+def test_a_tool_that_cannot_be_used_now_says_why():
+    executing = both((asks(CONFIRM),), (), unavailable={"gone": "Its server is down."})
+    assert executing.missing("tool") is None
+    assert executing.missing("gone") == model_messages.describe_unavailable(
+        "gone", "Its server is down."
+    )
+    assert executing.missing("other") == model_messages.describe_unknown_tool("other")
+
+
+SECRET = SecretAnswer("hunter2")
+
+
+async def test_builtins_get_secrets_plain_and_tools_from_outside_get_them_marked():
+    builtin = asks(CONFIRM)
+    tool = outside("outside", lambda _, answers: Success(repr(answers)))
+    executing = both((builtin,), (tool,))
+    await executing.execute("tool", {}, {"key": SECRET, "name": "x"})
+    seen = await executing.execute("outside", {}, {"key": SECRET, "name": "x"})
+    assert builtin.runs == [{"key": "hunter2", "name": "x"}]
+    assert seen == Success(repr({"key": SECRET, "name": "x"}))
+
+
+ABOUT = Question("again", "hunter2 is wrong.", Text(), "hunter2", "Tried hunter2.")
+FREED = Question(
+    "again", f"{REDACTED_TEXT} is wrong.", Text(), REDACTED_TEXT, f"Tried {REDACTED_TEXT}."
+)
+
+
+@pytest.mark.parametrize(
+    ("outcome", "freed"),
+    [
+        (Success("Opened with hunter2."), Success(f"Opened with {REDACTED_TEXT}.")),
+        (Failed("hunter2 is wrong."), Failed(f"{REDACTED_TEXT} is wrong.")),
+        (NeedsInput(ABOUT), SourcedQuestion(FREED, InquirySource.for_tool("tool"))),
+        (NeedsInput(CONFIRM), SourcedQuestion(CONFIRM, InquirySource.for_tool("tool"))),
+    ],
+)
+@pytest.mark.parametrize("make", [StubTool, outside])
+async def test_what_a_tool_says_is_freed_of_the_secrets_it_was_given(make, outcome, freed):
+    tool = make("tool", lambda *_: outcome)
+    builtins, tools = ((tool,), ()) if make is StubTool else ((), (tool,))
+    result = await both(builtins, tools).execute("tool", {}, {"key": SECRET, "name": "hunter"})
+    assert result == freed
+
+
+async def test_option_that_repeats_a_secret_is_redacted_and_answered_by_its_own_value():
+    question = Question("which", "?", Select((Option("other"), Option("hunter2", "is hunter2"))))
+    tool = StubTool("tool", lambda *_: NeedsInput(question))
+    result = await executor(tool).execute("tool", {}, {"key": SECRET})
+    assert isinstance(result, SourcedQuestion)
+    kind = Select((Option("other"), Option(REDACTED_TEXT, f"is {REDACTED_TEXT}")))
+    assert result.question == Question("which", "?", kind)
+    assert result.value_for_tool(REDACTED_TEXT) == "hunter2"
+    assert result.value_for_tool("other") == "other"
+    assert "hunter2" not in repr(result)
+
+
+async def test_option_asked_in_the_middle_is_answered_by_its_own_value():
+    question = Question("which", "?", Select((Option("hunter2"),)))
+    seen: list[Any] = []
+
+    async def run(arguments, answers, ask) -> Any:
+        seen.append(await ask(question))
+        return Success("done")
+
+    async def ask(asked) -> Any:
+        (option,) = asked.answer_type.options
+        return Answer(option.value)
+
+    tool = OutsideStub("tool", run)
+    await both((), (tool,)).execute("tool", {}, {"key": SECRET}, ask)
+    assert seen == [Answer("hunter2")]

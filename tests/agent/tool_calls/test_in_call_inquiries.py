@@ -1,0 +1,262 @@
+"""Tools from outside that ask while they run, and go on."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import pytest
+
+from jpweb.agent.config import QuestionConfig, StaticAnswer
+from jpweb.agent.interrupts import CallInterrupts, Interrupts, Respond, Restart, Stop
+from jpweb.agent.ports import Answer, Declined
+from jpweb.agent.redaction import REDACTED_TEXT
+from jpweb.agent.tool_calls import model_messages
+from jpweb.agent.tool_calls.coordinator import MAX_CALL_QUESTIONS
+from jpweb.agent.tool_calls.in_call_inquiries import InCallInquiries
+from jpweb.agent.tool_calls.result import ToolAnswer
+from jpweb.agent.tool_outcome import Question, Success
+from jpweb.stream.answer_type import Boolean, Secret, Text
+from jpweb.stream.events import ToolCallResponse
+from jpweb.stream.inquiry import (
+    Answered,
+    CancellationReason,
+    Cancelled,
+    InquiryRequest,
+    InquiryResponse,
+    InquirySource,
+    Redacted,
+)
+from tests.agent.doubles import CONFIRM, Bench, OutsideStub, never, others, until
+from tests.builders import called
+
+CALL = called("c1", "outside")
+NAME = Question("name", "Which name?", Text())
+PASSPHRASE = Question("key", "Passphrase?", Secret())
+LOST, USER = Cancelled(CancellationReason.LOST), Cancelled(CancellationReason.USER)
+
+
+def asking(*questions, **more) -> Any:
+    """Return a bench whose tool asks these questions in the middle and says what it was told."""
+
+    async def run(arguments, answers, ask) -> Any:
+        return Success(str([await ask(question) for question in questions]))
+
+    return Bench((OutsideStub("outside", run),), **more)
+
+
+async def test_a_tool_asks_in_the_middle_and_goes_on():
+    bench = asking(CONFIRM, replies=[Answer(value=True)])
+    await bench.run([CALL])
+    assert bench.recorder.kinds == [
+        InquiryRequest(
+            "c1.confirm.1", InquirySource.for_tool("outside"), CONFIRM.to_inquiry_question()
+        ),
+        InquiryResponse("c1.confirm.1", Answered(answer=True)),
+        ToolCallResponse("c1", str([Answer(value=True)]), is_error=False),
+    ]
+    assert not others()
+
+
+async def test_a_tool_may_ask_twice_in_one_run():
+    bench = asking(CONFIRM, NAME, replies=[Answer(value=True), Answer("x")])
+    await bench.run([CALL])
+    assert bench.asked_ids == ["c1.confirm.1", "c1.name.1"]
+    assert bench.recorder.outcomes == [Answered(answer=True), Answered("x")]
+
+
+async def test_the_same_question_asked_twice_is_the_next_attempt():
+    bench = asking(NAME, NAME, replies=[Answer("x"), Answer("y")])
+    await bench.run([CALL])
+    assert bench.asked_ids == ["c1.name.1", "c1.name.2"]
+
+
+async def test_a_tool_may_ask_several_questions_at_once():
+    async def run(arguments, answers, ask) -> Any:
+        both = await asyncio.gather(ask(CONFIRM), ask(NAME))
+        return Success(str([answer.value for answer in both]))
+
+    bench = Bench((OutsideStub("outside", run),), [Answer(value=True), Answer("x")])
+    await bench.run([CALL])
+    assert bench.recorder.results == [("c1", "[True, 'x']", False)]
+
+
+@pytest.mark.parametrize("question_id", ["", "a.b"])
+async def test_a_bad_id_is_declined_without_a_trace(question_id):
+    bench = asking(Question(question_id, "?", Boolean()))
+    await bench.run([CALL])
+    told = str([Declined(CancellationReason.BACKEND_ERROR)])
+    assert bench.recorder.kinds == [ToolCallResponse("c1", told, is_error=False)]
+
+
+@pytest.mark.parametrize("reason", [CancellationReason.USER, CancellationReason.EXPIRED])
+async def test_a_tool_goes_on_after_a_question_that_was_declined(reason):
+    bench = asking(CONFIRM, replies=[Declined(reason)])
+    await bench.run([CALL])
+    assert bench.recorder.outcomes == [Cancelled(reason)]
+    assert bench.recorder.results == [("c1", str([Declined(reason)]), False)]
+
+
+async def test_static_answers_serve_questions_in_the_middle_too():
+    bench = asking(CONFIRM)
+    tool = OutsideStub(
+        "outside", bench.tools[0].run, {"confirm": QuestionConfig(answer=StaticAnswer(value=True))}
+    )
+    configured = Bench((tool,))
+    await configured.run([CALL])
+    assert configured.recorder.outcomes == [Answered(answer=True)]
+    assert configured.prompter.asked == []
+
+
+async def test_a_secret_given_in_the_middle_reaches_the_tool_and_not_the_record():
+    async def run(arguments, answers, ask) -> Any:
+        given = await ask(PASSPHRASE)
+        wrong = Question("again", f"{given.value} is wrong.", Text(), given.value, given.value)
+        await ask(wrong)
+        return Success(f"Opened with {given.value}.")
+
+    bench = Bench((OutsideStub("outside", run),), [Answer("hunter2"), Answer("ok")])
+    await bench.run([CALL])
+    assert bench.recorder.outcomes == [Redacted(), Answered("ok")]
+    assert bench.recorder.results == [("c1", f"Opened with {REDACTED_TEXT}.", False)]
+    assert "hunter2" not in bench.recorder.raw()
+
+
+@pytest.mark.parametrize("said", [Stop(), Respond("Other."), Respond()])
+async def test_an_interrupt_closes_the_open_question_exactly_once(said):
+    bench = asking(CONFIRM, replies=[never()])
+    running = asyncio.create_task(bench.run([CALL]))
+    await until(lambda: bench.prompter.asked)
+    bench.stop.interrupt(said)
+    await running
+    assert bench.prompter.withdrawn == [("c1.confirm.1", CancellationReason.USER)]
+    assert bench.recorder.outcomes == [USER]
+    text = (
+        model_messages.describe_response(said.text)
+        if isinstance(said, Respond) and said.text
+        else model_messages.STOPPED
+    )
+    assert bench.recorder.results == [("c1", text, False)]
+    assert not others()
+
+
+async def test_a_tool_that_asks_again_when_stopped_is_not_heard():
+    async def run(arguments, answers, ask) -> Any:
+        try:
+            return await ask(CONFIRM)
+        finally:
+            await ask(NAME)
+
+    bench = Bench((OutsideStub("outside", run),), [never()])
+    running = asyncio.create_task(bench.run([CALL]))
+    await until(lambda: bench.prompter.asked)
+    bench.stop.interrupt(Stop())
+    await running
+    assert [asked.question.id for asked in bench.prompter.asked] == ["confirm"]
+    assert set(bench.recorder.outcomes) == {USER}
+    assert len(bench.recorder.outcomes) == len(bench.asked_ids)
+    assert not others()
+
+
+async def test_a_restart_asks_again_under_the_next_number():
+    bench = asking(CONFIRM, replies=[never(), Answer(value=True)])
+    running = asyncio.create_task(bench.run([CALL]))
+    await until(lambda: bench.prompter.asked)
+    bench.stop.interrupt(Restart())
+    await running
+    assert bench.asked_ids == ["c1.confirm.1", "c1.confirm.2"]
+    assert bench.recorder.outcomes == [USER, Answered(answer=True)]
+
+
+async def test_a_tool_that_gives_up_on_its_question_closes_it_as_lost():
+    async def run(arguments, answers, ask) -> Any:
+        task = asyncio.ensure_future(ask(CONFIRM))
+        await bench.prompter.waiting.wait()
+        task.cancel()  # as a time limit of the tool's own would
+        await asyncio.wait([task])
+        return Success("went on alone")
+
+    bench = Bench((OutsideStub("outside", run),), [never()])
+    await bench.run([CALL])
+    assert bench.recorder.outcomes == [LOST]
+    assert bench.recorder.results == [("c1", "went on alone", False)]
+    assert not others()
+
+
+async def test_a_tool_that_ends_without_waiting_for_its_question_closes_it_as_lost():
+    waiting: list[Any] = []
+
+    async def run(arguments, answers, ask) -> Any:
+        waiting.append(asyncio.ensure_future(ask(CONFIRM)))
+        await bench.prompter.waiting.wait()
+        return Success("done")
+
+    bench = Bench((OutsideStub("outside", run),), [never()])
+    await bench.run([CALL])
+    assert bench.recorder.outcomes == [LOST]
+    assert await waiting[0] == Declined(CancellationReason.LOST)
+    assert not others()
+
+
+async def test_a_cancellation_from_outside_leaves_the_question_open():
+    bench = asking(CONFIRM, replies=[never()])
+    running = asyncio.create_task(bench.run([CALL]))
+    await until(lambda: bench.prompter.asked)
+    running.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await running
+    assert [type(kind) for kind in bench.recorder.kinds] == [InquiryRequest]
+    assert bench.prompter.withdrawn == []
+    assert not others()
+
+
+async def test_what_a_tool_raises_leaves_its_question_open():
+    async def run(arguments, answers, ask) -> Any:
+        task = asyncio.ensure_future(ask(CONFIRM))
+        await bench.prompter.waiting.wait()
+        task.cancel()
+        raise RuntimeError("bug")
+
+    bench = Bench((OutsideStub("outside", run),), [never()])
+    with pytest.raises(RuntimeError, match="bug"):
+        await bench.run([CALL])
+    assert [type(kind) for kind in bench.recorder.kinds] == [InquiryRequest]
+    assert not others()
+
+
+async def test_what_breaks_while_asking_comes_out_though_the_tool_hides_it():
+    ended: list[Question] = []
+
+    async def inquire(question) -> Any:
+        if question is CONFIRM:
+            raise LookupError("no such row")
+        await interrupts.wait()
+        await asyncio.sleep(0)
+        ended.append(question)
+        return ToolAnswer("x")
+
+    async def hiding() -> Any:
+        async with InCallInquiries(inquire, interrupts) as midcall:
+            slow.append(asyncio.ensure_future(midcall.ask(NAME)))
+            with pytest.raises(LookupError):
+                await midcall.ask(CONFIRM)
+
+    slow: list[Any] = []
+    interrupts = CallInterrupts(Interrupts())
+    with pytest.raises(LookupError, match="no such row"):
+        await hiding()
+    assert ended == [NAME]
+    assert await slow[0] == Answer("x")
+    assert not others()
+
+
+async def test_a_tool_that_never_stops_asking_in_the_middle_is_not_asked_for_any_more():
+    async def run(arguments, answers, ask) -> Any:
+        replies = [await ask(CONFIRM) for _ in range(MAX_CALL_QUESTIONS + 2)]
+        return Success(str([isinstance(reply, Answer) for reply in replies].count(True)))
+
+    config = {"confirm": QuestionConfig(answer=StaticAnswer(value=True))}
+    bench = Bench((OutsideStub("outside", run, config),))
+    await bench.run([CALL])
+    assert len(bench.asked_ids) == MAX_CALL_QUESTIONS
+    assert bench.recorder.results == [("c1", str(MAX_CALL_QUESTIONS), False)]

@@ -1,0 +1,268 @@
+"""Restart and respond while the calls of a cycle run. Stops are in ``test_interruptions``."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import pytest
+
+from jpweb.agent.config import Mode, QuestionConfig, QuestionTarget, StaticAnswer
+from jpweb.agent.interrupts import Respond, Restart, Stop
+from jpweb.agent.ports import Answer, Permitted
+from jpweb.agent.tool_calls import model_messages
+from jpweb.agent.tool_calls.turn_state import AnswerKey, PermissionKey, RememberedAnswer
+from jpweb.agent.tool_outcome import Question, Success
+from jpweb.stream.answer_type import Text
+from jpweb.stream.events import ToolCallResponse
+from jpweb.stream.inquiry import Answered, CancellationReason, Cancelled, InquiryResponse
+from tests.agent.doubles import CONFIRM, Bench, StubTool, asks, never, others, until
+from tests.builders import called
+
+USER = Cancelled(CancellationReason.USER)
+CALL = called("c1", "tool")
+SAID = [Restart(), Respond(), Respond("Leave it."), Stop()]
+
+
+def quick() -> Any:
+    return StubTool("quick", lambda *_: Success("result"))
+
+
+def once_stuck() -> Any:
+    """Return a tool that hangs in its first run and ends in its second."""
+    tool = StubTool("stuck", lambda *_: never() if len(tool.runs) == 1 else Success("done"))
+    return tool
+
+
+async def interrupted(bench, calls, ready, *said) -> Any:
+    """Run the calls, say all that once ready; return what is still said at the end."""
+    running = asyncio.create_task(bench.run(calls))
+    await until(ready)
+    for what in said:
+        bench.stop.interrupt(what)
+    await running
+    assert not others()
+    return bench.stop.pending
+
+
+# restart
+
+
+async def test_a_restart_throws_all_results_away_and_runs_completed_calls_again():
+    tools = (quick(), once_stuck())
+    bench = Bench(tools)
+    calls = [called("a", "quick"), called("b", "stuck")]
+    await interrupted(bench, calls, lambda: all(tool.runs for tool in tools), Restart())
+    assert [len(tool.runs) for tool in tools] == [2, 2]
+    assert bench.recorder.kinds == [
+        ToolCallResponse("a", "result", is_error=False),
+        ToolCallResponse("b", "done", is_error=False),
+    ]
+    assert bench.stop.pending is None
+
+
+async def test_a_restart_closes_open_questions_and_asks_them_under_the_next_number():
+    bench = Bench((asks(CONFIRM),), [never(), Answer(value=True)])
+    await interrupted(bench, [CALL], lambda: bench.prompter.asked, Restart())
+    assert bench.asked_ids == ["c1.confirm.1", "c1.confirm.2"]
+    assert bench.recorder.outcomes == [USER, Answered(answer=True)]
+    assert bench.recorder.results == [("c1", "done", False)]
+
+
+async def test_answers_that_nobody_wanted_remembered_start_over():
+    second = Question("second", "?", Text())
+    replies = [Answer(value=True), never(), Answer(value=False), Answer("x")]
+    bench = Bench((asks(CONFIRM, second),), replies)
+    await interrupted(bench, [CALL], lambda: len(bench.prompter.asked) == 2, Restart())
+    assert bench.tools[0].runs[-1] == {"confirm": False, "second": "x"}
+    assert bench.asked_ids == [
+        "c1.confirm.1",
+        "c1.second.1",
+        "c1.confirm.2",
+        "c1.second.2",
+    ]
+
+
+async def test_remembered_answers_and_permissions_survive_a_restart():
+    second = Question("second", "?", Text())
+    replies = [Answer(value=True, remember=True), never(), Answer("x")]
+    bench = Bench((asks(CONFIRM, second),), replies, changes={"tool": {"run": Mode.ASK}})
+    bench.prompter.decisions = [Permitted({}, remember=True)]
+    await interrupted(bench, [CALL], lambda: len(bench.prompter.asked) == 2, Restart())
+    assert len(bench.prompter.prompts) == 1
+    assert [asked.question.id for asked in bench.prompter.asked] == ["confirm", "second", "second"]
+    notes = bench.recorder.notes(InquiryResponse)
+    assert [note["by"]["kind"] for note in notes] == ["person", "person", "memory", "person"]
+    key = AnswerKey("tool", "confirm")
+    assert bench.state.remembered_tool_answers == {key: RememberedAnswer(value=True)}
+    assert bench.state.remembered_permission_decisions == {PermissionKey("tool"): True}
+
+
+async def test_permissions_that_nobody_wanted_remembered_are_asked_for_again():
+    stuck = once_stuck()
+    bench = Bench((stuck,), changes={"stuck": {"run": Mode.ASK}})
+    bench.prompter.decisions = [Permitted({}), Permitted({})]
+    await interrupted(bench, [called("a", "stuck")], lambda: stuck.runs, Restart())
+    assert len(bench.prompter.prompts) == 2
+
+
+async def test_a_restart_while_a_permission_is_open_puts_it_away_and_asks_again():
+    bench = Bench((quick(),), changes={"quick": {"run": Mode.ASK}})
+    bench.prompter.decisions = [never(), Permitted({})]
+    calls = [called("a", "quick")]
+    await interrupted(bench, calls, lambda: bench.prompter.prompts, Restart())
+    assert bench.prompter.put_aside == bench.prompter.prompts[:1]
+    assert bench.recorder.results == [("a", "result", False)]
+
+
+async def test_calls_may_be_restarted_more_than_once():
+    bench = Bench((asks(CONFIRM),), [never(), never(), Answer(value=True)])
+    running = asyncio.create_task(bench.run([CALL]))
+    await until(lambda: len(bench.prompter.asked) == 1)
+    bench.stop.interrupt(Restart())
+    await until(lambda: len(bench.prompter.asked) == 2)
+    bench.stop.interrupt(Restart())
+    await running
+    assert bench.asked_ids == ["c1.confirm.1", "c1.confirm.2", "c1.confirm.3"]
+    assert len(bench.recorder.of(ToolCallResponse)) == 1
+
+
+async def test_a_restart_that_was_said_before_the_calls_runs_them_once():
+    bench = Bench((quick(),))
+    bench.stop.interrupt(Restart())
+    await bench.run([called("a", "quick")])
+    assert len(bench.tools[0].runs) == 1
+    assert bench.recorder.results == [("a", "result", False)]
+
+
+# respond
+
+
+@pytest.mark.parametrize(
+    ("said", "response", "text"),
+    [
+        (Respond("Leave it."), None, model_messages.describe_response("Leave it.")),
+        (Respond("Leave it."), "Ask why.", model_messages.describe_response("Leave it.")),
+        (Respond(), None, model_messages.STOPPED),
+        (Respond(), "Ask why.", "Ask why."),
+        (Stop(), None, model_messages.STOPPED),
+        (Stop(), "Ask why.", "Ask why."),
+    ],
+)
+async def test_a_call_without_result_reads_what_was_said_and_others_keep_theirs(
+    said, response, text
+):
+    changes = {"tool": {"cancellation_response": response}}
+    bench = Bench((asks(CONFIRM), quick()), [never()], changes=changes)
+    calls = [CALL, called("c2", "quick")]
+    left = await interrupted(bench, calls, lambda: bench.prompter.asked, said)
+    assert left == (None if isinstance(said, Respond) else said)
+    assert bench.recorder.outcomes == [USER]
+    assert bench.recorder.results == [("c1", text, False), ("c2", "result", False)]
+
+
+async def test_nobody_is_told_where_every_call_has_its_result():
+    bench = Bench((quick(),))
+    await bench.run([called("a", "quick")])
+    bench.stop.interrupt(Respond("Leave it."))
+    await bench.run([called("a", "gone")])
+    assert bench.stop.pending == Respond("Leave it.")
+    assert bench.recorder.results[-1] == ("a", model_messages.describe_unknown_tool("gone"), True)
+
+
+@pytest.mark.parametrize(
+    ("said", "result"),
+    [
+        ([Restart(), Respond("A.")], model_messages.describe_response("A.")),
+        ([Respond("A."), Restart()], model_messages.describe_response("A.")),
+        ([Respond("A."), Respond("B.")], model_messages.describe_response("A.\n\nB.")),
+        ([Respond("A."), Stop()], model_messages.STOPPED),
+        ([Stop(), Respond("A.")], model_messages.STOPPED),
+        ([Restart(), Stop()], model_messages.STOPPED),
+        ([Stop(), Restart()], model_messages.STOPPED),
+        ([Restart(), Restart()], "done"),
+    ],
+)
+async def test_a_stop_beats_a_response_and_a_response_a_restart(said, result):
+    stuck = once_stuck()
+    bench = Bench((stuck,))
+    await interrupted(bench, [called("a", "stuck")], lambda: stuck.runs, *said)
+    assert bench.recorder.results == [("a", result, False)]
+
+
+async def test_what_is_said_while_calls_are_being_given_up_is_what_all_of_them_read():
+    gone = asyncio.Event()
+
+    async def slow_to_go(arguments, answers) -> Any:
+        try:
+            await never()
+        finally:
+            await gone.wait()
+
+    fast, slow = StubTool("fast", lambda *_: never()), StubTool("slow", slow_to_go)
+    bench = Bench((fast, slow))
+    running = asyncio.create_task(bench.run([called("a", "fast"), called("b", "slow")]))
+    await until(lambda: fast.runs and slow.runs)
+    bench.stop.interrupt(Restart())
+    for _ in range(20):
+        await asyncio.sleep(0)  # the fast one is gone by now
+    bench.stop.interrupt(Respond("Leave it."))
+    gone.set()
+    await running
+    text = model_messages.describe_response("Leave it.")
+    assert bench.recorder.results == [("a", text, False), ("b", text, False)]
+
+
+# what nobody covers (reference, section 8: the gaps)
+
+
+@pytest.mark.parametrize("said", SAID)
+async def test_a_question_that_waits_behind_another_is_closed_too(said):
+    """Gap 1. The second reply would never come: whatever is open is closed at once."""
+    replies = [never(), never(), Answer(value=True), Answer(value=True)]
+    bench = Bench((asks(CONFIRM),), replies)
+    calls = [called("a", "tool"), called("b", "tool")]
+    await interrupted(bench, calls, lambda: len(bench.prompter.asked) == 2, said)
+    assert bench.recorder.outcomes[:2] == [USER, USER]
+    assert len(bench.recorder.outcomes) == len(bench.asked_ids)
+
+
+@pytest.mark.parametrize("said", SAID)
+async def test_an_answer_that_arrives_with_the_interrupt_is_recorded(said):
+    """Gap 3: it was given."""
+
+    async def answer() -> Any:
+        bench.stop.interrupt(said)
+        return Answer(value=True, remember=True)
+
+    bench = Bench((asks(CONFIRM),))
+    bench.replies.append(answer())
+    await bench.run([CALL])
+    assert bench.recorder.outcomes[0] == Answered(answer=True)
+    assert bench.prompter.withdrawn == []
+    assert list(bench.state.remembered_tool_answers.values()) == [RememberedAnswer(value=True)]
+
+
+@pytest.mark.parametrize("said", SAID)
+async def test_a_question_at_the_backend_is_closed_by_an_interrupt(said):
+    class Stuck:
+        asked = 0
+
+        async def inquire(self, *_: Any) -> Any:
+            self.asked += 1
+            return await never() if self.asked == 1 else True
+
+    backend = Stuck()
+    tool = asks(CONFIRM, config=QuestionConfig(QuestionTarget.ASSISTANT))
+    bench = Bench((tool,), backend=backend)
+    await interrupted(bench, [CALL], lambda: backend.asked, said)
+    assert bench.recorder.outcomes[0] == USER
+    assert bench.prompter.withdrawn == [("c1.confirm.1", CancellationReason.USER)]
+
+
+async def test_a_result_that_is_there_at_a_stop_is_kept_even_where_its_answer_was_static():
+    tool = asks(CONFIRM, config=QuestionConfig(answer=StaticAnswer(value=True)))
+    bench = Bench((tool, once_stuck()))
+    calls = [CALL, called("c2", "stuck")]
+    await interrupted(bench, calls, lambda: len(tool.runs) == 2 and bench.tools[1].runs, Stop())
+    assert bench.recorder.results == [("c1", "done", False), ("c2", model_messages.STOPPED, False)]

@@ -1,0 +1,240 @@
+"""The tests that RFD 028 asks for, phase by phase: "unit tests", "with mock provider", "wiring".
+
+The details of each are in ``test_inquire.py`` and ``test_coordinator.py``.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import pytest
+
+from jpweb.agent.config import ModelConfig, QuestionConfig, QuestionTarget
+from jpweb.agent.errors import FailureKind, InquiryFailed, ProviderFailed, SettlementConflict
+from jpweb.agent.ports import Answer, CompleteToolCall, ReplyFinished, StructuredReply, TextDelta
+from jpweb.agent.tool_calls import model_messages
+from jpweb.agent.tool_calls.inquiry_backend import LlmInquiryBackend, make_inquiry_schema
+from jpweb.agent.tool_outcome import Question
+from jpweb.agent.turn import TurnEnd
+from jpweb.stream.answer_type import AnswerType, Boolean, Option, Select, Text
+from jpweb.stream.events import (
+    ChatRequest,
+    ChatResponse,
+    ToolCallRequest,
+    ToolCallResponse,
+    TurnStart,
+)
+from jpweb.stream.inquiry import Answered, CancellationReason, Cancelled, InquiryResponse
+from tests.agent.doubles import CONFIRM, Bench, QueueProvider, Stage, asks, others, run_turn, until
+from tests.builders import called, stream
+
+TO_ASSISTANT = QuestionConfig(QuestionTarget.ASSISTANT)
+CALL = ToolCallRequest("call_123", "fs_modify_file", {})
+STREAM = stream(TurnStart(), ChatRequest("Go."), CALL)
+KINDS: dict[str, AnswerType] = {
+    "boolean": Boolean(),
+    "select": Select((Option("a"), Option("b"))),
+    "text": Text(),
+}
+
+
+def backend(*replies) -> tuple[LlmInquiryBackend, QueueProvider]:
+    provider = QueueProvider(replies)
+    return LlmInquiryBackend(lambda _: provider, ModelConfig("vendor", "model")), provider
+
+
+def answer(value) -> Any:
+    return [StructuredReply({"answer": value}), ReplyFinished()]
+
+
+async def inquire(question, *replies) -> Any:
+    return await backend(*replies)[0].inquire(STREAM, CALL, question, TO_ASSISTANT)
+
+
+# Phase 1
+
+
+@pytest.mark.parametrize(
+    ("name", "schema"),
+    [
+        ("boolean", {"type": "boolean"}),
+        ("select", {"type": "string", "enum": ["a", "b"]}),
+        ("text", {"type": "string"}),
+    ],
+)
+def test_schema_generation(name, schema):
+    """JP sends no ``inquiry_id``, whatever the RFD shows."""
+    made = make_inquiry_schema(KINDS[name])
+    assert made["properties"] == {"answer": schema}
+    assert made["required"] == ["answer"]
+    assert made["additionalProperties"] is False
+
+
+@pytest.mark.parametrize(("name", "value"), [("boolean", False), ("select", "b"), ("text", "x")])
+async def test_answer_extraction(name, value):
+    assert await inquire(Question("q", "?", KINDS[name]), answer(value)) == value
+
+
+@pytest.mark.parametrize("data", [{}, {"answer": "yes"}, [], None])
+async def test_answer_extraction_fails_without_a_fitting_answer(data):
+    with pytest.raises(InquiryFailed):
+        await inquire(CONFIRM, [StructuredReply(data), ReplyFinished()])
+
+
+# Phase 2
+
+
+async def test_llm_inquiry_backend_with_mock_provider():
+    asking, provider = backend(answer(value=True))
+    before = [element.raw for element in STREAM]
+    assert await asking.inquire(STREAM, CALL, CONFIRM, TO_ASSISTANT) is True
+    [request] = provider.requests
+    *_, paused, question = [event.kind for event in request.parts.events]
+    assert paused == ToolCallResponse(CALL.id, "Tool paused: Overwrite?", is_error=False)
+    assert isinstance(question, ChatRequest)
+    assert question.schema == make_inquiry_schema(Boolean())
+    assert [element.raw for element in STREAM] == before
+
+
+# Phase 3
+
+
+class Answering:
+    """The mock backend: each question waits until the test lets it."""
+
+    def __init__(self) -> None:
+        self.asked: list[str] = []
+        self.answers: dict[str, asyncio.Future[Any]] = {}
+
+    async def inquire(self, elements, call, question, config) -> Any:
+        self.asked.append(call.id)
+        self.answers[call.id] = asyncio.get_running_loop().create_future()
+        return await self.answers[call.id]
+
+
+async def test_coordinator_integration():
+    mock = Answering()
+    tool = asks(CONFIRM, config=TO_ASSISTANT)
+    bench = Bench((tool,), backend=mock)
+    running = asyncio.create_task(bench.run([called("c1", "tool")]))
+    await until(lambda: mock.asked)
+    mock.answers["c1"].set_result(True)
+    await running
+    assert tool.runs == [{}, {"confirm": True}]
+    assert bench.recorder.outcomes == [Answered(answer=True)]
+    assert bench.recorder.notes(InquiryResponse) == [{"by": {"kind": "assistant"}}]
+    assert bench.recorder.results == [("c1", "done", False)]
+    assert bench.prompter.asked == []
+
+
+async def test_coordinator_integration_with_parallel_inquiries():
+    mock = Answering()
+    tool = asks(CONFIRM, config=TO_ASSISTANT)
+    bench = Bench((tool,), backend=mock)
+    calls = [called("c1", "tool"), called("c2", "tool")]
+    running = asyncio.create_task(bench.run(calls))
+    await until(lambda: len(mock.asked) == 2)
+    mock.answers["c2"].set_result(False)
+    await until(lambda: bench.recorder.outcomes)
+    mock.answers["c1"].set_result(True)
+    await running
+    assert [(r.id, r.outcome) for r in bench.recorder.of(InquiryResponse)] == [
+        ("c2.confirm.1", Answered(answer=False)),
+        ("c1.confirm.1", Answered(answer=True)),
+    ]
+    assert [result[0] for result in bench.recorder.results] == ["c1", "c2"]
+    assert not others()
+
+
+async def test_coordinator_integration_with_several_questions():
+    second = Question("second", "?", Text())
+    asking, provider = backend(answer(value=True), answer("x"))
+    bench = Bench((asks(CONFIRM, second, config=TO_ASSISTANT),), backend=asking)
+    await bench.run([called("c1", "tool")])
+    assert bench.tools[0].runs[-1] == {"confirm": True, "second": "x"}
+    assert len(provider.requests) == 2
+
+
+async def test_coordinator_integration_with_a_failing_inquiry():
+    asking, _ = backend([TextDelta("message", "no"), ReplyFinished()])
+    bench = Bench((asks(CONFIRM, config=TO_ASSISTANT),), backend=asking)
+    await bench.run([called("c1", "tool")])
+    assert bench.recorder.outcomes == [Cancelled(CancellationReason.BACKEND_ERROR)]
+    text = model_messages.describe_backend_failure(
+        "tool", "confirm", "the reply holds no structured data"
+    )
+    assert bench.recorder.results == [("c1", text, True)]
+
+
+@pytest.mark.parametrize(
+    "reply", [answer(value=True), [TextDelta("message", "no"), ReplyFinished()]]
+)
+async def test_who_settles_the_question_before_the_assistant_counts(monkeypatch, reply):
+    asking, _ = backend(reply)
+    bench = Bench((asks(CONFIRM, config=TO_ASSISTANT),), backend=asking)
+    bench.prompter.replies = [Answer(False)]
+    real = bench.recorder.record
+
+    async def record(*events, is_last=False) -> None:
+        if any(isinstance(event.kind, InquiryResponse) for event in events):
+            monkeypatch.setattr(bench.recorder, "record", real)
+            raise SettlementConflict("This question is settled already.")
+        await real(*events, is_last=is_last)
+
+    monkeypatch.setattr(bench.recorder, "record", record)
+    await bench.run([called("c1", "tool")])
+    assert bench.tools[0].runs[-1] == {"confirm": False}
+    assert bench.recorder.outcomes == [Answered(False)]
+
+
+async def test_an_answer_of_the_assistant_is_not_remembered():
+    asking, provider = backend(answer(value=True), answer(value=False))
+    bench = Bench((asks(CONFIRM, config=TO_ASSISTANT),), backend=asking)
+    await bench.run([called("c1", "tool")])
+    await bench.run([called("c2", "tool")])
+    assert len(provider.requests) == 2
+    assert bench.state.remembered_tool_answers == {}
+
+
+# Phase 4
+
+
+async def test_turn_loop_wiring():
+    asking, inquired = backend(answer(value=True))
+    calling = [CompleteToolCall("c1", "tool", {"path": "a"}), ReplyFinished()]
+    main = QueueProvider([calling, [TextDelta("message", "Done."), ReplyFinished()]])
+    stage = Stage(main, (asks(CONFIRM, config=TO_ASSISTANT),), backend=asking)
+    assert await run_turn(stage.ports, "Go.", None, stage.stop, stage.setup) is TurnEnd.COMPLETE
+    assert len(inquired.requests) == 1
+    assert [type(kind) for kind in stage.recorder.kinds][-2:] == [ToolCallResponse, ChatResponse]
+    # the turn itself sees the final result alone
+    assert [event.kind for event in main.requests[1].parts.events] == [
+        ChatRequest("Go."),
+        ToolCallRequest("c1", "tool", {"path": "a"}),
+        ToolCallResponse("c1", "done", is_error=False),
+    ]
+    assert "Tool paused" not in stage.recorder.raw()
+    assert stage.recorder.of(ChatRequest) == [ChatRequest("Go.")]
+
+
+async def test_turn_loop_wiring_of_a_question_for_nobody():
+    """Phase 5: a person's question goes to the backend where no person is (policy ``auto``)."""
+    asking, inquired = backend(answer(value=True))
+    bench = Bench((asks(CONFIRM),), backend=asking)
+    bench.prompter.is_reachable = False
+    await bench.run([called("c1", "tool")])
+    assert bench.recorder.outcomes == [Answered(answer=True)]
+    assert len(inquired.requests) == 1
+
+
+async def test_a_failing_secondary_provider_does_not_fail_the_turn():
+    def refuse(model) -> Any:
+        raise ProviderFailed("No key.", FailureKind.WRONG_KEY)
+
+    asking = LlmInquiryBackend(refuse, ModelConfig("vendor", "model"))
+    calling = [CompleteToolCall("c1", "tool", {}), ReplyFinished()]
+    main = QueueProvider([calling, [ReplyFinished()]])
+    stage = Stage(main, (asks(CONFIRM, config=TO_ASSISTANT),), backend=asking)
+    assert await run_turn(stage.ports, "Go.", None, stage.stop, stage.setup) is TurnEnd.COMPLETE
+    assert stage.recorder.outcomes == [Cancelled(CancellationReason.BACKEND_ERROR)]

@@ -1,0 +1,187 @@
+"""The tests that RFD 083 lists for whoever runs tools, phases 1 and 2.
+
+Those of its persisted shapes are in ``tests/stream/test_rfd_083.py``; ``ask_user`` by itself is in
+``tests/agent/tools/test_ask_user.py``.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from jpweb.agent.config import AllowToggle, Enable, QuestionConfig, QuestionTarget, StaticAnswer
+from jpweb.agent.ports import Answer, CompleteToolCall, ReplyFinished, TextDelta
+from jpweb.agent.tool_calls import model_messages
+from jpweb.agent.tool_calls.turn_state import AnswerKey, RememberedAnswer, TurnState
+from jpweb.agent.tool_outcome import Question
+from jpweb.agent.tools.ask_user import AskUser
+from jpweb.agent.turn import TurnEnd
+from jpweb.agent.turn_setup import default_config
+from jpweb.stream import wire
+from jpweb.stream.answer_type import Boolean, Option, Secret, Select, Text
+from jpweb.stream.events import ToolCallRequest
+from jpweb.stream.inquiry import (
+    Answered,
+    AnswerReusePolicy,
+    CancellationReason,
+    Cancelled,
+    InquiryRequest,
+    InquirySource,
+    SourceTag,
+)
+from tests.agent.doubles import Bench, QueueProvider, Stage, asks, run_turn
+
+CALL = ToolCallRequest("call_1", "fs", {})
+KEY = AnswerKey("fs", "q")
+EXCLUSIVE = Question("q", "?", Boolean(), exclusive=True)
+ONCE = Question("q", "?", Boolean(), persistence=AnswerReusePolicy.NONE)
+
+
+def bench(question, *replies, config=None, **more) -> Any:
+    return Bench((asks(question, name="fs", config=config),), list(replies), **more)
+
+
+# Phase 1
+
+
+async def refused(target, reason, *, reachable) -> None:
+    asking = bench(EXCLUSIVE, config=QuestionConfig(target))
+    asking.prompter.is_reachable = reachable
+    await asking.run([CALL])
+    assert asking.recorder.outcomes == [Cancelled(reason)]
+    assert asking.recorder.results == [
+        ("call_1", model_messages.describe_refusal("fs", "q", reason), True)
+    ]
+    assert "Do not retry this tool call in this turn" in asking.recorder.results[0][1]
+
+
+async def test_exclusive_routing_check_no_tty():
+    await refused(QuestionTarget.USER, CancellationReason.NO_PROMPT_BACKEND, reachable=False)
+
+
+@pytest.mark.parametrize("reachable", [True, False])
+async def test_exclusive_routing_check_assistant_target(reachable):
+    reason = CancellationReason.ASSISTANT_ROUTING_DENIED
+    await refused(QuestionTarget.ASSISTANT, reason, reachable=reachable)
+
+
+class Backend:
+    async def inquire(self, *_: Any) -> Any:
+        return True
+
+
+@pytest.mark.parametrize("authored", [True, False])
+@pytest.mark.parametrize("configured", [True, False, None])
+async def test_the_configuration_overrides_the_authors_flag_both_ways(authored, configured):
+    question = Question("q", "?", Boolean(), exclusive=authored)
+    config = QuestionConfig(QuestionTarget.ASSISTANT, exclusive=configured)
+    asking = bench(question, config=config, backend=Backend())
+    await asking.run([CALL])
+    exclusive = authored if configured is None else configured
+    assert asking.recorder.of(InquiryRequest)[0].question.exclusive is exclusive
+    assert asking.recorder.outcomes == [
+        Cancelled(CancellationReason.ASSISTANT_ROUTING_DENIED)
+        if exclusive
+        else Answered(answer=True)
+    ]
+
+
+async def test_no_override_sends_a_secret_to_the_assistant():
+    config = QuestionConfig(QuestionTarget.ASSISTANT, exclusive=False)
+    asking = bench(Question("q", "?", Secret()), config=config, backend=Backend())
+    await asking.run([CALL])
+    assert asking.recorder.outcomes == [Cancelled(CancellationReason.ASSISTANT_ROUTING_DENIED)]
+
+
+@pytest.mark.parametrize(
+    ("kind", "value"),
+    [
+        (Boolean(), "true"),
+        (Text(), True),
+        (Select((Option("a"), Option("b"))), "c"),
+        (Secret(), 7),
+    ],
+)
+@pytest.mark.parametrize("exclusive", [True, False])
+async def test_static_answer_validation(kind, value, exclusive):
+    config = QuestionConfig(answer=StaticAnswer(value))
+    asking = bench(Question("q", "?", kind, exclusive=exclusive), config=config)
+    await asking.run([CALL])
+    assert asking.recorder.outcomes == [Cancelled(CancellationReason.INVALID_STATIC_ANSWER)]
+    [(_, text, is_error)] = asking.recorder.results
+    assert "conversation.tools.fs.questions.q.answer" in text
+    assert "do not retry" in text
+    assert is_error
+
+
+async def test_persistence_none_bypasses_the_cache_lookup_on_both_sides():
+    state = TurnState({KEY: RememberedAnswer(value=True)})
+    asking = bench(ONCE, Answer(value=False, remember=True), state=state)
+    await asking.run([CALL])
+    assert asking.tools[0].runs[-1] == {"q": False}
+    assert asking.state.remembered_tool_answers == {KEY: RememberedAnswer(value=True)}
+
+
+async def test_a_question_is_recorded_with_context_exclusive_and_persistence():
+    question = Question("q", "?", Boolean(), True, "Why.", True, AnswerReusePolicy.NONE)
+    asking = bench(question, Answer(value=True))
+    await asking.run([CALL])
+    recorded = json.loads(wire.write_element(asking.recorder.events[0]).raw)["question"]
+    assert recorded == {
+        "text": "?",
+        "answer_type": {"type": "boolean"},
+        "default": True,
+        "context": "Why.",
+        "exclusive": True,
+        "persistence": "none",
+    }
+
+
+async def test_a_prompt_label_reaches_the_prompter_and_only_where_it_is_configured():
+    for label in ("Assistant", None):
+        asking = bench(EXCLUSIVE, Answer(value=True), config=QuestionConfig(prompt_label=label))
+        await asking.run([CALL])
+        assert asking.prompter.asked[0].label == label
+
+
+# Phase 2: ask_user in a turn
+
+ASK = {"question": "Which colour?", "answer_type": "select", "options": ["red", "blue"]}
+
+
+async def test_ask_user_needs_input_then_success():
+    calling = [CompleteToolCall("call_1", "ask_user", ASK), ReplyFinished()]
+    provider = QueueProvider([calling, [TextDelta("message", "Blue it is."), ReplyFinished()]])
+    stage = Stage(provider, replies=[Answer("blue")])
+    end = await run_turn(stage.ports, "Paint it.", None, stage.stop)
+    assert end is TurnEnd.COMPLETE
+    [request] = stage.recorder.of(InquiryRequest)
+    assert request.source == InquirySource(SourceTag.ASSISTANT)
+    assert request.question.exclusive
+    assert request.question.persistence is AnswerReusePolicy.NONE
+    assert stage.prompter.asked[0].label == "Assistant"
+    assert stage.recorder.outcomes == [Answered("blue")]
+    body = '{"answer_type":"select","answer":"blue"}'
+    assert stage.recorder.results == [("call_1", body, False)]
+
+
+async def test_ask_user_definition_is_exposed_to_providers():
+    provider = QueueProvider([[ReplyFinished()]])
+    stage = Stage(provider)
+    await run_turn(stage.ports, "Go.", None, stage.stop)
+    [definition] = [tool for tool in provider.requests[0].tools if tool.name == "ask_user"]
+    assert definition.model_description == AskUser.DESCRIPTION
+    assert definition.parameters == AskUser.PARAMETERS
+    assert definition.parameters["required"] == ["question"]
+
+
+def test_ask_user_inquiry_source_is_the_assistant():
+    assert AskUser().inquiry_source("ask_user") == InquirySource(SourceTag.ASSISTANT)
+
+
+def test_ask_user_is_on_and_is_switched_by_its_name_alone():
+    config = default_config(AskUser())
+    assert config.enable == Enable(state=True, allow_toggle=AllowToggle.IF_NAMED)
+    assert config.questions["answer"].prompt_label == "Assistant"

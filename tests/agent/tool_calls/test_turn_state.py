@@ -1,0 +1,109 @@
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from jpweb.agent.tool_calls.turn_state import AnswerKey, RememberedAnswer, TurnState
+from jpweb.stream.inquiry import CancellationReason, Cancelled, InquiryResponse, Redacted
+from tests.builders import AT, answered, asked, element, raw, returned
+
+
+def request(tool_call_id, question_id, **more) -> Any:
+    note = {"tool_call_id": tool_call_id, "question_id": question_id, **more}
+    return element(asked("opaque"), metadata={"jpweb": note})
+
+
+def test_attempts_count_from_one_for_each_call_and_question():
+    state = TurnState()
+    keys = [("a", "q"), ("a", "q"), ("a", "r"), ("b", "q"), ("a", "q")]
+    assert [state.next_attempt(*key)[0] for key in keys] == [1, 2, 1, 1, 3]
+
+
+def test_dots_in_ids_do_not_mix_up_attempts():
+    state = TurnState()
+    assert state.next_attempt("a.b", "c") == (1, "a.b.c.1")
+    assert state.next_attempt("a", "b.c") == (2, "a.b.c.2")
+
+
+def test_a_resumed_turn_goes_on_counting_from_what_was_noted():
+    state = TurnState.from_elements([request("a", "q", attempt=1), request("a", "q", attempt=2)])
+    assert state.next_attempt("a", "q") == (3, "a.q.3")
+    assert state.next_attempt("a", "other") == (1, "a.other.1")
+
+
+@pytest.mark.parametrize("ids", [["a.q.1"], ["a.q.2", "a.q.1"]], ids=["one", "two"])
+def test_resumed_turn_uses_no_inquiry_id_of_another_program_again(ids):
+    state = TurnState.from_elements([element(asked(each)) for each in ids])
+    number = len(ids) + 1
+    assert state.next_attempt("a", "q") == (number, f"a.q.{number}")
+    assert state.next_attempt("b", "q") == (1, "b.q.1")
+
+
+@pytest.mark.parametrize(("id_", "number"), [("a.q.1", 2), (None, 1), (7, 1)], ids=str)
+def test_resumed_turn_counts_requests_that_it_cannot_read(id_, number):
+    broken = raw({"timestamp": AT, "type": "inquiry_request", "id": id_, "question": {}})
+    assert broken.kind is None
+    assert TurnState.from_elements([broken]).next_attempt("a", "q")[0] == number
+
+
+def test_resuming_passes_over_what_is_no_request_of_ours():
+    odd = [{"tool_call_id": "a"}, {"tool_call_id": 1, "question_id": "q"}, "text", None]
+    elements = [
+        *(element(asked("a.q.1"), metadata={"jpweb": note}) for note in odd),
+        element(returned("a"), metadata={"jpweb": {"tool_call_id": "a", "question_id": "q"}}),
+        raw({"type": "later_kind"}),
+    ]
+    state = TurnState.from_elements(elements)
+    assert (state.take_answers("a"), state.take_unanswered("a"), state.is_paused("a")) == (
+        {},
+        [],
+        False,
+    )
+
+
+def test_a_new_turn_remembers_nothing_and_a_resumed_one_neither():
+    first = TurnState()
+    first.remembered_tool_answers[AnswerKey("tool", "q")] = RememberedAnswer(None)
+    assert TurnState().remembered_tool_answers == {}
+    assert TurnState.from_elements([request("a", "q")]).remembered_tool_answers == {}
+
+
+def response(kind, **note) -> Any:
+    return element(kind, metadata={"jpweb": note})
+
+
+def test_a_resumed_turn_remembers_what_a_person_wanted_remembered():
+    state = TurnState.from_elements(
+        [
+            request("a", "q", tool="fs"),
+            response(answered("opaque", None), remember=True),
+            request("a", "q", tool="fs"),
+            response(answered("opaque", "later"), remember=True),
+        ]
+    )
+    assert state.remembered_tool_answers == {AnswerKey("fs", "q"): RememberedAnswer("later")}
+    assert state.remembered_permission_decisions == {}
+
+
+@pytest.mark.parametrize(
+    "elements",
+    [
+        [request("a", "q", tool="fs"), response(answered("opaque"))],
+        [request("a", "q", tool="fs"), response(answered("opaque"), remember=False)],
+        [request("a", "q", tool="fs"), response(answered("opaque"), remember="true")],
+        [request("a", "q", tool="fs"), element(answered("opaque"), metadata={"jpweb": "remember"})],
+        [request("a", "q", tool="fs"), response(answered("another"), remember=True)],
+        [request("a", "q"), response(answered("opaque"), remember=True)],
+        [
+            request("a", "q", tool="fs"),
+            response(InquiryResponse("opaque", Redacted()), remember=True),
+        ],
+        [
+            request("a", "q", tool="fs"),
+            response(InquiryResponse("opaque", Cancelled(CancellationReason.USER)), remember=True),
+        ],
+    ],
+)
+def test_a_resumed_turn_remembers_nothing_else(elements):
+    assert TurnState.from_elements(elements).remembered_tool_answers == {}

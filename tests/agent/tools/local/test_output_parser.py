@@ -1,0 +1,163 @@
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from jpweb.agent.tool_outcome import Failed, NeedsInput, Question, Success
+from jpweb.agent.tools.local.output_parser import parse_outcome
+from jpweb.agent.tools.local.subprocess_runner import ProcessResult
+from jpweb.stream.answer_type import Boolean, Option, Secret, Select, Text
+from jpweb.stream.inquiry import AnswerReusePolicy
+
+FAILED = '{"message":"Tool \'probe\' execution failed.","stderr":"bad","stdout":"x"}'
+
+
+def as_said(value: Any) -> Any:
+    return value
+
+
+def read(stdout: str | bytes, code: int = 0, stderr: bytes = b"") -> Any:
+    said = stdout if isinstance(stdout, bytes) else stdout.encode()
+    return parse_outcome("probe", ProcessResult(code, said, stderr), as_said)
+
+
+def ask(**fields: Any) -> Any:
+    question = {"id": "q", "text": "Q?", "answer_type": "Text"} | fields
+    return read(json.dumps({"type": "needs_input", "question": question}))
+
+
+@pytest.mark.parametrize("code", [0, 3])
+@pytest.mark.parametrize(
+    ("stdout", "becomes"),
+    [
+        ('{"type":"success","content":"text"}', Success("text")),
+        (' \n{"type":"success","content":"text","more":1}\n', Success("text")),
+        (
+            '{"type":"error","message":"m","trace":["a"],"transient":true}',
+            Failed('{"message":"m","trace":["a"]}'),
+        ),
+        (
+            '{"type":"error","message":"m","trace":[],"transient":false}\n',
+            Failed('{"type":"error","message":"m","trace":[],"transient":false}\n'),
+        ),
+        (
+            '{"type":"needs_input","question":{"id":"q","text":"Q?","answer_type":"Text"}}',
+            NeedsInput(Question("q", "Q?", Text())),
+        ),
+    ],
+)
+def test_an_outcome_counts_whatever_the_exit_status(stdout, becomes, code):
+    assert read(stdout, code) == becomes
+
+
+@pytest.mark.parametrize(
+    "stdout",
+    [
+        "",
+        "text",
+        "log line\n" + '{"type":"success","content":"text"}',
+        '{"type":"success","content":"a"}{"type":"success","content":"b"}',
+        '{"type":"success","content":1}',
+        '{"type":"success"}',
+        '{"type":"error","message":"m","transient":true}',
+        '{"type":"error","message":"m","trace":[],"transient":1}',
+        '{"type":"other"}',
+        '{"type":"success","content":"\\ud800"}',
+        '{"type":"success","content":"x","n":NaN}',
+        '"success"',
+        "[" * 100_000,
+    ],
+)
+def test_anything_else_is_text_as_it_came(stdout):
+    assert read(stdout) == Success(stdout)
+
+
+def test_bytes_that_are_no_text_are_replaced():
+    assert read(b"a\xffb") == Success("a\N{REPLACEMENT CHARACTER}b")
+
+
+def test_a_failed_program_says_what_it_said():
+    assert read("x", 3, b"bad") == Failed(FAILED)
+
+
+@pytest.mark.parametrize(
+    ("written", "kind"),
+    [
+        ("Boolean", Boolean()),
+        ({"Boolean": None}, Boolean()),
+        ({"type": "boolean"}, Boolean()),
+        ({"type": "text"}, Text()),
+        ({"Text": {}}, Text()),
+        ("Secret", Secret()),
+        ({"type": "secret"}, Secret()),
+        ({"Select": {"options": ["a", "b"]}}, Select((Option("a"), Option("b")))),
+        (
+            {"type": "select", "options": ["a", {"value": "b", "description": "B"}]},
+            Select((Option("a"), Option("b", "B"))),
+        ),
+    ],
+)
+def test_answer_types_are_read_in_either_spelling(written, kind):
+    assert ask(answer_type=written) == NeedsInput(Question("q", "Q?", kind))
+
+
+@pytest.mark.parametrize(
+    ("fields", "more"),
+    [
+        ({"pre_amble": "before"}, {"context": "before"}),
+        ({"context": "after"}, {"context": "after"}),
+        ({"pre_amble": "before", "context": "after"}, {"context": "after"}),
+        ({"pre_amble": None, "default": None}, {}),
+        ({"exclusive": True}, {"exclusive": True}),
+        ({"persistence": "none"}, {"persistence": AnswerReusePolicy.NONE}),
+        ({"default": "d"}, {"default": "d"}),
+        ({"default": 7}, {}),
+        ({"unknown": 1}, {}),
+    ],
+)
+def test_the_other_keys_are_optional(fields, more):
+    assert ask(**fields) == NeedsInput(Question("q", "Q?", Text(), **more))
+
+
+@pytest.mark.parametrize("question_id", ["", "a.b"])
+def test_a_bad_id_is_for_the_executor_to_refuse(question_id):
+    assert ask(id=question_id) == NeedsInput(Question(question_id, "Q?", Text()))
+
+
+@pytest.mark.parametrize(
+    ("fields", "says"),
+    [
+        ({"id": 7}, "it must be an object with an “id”"),
+        ({"text": None}, "“text”"),
+        ({"answer_type": "Number"}, "unknown answer type"),
+        ({"answer_type": {"Number": None}}, "unknown answer type"),
+        ({"answer_type": {"type": "select", "options": []}}, "at least one option"),
+        ({"answer_type": "Select"}, "“options” must be a list"),
+        ({"exclusive": "yes"}, "“exclusive”"),
+        ({"persistence": "ever"}, "“persistence”"),
+        ({"context": 7}, "“context”"),
+    ],
+)
+def test_a_question_that_cannot_be_put_says_what_is_wrong(fields, says):
+    outcome = ask(**fields)
+    assert isinstance(outcome, Failed)
+    assert outcome.message.startswith("probe asked a question that cannot be put: ")
+    assert says in outcome.message
+
+
+def test_a_question_that_is_no_object_says_so():
+    assert "it must be an object" in read('{"type":"needs_input","question":"Q?"}').message
+
+
+@given(content=st.text(st.characters(exclude_categories=["Cs"])), code=st.integers(0, 255))
+def test_every_content_survives(content, code):
+    assert read(json.dumps({"type": "success", "content": content}), code) == Success(content)
+
+
+@given(stdout=st.binary(), code=st.integers(0, 255))
+def test_every_output_comes_to_an_outcome(stdout, code):
+    assert isinstance(read(stdout, code), Success if code == 0 else Failed)

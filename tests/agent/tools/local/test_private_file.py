@@ -1,0 +1,84 @@
+from __future__ import annotations
+
+import shutil
+import stat
+import subprocess
+from pathlib import Path
+
+from jpweb.agent.tools.local.private_file import private_file, sweep_private_files
+
+
+def test_the_file_is_this_users_alone_and_goes_with_the_block():
+    with private_file("ä") as path:
+        assert path.read_text(encoding="utf-8") == "ä"
+        assert stat.S_IMODE(path.stat().st_mode) == 0o600
+        assert stat.S_IMODE(path.parent.stat().st_mode) == 0o700
+    assert not path.parent.exists()
+
+
+def test_without_a_folder_in_memory_the_usual_one_is_taken(tmp_path):
+    with private_file("x", tmp_path / "none") as path:
+        assert path.read_text() == "x"
+    with private_file("x", tmp_path) as path:
+        assert path.parent.parent == tmp_path
+
+
+def test_a_file_that_the_tool_has_removed_is_no_matter():
+    with private_file("x") as path:
+        path.unlink()
+        path.parent.rmdir()
+
+
+def dead() -> int:
+    gone = subprocess.Popen(["true"])
+    gone.wait()
+    return gone.pid
+
+
+def test_what_is_no_folder_of_ours_is_let_be_by_the_sweep(tmp_path):
+    number = dead()
+    kept = tmp_path / "kept"
+    kept.mkdir()
+    link, dangling = tmp_path / f"jpweb-{number}-a", tmp_path / f"jpweb-{number}-b"
+    link.symlink_to(kept)
+    dangling.symlink_to(tmp_path / "nowhere")
+    file = tmp_path / f"jpweb-{number}-c"
+    file.touch()
+    assert sweep_private_files(tmp_path) == 0
+    assert kept.exists()
+    assert file.exists()
+    assert (link.is_symlink(), dangling.is_symlink()) == (True, True)
+
+
+def test_a_folder_that_vanishes_meanwhile_does_not_stop_the_sweep(tmp_path, monkeypatch):
+    number = dead()
+    for name in "abc":
+        (tmp_path / f"jpweb-{number}-{name}").mkdir()
+    looked = Path.lstat
+
+    def lstat(self) -> object:
+        if self.name.endswith("-b") and self.exists():
+            shutil.rmtree(self)
+        return looked(self)
+
+    monkeypatch.setattr(Path, "lstat", lstat)
+    assert sweep_private_files(tmp_path) == 2
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_without_a_folder_in_memory_there_is_nothing_to_sweep_in_it(tmp_path):
+    assert sweep_private_files(tmp_path / "none") == 0
+
+
+def test_what_a_killed_process_left_is_swept_and_nothing_else(tmp_path):
+    gone = subprocess.Popen(["true"])
+    gone.wait()
+    left, strange = tmp_path / f"jpweb-{gone.pid}-abc", tmp_path / "jpweb-else"
+    for folder in (left, strange):
+        folder.mkdir()
+        (folder / "context.json").touch()
+    with private_file("x", tmp_path) as path:
+        assert sweep_private_files(tmp_path) == 1
+        assert path.exists(), "its process lives"
+    assert not left.exists()
+    assert strange.exists(), "nobody knows whose it is"

@@ -1,0 +1,49 @@
+from __future__ import annotations
+
+import pytest
+
+from jpweb.agent.config import McpServer
+from jpweb.agent.redaction import SecretAnswer, redact_text
+from jpweb.agent.tools.mcp.error_text import first_error, server_secrets, to_single_line
+
+SECRET = SecretAnswer("correct-horse-battery-staple")
+
+
+def test_of_a_group_the_first_error_counts():
+    error = ValueError("a")
+    inner = BaseExceptionGroup("g", [error, KeyError("c")])
+    assert first_error(BaseExceptionGroup("h", [inner])) is error
+    assert first_error(error) is error
+
+
+@pytest.mark.parametrize("before", range(465, 505))
+def test_a_secret_is_taken_out_before_a_text_is_cut(before):
+    said = to_single_line("x" * before + SECRET.value, [SECRET])
+    assert len(said) <= 500
+    assert "c" not in said.replace("[redacted]", "").replace("[redac", "")
+
+
+def test_a_secret_is_taken_out_whatever_its_spaces():
+    assert to_single_line("it is\n a  b\tc ", [SecretAnswer("a  b\tc")]) == "it is [redacted]"
+    assert to_single_line("it is\n long\nword", [SecretAnswer("long word")]) == "it is [redacted]"
+
+
+def test_what_a_server_is_given_in_trust_is_hidden(monkeypatch):
+    monkeypatch.setenv("SET", "variable")
+    server = McpServer(
+        "s",
+        variables=("SET", "ABSENT"),
+        url="https://user:p%40ss@host/mcp/segment-that-is-a-key?key=a+key&x=other",
+        headers={"Authorization": " Bearer token-1 "},
+    )
+    shown = redact_text(
+        server_secrets(server),
+        "variable Bearer token-1 token-1 user:p%40ss p%40ss segment-that-is-a-key a+key / a key "
+        "other key=a+key&x=other",
+    )
+    assert set(shown.split()) == {"[redacted]", "/"}
+
+
+def test_an_address_that_is_none_is_hidden_as_a_whole():
+    server = McpServer("s", url="http://[key")
+    assert redact_text(server_secrets(server), "no http://[key") == "no [redacted]"

@@ -1,0 +1,119 @@
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from jpweb.agent.tools.mcp.form_fields import read_fields
+from jpweb.stream.answer_type import Boolean, Option, Secret, Select, Text
+from jpweb.stream.errors import InvalidAnswer
+
+
+def field(part, required=("f",)) -> Any:
+    (made,) = read_fields({"type": "object", "properties": {"f": part}, "required": list(required)})
+    return made
+
+
+AB = Select((Option("a", "A"), Option("b", "B")))
+
+
+@pytest.mark.parametrize(
+    ("part", "kind"),
+    [
+        ({"type": "boolean"}, Boolean()),
+        ({"type": "string"}, Text()),
+        ({"type": "string", "format": "email"}, Text()),
+        ({"type": "string", "format": "password"}, Secret()),
+        ({"type": "string", "writeOnly": True}, Secret()),
+        ({"type": "integer"}, Text()),
+        ({"type": "number"}, Text()),
+        ({"type": "string", "enum": ["a", "b"]}, Select((Option("a"), Option("b")))),
+        ({"type": "string", "enum": ["a", "b"], "enumNames": ["A", "B"]}, AB),
+        ({"type": "string", "enum": ["a"], "enumNames": ["A", "B"]}, Select((Option("a"),))),
+        ({"enum": ["a"], "enumNames": [7]}, Select((Option("a"),))),
+        ({"oneOf": [{"const": "a", "title": "A"}, {"const": "b", "title": "B"}]}, AB),
+        ({"type": "array", "items": {"enum": ["a"]}}, Text()),
+        ({"type": "array", "items": {"anyOf": [{"const": "a", "title": "A"}]}}, Text()),
+    ],
+)
+def test_a_field_has_the_answer_type_of_its_schema(part, kind):
+    assert field(part).answer_type == kind
+
+
+@pytest.mark.parametrize(
+    "part", ["string", {}, {"type": "object"}, {"type": "array"}, {"type": "array", "items": {}}]
+)
+def test_a_field_that_nobody_can_be_asked_for_is_refused(part):
+    with pytest.raises(InvalidAnswer, match="“f” cannot be asked for"):
+        field(part)
+
+
+@pytest.mark.parametrize(
+    ("part", "text"),
+    [({}, "f"), ({"title": "T"}, "T"), ({"title": "T", "description": "D"}, "D")],
+)
+def test_a_field_is_asked_by_its_description(part, text):
+    assert field({"type": "string"} | part).text == text
+
+
+@pytest.mark.parametrize(
+    ("part", "default"),
+    [
+        ({"type": "boolean", "default": True}, True),
+        ({"type": "boolean", "default": "yes"}, None),
+        ({"type": "integer", "default": 7}, "7"),
+        ({"type": "string", "default": "s"}, "s"),
+        ({"enum": ["a"], "default": "b"}, None),
+        ({"type": "array", "items": {"enum": ["a", "b"]}, "default": ["a", "b"]}, "a, b"),
+    ],
+)
+def test_a_default_is_kept_where_it_fits(part, default):
+    assert field(part).default == default
+
+
+@pytest.mark.parametrize(
+    ("part", "answer", "value"),
+    [
+        ({"type": "boolean"}, False, False),
+        ({"enum": ["a"]}, "a", "a"),
+        ({"type": "integer", "minimum": 1, "maximum": 7}, " 7 ", 7),
+        ({"type": "number"}, "1.5", 1.5),
+        ({"type": "number"}, "2", 2),
+        ({"type": "string", "minLength": 1, "maxLength": 3}, "abc", "abc"),
+        ({"type": "array", "items": {"enum": ["a", "b"]}}, "b, a,", ["b", "a"]),
+    ],
+)
+def test_an_answer_is_read_as_the_form_wants_it(part, answer, value):
+    assert field(part).read_value(answer) == value
+
+
+@pytest.mark.parametrize(
+    ("part", "answer", "says"),
+    [
+        ({"type": "integer"}, "1.5", "Give a whole number."),
+        ({"type": "number"}, "much", "Give a number."),
+        ({"type": "number"}, "inf", "Give a number."),
+        ({"type": "integer", "minimum": 1}, "0", "Give at least 1."),
+        ({"type": "integer", "maximum": 1}, "2", "Give at most 1."),
+        ({"type": "string", "minLength": 2}, "a", "Give at least 2 characters."),
+        ({"type": "string", "maxLength": 2}, "abc", "Give at most 2 characters."),
+        ({"type": "array", "items": {"enum": ["a", "b"]}}, "a, c", "one or more of a, b"),
+    ],
+)
+def test_an_answer_that_does_not_fit_says_what_would(part, answer, says):
+    with pytest.raises(InvalidAnswer, match=says):
+        field(part).read_value(answer)
+
+
+def test_an_optional_field_may_be_left_empty():
+    assert field({"type": "integer"}, required=()).read_value("") is None
+    assert read_fields({"type": "object"}) == []
+
+
+@given(number=st.integers() | st.floats(allow_nan=False, allow_infinity=False))
+def test_every_number_is_read_as_itself(number):
+    value = field({"type": "number"}).read_value(repr(number))
+    assert math.isclose(value, number) if isinstance(number, float) else value == float(number)

@@ -1,0 +1,45 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from jpweb.cli.local_cluster.binaries import (
+    POSTGRES,
+    REDIS,
+    MissingProgram,
+    Program,
+    find_program,
+    find_programs,
+)
+
+NOTHING = Program(title="Nothing", names=("no-such-program",), package="nothing")
+
+
+def test_what_is_here_is_found():
+    initdb, redis = find_programs(POSTGRES, REDIS)
+    assert initdb.name == "initdb"
+    assert redis.name in REDIS.names
+
+
+def test_all_that_is_missing_is_one_line_with_what_gets_it():
+    other = Program(title="Something", names=("none-such",), package="something")
+    with pytest.raises(MissingProgram) as told:
+        find_programs(REDIS, NOTHING, other)
+    assert str(told.value) == (
+        "Nothing and Something are missing: apt-get install nothing something"
+    )
+    with pytest.raises(MissingProgram, match="Nothing is missing: apt-get install nothing"):
+        find_programs(NOTHING)
+
+
+def test_of_several_versions_the_newest_is_taken(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    for version in ("9", "15", "14"):
+        place = tmp_path / version
+        place.mkdir()
+        (place / "no-such-program").touch()
+    inside = f"{str(tmp_path).lstrip('/')}/*"
+    several = Program(title="Several", names=NOTHING.names, package="", folders=(inside,))
+    assert find_program(several) == tmp_path / "15" / "no-such-program"
+    monkeypatch.setattr("jpweb.cli.local_cluster.binaries.shutil.which", lambda _name: "/bin/sh")
+    assert find_program(several) == Path("/bin/sh")

@@ -1,0 +1,97 @@
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import sys
+from pathlib import Path
+
+import pytest
+
+from jpweb.cli import supervisor
+from jpweb.cli.local_cluster.child_process import (
+    ChildProcess,
+    NotReady,
+    ProcessExited,
+    run_supervised,
+    wait_until_ready,
+)
+
+SOON = 10
+
+
+def python(code: str, said: list[str], folder: Path, **more: object) -> ChildProcess:
+    return ChildProcess("child", [sys.executable, "-c", code], said.append, folder, **more)  # type: ignore[arg-type]  # passed on
+
+
+async def eventually(holds: object) -> None:
+    async with asyncio.timeout(SOON):
+        while not holds():  # type: ignore[operator]  # noqa: ASYNC110  lines come from a process
+            await asyncio.sleep(0.01)
+
+
+@pytest.mark.parametrize(
+    ("code", "end"),
+    [
+        ("raise SystemExit(3)", "ended with code 3"),
+        ("import os; os.kill(os.getpid(), 9)", "killed by signal 9"),
+    ],
+)
+async def test_how_it_ended_is_said(tmp_path: Path, code: str, end: str):
+    with pytest.raises(ProcessExited, match=end):
+        await python(code, [], tmp_path).run_process()
+
+
+async def test_each_line_is_heard_the_last_without_an_end_too(tmp_path: Path):
+    said: list[str] = []
+    with pytest.raises(ProcessExited):
+        await python("print('one\\n' + 'x' * 9000, end='\\nlast')", said, tmp_path).run_process()
+    assert said[1:] == ["one", "x" * 9000, "last"]
+    assert said[0].startswith("Process ")
+
+
+async def test_one_that_ends_is_told_of_and_begun_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(supervisor, "MIN_BACKOFF_SECONDS", 0.01)
+    said: list[str] = []
+    told: list[str] = []
+    child = python("import time; print('up', flush=True); time.sleep(60)", said, tmp_path)
+    async with run_supervised([child], told.append):
+        await eventually(lambda: said.count("up") == 1)
+        os.kill(int(said[0].removeprefix("Process ").rstrip(".")), signal.SIGKILL)
+        await eventually(lambda: said.count("up") == 2)
+    assert told == ["child: killed by signal 9. Restarting in 0.01 s."]
+
+
+async def test_it_is_ended_its_own_way_and_what_it_says_then_is_heard(tmp_path: Path):
+    said: list[str] = []
+    code = """
+import signal, sys, time
+def end(*_):
+    print('ending'); sys.exit(0)
+signal.signal(signal.SIGINT, end)
+print('up', flush=True); time.sleep(60)
+"""
+    async with run_supervised([python(code, said, tmp_path, by=signal.SIGINT)], said.append):
+        await eventually(lambda: "up" in said)
+    assert said[-1] == "ending"
+
+
+async def test_one_that_does_not_end_is_killed(tmp_path: Path):
+    said: list[str] = []
+    code = "import signal, time; signal.signal(15, signal.SIG_IGN); print('up', flush=True)\n"
+    code += "while True: time.sleep(60)"
+    async with run_supervised([python(code, said, tmp_path, patience=0.2)], said.append):
+        await eventually(lambda: "up" in said)
+    pid = int(said[0].removeprefix("Process ").rstrip("."))
+    with pytest.raises(ProcessLookupError):
+        os.kill(pid, 0)
+
+
+async def test_what_does_not_become_ready_is_named():
+    async def never() -> bool:
+        return False
+
+    with pytest.raises(NotReady, match=r"The kettle was not ready within 0\.05 s"):
+        await wait_until_ready(never, "The kettle", 0.05)

@@ -1,0 +1,86 @@
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import pytest
+from autobahn.exception import Disconnected, PayloadExceededError
+
+from jpweb.cli import daphne_server
+from jpweb.cli.daphne_server import DaphneServer
+from jpweb.runtime.broadcast import close_codes
+
+
+class Protocol:
+    """A connection whose sending ends in an error."""
+
+    def __init__(self, error: Exception) -> None:
+        self.error = error
+        self.closed = 0
+        self.transport = self
+
+    def abortConnection(self) -> None:  # noqa: N802  twisted's name
+        self.closed = 1006
+
+    def handle_reply(self, _message: dict[str, Any]) -> None:
+        raise self.error
+
+    def sendClose(self, code: int) -> None:  # noqa: N802  autobahn's name
+        self.closed = code
+
+
+async def nothing() -> None:
+    """End what was never begun."""
+
+
+async def replied(error: Exception) -> int:
+    protocol = Protocol(error)
+    quiet = DaphneServer(nothing, application=None, endpoints=["tcp:port=0"])
+    quiet.connections = {protocol: {}}
+    await quiet.handle_reply(protocol, {"type": "websocket.send", "text": "news"})
+    return protocol.closed
+
+
+async def test_news_for_a_browser_that_has_just_left_are_dropped():
+    await replied(Disconnected("gone"))
+
+
+async def test_a_browser_that_would_be_sent_too_much_at_once_is_hung_up_on_alone():
+    assert await replied(PayloadExceededError("large")) == daphne_server.TOO_BIG_CODE
+
+
+async def test_a_browser_whose_socket_fails_by_our_fault_sees_it_drop_and_comes_back():
+    protocol = Protocol(OSError("autobahn sends no such code"))
+    quiet = DaphneServer(nothing, application=None, endpoints=["tcp:port=0"])
+    quiet.connections = {protocol: {}}
+    await quiet.handle_reply(
+        protocol, {"type": "websocket.close", "code": close_codes.SERVER_FAULT}
+    )
+    assert protocol.closed == 1006
+    with pytest.raises(OSError, match="autobahn"):
+        await quiet.handle_reply(protocol, {"type": "websocket.close", "code": 4401})
+
+
+async def test_any_other_failure_to_send_is_told():
+    with pytest.raises(OSError, match="broken"):
+        await replied(OSError("broken"))
+
+
+async def test_it_leaves_once_what_it_started_has_ended_and_not_later_than_its_patience(
+    monkeypatch: pytest.MonkeyPatch,
+):
+    monkeypatch.setattr(daphne_server, "DRAIN_SECONDS", 0)
+    ended: list[str] = []
+
+    async def ends() -> None:
+        ended.append("tools")
+
+    await DaphneServer(ends, application=None, endpoints=["tcp:port=0"])._ended()
+    assert ended == ["tools"]
+    monkeypatch.setattr(daphne_server, "SHUTDOWN_TIMEOUT_SECONDS", 0.01)
+
+    async def never_ends() -> None:
+        await asyncio.Event().wait()
+
+    stuck = DaphneServer(never_ends, application=None, endpoints=["tcp:port=0"])
+    await stuck._ended()

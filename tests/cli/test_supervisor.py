@@ -1,0 +1,94 @@
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable, Coroutine
+from typing import Any
+
+import pytest
+
+from jpweb.cli import supervisor
+from jpweb.cli.supervisor import run_with_restart
+
+
+class Away(Exception):
+    """A server does not answer."""
+
+
+@pytest.fixture(autouse=True)
+def quick(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(supervisor, "MIN_BACKOFF_SECONDS", 0.001)
+
+
+def attempts(*ends: BaseException | None) -> tuple[Callable[[], Coroutine[Any, Any, None]], Any]:
+    """Return work that ends so, one after the other, and then goes on; and when it does."""
+    left = list(ends)
+    going = asyncio.Event()
+
+    async def work() -> None:
+        if not left:
+            going.set()
+            await asyncio.Event().wait()
+        end = left.pop(0)
+        if end is not None:
+            raise end
+
+    return work, going
+
+
+async def kept(work: Any, going: asyncio.Event, *more: Any) -> None:
+    task = asyncio.create_task(run_with_restart("the work", work, *more))
+    async with asyncio.timeout(10):
+        await going.wait()
+    task.cancel()
+    await asyncio.wait({task})
+    assert task.cancelled()
+
+
+async def test_what_is_away_is_one_line_and_the_work_begins_again():
+    told: list[str] = []
+    gone = Away("no answer\nat all")
+    wrapped = Away()
+    wrapped.__cause__ = OSError("refused")
+    await kept(*attempts(gone, wrapped, None), (Away,), told.append)
+    assert [line.partition(". Restarting in ")[0] for line in told] == [
+        "the work: no answer",
+        "the work: refused",
+        "the work: stopped",
+    ]
+
+
+async def test_a_fault_is_logged_with_where_it_came_from(caplog: pytest.LogCaptureFixture):
+    await kept(*attempts(ValueError("a fault")), (Away,))
+    (record,) = caplog.records
+    assert record.levelno == logging.ERROR
+    assert record.exc_info is not None
+    assert str(record.exc_info[1]) == "a fault"
+
+
+async def test_pauses_grow_up_to_a_limit_and_a_long_attempt_forgives(
+    monkeypatch: pytest.MonkeyPatch,
+):
+    monkeypatch.setattr(supervisor, "MAX_BACKOFF_SECONDS", 0.004)
+    told: list[str] = []
+    await kept(*attempts(*[Away()] * 4), (Away,), told.append)
+    assert [line.split()[-2] for line in told] == ["0.001", "0.002", "0.004", "0.004"]
+    monkeypatch.setattr(supervisor, "RESET_BACKOFF_AFTER_SECONDS", -1.0)
+    told.clear()
+    await kept(*attempts(*[Away()] * 3), (Away,), told.append)
+    assert [line.split()[-2] for line in told] == ["0.001"] * 3
+
+
+async def test_it_ends_with_who_waits_for_it():
+    ended: list[str] = []
+    going = asyncio.Event()
+
+    async def work() -> None:
+        going.set()
+        try:
+            await asyncio.Event().wait()
+        finally:
+            ended.append("work")
+
+    await kept(work, going)
+    assert ended == ["work"]

@@ -1,0 +1,19 @@
+"""Nobody listens who did not ask to, and the layer is one of the test's own event loop."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from jpweb.runtime.broadcast import channel_layer, local_bus
+
+
+@pytest.fixture(autouse=True)
+def quiet(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Leave out whom the modules of the runtime subscribe; expect nobody to be left."""
+    monkeypatch.setattr(local_bus, "_handlers", {})
+    monkeypatch.setattr(channel_layer, "_outage_log", channel_layer._OutageLog())
+    monkeypatch.setattr(channel_layer, "_invalid_messages", channel_layer._InvalidMessageLog())
+    yield
+    assert local_bus._subscribers == {}

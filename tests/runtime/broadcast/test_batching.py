@@ -1,0 +1,134 @@
+from __future__ import annotations
+
+import asyncio
+import math
+
+import pytest
+from asgiref.sync import async_to_sync, sync_to_async
+
+from jpweb.runtime.broadcast.batching import BatchRunner
+
+
+class Hall:
+    """Notes each round; it lasts until the hall is opened."""
+
+    def __init__(self, gather: float = 0.0, at_once: float = math.inf) -> None:
+        self.rounds: list[tuple[str, list[int]]] = []
+        self.failed: list[int] = []
+        self.open = asyncio.Event()
+        self.of: BatchRunner[str, int] = BatchRunner(self.deal, self.fail, gather, at_once)
+
+    def fail(self, member: int, problem: BaseException) -> None:
+        assert isinstance(problem, OSError)
+        self.failed.append(member)
+
+    async def deal(self, key: str, members: list[int]) -> None:
+        self.rounds.append((key, members))
+        await self.open.wait()
+        if 13 in members:
+            raise OSError("unlucky")
+
+    async def empty(self) -> None:
+        self.open.set()
+        while self.of.is_busy:  # noqa: ASYNC110  its rounds take turns of the loop
+            await asyncio.sleep(0)
+
+
+async def test_who_comes_while_a_round_is_under_way_is_in_the_next_one_once():
+    hall = Hall()
+    for number in (1, 2, 1):
+        hall.of.schedule_member("a", number)
+    await asyncio.sleep(0)
+    for number in (2, 3, 2, 3):
+        hall.of.schedule_member("a", number)
+    await hall.empty()
+    assert hall.rounds == [("a", [1, 2]), ("a", [2, 3])]
+
+
+async def test_a_round_waits_for_what_follows_at_once_where_it_gathers():
+    hall = Hall(gather=0.01)
+    for number in (1, 2, 1):
+        hall.of.schedule_member("a", number)
+        await asyncio.sleep(0)
+    assert hall.rounds == []
+    await hall.empty()
+    assert hall.rounds == [("a", [1, 2])]
+
+
+async def test_rounds_of_several_keys_do_not_wait_for_each_other():
+    hall = Hall()
+    hall.of.schedule_member("a", 1)
+    hall.of.schedule_member("b", 1)
+    await asyncio.sleep(0)
+    assert hall.rounds == [("a", [1]), ("b", [1])]
+    await hall.empty()
+
+
+async def test_the_members_of_a_round_that_fails_are_told_and_the_next_one_takes_place(
+    caplog: pytest.LogCaptureFixture,
+):
+    hall = Hall()
+    hall.of.schedule_member("a", 13)
+    hall.of.schedule_member("a", 1)
+    await asyncio.sleep(0)
+    hall.of.schedule_member("a", 2)
+    await hall.empty()
+    assert hall.failed == [13, 1]
+    assert hall.rounds == [("a", [13, 1]), ("a", [2])]
+    assert "unlucky" in caplog.text
+
+
+async def test_errors_of_one_key_in_a_row_are_logged_once(caplog: pytest.LogCaptureFixture):
+    hall = Hall()
+    hall.open.set()
+    for members in ((13,), (13,), (1,), (13,)):
+        for member in members:
+            hall.of.schedule_member("a", member)
+        await hall.empty()
+    assert hall.failed == [13, 13, 13]
+    assert [record.message for record in caplog.records] == ["what a shows cannot be told"] * 2
+
+
+async def test_a_round_that_begins_within_a_request_outlasts_it():
+    gate, done = asyncio.Event(), asyncio.Event()
+    failed: list[int] = []
+
+    async def deal(_key: str, _members: list[int]) -> None:
+        await gate.wait()
+        await sync_to_async(len)("in the store")
+        done.set()
+
+    rounds: BatchRunner[str, int] = BatchRunner(
+        deal, lambda member, _problem: failed.append(member)
+    )
+
+    async def view() -> None:
+        rounds.schedule_member("a", 1)
+        await asyncio.sleep(0)
+
+    # As a server calls a view behind a middleware that is not asynchronous.
+    await sync_to_async(async_to_sync(view))()
+    gate.set()
+    while rounds.is_busy:  # noqa: ASYNC110  its rounds take turns of the loop
+        await asyncio.sleep(0)
+    assert done.is_set()
+    assert failed == []
+
+
+async def test_rounds_one_at_once_take_turns_in_the_order_of_coming():
+    hall = Hall(at_once=1)
+    for key in "abc":
+        hall.of.schedule_member(key, 1)
+    await asyncio.sleep(0)
+    assert hall.rounds == [("a", [1])], "the others wait"
+    hall.of.schedule_member("a", 2)
+    await hall.empty()
+    assert hall.rounds == [("a", [1]), ("b", [1]), ("c", [1]), ("a", [2])]
+
+
+async def test_a_round_that_fails_lets_the_waiting_ones_begin():
+    hall = Hall(at_once=1)
+    hall.of.schedule_member("a", 13)
+    hall.of.schedule_member("b", 1)
+    await hall.empty()
+    assert (hall.rounds, hall.failed) == ([("a", [13]), ("b", [1])], [13])

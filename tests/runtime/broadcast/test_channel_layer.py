@@ -1,0 +1,315 @@
+"""Between processes, over a real Redis."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager, suppress
+from typing import Any
+
+import pytest
+from channels.layers import get_channel_layer
+from channels_redis.serializers import registry
+from django.conf import settings
+from pytest_django import Settings
+from redis import Redis
+
+from jpweb.runtime import process_identity
+from jpweb.runtime.broadcast import channel_layer, local_bus, publisher
+from jpweb.runtime.db_threads import run_in_db_thread
+from jpweb.store.choices import RunState
+from jpweb.store.inbox import queue
+from jpweb.store.models import Conversation, Run
+from tests.layers import KEYS, channel_layers
+from tests.machine import servers
+from tests.machine.ports import free_port
+from tests.machine.serving import ROOT
+from tests.runtime.broadcast.test_signal_schemas import MISFITS
+from tests.runtime.playing import Scene, ear, eventually
+from tests.store import making
+
+OTHER = "another#process"
+
+
+@pytest.fixture(autouse=True)
+def hurried(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let everything that is done now and then be done often."""
+    for name in ("PAUSE", "SILENCE", "TICK"):
+        monkeypatch.setattr(channel_layer, name, 0.2)
+    monkeypatch.setattr(
+        channel_layer, "HEARTBEAT_SECONDS", 1.0
+    )  # also a limit, which a slow machine must keep
+
+
+@pytest.fixture
+def over(settings: Settings) -> Callable[[str], None]:
+    def use(url: str) -> None:
+        settings.CHANNEL_LAYERS = channel_layers(url)
+
+    return use
+
+
+@asynccontextmanager
+async def reading() -> AsyncIterator[list[Any]]:
+    """Run the reader; yields the looks that it had people take."""
+    looks: list[Any] = []
+    undo = local_bus.add_handler(local_bus.RESYNC, looks.append)
+    task = asyncio.create_task(channel_layer.receive_signals())
+
+    async def looked() -> bool:
+        return bool(looks)
+
+    try:
+        await eventually(looked)
+        yield looks
+    finally:
+        task.cancel()
+        with suppress(asyncio.CancelledError):
+            await task
+        undo()
+        layer = get_channel_layer()
+        if layer is not None:
+            with suppress(OSError, *channel_layer.LAYER_ERRORS):
+                await layer.flush()
+
+
+async def say(kind: str, origin: str = OTHER, **more: Any) -> None:
+    """Say something as another process does."""
+    layer: Any = get_channel_layer()
+    await layer.group_send(channel_layer.make_group(kind), {"kind": kind, "origin": origin, **more})
+
+
+async def test_another_process_is_heard(redis_url: str, over: Callable[[str], None]):
+    over(redis_url)
+    program = (
+        "import asyncio, sys, django; django.setup()\n"
+        "from jpweb.runtime.broadcast import publisher\n"
+        "async def all():\n"
+        " await publisher.publish_conversation_changed(7); await publisher.publish_questions_changed(8)\n"
+        " await publisher.publish_partial_text(7, 'message', 'Te'); await publisher.publish_signed_out(['key'])\n"
+        " await publisher.publish_run_changed(3); await publisher.publish_question_settled(4); await publisher.publish_approval_decided(5)\n"
+        " a = dict(message='m', sender='s', inquiry=4, by={})\n"
+        " await publisher.send_to_process(sys.argv[1], 'secret', sealed='x', **a)\n"
+        " await publisher.send_to_process('nobody', 'secret', sealed='y', **a)\n"
+        "asyncio.run(all())"
+    )
+    heard: list[Any] = []
+    kinds = ("conversation", "questions", "partial", "session", "run", "settled", "decided")
+    for kind in (*kinds, "secret"):
+        local_bus.add_handler(kind, heard.append)
+    environment = os.environ | {
+        "REDIS_URL": redis_url,
+        "JPWEB_SECRET_KEY": settings.SECRET_KEY,
+        "DJANGO_SETTINGS_MODULE": "jpweb.settings",
+        "DATABASE_URL": "sqlite://:memory:",
+    }
+    async with reading():
+        command = [sys.executable, "-c", program, process_identity.get_process_name()]
+        await asyncio.to_thread(subprocess.run, command, cwd=ROOT, env=environment, check=True)
+
+        async def secret() -> bool:
+            return any(each["kind"] == "secret" for each in heard)
+
+        await eventually(secret)
+    assert [each["kind"] for each in heard] == [*kinds, "secret"]
+    assert (heard[-1]["sealed"], heard[-1]["inquiry"]) == ("x", 4)
+    assert heard[2]["to"] == publisher.make_conversation_topic(7)
+
+
+async def test_what_this_process_says_comes_back_to_nobody(
+    redis_url: str, over: Callable[[str], None]
+):
+    over(redis_url)
+    async with reading(), ear(publisher.make_conversation_topic(7)) as seven:
+        await publisher.publish_conversation_changed(7)
+        assert await seven() == {"kind": "conversation"}
+        await say("conversation", to=publisher.make_conversation_topic(7))
+        assert await seven() == {"kind": "conversation"}
+        assert seven.take_all() == []
+
+
+def count_sends(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Return the list of groups to which the layer is asked to send from here on."""
+    layer: Any = get_channel_layer()
+    groups: list[str] = []
+    real = layer.group_send
+
+    async def group_send(to: str, signal: Any) -> None:
+        groups.append(to)
+        await real(to, signal)
+
+    monkeypatch.setattr(layer, "group_send", group_send)
+    return groups
+
+
+async def test_a_layer_that_is_down_is_told_once_and_holds_nobody_up(
+    over: Callable[[str], None],
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+):
+    monkeypatch.setattr(channel_layer, "RETRY_AFTER_SECONDS", 3600)
+    over(f"redis://127.0.0.1:{free_port()}/0")
+    groups = count_sends(monkeypatch)
+    async with ear(publisher.make_conversation_topic(7)) as seven:
+        for _ in range(20):
+            await publisher.publish_conversation_changed(7)
+        assert len(groups) == 1, "after a failure nothing is sent for a while"
+        channel_layer._outage_log.silent_until = 0.0
+        await publisher.publish_conversation_changed(7)
+        assert len(groups) == 2
+        assert seven.take_all() == [{"kind": "conversation"}] * 21, "here all is as ever"
+    assert caplog.text.count("cannot be reached") == 1
+
+
+async def test_a_layer_that_hangs_holds_nobody_up_for_long(
+    over: Callable[[str], None], monkeypatch: pytest.MonkeyPatch
+):
+    """The first who says something waits as long as PATIENCE, and nobody after that."""
+    monkeypatch.setattr(channel_layer, "RETRY_AFTER_SECONDS", 3600)
+    with servers.redis() as running:
+        over(running.url)
+        await publisher.publish_conversation_changed(7)
+        assert running._process is not None
+        running._process.send_signal(signal.SIGSTOP)
+        try:
+            monkeypatch.setattr(channel_layer, "LAYER_TIMEOUT_SECONDS", 0.1)
+            groups = count_sends(monkeypatch)
+            for _ in range(20):
+                await publisher.publish_conversation_changed(7)
+            assert channel_layer._outage_log.started_at is not None
+            assert len(groups) == 1
+        finally:
+            running._process.send_signal(signal.SIGCONT)
+
+
+async def test_after_an_outage_everybody_looks_again_and_hears_again(
+    over: Callable[[str], None],
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+):
+    monkeypatch.setattr(channel_layer, "WATCH_POLL_SECONDS", 60)
+    topic = publisher.make_conversation_topic(7)
+    with servers.redis() as running:
+        over(running.url)
+        async with ear(topic) as seven, reading() as looks:
+            seven.take_all()
+            for outage in (1, 2):
+                await asyncio.to_thread(running.kill)
+                await until(lambda: channel_layer._outage_log.started_at is not None)
+                assert seven.take_all() == []
+                await asyncio.to_thread(running.start)
+                await until(lambda: len(looks) > outage)  # noqa: B023  it is waited for here
+                assert seven.take_all()[0] == {"kind": "conversation"}
+                await until(lambda: channel_layer._outage_log.started_at is None)
+                await say("conversation", to=topic)
+                assert await seven() == {"kind": "conversation"}
+                seven.take_all()
+                assert caplog.text.count("cannot be reached") == outage
+                assert caplog.text.count("reached again") == outage
+
+
+async def until(holds: Callable[[], bool]) -> None:
+    """Wait until something holds."""
+
+    async def look() -> bool:
+        return holds()
+
+    await eventually(look)
+
+
+#: Bytes that no serializer of ours has written.
+NOISE = (b"", b"\xff", b"gAAAAA", b"\x81\xa4kind\xa4look")
+
+
+def publish(url: str, to: str, *messages: bytes) -> None:
+    """Publish bytes to a group, as whoever reaches Redis can."""
+    with Redis.from_url(url) as line:
+        for message in messages:
+            line.publish(f"asgi__group__{to}", message)
+
+
+async def test_messages_that_are_no_signals_are_passed_over_and_logged_once(
+    redis_url: str,
+    over: Callable[[str], None],
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+):
+    monkeypatch.setattr(channel_layer, "WATCH_POLL_SECONDS", 60)
+    over(redis_url)
+    topic = publisher.make_conversation_topic(7)
+    plain = registry.get_serializer("msgpack")
+    sealed = registry.get_serializer("msgpack", symmetric_encryption_keys=KEYS)
+    forged = plain.serialize({"kind": "conversation", "origin": OTHER, "to": topic})
+    noise = [*NOISE, *map(sealed.crypter.encrypt, NOISE), forged]
+    shapes: list[Any] = [None, 3, "text", [], {}, *MISFITS]
+    malformed = [sealed.serialize(shape) for shape in shapes]
+    async with reading() as looks, ear(topic) as seven:
+        seven.take_all()
+        groups = [
+            *map(channel_layer.make_group, channel_layer.BROADCAST_KINDS),
+            channel_layer.make_process_group(process_identity.get_process_name()),
+        ]
+        for name in groups:
+            await asyncio.to_thread(publish, redis_url, name, *noise, *malformed)
+        await say("conversation", to=topic)
+        assert await seven() == {"kind": "conversation"}
+        assert (seven.take_all(), len(looks)) == ([], 1), "the reader has gone on"
+    assert caplog.text.count("no signals were passed over: 1. All processes need") == 1
+    assert channel_layer._invalid_messages.count == len(groups) * (len(noise) + len(malformed)) - 1
+
+
+async def test_what_passes_through_redis_is_sealed(redis_url: str, over: Callable[[str], None]):
+    over(redis_url)
+    with Redis.from_url(redis_url) as line, line.pubsub() as tap:
+        tap.psubscribe("*")
+        tap.get_message(timeout=10)
+        await publisher.publish_partial_text(7, "message", "Some text of a model")
+        heard = tap.get_message(timeout=10)
+    assert heard is not None
+    assert heard["channel"] == b"asgi__group__jpweb.partial"
+    assert b"model" not in heard["data"]
+    sealed = registry.get_serializer("msgpack", symmetric_encryption_keys=KEYS)
+    assert sealed.deserialize(heard["data"])["text"] == "Some text of a model"
+
+
+async def test_what_changed_without_a_signal_is_told_at_the_next_look(
+    redis_url: str,
+    over: Callable[[str], None],
+    scene: Scene,
+    monkeypatch: pytest.MonkeyPatch,
+):
+    over(redis_url)
+    looks: list[int] = []
+    real = queue.get_inbox_marks
+
+    def desks(keys: set[int]) -> dict[int, Any]:
+        looks.append(len(looks))
+        return real(keys)
+
+    monkeypatch.setattr(queue, "get_inbox_marks", desks)
+    run = await run_in_db_thread(making.running, scene.talk, scene.ada)
+    async with (
+        ear(publisher.make_conversation_topic(scene.talk.pk)) as talk,
+        ear(publisher.make_workspace_topic(scene.home.pk)) as home,
+        reading(),
+    ):
+        await until(lambda: len(looks) > 1)  # the first look has ended, which tells everybody
+        for hear in (talk, home):
+            hear.take_all()
+        await until(lambda: len(looks) > 4)
+        assert (talk.take_all(), home.take_all()) == ([], []), "nothing changed"
+        await run_in_db_thread(making.question, run)
+        assert await talk() == {"kind": "conversation"}
+        assert await home() == {"kind": "questions"}
+        await run_in_db_thread(Run.objects.filter(pk=run.pk).update, state=RunState.FAILED)
+        assert await talk() == {"kind": "conversation"}
+        await run_in_db_thread(Conversation.objects.filter(pk=scene.talk.pk).update, revision=9)
+        assert await talk() == {"kind": "conversation"}
+
+
+async def test_where_there_is_no_layer_nothing_is_read():
+    await asyncio.wait_for(channel_layer.receive_signals(), 1)

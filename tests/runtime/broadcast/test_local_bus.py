@@ -1,0 +1,88 @@
+from __future__ import annotations
+
+from typing import Any
+
+from jpweb.runtime import process_identity
+from jpweb.runtime.broadcast import local_bus, publisher
+from jpweb.store.people.sessions import hash_key
+from tests.runtime.playing import ear
+
+
+async def test_a_signal_reaches_those_who_look_at_its_thing_alone():
+    async with (
+        ear(publisher.make_conversation_topic(7)) as seven,
+        ear(publisher.make_conversation_topic(8)) as eight,
+        ear(publisher.make_workspace_topic(7)) as home,
+        ear(publisher.make_session_topic("key")) as session,
+    ):
+        await publisher.publish_conversation_changed(7)
+        assert await seven() == {"kind": "conversation"}
+        await publisher.publish_questions_changed(7)
+        assert await home() == {"kind": "questions"}
+        await publisher.publish_partial_text(7, "message", "Te")
+        assert await seven() == {"kind": "partial", "variant": "message", "text": "Te"}
+        await publisher.publish_signed_out(["key"])
+        assert await session() == {"kind": "session"}
+        for hear in (seven, eight, home, session):
+            assert hear.take_all() == []
+
+
+async def test_the_key_of_a_sign_in_is_not_given_away():
+    assert "secret-key" not in publisher.make_session_topic(hash_key("secret-key"))
+
+
+async def test_who_subscribed_to_a_kind_hears_it_until_they_undo_it():
+    heard: list[Any] = []
+    undo = local_bus.add_handler("run", heard.append)
+    local_bus.add_handler("settled", heard.append)
+    local_bus.add_handler("decided", heard.append)
+    await publisher.publish_run_changed(3)
+    await publisher.publish_question_settled(4)
+    await publisher.publish_approval_decided(5)
+    assert heard == [
+        {"kind": "run", "run": 3},
+        {"kind": "settled", "inquiry": 4},
+        {"kind": "decided", "prompt": 5},
+    ]
+    undo()
+    undo()
+    await publisher.publish_run_changed(3)
+    assert len(heard) == 3
+
+
+async def test_what_is_for_this_process_reaches_it_and_what_is_for_another_does_not():
+    heard: list[Any] = []
+    local_bus.add_handler("secret", heard.append)
+    await publisher.send_to_process("elsewhere#1", "secret", sealed="x")
+    assert heard == []
+    await publisher.send_to_process(process_identity.get_process_name(), "secret", sealed="x")
+    assert heard == [{"kind": "secret", "sealed": "x"}]
+
+
+async def test_a_look_tells_everybody_that_what_they_look_at_has_changed():
+    heard: list[Any] = []
+    local_bus.add_handler(local_bus.RESYNC, heard.append)
+    async with (
+        ear(publisher.make_conversation_topic(7)) as seven,
+        ear(publisher.make_workspace_topic(9)) as home,
+        ear(publisher.make_session_topic("key")) as session,
+    ):
+        assert local_bus.list_watched_keys("conversation") == {7}
+        assert local_bus.list_watched_keys("workspace") == {9}
+        local_bus.resync_all()
+        assert await seven() == {"kind": "conversation"}
+        assert await home() == {"kind": "questions"}
+        assert session.take_all() == []
+    assert heard == [{"kind": "look"}]
+
+
+async def test_who_leaves_while_they_are_told_is_no_harm():
+    class Leaves:
+        def on_signal(self, signal: local_bus.Signal) -> None:
+            local_bus.remove_subscriber("conversation-7", self)
+            local_bus.remove_subscriber("conversation-7", self)
+
+    for _ in range(3):
+        local_bus.add_subscriber("conversation-7", Leaves())
+    await publisher.publish_conversation_changed(7)
+    assert local_bus.list_watched_keys("conversation") == set()

@@ -1,0 +1,101 @@
+"""Leases are renewed beside everything else that a process does."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Collection
+from contextlib import asynccontextmanager
+from threading import Event
+from typing import Any
+
+import pytest
+from django.conf import settings
+from django.db import OperationalError
+
+from jpweb.runtime import process_identity
+from jpweb.runtime.db_threads import run_in_background_thread, run_in_db_thread
+from jpweb.runtime.execution import run_executor
+from jpweb.runtime.execution.lease_renewal import LeaseRenewer, RenewalEnded
+from jpweb.store.models import Heartbeat, Run
+from jpweb.store.run_queue import leases
+from tests.store import making
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+class Ear:
+    """Hears what a renewal says."""
+
+    def __init__(self) -> None:
+        self.renewals: asyncio.Queue[tuple[list[int], set[int]]] = asyncio.Queue()
+        self.is_late = asyncio.Event()
+
+    def renewed(self, keys: list[int], held: Collection[int]) -> None:
+        self.renewals.put_nowait((keys, set(held)))
+
+
+@asynccontextmanager
+async def renewing(*keys: int) -> AsyncIterator[Ear]:
+    ear = Ear()
+    renewal = LeaseRenewer(lambda: list(keys), ear.renewed, ear.is_late.set)
+    renewal.start()
+    try:
+        yield ear
+    finally:
+        await renewal.stop()
+
+
+def held_run() -> Run:
+    return making.running(
+        making.conversation(making.workspace()), holder=process_identity.get_process_name()
+    )
+
+
+async def test_leases_are_renewed_while_the_store_is_stuck(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(settings, "LEASE", 0.6)
+    run, go_on = await run_in_db_thread(held_run), Event()
+    async with renewing(run.pk) as ear:
+        await ear.renewals.get()
+        before = await run_in_background_thread(Run.objects.get, pk=run.pk)
+        stuck = asyncio.create_task(run_in_db_thread(go_on.wait, 30))
+        for _ in range(3):
+            assert await ear.renewals.get() == ([run.pk], {run.pk})
+        after = await run_in_background_thread(Run.objects.get, pk=run.pk)
+        go_on.set()
+        await stuck
+    assert before.lease_until is not None
+    assert after.lease_until is not None
+    assert after.lease_until > before.lease_until
+    assert await run_in_db_thread(
+        Heartbeat.objects.filter(process=process_identity.get_process_name()).exists
+    )
+
+
+async def test_run_of_another_is_told_as_not_held(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(settings, "LEASE", 5)
+    run = await run_in_db_thread(held_run)
+    await run_in_db_thread(Run.objects.filter(pk=run.pk).update, holder="another")
+    async with renewing(run.pk) as ear:
+        assert await ear.renewals.get() == ([run.pk], set())
+
+
+async def test_renewal_that_fails_for_a_lease_says_so(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(settings, "LEASE", 0.2)
+
+    def fail(*_: Any) -> set[int]:
+        raise OperationalError("the server has not replied for 3 seconds")
+
+    monkeypatch.setattr(leases, "renew_leases", fail)
+    async with renewing() as ear:
+        await asyncio.wait_for(ear.is_late.wait(), 30)
+        assert ear.renewals.empty()
+
+
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
+async def test_tend_ends_when_its_renewal_fails(monkeypatch: pytest.MonkeyPatch):
+    def fail(*_: Any) -> set[int]:
+        raise ZeroDivisionError
+
+    monkeypatch.setattr(leases, "renew_leases", fail)
+    with pytest.raises(RenewalEnded):
+        await asyncio.wait_for(run_executor.maintain_leases(), 30)

@@ -1,0 +1,247 @@
+"""Runs that wait longer than the hold: they cost rows, and the answer brings them back."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from django.conf import settings
+
+from jpweb.agent.config import QuestionConfig
+from jpweb.agent.tool_outcome import NeedsInput, Question, Success, ToolOutcome
+from jpweb.agent.turn_setup import TurnSetup
+from jpweb.runtime import runs, wiring
+from jpweb.runtime.broadcast import publisher
+from jpweb.runtime.db_threads import run_in_db_thread
+from jpweb.runtime.execution import run_executor
+from jpweb.runtime.inquiries import resolution, secret_channels
+from jpweb.store.models import Inquiry, Run
+from jpweb.store.run_queue import leases, secret_waiters
+from jpweb.stream.answer_type import Boolean, Secret
+from jpweb.stream.events import ToolCallResponse
+from jpweb.stream.inquiry import InquirySource
+from tests.runtime import providers
+from tests.runtime.playing import Scene, done, eventually
+from tests.store.making import decider
+
+
+class Clerk:
+    """Asks for a passphrase, then whether to go on; counts how often it runs to its end."""
+
+    NAME = "clerk"
+    DESCRIPTION = "Asks."
+    PARAMETERS: Mapping[str, Any] = {"type": "object", "properties": {}}
+    QUESTIONS: Mapping[str, QuestionConfig] = {}
+
+    def __init__(self, *, secret: bool) -> None:
+        self._secret = secret
+        self.ended = 0
+
+    async def execute(
+        self, arguments: Mapping[str, Any], answers: Mapping[str, Any]
+    ) -> ToolOutcome:
+        if self._secret and "word" not in answers:
+            return NeedsInput(Question("word", "What is the word?", Secret()))
+        if "go" not in answers:
+            return NeedsInput(Question("go", "Go on?", Boolean()))
+        self.ended += 1
+        return Success("Went on.")
+
+    def inquiry_source(self, name: str) -> InquirySource:
+        return InquirySource.for_tool(name)
+
+
+@pytest.fixture
+def short(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(settings, "HOLD", 0.01)
+
+
+def use(monkeypatch: pytest.MonkeyPatch, clerk: Clerk) -> None:
+    """Offer the clerk beside the other tools, and let a model call it once."""
+    real = wiring._build_setup
+
+    def setup(*given: Any) -> TurnSetup:
+        made = real(*given)
+        (like,) = (tool for tool in made.tools if tool.name == "ask_user")
+        tools = (*made.tools, replace(like, name="clerk"))
+        return replace(made, tools=tools, builtins=(*made.builtins, clerk))
+
+    monkeypatch.setattr(wiring, "_build_setup", setup)
+    providers.use(monkeypatch, providers.Asks("clerk"))
+
+
+async def parked(run: Run) -> Run:
+    async def there() -> Run | None:
+        found: Run | None = await run_in_db_thread(
+            Run.objects.filter(pk=run.pk, state="parked").first
+        )
+        return found
+
+    found: Run = await eventually(there)
+    return found
+
+
+async def fresh(run: Run) -> Run:
+    return await run_in_db_thread(Run.objects.get, pk=run.pk)
+
+
+async def over(run: Run) -> Run:
+    async def ended() -> Run | None:
+        now = await fresh(run)
+        return now if now.ended_at and run.pk not in run_executor._active_runs else None
+
+    found: Run = await eventually(ended)
+    return found
+
+
+async def only(scene: Scene) -> Inquiry:
+    return await run_in_db_thread(Inquiry.objects.get, conversation=scene.talk, state="open")
+
+
+def results(elements: Any) -> list[Any]:
+    return [e.events[0] for e in elements if isinstance(e.kind, ToolCallResponse)]
+
+
+@pytest.mark.usefixtures("short")
+async def test_a_run_that_waits_is_put_down_and_its_answer_brings_it_back(
+    scene: Scene, monkeypatch: pytest.MonkeyPatch
+):
+    clerk = Clerk(secret=False)
+    use(monkeypatch, clerk)
+    run, task = await scene.start()
+    await parked(run)
+    await done(task)
+    assert run_executor._active_runs == {}
+    assert resolution.settlement_waiters.waiters_by_key == {}
+    row = await only(scene)
+    await resolution.answer_inquiry(row.pk, "true", decider(scene.ada))
+    ended = await over(run)
+    assert (ended.state, ended.resumed, clerk.ended) == ("done", 0, 1)
+    (response,) = results(await scene.elements())
+    assert response.kind.content == "Went on."
+    assert "again" not in response.note, "nothing of it was cut off"
+
+
+@pytest.mark.usefixtures("short")
+async def test_a_run_that_is_put_down_can_be_stopped(scene: Scene, monkeypatch: pytest.MonkeyPatch):
+    use(monkeypatch, Clerk(secret=False))
+    run, task = await scene.start()
+    await parked(run)
+    await done(task)
+    row = await only(scene)
+    assert await runs.stop_run(scene.talk.pk, decider(scene.eve))
+    assert (await fresh(run)).state == "stopped"
+    row = await scene.reload(row)
+    assert (row.state, row.reason, row.decider) == ("cancelled", "user", scene.eve)
+    assert not await runs.stop_run(scene.talk.pk, decider(scene.eve))
+
+
+@pytest.mark.usefixtures("short")
+async def test_words_to_a_run_that_is_put_down_are_acted_on(
+    scene: Scene, monkeypatch: pytest.MonkeyPatch
+):
+    clerk = Clerk(secret=False)
+    use(monkeypatch, clerk)
+    run, task = await scene.start()
+    await parked(run)
+    await done(task)
+    assert await runs.interrupt_run(scene.talk.pk, decider(scene.ada), "respond", "Do without.")
+    assert (await over(run)).state == "done"
+    (response,) = results(await scene.elements())
+    assert "Do without." in response.kind.content
+    assert clerk.ended == 0
+
+
+async def test_a_run_that_holds_a_secret_is_not_put_down(
+    scene: Scene, monkeypatch: pytest.MonkeyPatch
+):
+    """Put down, it would have to ask for the secret again."""
+    use(monkeypatch, Clerk(secret=True))
+    monkeypatch.setattr(settings, "HOLD", 60)
+    run, task = await scene.start()
+    row = await scene.opened()
+    await resolution.answer_inquiry(row.pk, "sesame", decider(scene.ada))
+    row = await scene.opened()
+    assert not run_executor._active_runs[run.pk].idle_tracker.is_idle
+    await resolution.answer_inquiry(row.pk, "true", decider(scene.ada))
+    await done(task)
+    assert (await fresh(run)).state == "done"
+
+
+@pytest.mark.usefixtures("short")
+async def test_a_run_woken_for_a_secret_is_held_until_it_has_it(
+    scene: Scene, monkeypatch: pytest.MonkeyPatch
+):
+    """Whoever brings the secret looks less often than the run, which waits 10 ms, is parked."""
+    monkeypatch.setattr(secret_channels, "ROW_POLL_SECONDS", 0.5)
+    monkeypatch.setattr(secret_channels, "SECRET_TIMEOUT_SECONDS", 4.0)
+    clerk = Clerk(secret=True)
+    use(monkeypatch, clerk)
+    run, task = await scene.start()
+    await parked(run)
+    await done(task)
+    row = await only(scene)
+    settled = await resolution.answer_inquiry(row.pk, "sesame", decider(scene.ada))
+    assert settled.state == "redacted"
+    assert (await fresh(run)).fence == 2, "it was woken once"
+    await resolution.answer_inquiry((await scene.opened()).pk, "true", decider(scene.ada))
+    assert ((await over(run)).state, clerk.ended) == ("done", 1)
+
+
+@pytest.mark.usefixtures("short")
+async def test_a_run_woken_for_a_secret_that_never_comes_is_parked(
+    scene: Scene, monkeypatch: pytest.MonkeyPatch
+):
+    """The process that had the secret ended before it could deliver it."""
+    monkeypatch.setattr(secret_channels, "SECRET_TIMEOUT_SECONDS", 0.05)
+    use(monkeypatch, Clerk(secret=True))
+    run, task = await scene.start()
+    await parked(run)
+    await done(task)
+    row = await only(scene)
+    assert await run_in_db_thread(secret_waiters.mark_secret_sent, row)
+    assert await run_in_db_thread(leases.requeue_parked, run.pk)
+    await publisher.publish_run_changed(run.pk)
+
+    async def parked_again() -> bool:
+        return (await parked(run)).fence == 2
+
+    await eventually(parked_again)
+    assert (await scene.reload(row)).state == "open"
+    assert await runs.stop_run(scene.talk.pk, decider(scene.eve))
+
+
+async def test_an_answer_within_the_hold_finds_the_run_in_hand(
+    scene: Scene, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(settings, "HOLD", 60)
+    use(monkeypatch, Clerk(secret=False))
+    run, task = await scene.start()
+    row = await scene.opened()
+    await resolution.answer_inquiry(row.pk, "true", decider(scene.ada))
+    await done(task)
+    ended = await fresh(run)
+    assert (ended.state, ended.fence) == ("done", 1)
+
+
+@pytest.mark.usefixtures("short")
+async def test_the_demonstration_goes_on_over_every_park(
+    scene: Scene, monkeypatch: pytest.MonkeyPatch
+):
+    """The script asks one question after the other, and each waits longer than the hold."""
+    providers.use(monkeypatch)
+    run, _ = await scene.start()
+    for typed in ("true", None):
+        await parked(run)
+        row = await only(scene)
+        if typed is None:
+            await resolution.decline_inquiry(row.pk, decider(scene.ada))
+            break
+        await resolution.answer_inquiry(row.pk, typed, decider(scene.ada))
+    first = results(await scene.elements())[0]
+    assert json.loads(first.kind.content)["answer"] is True
+    assert await runs.stop_run(scene.talk.pk, decider(scene.eve)) in (True, False)
+    await over(run)

@@ -1,0 +1,329 @@
+"""A run in a process's hands: what becomes of it when another has it, or the database is gone."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+import pytest
+from django.conf import settings
+from django.db import OperationalError
+
+from jpweb.agent.ports import ReplyFinished, TextDelta
+from jpweb.agent.turn import make_opening_events
+from jpweb.runtime import process_identity, runs, wiring
+from jpweb.runtime.broadcast import publisher
+from jpweb.runtime.db_threads import run_in_db_thread
+from jpweb.runtime.execution import run_executor
+from jpweb.runtime.inquiries import resolution
+from jpweb.store import journal, run_events
+from jpweb.store import runs as rows
+from jpweb.store.choices import InterruptKind
+from jpweb.store.database import clock
+from jpweb.store.models import Inquiry, Run
+from jpweb.store.run_queue import jobs, leases
+from jpweb.stream.events import ChatResponse
+from tests.runtime import providers
+from tests.runtime.playing import Scene, done, ear, eventually
+from tests.store.making import decider
+
+
+async def fresh(run: Run) -> Run:
+    return await run_in_db_thread(Run.objects.get, pk=run.pk)
+
+
+async def over(run: Run) -> Run:
+    async def ended() -> Run | None:
+        now = await fresh(run)
+        return now if now.ended_at and run.pk not in run_executor._active_runs else None
+
+    found: Run = await eventually(ended)
+    return found
+
+
+def said(elements: Any) -> list[str]:
+    return [e.kind.content.strip() for e in elements if isinstance(e.kind, ChatResponse)]
+
+
+class Twice:
+    """Says one thing, then waits; said again, it says it again and ends."""
+
+    NAME = "twice"
+
+    def __init__(self) -> None:
+        self.times = 0
+        self.begun = asyncio.Event()
+
+    async def stream(self, request: object) -> Any:
+        self.times += 1
+        yield TextDelta("message", f"Take {self.times}.\n")
+        self.begun.set()
+        if self.times == 1:
+            await asyncio.Event().wait()
+        yield ReplyFinished()
+
+
+async def test_who_is_taken_for_dead_writes_nothing_more_and_lets_go(
+    scene: Scene, monkeypatch: pytest.MonkeyPatch
+):
+    provider = Twice()
+    providers.use(monkeypatch, provider)
+    run, task = await scene.start()
+    await provider.begun.wait()
+    await run_in_db_thread(leases.expire_installation, process_identity.get_installation_name())
+    await run_in_db_thread(rows.recover_expired, settings.LEASE)
+    assert await run_in_db_thread(leases.acquire_lease, run.pk, "another", 60) is not None
+    await run_executor.renew_and_recover()
+    await asyncio.wait([task], timeout=5)
+    assert task.cancelled()
+    now = await fresh(run)
+    assert (now.state, now.holder, now.fence) == ("running", "another", 3)
+    assert said(await scene.elements()) == [], "what was being received is the other's now"
+    await run_in_db_thread(rows.lose_run, now, "The test is over.")
+
+
+async def test_a_process_that_cannot_renew_in_time_lets_go_of_everything(
+    scene: Scene, monkeypatch: pytest.MonkeyPatch
+):
+    provider = Twice()
+    providers.use(monkeypatch, provider)
+    monkeypatch.setattr(settings, "LEASE", 0.05)
+    run, task = await scene.start()
+    await provider.begun.wait()
+    gone = [True]
+    real = leases.renew_leases
+
+    def renew(*given: Any) -> set[int]:
+        if gone:
+            raise OperationalError("the server closed the connection")
+        return real(*given)
+
+    monkeypatch.setattr(leases, "renew_leases", renew)
+    tending = asyncio.create_task(run_executor.maintain_leases())
+    await asyncio.wait([task], timeout=5)
+    assert task.cancelled()
+    assert (await fresh(run)).state == "running", "nothing was put on record"
+    monkeypatch.setattr(settings, "LEASE", 5)
+    gone.clear()
+    assert (await over(run)).state == "done"
+    assert said(await scene.elements()) == ["Take 2."]
+    tending.cancel()
+
+
+async def test_tend_after_an_outage_takes_up_what_waits_at_once(
+    scene: Scene, monkeypatch: pytest.MonkeyPatch
+):
+    providers.use(monkeypatch, provider := Twice())
+    provider.times = 1
+    monkeypatch.setattr(settings, "LEASE", 600)
+    monkeypatch.setattr(run_executor, "OUTAGE_POLL_SECONDS", 0.01)
+    away, real, failed = [True], leases.list_queued, asyncio.Event()
+    loop = asyncio.get_running_loop()
+
+    def untaken(*given: Any) -> list[int]:
+        if away:
+            loop.call_soon_threadsafe(failed.set)
+            raise OperationalError("the server closed the connection")
+        return real(*given)
+
+    monkeypatch.setattr(leases, "list_queued", untaken)
+    tending = asyncio.create_task(run_executor.maintain_leases())
+    await failed.wait()
+    said = make_opening_events("Begin", None, clock.now())
+    run = await run_in_db_thread(rows.start_run, scene.talk.pk, scene.ada.pk, "scripted", "", said)
+    away.clear()
+    assert (await over(run)).state == "done", "the next ordinary look is 200 s away"
+    tending.cancel()
+    await asyncio.gather(tending, return_exceptions=True)
+
+
+async def test_a_database_that_goes_fails_no_run(scene: Scene, monkeypatch: pytest.MonkeyPatch):
+    provider = Twice()
+    provider.times = 1
+    providers.use(monkeypatch, provider)
+    real = run_events.record_events
+
+    def record(*_: Any, **__: Any) -> None:
+        monkeypatch.setattr(run_events, "record_events", real)
+        raise OperationalError("the server closed the connection")
+
+    monkeypatch.setattr(run_events, "record_events", record)
+    run, task = await scene.start()
+    await done(task)
+    assert (await fresh(run)).state == "running"
+    await run_in_db_thread(leases.expire_installation, process_identity.get_installation_name())
+    await run_executor.renew_and_recover()
+    ended = await over(run)
+    assert (ended.state, ended.resumed) == ("done", 1)
+    assert said(await scene.elements()) == ["Take 3."]
+
+
+async def test_a_turn_that_was_complete_when_its_process_died_is_not_played_on(
+    scene: Scene, monkeypatch: pytest.MonkeyPatch
+):
+    provider = Twice()
+    provider.times = 1
+    providers.use(monkeypatch, provider)
+    real = rows.end_run
+
+    def end(*_: Any, **__: Any) -> bool:
+        monkeypatch.setattr(rows, "end_run", real)
+        raise OperationalError("the server closed the connection")
+
+    monkeypatch.setattr(rows, "end_run", end)
+    run, task = await scene.start()
+    await done(task)
+    await run_in_db_thread(leases.expire_installation, process_identity.get_installation_name())
+    await run_executor.renew_and_recover()
+    assert (await over(run)).state == "done"
+    assert said(await scene.elements()) == ["Take 2."], "the model is not asked again"
+
+
+async def test_what_another_process_settled_is_heard(scene: Scene, monkeypatch: pytest.MonkeyPatch):
+    """Its signal was lost; the call looks at its row by itself."""
+    monkeypatch.setattr(resolution, "ROW_POLL_SECONDS", 0.01)
+    providers.use(monkeypatch)
+    _, task = await scene.start()
+    row = await scene.opened()
+    monkeypatch.setattr(resolution.settlement_waiters, "ring", lambda *_: None)
+    await resolution.answer_inquiry(row.pk, "true", decider(scene.ada))
+    second = await scene.opened()
+    assert second != row
+    monkeypatch.undo()
+    assert await runs.stop_run(scene.talk.pk, decider(scene.ada))
+    await done(task)
+
+
+async def test_a_stop_that_nobody_heard_is_found(scene: Scene, monkeypatch: pytest.MonkeyPatch):
+    provider = Twice()
+    providers.use(monkeypatch, provider)
+    run, task = await scene.start()
+    await provider.begun.wait()
+    monkeypatch.setattr(run_executor, "_on_run_signal", lambda _signal: None)
+    await run_in_db_thread(
+        rows.interrupt_run, scene.talk.pk, InterruptKind.STOP, decider(scene.eve)
+    )
+    assert not task.done()
+    await run_executor.renew_and_recover()
+    await done(task)
+    assert (await fresh(run)).state == "stopped"
+
+
+async def test_a_run_begun_for_workers_waits_for_one(scene: Scene, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(settings, "RUNS", "workers")
+    told: list[int] = []
+    monkeypatch.setattr(jobs, "enqueue_job", told.append)
+    providers.use(monkeypatch, providers.Says())
+    run = await runs.start_turn(scene.talk, scene.ada, "Begin")
+    assert ((await fresh(run)).state, told) == ("queued", [run.pk])
+    assert run_executor._active_runs == {}
+    await run_executor.execute_run(run.pk)
+    assert (await fresh(run)).state == "done"
+    await run_executor.execute_run(run.pk)
+    assert said(await scene.elements()) == ["A word."]
+
+
+async def test_a_job_that_is_cancelled_leaves_its_run_to_others(
+    scene: Scene, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(settings, "RUNS", "workers")
+    told: list[int] = []
+    monkeypatch.setattr(jobs, "enqueue_job", told.append)
+    provider = Twice()
+    providers.use(monkeypatch, provider)
+    run = await runs.start_turn(scene.talk, scene.ada, "Begin")
+    job = asyncio.create_task(run_executor.execute_run(run.pk))
+    await provider.begun.wait()
+    job.cancel()
+    await asyncio.wait([job], timeout=5)
+    assert job.cancelled()
+    assert ((await fresh(run)).state, told) == ("queued", [run.pk, run.pk])
+    await run_executor.execute_run(run.pk)
+    assert (await fresh(run)).state == "done"
+
+
+async def test_an_answer_while_a_run_is_being_put_down_is_gone_on_with_at_once(
+    scene: Scene, monkeypatch: pytest.MonkeyPatch
+):
+    """Its servers take a while to end, and until then this process seems to have it."""
+    monkeypatch.setattr(settings, "HOLD", 0.01)
+    providers.use(monkeypatch)
+    real, ending, go_on = wiring.open_turn_resources, asyncio.Event(), asyncio.Event()
+
+    @asynccontextmanager
+    async def equipped(conversation: Any) -> AsyncIterator[Any]:
+        async with real(conversation) as equipment:
+            try:
+                yield equipment
+            finally:
+                ending.set()
+                await go_on.wait()
+
+    monkeypatch.setattr(wiring, "open_turn_resources", equipped)
+    run, task = await scene.start()
+    row = await scene.opened()
+    await asyncio.wait_for(ending.wait(), 5)
+    await resolution.answer_inquiry(row.pk, "true", decider(scene.ada))
+    assert (await fresh(run)).state == "queued"
+    go_on.set()
+    await done(task)
+    second = await eventually(lambda: run_in_db_thread(waiting_row, scene, row.pk))
+    assert second.pk != row.pk
+    assert await runs.stop_run(scene.talk.pk, decider(scene.ada))
+    await over(run)
+
+
+def waiting_row(scene: Scene, besides: int) -> Inquiry | None:
+    found = Inquiry.objects.filter(conversation=scene.talk, state="open")
+    return found.exclude(pk=besides).first()
+
+
+async def test_a_server_without_workers_takes_up_no_more_than_it_has_room_for(
+    scene: Scene, monkeypatch: pytest.MonkeyPatch
+):
+    provider = Twice()
+    providers.use(monkeypatch, provider)
+    run, _ = await scene.start()
+    await provider.begun.wait()
+    await runs.release_runs()
+    monkeypatch.setattr(run_executor, "MAX_EMBEDDED_RUNS", 0)
+    await run_executor.renew_and_recover()
+    await publisher.publish_run_changed(run.pk)
+    assert run_executor._active_runs == {}
+    assert (await fresh(run)).state == "queued"
+    monkeypatch.setattr(run_executor, "MAX_EMBEDDED_RUNS", 1)
+    await run_executor.renew_and_recover()
+    assert (await over(run)).state == "done"
+
+
+async def test_who_leaves_while_an_answer_is_committed_keeps_nobody_from_hearing_of_it(
+    scene: Scene, monkeypatch: pytest.MonkeyPatch
+):
+    providers.use(monkeypatch)
+    _, task = await scene.start()
+    row = await scene.opened()
+    entered, go_on = threading.Event(), threading.Event()
+    real = journal.append_events
+
+    def append(*words: Any) -> int:
+        result = real(*words)
+        entered.set()
+        assert go_on.wait(5)
+        return result
+
+    monkeypatch.setattr(journal, "append_events", append)
+    request = asyncio.create_task(resolution.answer_inquiry(row.pk, "true", decider(scene.ada)))
+    async with ear(publisher.make_workspace_topic(scene.home.pk)) as hear:
+        await asyncio.to_thread(entered.wait, 5)
+        request.cancel()
+        go_on.set()
+        monkeypatch.setattr(journal, "append_events", real)
+        with pytest.raises(asyncio.CancelledError):
+            await request
+        assert await hear()
+    await scene.opened()
+    assert await runs.stop_run(scene.talk.pk, decider(scene.ada))
+    await done(task)

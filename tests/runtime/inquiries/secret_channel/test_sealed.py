@@ -1,0 +1,95 @@
+from __future__ import annotations
+
+import base64
+from dataclasses import replace
+
+import pytest
+
+from jpweb.runtime.inquiries.secret_channels import (
+    AssociatedData,
+    SealKey,
+    SecretDelivery,
+    UndecryptableSecret,
+    seal_secret,
+)
+from jpweb.store.inquiries import Decider
+from tests.runtime.inquiries.secret_channel.wire import CANARY
+
+BY = Decider("person", "Ada", 1)
+LABEL = AssociatedData(7, "call_1.pin.1", "here#1", "m1", BY)
+
+
+@pytest.mark.parametrize("value", [CANARY, "x", "", "alone: \ud800", "\0", "long " * 20_000])
+def test_what_was_sealed_is_opened_by_the_key_it_was_sealed_for(value: str):
+    lock = SealKey("call_1.pin.1")
+    sealed = seal_secret(value, lock.public_key, LABEL)
+    assert lock.open_secret(sealed, LABEL) == value
+    assert len(value) < 9 or value[:9].encode(errors="replace") not in base64.b64decode(sealed)
+
+
+def test_the_same_secret_is_never_sealed_the_same_way_twice():
+    lock = SealKey("call_1.pin.1")
+    assert len({seal_secret(CANARY, lock.public_key, LABEL) for _ in range(20)}) == 20
+    assert SealKey("q").public_key != SealKey("q").public_key
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        replace(LABEL, inquiry_key=8),
+        replace(LABEL, inquiry_id="call_1.pin.2"),
+        replace(LABEL, process_name="here#2"),
+        replace(LABEL, message="m2"),
+        replace(LABEL, decider=Decider("person", "Eve", 1)),
+        replace(LABEL, decider=Decider("person", "Ada", 2)),
+        replace(LABEL, decider=Decider("person", "Ada")),
+        replace(LABEL, decider=Decider("system", "Ada", 1)),
+    ],
+)
+def test_under_another_label_nothing_opens(other: AssociatedData):
+    lock = SealKey("call_1.pin.1")
+    with pytest.raises(UndecryptableSecret):
+        lock.open_secret(seal_secret(CANARY, lock.public_key, LABEL), other)
+
+
+def test_another_key_opens_nothing():
+    with pytest.raises(UndecryptableSecret) as told:
+        SealKey("call_1.pin.1").open_secret(
+            seal_secret(CANARY, SealKey("q").public_key, LABEL), LABEL
+        )
+    assert CANARY not in f"{told.value!r} {told.value.args} {told.value.__context__!r}"
+
+
+@pytest.mark.parametrize(
+    "broken", ["", "Zürich", "A", "AAAA", base64.b64encode(bytes(99)).decode()]
+)
+def test_what_is_not_sealed_at_all_opens_nothing(broken: str):
+    with pytest.raises(UndecryptableSecret):
+        SealKey("q").open_secret(broken, LABEL)
+
+
+def test_a_sealed_secret_that_was_changed_opens_nothing():
+    lock = SealKey("call_1.pin.1")
+    whole = bytearray(base64.b64decode(seal_secret(CANARY, lock.public_key, LABEL)))
+    for at in (0, 31, 32, len(whole) - 1):
+        changed = whole.copy()
+        changed[at] ^= 1
+        with pytest.raises(UndecryptableSecret):
+            lock.open_secret(base64.b64encode(changed).decode(), LABEL)
+
+
+@pytest.mark.parametrize("key", ["", "no key", "AAAA", base64.b64encode(bytes(32)).decode()])
+def test_for_what_is_no_key_nothing_is_sealed(key: str):
+    with pytest.raises(UndecryptableSecret) as told:
+        seal_secret(CANARY, key, LABEL)
+    assert CANARY not in f"{told.value!r} {told.value.args}"
+
+
+def test_nothing_shows_the_secret_or_the_key():
+    lock, errand = SealKey("q"), SecretDelivery(CANARY, BY)
+    private = lock._private_key.private_bytes_raw()
+    for shown in (repr(lock), str(lock), repr(lock._private_key), repr(errand), str(errand)):
+        assert CANARY not in shown
+        assert repr(private)[2:-1] not in shown
+        assert private.hex() not in shown
+    assert not hasattr(lock, "__dict__")

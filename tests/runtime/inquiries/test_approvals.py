@@ -1,0 +1,324 @@
+"""Permission and delivery prompts, from the call that waits to the person who decides."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Coroutine
+from typing import Any
+
+import pytest
+
+from jpweb.agent.ports import (
+    Delivered,
+    DeliverPrompt,
+    Permitted,
+    RunPrompt,
+    Skipped,
+    Withheld,
+)
+from jpweb.runtime.broadcast import publisher
+from jpweb.runtime.db_threads import run_in_db_thread
+from jpweb.runtime.inquiries import approvals, resolution
+from jpweb.runtime.inquiries.approvals import Verdict
+from jpweb.runtime.inquiries.prompter import BrowserPrompter
+from jpweb.store import approvals as rows
+from jpweb.store import runs
+from jpweb.store.choices import ApprovalKind
+from jpweb.store.errors import AlreadyDecided, UnknownApproval
+from jpweb.store.inquiries import Decider
+from jpweb.store.models import Prompt, Run
+from jpweb.stream.errors import InvalidAnswer
+from jpweb.stream.inquiry import CancellationReason
+from tests.runtime.playing import Scene, done, ear, eventually
+from tests.store import making
+from tests.store.making import decider
+
+ARGUMENTS = {"path": "a.md", "lines": [1, 2.5, True, None], "deep": {"ü": "ß"}}
+RUN = RunPrompt("call_1", "vault", "vault (local)", ARGUMENTS)
+RESULT = DeliverPrompt("call_1", "vault", "one\r\ntwo", is_error=False)
+FAILED = DeliverPrompt("call_1", "vault", "It broke.", is_error=True)
+ALLOW, REFUSE = Verdict(True), Verdict(False)
+
+
+async def begun(scene: Scene) -> Run:
+    return await run_in_db_thread(making.running, scene.talk, scene.ada)
+
+
+def prompter(scene: Scene) -> BrowserPrompter:
+    return BrowserPrompter(scene.talk.pk, scene.home.pk, lambda: Decider("system"))
+
+
+async def waits(call: Coroutine[Any, Any, Any]) -> tuple[asyncio.Task[Any], Prompt]:
+    """Start a call; return once its prompt is there and it waits for it."""
+    task = asyncio.create_task(call)
+
+    async def row() -> Prompt | None:
+        found: Prompt | None = await run_in_db_thread(Prompt.objects.filter(state="open").first)
+        return (
+            found
+            if found is not None and found.pk in approvals.decision_waiters.waiters_by_key
+            else None
+        )
+
+    return task, await eventually(row)
+
+
+async def asked(scene: Scene, prompt: RunPrompt | DeliverPrompt) -> tuple[Any, Prompt]:
+    await begun(scene)
+    ask = prompter(scene).permit if isinstance(prompt, RunPrompt) else prompter(scene).deliver
+    return await waits(ask(prompt))  # type: ignore[arg-type]  # each gets its own kind
+
+
+def as_sent(text: str) -> str:
+    """Return a text as browsers send what stands in a field."""
+    return text.replace("\r\n", "\n").replace("\r", "\n").replace("\n", "\r\n")
+
+
+@pytest.mark.parametrize(
+    ("verdict", "comes"),
+    [
+        (ALLOW, Permitted(ARGUMENTS)),
+        (Verdict(True, remember=True), Permitted(ARGUMENTS, remember=True)),
+        (Verdict(True, text='{"path": "b.md"}'), Permitted({"path": "b.md"})),
+        (Verdict(True, text=" {}\r\n"), Permitted({})),
+        (REFUSE, Skipped()),
+        (Verdict(False, reason=" Not\r\nthis \0one "), Skipped("Not\nthis one")),
+        (Verdict(False, remember=True), Skipped(remember=True)),
+    ],
+)
+async def test_the_call_gets_what_the_person_decides(scene: Scene, verdict: Verdict, comes: Any):
+    call, row = await asked(scene, RUN)
+    settled = await approvals.decide_approval(row.pk, verdict, decider(scene.eve))
+    assert await done(call) == comes
+    assert (settled.state, settled.decider_name) == ("decided", "Eve")
+
+
+@pytest.mark.parametrize(
+    ("prompt", "verdict", "comes"),
+    [
+        (RESULT, ALLOW, Delivered()),
+        (RESULT, Verdict(True, text="one\r\ntwo"), Delivered()),
+        (RESULT, Verdict(True, text="one\r\n2\r\n"), Delivered("one\n2\n")),
+        (RESULT, Verdict(True, text=""), Delivered()),
+        (RESULT, REFUSE, Withheld()),
+        (FAILED, ALLOW, Delivered()),
+        (FAILED, Verdict(True, text=""), Delivered()),
+        (FAILED, Verdict(True, text="It broke."), Delivered("It broke.")),
+        (FAILED, REFUSE, Withheld()),
+    ],
+)
+async def test_the_model_gets_what_the_person_lets_through(
+    scene: Scene, prompt: DeliverPrompt, verdict: Verdict, comes: Any
+):
+    call, row = await asked(scene, prompt)
+    await approvals.decide_approval(row.pk, verdict, decider(scene.eve))
+    assert await done(call) == comes
+
+
+@pytest.mark.parametrize("remember", [True, False])
+async def test_arguments_that_come_back_as_they_were_are_not_edited(scene: Scene, remember: bool):
+    call, row = await asked(scene, RUN)
+    text = as_sent(approvals.get_editable_text(row))
+    await approvals.decide_approval(row.pk, Verdict(True, remember, text), decider(scene.ada))
+    given = await done(call)
+    assert given == Permitted(ARGUMENTS, remember)
+    assert given.arguments is ARGUMENTS
+
+
+async def test_arguments_that_no_database_takes_reach_the_tool_as_they_are(scene: Scene):
+    prompt = RunPrompt("call_1", "vault", "vault (local)", {"text": "a\0b"})
+    call, row = await asked(scene, prompt)
+    text = as_sent(approvals.get_editable_text(row))
+    await approvals.decide_approval(row.pk, Verdict(True, text=text), decider(scene.ada))
+    assert await done(call) == Permitted({"text": "a\0b"})
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("", "Invalid JSON: expecting value, line 1, column 1"),
+        ('{\r\n"a": }', "line 2, "),
+        ("[1]", "must be a JSON object"),
+        ("null", "must be a JSON object"),
+        ('{"a": NaN}', "NaN is not allowed"),
+        ('{"a": "\\u0000"}', "can't be stored"),
+        ('{"a": "\\ud800"}', "can't be stored"),
+        ("[" * 100_000, "nested too deeply"),
+    ],
+)
+async def test_arguments_that_cannot_be_used_change_nothing(scene: Scene, text: str, why: str):
+    call, row = await asked(scene, RUN)
+    with pytest.raises(InvalidAnswer, match=why.replace("(", "\\(")):
+        await approvals.decide_approval(row.pk, Verdict(True, text=text), decider(scene.ada))
+    assert (await run_in_db_thread(rows.get_approval, row.pk)).state == "open"
+    await approvals.decide_approval(row.pk, REFUSE, decider(scene.ada))
+    await done(call)
+
+
+async def test_a_backslash_is_no_nul(scene: Scene):
+    call, row = await asked(scene, RUN)
+    verdict = Verdict(True, text=r'{"pattern": "\\u0000"}')
+    await approvals.decide_approval(row.pk, verdict, decider(scene.ada))
+    assert await done(call) == Permitted({"pattern": r"\u0000"})
+
+
+async def test_edited_arguments_are_never_remembered(scene: Scene):
+    call, row = await asked(scene, RUN)
+    with pytest.raises(InvalidAnswer, match="Edited arguments can only be allowed once"):
+        await approvals.decide_approval(
+            row.pk, Verdict(True, remember=True, text="{}"), decider(scene.ada)
+        )
+    await approvals.decide_approval(row.pk, REFUSE, decider(scene.ada))
+    await done(call)
+
+
+async def test_a_result_with_a_nul_is_refused_in_words(scene: Scene):
+    call, row = await asked(scene, RESULT)
+    with pytest.raises(InvalidAnswer, match="NUL"):
+        await approvals.decide_approval(row.pk, Verdict(True, text="a\0"), decider(scene.ada))
+    await approvals.decide_approval(row.pk, REFUSE, decider(scene.ada))
+    await done(call)
+
+
+async def test_of_many_decisions_at_once_one_wins(scene: Scene):
+    call, row = await asked(scene, RUN)
+    tries = [approvals.decide_approval(row.pk, ALLOW, decider(scene.ada)) for _ in range(6)]
+    tries += [approvals.decide_approval(row.pk, REFUSE, decider(scene.eve)) for _ in range(6)]
+    results = await asyncio.gather(*tries, return_exceptions=True)
+    won = [result for result in results if isinstance(result, Prompt)]
+    lost = [result for result in results if isinstance(result, AlreadyDecided)]
+    assert (len(won), len(lost)) == (1, 11)
+    name = won[0].decider_name
+    assert {late.approval.decider_name for late in lost} == {name}
+    assert await done(call) == (Permitted(ARGUMENTS) if name == "Ada" else Skipped())
+
+
+async def test_a_prompt_that_is_not_there_cannot_be_decided(scene: Scene):
+    with pytest.raises(UnknownApproval):
+        await approvals.decide_approval(10**9, ALLOW, decider(scene.ada))
+
+
+PUT: list[tuple[RunPrompt | DeliverPrompt, Any]] = [(RUN, Skipped()), (RESULT, Withheld())]
+
+
+@pytest.mark.parametrize(("prompt", "comes"), PUT)
+async def test_what_is_put_away_lets_nothing_through(
+    scene: Scene, prompt: RunPrompt | DeliverPrompt, comes: Any
+):
+    call, row = await asked(scene, prompt)
+    async with ear(publisher.make_workspace_topic(scene.home.pk)) as answering:
+        await prompter(scene).close_prompt(prompt)
+        assert await answering() == {"kind": "questions"}
+    assert await done(call) == comes
+    assert (await run_in_db_thread(rows.get_approval, row.pk)).state == "withdrawn"
+    with pytest.raises(AlreadyDecided):
+        await approvals.decide_approval(row.pk, ALLOW, decider(scene.ada))
+
+
+@pytest.mark.parametrize(("prompt", "comes"), PUT)
+async def test_what_the_end_of_the_run_withdraws_lets_nothing_through(
+    scene: Scene, prompt: RunPrompt | DeliverPrompt, comes: Any, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(resolution, "ROW_POLL_SECONDS", 0.01)
+    call, row = await asked(scene, prompt)
+    run = await run_in_db_thread(Run.objects.get, pk=row.run_id)
+    await run_in_db_thread(runs.close_open, run, CancellationReason.LOST)
+    assert await done(call) == comes
+
+
+async def test_putting_away_what_is_decided_changes_nothing(scene: Scene):
+    call, row = await asked(scene, RUN)
+    await approvals.decide_approval(row.pk, ALLOW, decider(scene.ada))
+    await prompter(scene).close_prompt(RUN)
+    assert await done(call) == Permitted(ARGUMENTS)
+    assert (await run_in_db_thread(rows.get_approval, row.pk)).state == "decided"
+
+
+async def test_what_is_decided_while_it_is_put_away_stands(
+    scene: Scene, monkeypatch: pytest.MonkeyPatch
+):
+    call, row = await asked(scene, RUN)
+    real: Callable[[int], Prompt] = rows.withdraw_approval
+
+    def second(key: int) -> Prompt:
+        rows.decide_approval(key, {"allow": True}, decider(scene.ada))
+        return real(key)
+
+    monkeypatch.setattr(rows, "withdraw_approval", second)
+    await prompter(scene).close_prompt(RUN)
+    approvals.decision_waiters.notify(row.pk)
+    assert await done(call) == Permitted(ARGUMENTS)
+
+
+@pytest.mark.parametrize(("prompt", "comes"), PUT)
+async def test_without_a_run_nothing_is_asked_and_nothing_let_through(
+    scene: Scene, prompt: Any, comes: Any
+):
+    mine = prompter(scene)
+    ask: Any = mine.permit if isinstance(prompt, RunPrompt) else mine.deliver
+    assert await done(asyncio.create_task(ask(prompt))) == comes
+    await mine.close_prompt(prompt)
+    assert await run_in_db_thread(Prompt.objects.count) == 0
+
+
+async def test_asking_and_deciding_tell_those_who_may_answer(scene: Scene):
+    await begun(scene)
+    async with ear(publisher.make_workspace_topic(scene.home.pk)) as answering:
+        call, row = await waits(prompter(scene).permit(RUN))
+        assert await answering() == {"kind": "questions"}
+        await approvals.decide_approval(row.pk, ALLOW, decider(scene.ada))
+        assert await answering() == {"kind": "questions"}
+        assert answering.take_all() == []
+    await done(call)
+
+
+async def test_a_lost_wake_up_costs_a_delay_alone(scene: Scene, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(resolution, "ROW_POLL_SECONDS", 0.01)
+    call, row = await asked(scene, RUN)
+    await run_in_db_thread(
+        rows.decide_approval, row.pk, {"allow": True}, decider(scene.ada)
+    )  # another process
+    assert await done(call) == Permitted(ARGUMENTS)
+
+
+async def test_a_wake_up_needs_no_look(scene: Scene, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(resolution, "ROW_POLL_SECONDS", 3600)
+    call, row = await asked(scene, RUN)
+    await approvals.decide_approval(row.pk, ALLOW, decider(scene.ada))
+    assert await done(call) == Permitted(ARGUMENTS)
+
+
+async def test_nothing_of_a_prompt_stands_in_the_journal(scene: Scene):
+    await begun(scene)
+    before = await scene.elements()
+    call, row = await waits(prompter(scene).permit(RUN))
+    await approvals.decide_approval(row.pk, Verdict(False, reason="No"), decider(scene.ada))
+    await done(call)
+    assert await scene.elements() == before
+
+
+@pytest.mark.parametrize(
+    ("prompt", "verdict", "typed"),
+    [
+        (RUN, Verdict(False, reason="Because"), "Because"),
+        (RUN, Verdict(True), ""),
+        (RUN, Verdict(True, text='{"path": "b"}'), '{"path": "b"}'),
+        (RUN, Verdict(True, text="{"), "{"),
+        (RESULT, Verdict(True, text="one\r\ntwo"), ""),
+        (RESULT, Verdict(True, text="three"), "three"),
+    ],
+)
+async def test_who_comes_second_gets_back_what_they_typed(
+    scene: Scene, prompt: RunPrompt | DeliverPrompt, verdict: Verdict, typed: str
+):
+    call, row = await asked(scene, prompt)
+    assert approvals.recover_typed_text(row, verdict) == typed
+    settled = await approvals.decide_approval(row.pk, REFUSE, decider(scene.ada))
+    assert approvals.recover_typed_text(settled, verdict) == (verdict.text or verdict.reason)
+    await done(call)
+
+
+def test_an_error_is_not_offered_to_be_edited():
+    error = Prompt(kind=ApprovalKind.DELIVER, shown={"content": "It broke.", "is_error": True})
+    fine = Prompt(kind=ApprovalKind.DELIVER, shown={"content": "Fine.", "is_error": False})
+    assert (approvals.get_editable_text(error), approvals.get_editable_text(fine)) == ("", "Fine.")

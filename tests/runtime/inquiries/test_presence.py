@@ -1,0 +1,131 @@
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator
+from contextlib import suppress
+
+import pytest
+from django.db import OperationalError
+from django.db.models.functions import Now
+
+from jpweb.runtime import process_identity
+from jpweb.runtime.db_threads import run_in_db_thread
+from jpweb.runtime.inquiries import presence
+from jpweb.store.choices import Role
+from jpweb.store.inbox import presence as rows
+from jpweb.store.models import Membership, Presence
+from tests.runtime.playing import Scene, eventually
+
+
+@pytest.fixture(autouse=True)
+def _nobody(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    book = presence._PresenceRegistry()
+    monkeypatch.setattr(presence, "_registry", book)
+    yield
+    assert book.pairs_by_page == {}
+    assert not book.page_counts
+
+
+async def test_a_person_is_reachable_until_the_last_page_is_gone(scene: Scene):
+    assert not await presence.is_reachable(scene.home.pk)
+    for page in ("a", "b"):
+        await presence.register_pages([(page, scene.ada.pk, [scene.home.pk])])
+    await presence.unregister_page("a")
+    assert await presence.is_reachable(scene.home.pk)
+    await presence.unregister_page("b")
+    await presence.unregister_page("b")
+    assert not await presence.is_reachable(scene.home.pk)
+
+
+async def test_a_page_counts_as_it_says_last(scene: Scene):
+    await presence.register_pages([("a", scene.ada.pk, [scene.home.pk])])
+    await presence.register_pages([("a", scene.eve.pk, [scene.home.pk])])
+    assert await run_in_db_thread(rows.list_present, scene.home.pk) == [scene.eve]
+    await presence.register_pages([("a", scene.eve.pk, [])])
+    assert not await presence.is_reachable(scene.home.pk)
+
+
+async def test_many_pages_of_one_person_are_one_row_and_one_write(
+    scene: Scene, monkeypatch: pytest.MonkeyPatch
+):
+    written: list[object] = []
+    arrive = rows.record_presence
+
+    def counted(name: str, pairs: set[rows.PresenceKey]) -> None:
+        written.append(pairs)
+        arrive(name, pairs)
+
+    monkeypatch.setattr(rows, "record_presence", counted)
+    pages = [(n, who.pk, [scene.home.pk]) for n, who in enumerate([scene.ada, scene.eve] * 20)]
+    await asyncio.gather(*(presence.register_pages([page]) for page in pages))
+    assert len(written) <= 2, "the first goes at once; who comes meanwhile goes together"
+    assert await run_in_db_thread(Presence.objects.count) == 2
+    await asyncio.gather(*(presence.unregister_page(page) for page, _, _ in pages))
+    assert await run_in_db_thread(Presence.objects.count) == 0
+
+
+async def test_the_rows_are_kept_fresh_for_as_long_as_the_pages_are_there(
+    scene: Scene, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(presence, "HEARTBEAT_SECONDS", 0.01)
+    await presence.register_pages([("a", scene.ada.pk, [scene.home.pk])])
+    for gone in (Presence.objects.all().delete, _grow_old):
+        await run_in_db_thread(gone)
+        assert not await presence.is_reachable(scene.home.pk)
+        beating = asyncio.create_task(presence.refresh_presence())
+        await eventually(lambda: presence.is_reachable(scene.home.pk))
+        beating.cancel()
+        with suppress(asyncio.CancelledError):
+            await beating
+    await presence.unregister_page("a")
+
+
+def _grow_old() -> None:
+    Presence.objects.update(seen_at=Now() - 2 * rows.FRESH_FOR)
+
+
+async def test_a_database_that_is_away_ends_no_beat_and_turns_nobody_away(
+    scene: Scene, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+):
+    monkeypatch.setattr(presence, "HEARTBEAT_SECONDS", 0.01)
+    arrive = rows.record_presence
+
+    def away(*_: object) -> None:
+        raise OperationalError("away")
+
+    monkeypatch.setattr(rows, "record_presence", away)
+    await presence.register_pages([("a", scene.ada.pk, [scene.home.pk])])
+    beating = asyncio.create_task(presence.refresh_presence())
+    await eventually(lambda: _said(caplog, "not refreshed: away"))
+    monkeypatch.setattr(rows, "record_presence", arrive)
+    await eventually(lambda: presence.is_reachable(scene.home.pk))
+    beating.cancel()
+    with suppress(asyncio.CancelledError):
+        await beating
+    await presence.unregister_page("a")
+
+
+async def _said(caplog: pytest.LogCaptureFixture, words: str) -> bool:
+    return words in caplog.text
+
+
+async def test_a_process_that_ends_leaves_nobody_behind_and_takes_nobody_elsewhere(scene: Scene):
+    await presence.register_pages([("a", scene.ada.pk, [scene.home.pk])])
+    await run_in_db_thread(rows.record_presence, "another", {(scene.eve.pk, scene.home.pk)})
+    assert (
+        await run_in_db_thread(
+            Presence.objects.filter(process=process_identity.get_process_name()).count
+        )
+        == 1
+    )
+    await presence.unregister_all()
+    assert await run_in_db_thread(rows.list_present, scene.home.pk) == [scene.eve]
+    await presence.unregister_page("a")
+
+
+async def test_who_was_made_a_reader_while_their_page_is_open_does_not_count(scene: Scene):
+    await presence.register_pages([("a", scene.ada.pk, [scene.home.pk])])
+    member = Membership.objects.filter(person=scene.ada)
+    await run_in_db_thread(member.update, role=Role.READER)
+    assert not await presence.is_reachable(scene.home.pk)
+    await presence.unregister_page("a")

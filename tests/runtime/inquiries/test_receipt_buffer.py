@@ -1,0 +1,145 @@
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from django.db import OperationalError
+
+from jpweb.runtime.db_threads import run_in_db_thread
+from jpweb.runtime.inquiries import receipt_buffer
+from jpweb.store.inbox import receipt_log
+from jpweb.store.models import Membership, Showing
+from tests.runtime.playing import Scene, eventually
+
+
+@pytest.fixture(autouse=True)
+def nothing_held() -> Iterator[None]:
+    for held in (
+        receipt_buffer._pending_receipts,
+        receipt_buffer._pending_counts,
+        receipt_buffer._written_receipts,
+    ):
+        held.clear()
+    yield
+    for held in (
+        receipt_buffer._pending_receipts,
+        receipt_buffer._pending_counts,
+        receipt_buffer._written_receipts,
+    ):
+        held.clear()
+
+
+def kept() -> list[Showing]:
+    return list(Showing.objects.order_by("person_id"))
+
+
+async def test_what_pages_say_is_written_at_the_next_turn(scene: Scene):
+    row = await scene.question()
+    receipt_buffer.note_delivered(scene.ada.pk, [row.pk])
+    receipt_buffer.note_reports(
+        scene.ada.pk, [(row.pk, "visible"), (row.pk, "draft"), (row.pk, "nonsense")]
+    )
+    receipt_buffer.note_reports(scene.eve.pk, [(row.pk, "focused")])
+    assert await run_in_db_thread(kept) == []
+    await receipt_buffer.flush_receipts()
+    ada, eve = await run_in_db_thread(kept)
+    assert (ada.person_id, eve.person_id) == (scene.ada.pk, scene.eve.pk)
+    times = [ada.delivered_at, ada.visible_at, ada.draft_at]
+    assert None not in times
+    assert times == sorted(filter(None, times))
+    assert ada.focused_at is None
+    assert eve.delivered_at == eve.focused_at
+
+
+async def test_what_is_said_again_is_not_written_again(
+    scene: Scene, monkeypatch: pytest.MonkeyPatch
+):
+    row = await scene.question()
+    receipt_buffer.note_delivered(scene.ada.pk, [row.pk])
+    await receipt_buffer.flush_receipts()
+    receipt_buffer.note_delivered(scene.ada.pk, [row.pk])
+    assert receipt_buffer._pending_receipts == {}
+    receipt_buffer.note_reports(scene.ada.pk, [(row.pk, "visible"), (row.pk, "visible")])
+    assert len(receipt_buffer._pending_receipts) == 1
+    monkeypatch.setattr(receipt_buffer, "MAX_PENDING_RECEIPTS", 0)
+    await receipt_buffer.flush_receipts()
+    assert (
+        len(receipt_buffer._written_receipts) == 1
+    )  # what was known before was too much, and is forgotten
+
+
+async def test_who_may_not_answer_yet_is_heard_once_they_may(scene: Scene):
+    row = await scene.question()
+    roles = Membership.objects.filter(person=scene.ada)
+    await run_in_db_thread(roles.update, role=10)
+    for role, length in ((10, 0), (20, 1)):
+        await run_in_db_thread(roles.update, role=role)
+        receipt_buffer.note_delivered(scene.ada.pk, [row.pk])
+        await receipt_buffer.flush_receipts()
+        assert len(await run_in_db_thread(kept)) == length
+
+
+async def test_without_the_database_it_is_kept_for_the_next_time(
+    scene: Scene, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+):
+    row = await scene.question()
+    real, first = receipt_log.save_receipts, []
+
+    def away(seen: Any) -> Any:
+        first.extend(seen.values())
+        raise OperationalError("the server closed the connection")
+
+    monkeypatch.setattr(receipt_log, "save_receipts", away)
+    receipt_buffer.note_delivered(scene.ada.pk, [row.pk])
+    with caplog.at_level(logging.WARNING):
+        await receipt_buffer.flush_receipts()
+    assert "could not be written: the server closed" in caplog.text
+    monkeypatch.setattr(receipt_log, "save_receipts", real)
+    receipt_buffer.note_delivered(scene.ada.pk, [row.pk])
+    await receipt_buffer.flush_receipts()
+    (seen,) = await run_in_db_thread(kept)
+    assert seen.delivered_at == first[0].delivered
+
+
+async def test_more_than_there_is_room_for_is_dropped(
+    scene: Scene, monkeypatch: pytest.MonkeyPatch
+):
+    row = await scene.question()
+    monkeypatch.setattr(receipt_buffer, "MAX_PENDING_RECEIPTS", 2)
+    receipt_buffer.note_reports(scene.ada.pk, [(key, "visible") for key in (row.pk, 10**6, 10**7)])
+    receipt_buffer.note_reports(scene.ada.pk, [(row.pk, "focused")])
+    assert len(receipt_buffer._pending_receipts) == 2
+    await receipt_buffer.flush_receipts()
+    (seen,) = await run_in_db_thread(kept)
+    assert seen.focused_at is not None
+
+
+async def test_it_is_written_now_and_then_until_cancelled(
+    scene: Scene, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(receipt_buffer, "FLUSH_INTERVAL_SECONDS", 0.01)
+    row = await scene.question()
+    keeping = asyncio.create_task(receipt_buffer.flush_periodically())
+
+    for length, who in enumerate((scene.ada, scene.eve), 1):
+        receipt_buffer.note_delivered(who.pk, [row.pk])
+
+        async def written(length: int = length) -> bool:
+            return len(await run_in_db_thread(kept)) == length
+
+        await eventually(written)
+    keeping.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await keeping
+
+
+async def test_what_one_person_says_leaves_room_for_others(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(receipt_buffer, "MAX_PENDING_PER_PERSON", 2)
+    receipt_buffer.note_reports(1, [(key, "visible") for key in range(10)])
+    receipt_buffer.note_reports(1, [(0, "focused")])
+    receipt_buffer.note_reports(2, [(7, "visible")])
+    assert list(receipt_buffer._pending_receipts) == [(0, 1), (1, 1), (7, 2)]
+    assert receipt_buffer._pending_receipts[0, 1].focused is not None

@@ -1,0 +1,192 @@
+from __future__ import annotations
+
+import asyncio
+import logging
+from typing import Any
+
+import pytest
+
+from jpweb.runtime.periodic import apprise_sender
+from jpweb.runtime.periodic.apprise_sender import InvalidAddress
+from tests.runtime.periodic.receiver import Manner, Receiver
+
+KEY = "tk_c4n4ryc4n4ryc4n4ry"
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "ntfy://topic",
+        "NTFY://topic",
+        "mailtos://ada:password@example.org?to=ada@example.org",
+        "slack://T1JJ3T3L2/A1BRTD4JD/TIiajkdnlazkcOXrIdevi7FQ/#general",
+        "https://hooks.slack.com/services/T1JJ3T3L2/A1BRTD4JD/TIiajkdnlazkcOXrIdevi7FQ",
+        "  ntfy://topic  ",
+    ],
+)
+def test_an_address_of_an_allowed_service_is_taken(url: str):
+    apprise_sender.check_address(url)
+
+
+@pytest.mark.parametrize(
+    ("url", "told"),
+    [
+        ("", "Enter a URL"),
+        ("topic", "must start with a service, such as ntfy://"),
+        ("://topic", "must start with a service"),
+        ("ntfy://", "The URL ends after ntfy://"),
+        ("ntfy:///", "The URL ends after"),
+        ("ntfy://a, ntfy://b", "can't contain spaces"),
+        ("ntfy://a\0b", "can't contain spaces"),
+        ("ntfy://" + "a" * 2_000, "at most 2000 characters"),
+        ("ntfy://host/" + "/".join(f"t{n}" for n in range(11)), "recipients: 11. The limit is 10"),
+        ("ntfy://host:99999/topic", "Invalid port: 99999"),
+        ("slack://", "The URL ends after"),
+        ("slack://x", "An invalid Slack"),
+        ("slack://x", "Format of Slack: slack://{token_a}/{token_b}/{token_c} or"),
+        ("tgram://x", "The URL is incomplete. Format of Telegram: tgram://{bot_token}"),
+        ("mailto://nobody", "Invalid ~From~ email"),
+    ],
+)
+def test_what_is_wrong_with_an_address_is_named(url: str, told: str):
+    with pytest.raises(InvalidAddress) as refused:
+        apprise_sender.check_address(url)
+    assert told in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    "schema",
+    ["json", "jsons", "xml", "form", "file", "dbus", "syslog", "windows", "macosx", "apprise", "x"],
+)
+def test_a_service_that_is_not_allowed_is_refused_and_those_that_are_named(schema: str):
+    with pytest.raises(InvalidAddress, match=f"“{schema}” is not supported here. .*mailto.* ntfy"):
+        apprise_sender.check_address(f"{schema}://127.0.0.1/x")
+
+
+def test_who_runs_this_decides_which_services_are_allowed(settings: Any):
+    settings.NOTIFY_SCHEMAS = ("json",)
+    apprise_sender.check_address("json://example.org/x")
+    with pytest.raises(InvalidAddress, match="Use one of: json"):
+        apprise_sender.check_address("ntfy://topic")
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "discord://4174216298/JHMHI8qBe7bk2ZwO5U711o3dV?template=/etc/passwd",
+        "workflows://host/workflow/signature?Template=http://10.0.0.1/",
+        "mailtos://ada:pw@example.org?pgp=yes&pgppub=/etc/passwd",
+        "slack://T1JJ3T3L2/A1BRTD4JD/TIiajkdnlazkcOXrIdevi7FQ?template=file:///etc/passwd",
+    ],
+)
+def test_an_address_that_would_read_a_file_is_refused(url: str):
+    with pytest.raises(InvalidAddress, match="can't set “"):
+        apprise_sender.check_address(url)
+
+
+def test_what_an_address_says_of_time_and_redirects_does_not_count():
+    plugin = apprise_sender._parse_address(
+        "ntfy://host/t?rto=900&cto=900&retry=5&wait=60&redirect=yes&optional=yes"
+    )
+    assert (plugin.socket_read_timeout, plugin.socket_connect_timeout) == (
+        apprise_sender.SOCKET_TIMEOUT_SECONDS,
+    ) * 2
+    assert (plugin.retry, plugin.redirects, plugin.optional) == (0, False, False)
+
+
+@pytest.mark.parametrize(
+    ("url", "shown"),
+    [
+        ("ntfy://topic?priority=high", "ntfys://topic"),
+        (f"ntfys://{KEY}@ntfy.example.org/topic", "ntfys://t...y@ntfy.example.org/topic"),
+        (
+            "mailtos://ada:pa55word@example.org?to=eve@example.net",
+            "mailtos://ada:****@example.org/",
+        ),
+        ("slack://T1JJ3T3L2/A1BRTD4JD/TIiajkdnlazkcOXrIdevi7FQ", "slack://T...2/A...D/T...Q/"),
+        (f"json://host/{KEY}", "json://…"),
+    ],
+)
+def test_of_an_address_no_key_is_shown(url: str, shown: str):
+    assert apprise_sender.redact_address(url).startswith(shown)
+    assert "?" not in apprise_sender.redact_address(url)
+    assert not any(
+        key in apprise_sender.redact_address(url) for key in (KEY, "pa55word", "TIiajkdnlazk")
+    )
+
+
+def test_an_address_that_is_no_longer_allowed_is_told(settings: Any):
+    assert apprise_sender.is_usable("ntfy://topic")
+    settings.NOTIFY_SCHEMAS = ("slack",)
+    assert not apprise_sender.is_usable("ntfy://topic")
+
+
+async def test_a_message_arrives_as_plain_text(there: Receiver):
+    assert (
+        await apprise_sender.send_message(1, there.url("a-topic"), "Title <b>", "Body *x* & <i>")
+        == ""
+    )
+    assert '"topic": "a-topic"' in there.all
+    assert '"title": "Title <b>"' in there.all
+    assert '"message": "Body *x* & <i>"' in there.all
+    assert "apprise" not in there.all.lower()
+
+
+async def test_a_service_that_refuses_is_told_in_words_without_the_address(there: Receiver):
+    there.manner = "fails"
+    problem = await apprise_sender.send_message(1, there.url("a-topic", f"{KEY}@"), "Title", "Body")
+    assert problem == apprise_sender.UNDELIVERED_TEXT
+    assert "500" not in problem
+
+
+async def test_a_service_that_cannot_be_reached_is_told(there: Receiver):
+    there.manner = "hangs"
+    url = there.url().replace(str(there.port), "1")
+    problem = await apprise_sender.send_message(1, url, "Title", "Body")
+    assert problem == apprise_sender.UNDELIVERED_TEXT
+
+
+async def test_a_message_is_not_sent_on_to_where_a_service_sends_it(there: Receiver):
+    there.manner = "sends away"
+    assert (
+        await apprise_sender.send_message(1, there.url(), "Title", "Body")
+        == apprise_sender.UNDELIVERED_TEXT
+    )
+    assert len(there.paths) == 1
+
+
+async def test_a_service_that_hangs_is_left_and_not_sent_to_meanwhile(
+    there: Receiver, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(apprise_sender, "SEND_TIMEOUT_SECONDS", 0.2)
+    there.manner = "hangs"
+    assert await apprise_sender.send_message(7, there.url(), "Title", "Body") == (
+        "No response within 0.2 seconds."
+    )
+    assert apprise_sender.is_busy(7), "the service has not answered, and nobody waits for it"
+    there.let_go.set()
+    async with asyncio.timeout(10):
+        while apprise_sender.is_busy(7):  # noqa: ASYNC110  a thread tells nobody that it ends
+            await asyncio.sleep(0.01)
+
+
+async def test_an_address_that_cannot_be_used_any_more_is_told(settings: Any):
+    settings.NOTIFY_SCHEMAS = ("slack",)
+    assert "can no longer be used" in await apprise_sender.send_message(
+        1, "ntfy://topic", "Title", "Body"
+    )
+
+
+@pytest.mark.parametrize("manner", ["takes", "fails"])
+async def test_no_key_is_logged_at_any_level(
+    there: Receiver, manner: Manner, caplog: pytest.LogCaptureFixture, capfd: Any
+):
+    caplog.set_level(1)
+    there.manner = manner
+    await apprise_sender.send_message(1, there.url("a-topic", f"{KEY}@"), "Title", f"Body {KEY}")
+    with pytest.raises(InvalidAddress):
+        apprise_sender.check_address(f"slack://{KEY}")
+    logging.getLogger("jpweb").debug("this is logged")
+    assert "this is logged" in caplog.text
+    assert KEY not in caplog.text
+    assert KEY not in "".join(capfd.readouterr())

@@ -1,0 +1,31 @@
+from __future__ import annotations
+
+import pytest
+
+from jpweb.runtime.broadcast import local_bus
+from jpweb.runtime.db_threads import run_in_db_thread
+from jpweb.runtime.execution import run_executor
+from jpweb.runtime.periodic.resume_stranded_runs import requeue_stranded_runs
+from jpweb.store import runs
+from jpweb.store.models import Inquiry
+from tests.runtime.playing import Scene
+
+
+async def test_what_nothing_would_wake_is_queued_and_told_of(
+    scene: Scene, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(
+        run_executor, "MAX_EMBEDDED_RUNS", 0
+    )  # it is told of, and not taken up here
+    row = await scene.question()
+    assert row.run is not None
+    assert await run_in_db_thread(runs.park_run, row.run, [row.pk], [])
+    assert await requeue_stranded_runs() == 0
+    await run_in_db_thread(Inquiry.objects.filter(pk=row.pk).update, state="answered")
+    told: list[int] = []
+    undo = local_bus.add_handler("run", lambda signal: told.append(signal["run"]))
+    try:
+        assert await requeue_stranded_runs() == 1
+    finally:
+        undo()
+    assert told == [row.run.pk]

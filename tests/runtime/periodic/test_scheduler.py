@@ -1,0 +1,401 @@
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.db.models.functions import Now
+
+from jpweb.cli import supervisor
+from jpweb.runtime import process_identity
+from jpweb.runtime.db_threads import run_in_db_thread
+from jpweb.runtime.periodic import scheduler, watch_workspaces
+from jpweb.runtime.periodic.scheduler import LeaderScheduler, PeriodicTask
+from jpweb.store.database.availability import DATABASE_UNAVAILABLE
+from jpweb.store.jp_files import mirror
+from jpweb.store.maintenance import task_leases
+from jpweb.store.models import Duty as Row
+from tests.runtime.playing import done, eventually
+
+pytestmark = pytest.mark.django_db(transaction=True)
+#: Seconds: a lease that no test sees the end of; one that a test waits for; between two looks.
+LONG, SHORT, BEAT = 3600.0, 0.6, 0.02
+#: Seconds: a lease that ends within a test, but not because the machine is slow.
+PATIENT = 3.0
+
+
+class Work:
+    """What a duty does: counts how often it began, and which processes are at it now."""
+
+    def __init__(self) -> None:
+        self.at_it: list[str] = []
+        self.most = 0
+        self.began: list[str] = []
+
+    def of(self, process: str) -> PeriodicTask:
+        async def work() -> None:
+            self.began.append(process)
+            self.at_it.append(process)
+            self.most = max(self.most, len(self.at_it))
+            try:
+                await asyncio.Event().wait()
+            finally:
+                self.at_it.remove(process)
+
+        return PeriodicTask("works", work, interval_seconds=0)
+
+    async def by(self, process: str) -> None:
+        """Return once this process is at it."""
+
+        async def works() -> bool:
+            return self.at_it == [process]
+
+        await eventually(works)
+
+
+@asynccontextmanager
+async def kept(
+    name: str, *tasks: PeriodicTask, lease: float = LONG
+) -> AsyncIterator[tuple[LeaderScheduler, asyncio.Task[None]]]:
+    """Run a process that keeps these duties until the block ends, where it is cut off."""
+    keeper = LeaderScheduler(name, tasks, lease)
+    keeper._renewal_seconds = BEAT
+    task = asyncio.create_task(keeper.run_until_stopped())
+    try:
+        yield keeper, task
+    finally:
+        await cut_off(task)
+
+
+async def cut_off(task: asyncio.Task[None]) -> None:
+    """End a process as a kill does: it tells nobody."""
+    task.cancel()
+    await asyncio.gather(task, return_exceptions=True)
+
+
+async def holder() -> str:
+    return (await run_in_db_thread(Row.objects.get)).holder
+
+
+async def test_one_process_works_at_a_time(monkeypatch: pytest.MonkeyPatch):
+    work, refused, hold = Work(), [], task_leases.acquire_or_renew
+
+    def noted(name: str, process: str, lease_seconds: float) -> bool:
+        held = hold(name, process, lease_seconds)
+        if not held:
+            refused.append(process)
+        return held
+
+    async def often() -> bool:
+        return len(refused) > 5
+
+    monkeypatch.setattr(task_leases, "acquire_or_renew", noted)
+    async with kept("one", work.of("one")):
+        await work.by("one")
+        async with kept("two", work.of("two")):
+            await eventually(often)
+            assert work.at_it == ["one"]
+    assert set(refused) == {"two"}
+    assert (work.began, work.most, work.at_it) == (["one"], 1, [])
+
+
+async def test_the_second_takes_over_when_the_first_is_killed():
+    work = Work()
+    async with kept("one", work.of("one")) as (_, first):
+        await work.by("one")
+        async with kept("two", work.of("two")):
+            await cut_off(first)
+            assert await holder() == "one"
+            await run_in_db_thread(Row.objects.update, lease_until=Now() - timedelta(seconds=1))
+            await work.by("two")
+    assert work.began == ["one", "two"]
+
+
+async def test_the_second_takes_over_at_once_when_the_first_leaves():
+    work = Work()
+    async with kept("one", work.of("one")) as (keeper, task):
+        await work.by("one")
+        async with kept("two", work.of("two")):
+            await keeper.stop()
+            assert "one" not in work.at_it
+            await done(task)
+            await work.by("two")
+    assert work.most == 1
+
+
+async def test_leaving_without_a_duty_or_a_database_is_no_problem(
+    monkeypatch: pytest.MonkeyPatch,
+):
+    await LeaderScheduler("nobody", ()).stop()
+    monkeypatch.setattr(task_leases, "release_all", gone)
+    await LeaderScheduler("nobody", ()).stop()
+
+
+async def test_work_ends_when_another_holds_the_duty():
+    work = Work()
+    async with kept("one", work.of("one")):
+        await work.by("one")
+        await run_in_db_thread(
+            Row.objects.update, holder="two"
+        )  # its lease was over, and it did not know
+        await eventually(lambda: nobody(work))
+
+
+async def nobody(work: Work) -> bool:
+    return not work.at_it
+
+
+def gone(*_args: Any) -> bool:
+    raise DATABASE_UNAVAILABLE[0]("the server closed the connection")
+
+
+async def test_work_ends_with_its_lease_while_the_database_is_gone(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+):
+    caplog.set_level(logging.WARNING)
+    work = Work()
+    async with kept("one", work.of("one"), lease=SHORT):
+        await work.by("one")
+        with monkeypatch.context() as patch:
+            patch.setattr(task_leases, "acquire_or_renew", gone)
+            await eventually(lambda: nobody(work))
+        await work.by("one")
+    assert set(work.began) == {"one"}
+    said = [record.getMessage() for record in caplog.records]
+    assert len([line for line in said if "the database is gone" in line]) == 1
+    assert any("its lease is over" in line for line in said)
+
+
+async def test_work_ends_with_its_lease_while_the_database_does_not_answer(
+    monkeypatch: pytest.MonkeyPatch,
+):
+    work = Work()
+
+    async def silent(*_args: Any) -> bool:
+        await asyncio.Event().wait()
+        return True
+
+    async with kept("one", work.of("one"), lease=SHORT):
+        await work.by("one")
+        monkeypatch.setattr(scheduler, "run_in_background_thread", silent)
+        await eventually(lambda: nobody(work))
+
+
+async def test_work_goes_on_while_the_database_is_gone_for_a_moment(
+    monkeypatch: pytest.MonkeyPatch,
+):
+    work, hold, calls = Work(), task_leases.acquire_or_renew, 0
+
+    def sometimes(*args: Any) -> bool:
+        nonlocal calls
+        calls += 1
+        return gone() if calls % 2 else hold(*args)
+
+    async def outlived() -> bool:
+        return (await run_in_db_thread(Row.objects.get)).lease_until > ended + timedelta(
+            seconds=PATIENT
+        )
+
+    async with kept("one", work.of("one"), lease=PATIENT):
+        await work.by("one")
+        ended = (await run_in_db_thread(Row.objects.get)).lease_until
+        monkeypatch.setattr(task_leases, "acquire_or_renew", sometimes)
+        await eventually(outlived)
+        assert work.at_it == ["one"]
+    assert calls > 4
+    assert work.began == ["one"]
+
+
+async def test_a_duty_that_raises_is_tried_again_and_ends_no_other(
+    caplog: pytest.LogCaptureFixture,
+):
+    work, tries = Work(), 0
+
+    async def breaks() -> None:
+        nonlocal tries
+        tries += 1
+        raise ZeroDivisionError("broken")
+
+    async def several() -> bool:
+        return tries > 2
+
+    async with kept("one", PeriodicTask("breaks", breaks, interval_seconds=0.01), work.of("one")):
+        await eventually(several)
+        await work.by("one")
+    assert work.began == ["one"]
+    assert "breaks failed" in caplog.text
+    assert "ZeroDivisionError: broken" in caplog.text
+
+
+async def test_what_cannot_be_held_for_another_reason_is_tried_again(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+):
+    work, tries = Work(), 0
+
+    def broken(*_args: Any) -> bool:
+        nonlocal tries
+        tries += 1
+        raise ZeroDivisionError("broken")
+
+    async def several() -> bool:
+        return tries > 1
+
+    async with kept("one", work.of("one")):
+        with monkeypatch.context() as patch:
+            patch.setattr(task_leases, "acquire_or_renew", broken)
+            await eventually(several)
+        await work.by("one")
+    assert "keeping works failed" in caplog.text
+
+
+async def test_work_that_is_done_in_passes_begins_again():
+    passes = 0
+
+    async def work() -> int:
+        nonlocal passes
+        passes += 1
+        if passes == 2:
+            gone()
+        return passes
+
+    async def several() -> bool:
+        return passes > 3
+
+    async with kept("one", PeriodicTask("works", work, interval_seconds=0.01)):
+        await eventually(several)
+
+
+async def several(passes: list[int]) -> None:
+    """Return after three more passes."""
+    until = len(passes) + 3
+
+    async def reached() -> bool:
+        return len(passes) >= until
+
+    await eventually(reached)
+
+
+async def broken(ends: asyncio.Event) -> None:
+    await ends.wait()
+    raise ZeroDivisionError("broken")
+
+
+async def test_the_files_of_each_workspace_are_followed_once(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+):
+    roots, ends = [Path("/a"), Path("/b")], asyncio.Event()
+    followed, began, passes = list[Path](), list[Path](), list[int]()
+
+    async def follow(root: Path) -> None:
+        began.append(root)
+        followed.append(root)
+        try:
+            await broken(ends)
+        finally:
+            followed.remove(root)
+
+    def both(*expected: str) -> Any:
+        async def now() -> bool:
+            return {str(root) for root in followed} == set(expected)
+
+        return now
+
+    monkeypatch.setattr(scheduler, "WORKSPACE_POLL_SECONDS", 0.01)
+
+    def listed() -> list[Path]:
+        passes.append(len(roots))
+        return list(roots)
+
+    monkeypatch.setattr(mirror, "list_roots", listed)
+    monkeypatch.setattr(watch_workspaces, "follow_workspace", follow)
+    task = asyncio.create_task(scheduler.follow_workspaces())
+    await eventually(both("/a", "/b"))
+    roots[:] = [Path("/b"), Path("/c")]
+    await eventually(both("/b", "/c"))
+    await several(passes)
+    assert sorted(map(str, began)) == ["/a", "/b", "/c"]
+    ends.set()
+    await eventually(both())
+    ends.clear()
+    await eventually(both("/b", "/c"))
+    assert "following /b failed" in caplog.text
+    await cut_off(task)
+    assert followed == []
+
+
+@pytest.mark.parametrize(("way", "left"), [("embedded", set()), ("workers", {"tidy"})])
+async def test_a_server_takes_over_at_once_from_its_own_that_was_killed(
+    monkeypatch: pytest.MonkeyPatch, settings: Any, way: str, left: set[str]
+):
+    """Where others may live beside it, it waits for the end of their leases."""
+    settings.RUNS = way
+    monkeypatch.setattr(scheduler, "_scheduler", LeaderScheduler("here", [Work().of("here")]))
+    await run_in_db_thread(
+        task_leases.acquire_or_renew,
+        "tidy",
+        f"{process_identity.get_installation_name()}#killed",
+        60,
+    )
+    task = asyncio.create_task(scheduler.run_scheduler())
+
+    async def works() -> bool:
+        return await run_in_db_thread(Row.objects.filter(name="works").exists)
+
+    await eventually(works)
+    names = await run_in_db_thread(list, Row.objects.values_list("name", flat=True))
+    assert set(names) == {"works"} | left
+    await cut_off(task)
+
+
+async def test_beginning_without_a_database_is_no_problem(
+    monkeypatch: pytest.MonkeyPatch, settings: Any
+):
+    settings.RUNS = "embedded"
+    work = Work()
+    monkeypatch.setattr(scheduler, "_scheduler", LeaderScheduler("one", [work.of("one")]))
+    monkeypatch.setattr(task_leases, "expire_installation", gone)
+    task = asyncio.create_task(scheduler.run_scheduler())
+    await work.by("one")
+    await cut_off(task)
+
+
+async def test_the_duties_of_a_process_are_done_and_left(monkeypatch: pytest.MonkeyPatch):
+    async def look() -> bool:
+        rows = await run_in_db_thread(list, Row.objects.values_list("name", flat=True))
+        return set(rows) == {"expiry", "notify", "follow", "recall", "index", "tidy"}
+
+    keeper = LeaderScheduler("here", scheduler.PERIODIC_TASKS)
+    monkeypatch.setattr(scheduler, "_scheduler", keeper)
+    told: list[str] = []
+    going = supervisor.run_with_restart("duties", scheduler.run_scheduler, log_line=told.append)
+    task = asyncio.create_task(going)
+    await eventually(look)
+    await scheduler.stop_scheduler()
+    assert await run_in_db_thread(Row.objects.count) == 0
+    for _ in range(10):
+        await asyncio.sleep(0)
+    await cut_off(task)
+    assert told == []
+
+
+async def test_duties_of_a_process_are_held_in_one_trip(monkeypatch: pytest.MonkeyPatch):
+    asked: list[set[str]] = []
+
+    def noted(names: set[str], *_args: Any) -> set[str]:
+        asked.append(set(names))
+        return set(names)
+
+    async def rounds() -> bool:
+        return len(asked) > 2
+
+    monkeypatch.setattr(task_leases, "acquire_or_renew_all", noted)
+    async with kept(
+        "one", *(PeriodicTask(name, asyncio.Event().wait, interval_seconds=0) for name in "abc")
+    ):
+        await eventually(rounds)
+    assert asked[:3] == [{"a", "b", "c"}] * 3

@@ -1,0 +1,297 @@
+from __future__ import annotations
+
+import asyncio
+import json
+import re
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+from django.utils import timezone
+
+from jpweb.runtime.db_threads import run_in_db_thread
+from jpweb.runtime.periodic import apprise_sender, send_notifications
+from jpweb.store.choices import ApprovalKind, Role
+from jpweb.store.models import Address, AnswerLink, Inquiry, Membership, Notice, Person, Prompt, Run
+from jpweb.store.notifications import answer_links, deliveries
+from jpweb.store.notifications.deliveries import DueNotification
+from jpweb.stream.answer_type import Secret
+from tests.runtime.periodic.receiver import Receiver
+from tests.store import making
+
+CANARY = "canary-7d2a"
+
+
+class Stage:
+    """A run with questions, and a person who is told elsewhere."""
+
+    def __init__(self, url: str) -> None:
+        self.home = making.workspace("Garden")
+        self.ada = making.person("ada", Role.RESPONDER, self.home)
+        self.talk = making.conversation(self.home, "A talk", self.ada)
+        self.run = making.running(self.talk, self.ada)
+        self.address = self.add(self.ada, url)
+
+    def add(self, who: Person, url: str, delay: int = 60) -> Address:
+        return Address.objects.create(person=who, workspace=self.home, url=url, delay=delay)
+
+
+@pytest.fixture
+def stage(transactional_db: None, there: Receiver) -> Stage:
+    return Stage(there.url())
+
+
+async def prompt(stage: Stage, kind: ApprovalKind = ApprovalKind.RUN, **shown: Any) -> None:
+    """Let a prompt have waited for two minutes."""
+    made = await run_in_db_thread(making.prompt, stage.run, kind, **shown)
+    long_ago = timezone.now() - timedelta(minutes=2)
+    await run_in_db_thread(Prompt.objects.filter(pk=made.pk).update, asked_at=long_ago)
+
+
+async def rows(model: Any) -> list[Any]:
+    return await run_in_db_thread(lambda: list(model.objects.order_by("pk")))
+
+
+def token(there: Receiver) -> str:
+    found = re.search(r"/answer/([\w-]+)", there.bodies[-1])
+    assert found
+    return found[1]
+
+
+async def test_who_asks_where_and_what_is_told_with_a_link_that_answers(
+    stage: Stage, there: Receiver, settings: Any
+):
+    settings.PUBLIC_URL = "https://jp.example.org"
+    question = await run_in_db_thread(making.question, stage.run, None, "Delete the “roses”?")
+    assert await send_notifications.send_due_notifications() == 1
+    sent = json.loads(there.bodies[0])
+    assert sent["title"] == "Garden: question from fs_modify_file"
+    assert sent["message"].splitlines()[:3] == ["Delete the “roses”?", "", "In “A talk”, Garden."]
+    assert f"https://jp.example.org/answer/{token(there)}" in sent["message"]
+    link = await run_in_db_thread(answer_links.resolve_link, token(there))
+    assert (link.inquiry, link.person) == (question, stage.ada)
+    assert (await rows(Notice))[0].problem == ""
+
+
+async def test_nobody_is_told_twice(stage: Stage, there: Receiver):
+    await run_in_db_thread(making.question, stage.run)
+    assert [
+        await send_notifications.send_due_notifications(),
+        await send_notifications.send_due_notifications(),
+    ] == [1, 0]
+    both = await asyncio.gather(*(send_notifications.send_due_notifications() for _ in range(3)))
+    assert (sum(both), len(there.bodies)) == (0, 1)
+
+
+async def test_of_several_processes_one_tells(stage: Stage, there: Receiver):
+    for _ in range(3):
+        await run_in_db_thread(making.question, stage.run)
+    told = await asyncio.gather(*(send_notifications.send_due_notifications() for _ in range(4)))
+    assert (sum(told), len(there.bodies)) == (3, 3)
+    assert len(await rows(AnswerLink)) == 3
+
+
+async def test_the_delay_is_waited(stage: Stage, there: Receiver):
+    question = await run_in_db_thread(making.question, stage.run)
+
+    async def asked(seconds_ago: int) -> int:
+        at = timezone.now() - timedelta(seconds=seconds_ago)
+        await run_in_db_thread(Inquiry.objects.filter(pk=question.pk).update, asked_at=at)
+        return await send_notifications.send_due_notifications()
+
+    assert [await asked(0), await asked(55), await asked(61)] == [0, 0, 1]
+
+
+async def test_the_text_of_a_secret_question_is_in_no_message(stage: Stage, there: Receiver):
+    await run_in_db_thread(making.question, stage.run, Secret(), f"Password of {CANARY}?")
+    assert await send_notifications.send_due_notifications() == 1
+    assert "A secret is requested." in there.bodies[0]
+    assert CANARY not in there.all
+
+
+async def test_no_argument_and_no_result_is_in_a_message(stage: Stage, there: Receiver):
+    for kind in ApprovalKind:
+        shown = {"content": CANARY, "arguments": {"path": CANARY}, "described": CANARY}
+        await prompt(stage, kind, **shown)
+    assert await send_notifications.send_due_notifications() == 2
+    assert "A tool call needs your approval." in there.all
+    assert "A tool's result needs your approval" in there.all
+    assert re.search(r"http://127.0.0.1:\d+/prompts/\d+", there.all)
+    assert CANARY not in there.all
+    assert await rows(AnswerLink) == []
+    assert await send_notifications.send_due_notifications() == 0
+
+
+@pytest.mark.parametrize("change", ["reader", "outsider", "inactive", "settled", "ended"])
+async def test_only_who_may_answer_is_told_and_only_of_what_waits(
+    stage: Stage, there: Receiver, change: str
+):
+    question = await run_in_db_thread(making.question, stage.run)
+    changes: dict[str, Any] = {
+        "reader": lambda: Membership.objects.update(role=Role.READER),
+        "outsider": lambda: Membership.objects.all().delete(),
+        "inactive": lambda: Person.objects.update(is_active=False),
+        "settled": lambda: making.settle(question, making.ANSWER),
+        "ended": lambda: Run.objects.update(state="lost"),
+    }
+    due = await run_in_db_thread(deliveries.list_due, 10)
+    assert len(due) == 1
+    await run_in_db_thread(changes[change])
+    assert await run_in_db_thread(deliveries.list_due, 10) == []
+    assert await run_in_db_thread(deliveries.claim_delivery, due[0]) is None
+    assert await send_notifications.send_due_notifications() == 0
+    assert there.bodies == []
+
+
+async def test_an_address_that_is_gone_is_not_claimed(stage: Stage):
+    await run_in_db_thread(making.question, stage.run)
+    due = await run_in_db_thread(deliveries.list_due, 10)
+    await run_in_db_thread(stage.address.delete)
+    assert await run_in_db_thread(deliveries.claim_delivery, due[0]) is None
+
+
+async def test_an_address_is_told_of_its_own_workspace_alone(stage: Stage, there: Receiver):
+    def elsewhere() -> None:
+        home = making.workspace("Elsewhere")
+        making.person("eve", Role.OWNER, home)
+        making.question(making.running(making.conversation(home)))
+
+    await run_in_db_thread(elsewhere)
+    assert await send_notifications.send_due_notifications() == 0
+    assert there.bodies == []
+
+
+async def test_each_address_is_told_with_a_link_of_its_own(stage: Stage, there: Receiver):
+    def more() -> None:
+        eve = making.person("eve", Role.OWNER, stage.home)
+        stage.add(eve, there.url("eve"))
+        making.question(stage.run)
+
+    await run_in_db_thread(more)
+    assert await send_notifications.send_due_notifications() == 2
+    found = await rows(AnswerLink)
+    assert len({link.person_id for link in found}) == 2
+
+
+async def test_a_failure_is_noted_in_words_and_not_tried_again(stage: Stage, there: Receiver):
+    there.manner = "fails"
+    await run_in_db_thread(making.question, stage.run)
+    assert [
+        await send_notifications.send_due_notifications(),
+        await send_notifications.send_due_notifications(),
+    ] == [0, 0]
+    told = apprise_sender.UNDELIVERED_TEXT
+    assert [each.problem for each in await rows(Notice)] == [told]
+    assert [each.problem for each in await rows(Address)] == [told]
+    assert len(there.bodies) == 1
+
+
+async def test_an_address_that_fails_is_left_alone_for_the_rest_of_the_round(
+    stage: Stage, there: Receiver
+):
+    there.manner = "fails"
+    for _ in range(3):
+        await run_in_db_thread(making.question, stage.run)
+    assert await send_notifications.send_due_notifications() == 0
+    assert len(there.bodies) == 1
+    there.manner = "takes"
+    assert await send_notifications.send_due_notifications() == 2
+
+
+async def test_a_message_that_arrives_takes_the_problem_away(stage: Stage, there: Receiver):
+    await run_in_db_thread(Address.objects.update, problem="It failed.")
+    await run_in_db_thread(making.question, stage.run)
+    assert await send_notifications.send_due_notifications() == 1
+    assert [each.problem for each in await rows(Address)] == [""]
+
+
+async def test_who_hangs_holds_up_nobody_and_is_left_alone_meanwhile(
+    stage: Stage, there: Receiver, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(apprise_sender, "SEND_TIMEOUT_SECONDS", 0.3)
+    there.manner = "hangs"
+    for _ in range(3):
+        await run_in_db_thread(making.question, stage.run)
+    started = datetime.now(UTC)
+    assert await send_notifications.send_due_notifications() == 0
+    assert datetime.now(UTC) - started < timedelta(seconds=3)
+    assert len(await rows(Notice)) == 1
+    assert await send_notifications.send_due_notifications() == 0
+    assert len(await rows(Notice)) == 1
+    assert "0.3 seconds" in (await rows(Address))[0].problem
+
+
+async def test_what_a_round_tells_an_address_is_bounded_and_the_rest_comes_later(
+    stage: Stage, there: Receiver
+):
+    for _ in range(deliveries.MAX_PER_DESTINATION + 2):
+        await run_in_db_thread(making.question, stage.run)
+    await prompt(stage)
+    assert [await send_notifications.send_due_notifications() for _ in range(3)] == [
+        deliveries.MAX_PER_DESTINATION,
+        3,
+        0,
+    ]
+
+
+async def test_a_test_is_sent_and_its_failure_is_told_and_kept(stage: Stage, there: Receiver):
+    assert await send_notifications.send_test(stage.address) == ""
+    assert "test notification for Garden" in there.bodies[0]
+    there.manner = "fails"
+    assert await send_notifications.send_test(stage.address) == apprise_sender.UNDELIVERED_TEXT
+    assert (await rows(Address))[0].problem == apprise_sender.UNDELIVERED_TEXT
+
+
+async def test_no_second_test_is_sent_while_one_is_on_its_way(
+    stage: Stage, there: Receiver, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(apprise_sender, "SEND_TIMEOUT_SECONDS", 0.2)
+    there.manner = "hangs"
+    await send_notifications.send_test(stage.address)
+    assert (
+        await send_notifications.send_test(stage.address)
+        == "The previous message is still being sent."
+    )
+    assert await asyncio.to_thread(there.arrived.wait, 20)
+    assert len(there.bodies) == 1
+
+
+def due(**what: Any) -> DueNotification:
+    usual = {"address_id": 1, "person_id": 1, "url": "", "workspace": "W", "conversation": "C"}
+    return DueNotification(**{**usual, "asker": "JP", "inquiry_id": 1, "text": "Well?", **what})
+
+
+def sent(**what: Any) -> str:
+    return "\n".join(send_notifications.build_message(due(**what), "token"))
+
+
+@pytest.mark.parametrize(
+    ("written", "told"),
+    [
+        ("@everyone look", "@\u200beveryone look"),
+        ("<!channel> <@U123>", "<\u200b!channel> <\u200b@\u200bU123>"),
+        ("[Answer here](https://evil.example)", "[Answer here]\u200b(https://evil.example)"),
+        ("a\u202eb\x00c\u200bd", "a b c d"),
+        ("one\r\ntwo\n\n\nthree", "one\ntwo\n\n\nthree"),
+        ("  \n", "A question is waiting."),
+        ("\N{MAN}\u200d\N{WOMAN} 1 < 2", "\N{MAN}\u200d\N{WOMAN} 1 < 2"),
+        ("x" * 301, "x" * 300 + "…"),
+        ("x" * 5_000, "x" * 300 + "…"),
+        ("x" * 300, "x" * 300 + "\n"),
+    ],
+)
+def test_hostile_words_stay_words(written: str, told: str):
+    assert f"\n{told}" in sent(text=written)
+
+
+@pytest.mark.parametrize("field", ["asker", "workspace", "conversation"])
+def test_a_name_stays_on_its_line_and_is_cut(field: str):
+    whole = sent(**{field: "Al\nAnswer: http://evil @all " + "x" * 500})
+    assert "Al Answer: http://evil @\u200ball x" in whole
+    assert "x" * send_notifications.MAX_NAME_CHARS not in whole
+    assert max(map(len, whole.splitlines())) < 300
+
+
+def test_what_has_no_name_is_told_all_the_same():
+    assert "W: question from jpweb" in sent(asker="")
+    assert "“Untitled”" in sent(conversation=" ")

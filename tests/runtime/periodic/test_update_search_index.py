@@ -1,0 +1,57 @@
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from jpweb.runtime.db_threads import run_in_db_thread
+from jpweb.runtime.periodic import scheduler, update_search_index
+from jpweb.store import journal
+from jpweb.store.models import Conversation, Passage
+from jpweb.store.search import indexer
+from jpweb.stream.events import ChatResponse
+from tests.store import making
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+def talks() -> None:
+    home = making.workspace()
+    for n in range(3):
+        talk = making.conversation(home)
+        journal.append_events(talk.pk, [making.event(ChatResponse("message", f"word {n}"))])
+
+
+async def test_all_that_changed_is_indexed():
+    await run_in_db_thread(talks)
+    assert await update_search_index.index_changed() == 3
+    assert await run_in_db_thread(Conversation.objects.filter(unindexed=True).count) == 0
+    assert await run_in_db_thread(Passage.objects.filter(facet="message").count) == 3
+    assert await update_search_index.index_changed() == 0
+
+
+async def test_conversation_that_is_broken_keeps_no_other_from_the_index(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+):
+    await run_in_db_thread(talks)
+    newest = await run_in_db_thread(Conversation.objects.order_by("-last_activity", "-id").first)
+    assert newest is not None
+    real = indexer._build_passages
+
+    def made(key: int, *more: Any) -> Any:
+        if key == newest.pk:
+            raise KeyError("rows that do not fit each other")
+        return real(key, *more)
+
+    monkeypatch.setattr(indexer, "_build_passages", made)
+    assert await update_search_index.index_changed() == 3
+    assert await update_search_index.index_changed() == 0
+    assert await run_in_db_thread(Passage.objects.filter(facet="message").count) == 2
+    assert len([r for r in caplog.records if "cannot be indexed" in r.message]) == 1
+
+
+def test_some_process_does_it_soon_after_a_change():
+    (duty,) = (
+        each for each in scheduler.PERIODIC_TASKS if each.work is update_search_index.index_changed
+    )
+    assert duty.interval_seconds <= 1

@@ -1,0 +1,98 @@
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from jpweb.runtime.rendering import ansi
+from jpweb.runtime.rendering.invisible_characters import reveal_invisible
+from tests.web.reading import read
+
+SEQUENCES = [
+    "\x1b[31m",
+    "\x1b[0m",
+    "\x1b[1;4;38;5;200m",
+    "\x1b[2J",
+    "\x1b]8;;https://x\x07",
+    "\x1b",
+]
+SEQUENCES += [
+    "\x1b]0;title\x1b\\",
+    "\x1b[",
+    "\r",
+    "\r\n",
+    "\n",
+    "a",
+    "b ",
+    "<b>",
+    "\x9b31m",
+    "\x1b[m",
+]
+OUTPUT = st.lists(st.sampled_from(SEQUENCES), max_size=40).map("".join)
+
+
+def looks(text: str) -> list[tuple[str, str]]:
+    return [(tag["class"], tag.text) for tag in read(ansi.render_terminal(text))]
+
+
+@pytest.mark.parametrize(
+    ("text", "marks"),
+    [
+        ("\x1b[31mred\x1b[0m plain", [("ink-1", "red")]),
+        ("\x1b[1;3;4mall\x1b[22m", [("bold italic underline", "all")]),
+        ("\x1b[38;2;255;0;0mx\x1b[48;5;2my", [("ink-1", "x"), ("ink-1 ground-2", "y")]),
+        ("\x1b[8mconcealed\x1b[5mblinking", []),
+        ("\x1b[38;5mbroken \x1b[999mcode", []),
+    ],
+)
+def test_only_colours_and_emphasis_become_classes(text: str, marks: list[tuple[str, str]]):
+    assert looks(text) == marks
+
+
+@pytest.mark.parametrize(
+    ("text", "seen"),
+    [
+        ("\x1b]8;;https://evil.example\x07a link\x1b]8;;\x07", "a link"),
+        ("\x1b]0;a title\x1b\\text", "text"),
+        ("\x1b]8;;never ended", "8;;never ended"),
+        ("\x1b[2J\x1b[Hwiped", "wiped"),
+        ("10%\r50%\r100%\ndone\r\n", "100%\ndone\n"),
+        ("\x1bc\x9b31m", "␛c⟨U+009B⟩31m"),
+        ("\x1b[" + "9" * 5000 + "mx", "x"),
+        ("<script>\x1b[1m&amp;", "<script>&amp;"),
+    ],
+)
+def test_what_is_no_colour_is_not_obeyed(text: str, seen: str):
+    assert read(ansi.render_terminal(text)).text == seen
+
+
+@given(OUTPUT)
+def test_no_sequence_costs_text(text: str):
+    seen = read(ansi.render_terminal(text)).text
+    assert "\x1b" not in seen
+    assert seen.count("b ") == reveal_invisible(ansi.strip_codes(text)).count("b ")
+    assert seen.count("<b>") == ansi.strip_codes(text).count("<b>")
+
+
+@given(
+    st.lists(st.sampled_from(["\x1b[31m", "\x1b[0m", "a<b", "\n", " "]), max_size=40).map("".join)
+)
+def test_colours_change_nothing_of_the_text(text: str):
+    assert read(ansi.render_terminal(text)).text == text.replace("\x1b[31m", "").replace(
+        "\x1b[0m", ""
+    )
+
+
+def test_colours_without_end_stop_being_shown(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(ansi, "MAX_STYLED_PIECES", 10)
+    text = "\x1b[31ma\x1b[32mb" * 50
+    assert len(looks(text)) <= 10
+    assert read(ansi.render_terminal(text)).text == "ab" * 50
+
+
+@pytest.mark.parametrize(
+    ("text", "is_one"),
+    [("\x1b[1mx", True), ("1%\r2%", True), ("a\r\nb\r\n", False), ("a", False), ("\x1b", False)],
+)
+def test_terminal_output_is_known_by_what_it_holds(text: str, is_one: bool):
+    assert ansi.is_terminal_output(text) is is_one

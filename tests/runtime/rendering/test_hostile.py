@@ -1,0 +1,74 @@
+"""Every hostile document, in every way in which it is shown: inert, whole, and of bounded size."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+
+from jpweb.runtime.rendering import payloads
+from tests import hostile
+from tests.web.reading import read
+
+DOCUMENTS = hostile.documents()
+TAGS = {
+    *("a", "blockquote", "br", "code", "del", "em", "h1", "h2", "h3", "h4", "h5", "h6", "hr"),
+    *("input", "li", "ol", "p", "pre", "section", "strong", "sup", "table", "tbody", "td", "th"),
+    *("thead", "tr", "ul", "div", "span", "dl", "dt", "dd"),
+}
+ATTRIBUTES = {"align", "checked", "class", "disabled", "href", "rel", "start", "tabindex", "title"}
+ATTRIBUTES |= {"type"}
+CLASSES = {
+    *("prose", "text", "code", "fields", "long", "added", "removed", "hunk", "file"),
+    *("k", "s", "n", "c", "f", "t", "v"),
+    *("bold", "dim", "italic", "underline", "strike", "reverse"),
+    *(f"ink-{n}" for n in range(16)),
+    *(f"ground-{n}" for n in range(16)),
+}
+TURNING = set("\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069\x00\x1b")
+#: Generous: the slowest takes a third of a second, and what a guard lets through takes minutes.
+SECONDS = 20
+#: Characters that one request sends of a payload, at the very most.
+LARGEST = 1_000_000
+
+
+def held(document: hostile.Document) -> list[payloads.Payload]:
+    made = hostile.stream(*hostile.elements(document))
+    return [payload for each in made for payload in payloads.get_payloads(each).values()]
+
+
+def test_there_are_at_least_twenty():
+    assert len(DOCUMENTS) >= 20
+
+
+@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda document: document.name)
+def test_a_hostile_document_is_inert_and_its_size_bounded(document: hostile.Document):
+    start = time.thread_time()  # of the processor: other processes do not count
+    for payload in held(document):
+        for shown in (payload.render_excerpt(), payload.render_part(1)):
+            assert shown is not None
+            assert len(shown.html) < 10 * min(len(payload.text), payloads.PART_CHARS) + 4_000
+            assert len(shown.html) < LARGEST
+            assert not TURNING & set(shown.html)
+            page = read(shown.html)
+            assert (page.crossed, page.unclosed) == ([], [])
+            assert {tag.tag for tag in page} <= TAGS
+            assert {name for tag in page for name in tag} <= ATTRIBUTES
+            assert {tag["type"] for tag in page if "type" in tag} <= {"checkbox"}
+            named = {one for tag in page for one in tag.get("class", "").split()}
+            assert {one for one in named if not one.startswith("language-")} <= CLASSES
+            for tag in page:
+                scheme = tag.get("href", "https:").partition(":")[0]
+                assert scheme in ("http", "https", "mailto") or tag["href"][0] == "#"
+        assert len(payload.render_excerpt().html) < 10 * payloads.MAX_PROSE_CHARS + 4_000
+    assert time.thread_time() - start < SECONDS
+
+
+@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda document: document.name)
+def test_a_hostile_document_is_cut_into_parts_that_end(document: hostile.Document):
+    for payload in held(document):
+        number = 1
+        while (shown := payload.render_part(number)) is not None and shown.has_more:
+            number += 1
+        assert shown is not None
+        assert payload.render_part(number + 1) is None

@@ -1,0 +1,51 @@
+from __future__ import annotations
+
+import asyncio
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import pytest
+from asgiref.sync import ThreadSensitiveContext
+from django.db import connection
+
+from jpweb.runtime.db_threads import run_in_background_thread, run_in_db_thread
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+def _line() -> Any:
+    connection.ensure_connection()
+    return connection.connection
+
+
+def _open() -> Any:
+    return connection.connection
+
+
+async def test_the_connection_that_all_share_is_kept():
+    line = await run_in_db_thread(_line)
+    assert await run_in_db_thread(_open) is line
+
+
+async def test_in_background_keeps_the_connection_of_its_thread():
+    asyncio.get_running_loop().set_default_executor(ThreadPoolExecutor(1))
+    line = await run_in_background_thread(_line)
+    assert await run_in_background_thread(_open) is line
+
+
+async def test_one_that_failed_is_looked_at_again():
+    line = await run_in_db_thread(_line)
+
+    def fail() -> None:
+        connection.errors_occurred = True
+        raise LookupError
+
+    with pytest.raises(LookupError):
+        await run_in_db_thread(fail)
+    assert await run_in_db_thread(_open) is line, "a file is still there"
+
+
+async def test_that_of_a_request_ends_with_what_it_was_for():
+    async with ThreadSensitiveContext():
+        assert await run_in_db_thread(_line) is not None
+        assert await run_in_db_thread(_open) is None

@@ -1,0 +1,152 @@
+"""Connections that never wait without a limit, through a proxy that can fall silent."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import psycopg
+import pytest
+from psycopg_pool import ConnectionPool
+
+from jpweb.store.database import timeouts
+from jpweb.store.database.availability import Outage, find_outage
+from tests.machine.faults.proxy import Proxy, proxied
+from tests.machine.ports import wait_until
+from tests.machine.servers import Cluster
+
+STATEMENT_SECONDS = 0.5
+
+
+@pytest.fixture(scope="module")
+def database(postgres: Cluster) -> str:
+    url = postgres()
+    with psycopg.connect(url, autocommit=True) as made:
+        made.execute("CREATE TABLE thing (id int)")
+        made.execute("INSERT INTO thing VALUES (1)")
+    return url
+
+
+@pytest.fixture
+def proxy(database: str) -> Iterator[Proxy]:
+    with proxied(int(psycopg.conninfo.conninfo_to_dict(database)["port"] or 0)) as running:
+        yield running
+
+
+@pytest.fixture
+def pool(database: str, proxy: Proxy) -> Iterator[ConnectionPool[Any]]:
+    parts = psycopg.conninfo.conninfo_to_dict(database, port=proxy.port)
+    options = timeouts.make_connection_options(STATEMENT_SECONDS, parts)
+    sizes = timeouts.make_pool_options(STATEMENT_SECONDS, min_size=1, max_size=2, timeout=5)
+    sizes["connection_class"] = timeouts.make_timeout_connection(2 * STATEMENT_SECONDS)
+    check = ConnectionPool.check_connection
+    with ConnectionPool(kwargs=options | {"autocommit": True}, check=check, **sizes) as made:
+        made.wait()  # else it opens a second connection, and a proxy may silence that one too
+        yield made
+
+
+def test_silent_statement_raises_and_its_connection_is_replaced(
+    pool: ConnectionPool[Any], proxy: Proxy
+):
+    with pool.connection() as line:
+        proxy.silence()
+        with pytest.raises(psycopg.OperationalError, match="not replied"):
+            line.execute("SELECT 1")
+        assert line.closed
+    with pool.connection() as line:
+        assert line.execute("SELECT 2").fetchone() == (2,)
+
+
+def test_pooled_connection_that_fell_silent_is_not_handed_out(
+    pool: ConnectionPool[Any], proxy: Proxy
+):
+    with pool.connection() as line:
+        line.execute("SELECT 1")
+    proxy.silence()
+    with pool.connection() as line:
+        assert line.execute("SELECT 2").fetchone() == (2,)
+
+
+def test_silent_commit_raises(pool: ConnectionPool[Any], proxy: Proxy):
+    with pool.connection() as line:
+        line.autocommit = False
+        line.execute("SELECT 1")
+        proxy.silence()
+        with pytest.raises(psycopg.OperationalError, match="not replied"):
+            line.commit()
+
+
+def test_lock_of_another_is_not_waited_for_without_end(pool: ConnectionPool[Any]):
+    with pool.connection() as first, pool.connection() as second, first.transaction():
+        first.execute("UPDATE thing SET id = id")
+        with pytest.raises(psycopg.errors.LockNotAvailable):
+            second.execute("UPDATE thing SET id = id")
+
+
+def test_statement_without_end_is_cancelled_by_the_server(pool: ConnectionPool[Any]):
+    with pool.connection() as line, pytest.raises(psycopg.errors.QueryCanceled):
+        line.execute("SELECT pg_sleep(60)")
+
+
+def test_transaction_that_the_server_ended_as_idle_is_an_outage(
+    pool: ConnectionPool[Any], database: str
+):
+    backends = "SELECT 1 FROM pg_stat_activity WHERE pid = %s"
+    with pool.connection() as line, psycopg.connect(database, autocommit=True) as observer:
+        line.autocommit = False
+        # In ms. libpq drops the server's last message where it arrives together with this reply.
+        line.execute("SET idle_in_transaction_session_timeout = 100")
+        pid = [line.info.backend_pid]
+        wait_until(lambda: observer.execute(backends, pid).fetchone() is None, "backend ended")
+        with pytest.raises(psycopg.OperationalError) as raised:
+            line.execute("SELECT 1")
+        line.close()
+    assert raised.value.sqlstate == "25P03"
+    assert find_outage(raised.value) is Outage.LOST
+
+
+def test_write_to_a_server_that_became_read_only_is_an_outage(pool: ConnectionPool[Any]):
+    with pool.connection() as line:
+        line.execute("SET default_transaction_read_only = on")
+        with pytest.raises(psycopg.OperationalError) as raised:
+            line.execute("UPDATE thing SET id = 2")
+        line.close()
+    assert find_outage(raised.value) is Outage.READ_ONLY
+
+
+def test_error_of_a_statement_keeps_its_class(pool: ConnectionPool[Any]):
+    with pool.connection() as line:
+        line.autocommit = False
+        with pytest.raises(psycopg.errors.UndefinedTable):
+            line.execute("SELECT * FROM nothing")
+        with pytest.raises(psycopg.errors.InFailedSqlTransaction) as raised:
+            line.execute("SELECT 1")
+        line.rollback()
+    assert raised.value.__cause__ is None
+
+
+def test_reply_limit_of_a_task_is_shorter_than_its_connections(
+    pool: ConnectionPool[Any], monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(timeouts.TimeoutConnection, "REPLY_SECONDS", 60)
+    with (
+        timeouts.limit_replies(0.05),
+        pytest.raises(psycopg.OperationalError, match=r"for 0\.05"),
+        pool.connection() as line,
+    ):
+        line.execute("SELECT pg_sleep(0.4)")
+
+
+def test_every_kind_of_wait_has_a_limit(pool: ConnectionPool[Any]):
+    names = ("lock_timeout", "statement_timeout", "idle_in_transaction_session_timeout")
+    with pool.connection() as line:
+        for name in (*names, "tcp_user_timeout", "tcp_keepalives_idle"):
+            ((value,),) = line.execute(f"SHOW {name}").fetchall()
+            assert value not in ("0", ""), name
+
+
+def test_options_of_the_address_win_over_the_limits():
+    given = {"options": "-c lock_timeout=1", "connect_timeout": 9}
+    made = timeouts.make_connection_options(30, given)
+    assert made["options"].endswith(" -c lock_timeout=1")
+    assert made["connect_timeout"] == 9

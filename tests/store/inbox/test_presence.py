@@ -1,0 +1,99 @@
+from __future__ import annotations
+
+from datetime import timedelta
+
+import pytest
+from django.db import connection
+from django.db.models.functions import Now
+from django.test.utils import CaptureQueriesContext
+
+from jpweb.store.choices import Role
+from jpweb.store.inbox import presence
+from jpweb.store.models import Membership, Person, Presence, Workspace
+from tests.store import making
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def ada(home: Workspace) -> Person:
+    return making.person("ada", Role.RESPONDER, home)
+
+
+def test_nobody_is_reachable_where_nobody_has_come(home: Workspace, ada: Person):
+    assert not presence.is_anyone_present(home.pk)
+    assert presence.list_present(home.pk) == []
+
+
+def test_somebody_is_reachable_where_they_came_until_they_leave(home: Workspace, ada: Person):
+    elsewhere = making.workspace("Elsewhere")
+    presence.record_presence("one", {(ada.pk, home.pk)})
+    assert presence.is_anyone_present(home.pk)
+    assert presence.list_present(home.pk) == [ada]
+    assert not presence.is_anyone_present(elsewhere.pk)
+    presence.clear_presence("one", {(ada.pk, home.pk)})
+    assert not presence.is_anyone_present(home.pk)
+
+
+def test_a_page_of_another_process_counts_as_well(home: Workspace, ada: Person):
+    for name in ("one", "other"):
+        presence.record_presence(name, {(ada.pk, home.pk)})
+    presence.clear_presence("one", {(ada.pk, home.pk)})
+    assert presence.list_present(home.pk) == [ada], "once, however many processes"
+    presence.clear_presence("other")
+    assert not presence.is_anyone_present(home.pk)
+
+
+def test_who_leaves_one_workspace_stays_in_the_others(home: Workspace, ada: Person):
+    elsewhere = making.workspace("Elsewhere")
+    Membership.objects.create(person=ada, workspace=elsewhere, role=Role.OWNER)
+    eve = making.person("eve", Role.OWNER, home)
+    presence.record_presence("one", {(ada.pk, home.pk), (ada.pk, elsewhere.pk), (eve.pk, home.pk)})
+    presence.clear_presence("one", {(ada.pk, elsewhere.pk), (eve.pk, home.pk)})
+    assert presence.list_present(home.pk) == [ada]
+    assert not presence.is_anyone_present(elsewhere.pk)
+
+
+def test_a_row_that_nobody_refreshes_counts_for_45_seconds(home: Workspace, ada: Person):
+    presence.record_presence("one", {(ada.pk, home.pk)})
+    for age, counts in ((44, True), (46, False)):
+        Presence.objects.update(seen_at=Now() - timedelta(seconds=age))
+        assert presence.is_anyone_present(home.pk) is counts
+    presence.record_presence("one", {(ada.pk, home.pk)})
+    assert presence.is_anyone_present(home.pk)
+    assert Presence.objects.count() == 1
+
+
+@pytest.mark.parametrize("role", [Role.READER, None])
+def test_who_may_no_longer_answer_does_not_count(home: Workspace, ada: Person, role: Role | None):
+    presence.record_presence("one", {(ada.pk, home.pk)})
+    member = Membership.objects.filter(person=ada, workspace=home)
+    if role is None:
+        member.delete()
+    else:
+        member.update(role=role)
+    assert not presence.is_anyone_present(home.pk)
+
+
+def test_a_role_elsewhere_lets_nobody_count_here(home: Workspace):
+    elsewhere = making.workspace("Elsewhere")
+    reader = making.person("reader", Role.READER, home)
+    Membership.objects.create(person=reader, workspace=elsewhere, role=Role.OWNER)
+    presence.record_presence("one", {(reader.pk, home.pk)})
+    assert not presence.is_anyone_present(home.pk)
+
+
+def test_who_is_gone_by_now_is_left_out(home: Workspace, ada: Person):
+    presence.record_presence("one", {(ada.pk, home.pk), (ada.pk, 10**9), (10**9, home.pk)})
+    assert Presence.objects.count() == 1
+
+
+def test_many_are_refreshed_with_as_many_queries_as_two(home: Workspace):
+    counted = []
+    for many in (2, 60):
+        people = [making.person(f"{many}-{n}", Role.RESPONDER, home) for n in range(many)]
+        with CaptureQueriesContext(connection) as captured:
+            presence.record_presence("one", {(person.pk, home.pk) for person in people})
+        counted.append(len(captured))
+    assert counted == [4, 4], "members, and one statement in a transaction of its own"
+    assert Presence.objects.count() == 62

@@ -1,0 +1,108 @@
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
+from django.utils import timezone
+
+from jpweb.store.inbox import previous_answers
+from jpweb.store.models import Inquiry
+from jpweb.stream.answer_type import AnswerType, Boolean, Option, Secret, Select
+from jpweb.stream.inquiry import Answered, CancellationReason, Cancelled, InquiryOutcome, Redacted
+from tests.store import making
+
+USER, LOST = Cancelled(CancellationReason.USER), Cancelled(CancellationReason.LOST)
+
+
+@pytest.fixture
+def run(db: None) -> Any:
+    return making.running(making.conversation(making.workspace()))
+
+
+def settled(run: Any, outcome: InquiryOutcome, minutes_ago: int = 0, **how: Any) -> Inquiry:
+    row = making.settle(making.question(run, **how), outcome)
+    at = timezone.now() - timedelta(minutes=minutes_ago)
+    Inquiry.objects.filter(pk=row.pk).update(settled_at=at)
+    return row
+
+
+def before(row: Any) -> list[int]:
+    """Return the keys of what is found for a question, which is the same alone and among others."""
+    found: list[Any] = []
+    for others in ([], [Inquiry(alike="unlike any")]):
+        previous_answers.attach_previous([row, *others])
+        found.append(row.earlier)
+    assert found[0] == found[1]
+    return [each.pk for each in found[0]]
+
+
+def test_the_newest_answers_and_declines_come_first_and_are_three(run: Any):
+    rows = [settled(run, Answered(n % 2 == 0), 10 - n) for n in range(4)]
+    declined = settled(run, USER, 1)
+    assert before(making.question(run)) == [declined.pk, rows[3].pk, rows[2].pk]
+
+
+def test_what_nobody_decided_is_no_precedent(run: Any):
+    settled(run, LOST)
+    making.question(run)
+    assert before(making.question(run)) == []
+
+
+@pytest.mark.parametrize(
+    "other",
+    [{"text": "Go back?"}, {"kind": Select((Option("a"), Option("b")))}],
+)
+def test_another_question_is_not_alike(run: Any, other: dict[str, Any]):
+    settled(run, Answered("a"), **other)
+    assert before(making.question(run)) == []
+
+
+def test_another_conversation_of_the_workspace_is_and_another_workspace_is_not(run: Any):
+    there = settled(making.running(making.conversation(run.conversation.workspace)), Answered(True))
+    settled(making.running(making.conversation(making.workspace("Rival"))), Answered(False))
+    assert before(making.question(run)) == [there.pk]
+
+
+def test_a_secret_has_none_and_is_none(run: Any):
+    settled(run, Redacted(), kind=Secret())
+    settled(run, USER, kind=Secret())
+    row = making.question(run, Secret())
+    assert row.alike == ""
+    assert before(row) == []
+
+
+def test_a_settled_question_is_not_its_own_precedent(run: Any):
+    older = [settled(run, Answered(True), minutes).pk for minutes in (5, 6, 7)]
+    assert before(Inquiry.objects.get(pk=settled(run, Answered(False)).pk)) == older
+
+
+def test_it_says_how_each_was_settled(run: Any):
+    row = settled(run, USER)
+    Inquiry.objects.filter(pk=row.pk).update(
+        note="why not", decided_by="person", decider_name="Ada"
+    )
+    row.refresh_from_db()
+    asked: Any = making.question(run)
+    assert before(asked) == [row.pk]
+    (was,) = asked.earlier
+    named = [getattr(row, name) for name in was._fields[:-1]]
+    assert (*named, row.conversation.title) == was
+
+
+@pytest.mark.parametrize(("many", "queries"), [(1, 1), (2, 1), (3, 2), (40, 2)])
+def test_questions_that_are_alike_cost_a_query_and_others_two(run: Any, many: int, queries: int):
+    kinds: list[AnswerType] = [Boolean(), Secret()]
+    for n in range(many):
+        settled(run, Answered(True), text=f"Question {n}?")
+    rows: list[Any] = [
+        *(making.question(run, kinds[n % 2], f"Question {n}?") for n in range(many)),
+        making.prompt(run),
+    ]
+    with CaptureQueriesContext(connection) as captured:
+        previous_answers.attach_previous(rows)
+        for row in rows[:-1]:
+            assert all(each.title for each in row.earlier)
+    assert len(captured) == queries

@@ -1,0 +1,234 @@
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from jpweb.store.errors import InvalidConfigFile
+from jpweb.store.jp_files import config
+from jpweb.store.jp_files.config import size_limits
+from tests.store import making
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    (tmp_path / "ws" / ".jp" / "config.d").mkdir(parents=True)
+    return tmp_path / "ws"
+
+
+def write(root: Path, name: str, text: str) -> Path:
+    path = root / ".jp" / name
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text)
+    return path
+
+
+def names(root: Path) -> list[str]:
+    return [name for name, _ in config.read_config(root).layers]
+
+
+def refused(root: Path) -> str:
+    with pytest.raises(InvalidConfigFile) as caught:
+        config.read_config(root)
+    assert "\n" not in str(caught.value)
+    return str(caught.value)
+
+
+def test_a_workspace_without_files_says_nothing(tmp_path: Path, root: Path):
+    assert config.read_config(root) == config.ConfigFiles()
+    assert config.read_config(tmp_path / "nowhere") == config.ConfigFiles()
+
+
+def test_the_file_lies_over_what_it_extends(root: Path):
+    write(root, "config.toml", "a = 1")
+    write(root, "config.d/b.toml", "a = 2")
+    write(root, "config.d/deep/a.json", '{"a": 3}')
+    assert config.read_config(root).layers == (
+        (".jp/config.d/b.toml", {"a": 2}),
+        (".jp/config.d/deep/a.json", {"a": 3}),
+        (".jp/config.toml", {"a": 1}),
+    )
+
+
+def test_what_is_extended_without_a_file_counts_too(root: Path):
+    write(root, "config.d/b.toml", "a = 2")
+    assert names(root) == [".jp/config.d/b.toml"]
+
+
+def test_a_file_says_itself_what_it_extends_and_what_lies_over_it(root: Path):
+    write(
+        root,
+        "config.toml",
+        'extends = ["one.toml", {path = "o*.json", strategy = "after"}, {path = "two.toml"}]',
+    )
+    for name in ("one.toml", "two.toml", "config.d/three.toml"):
+        write(root, name, "")
+    write(root, "over.json", "{}")
+    assert names(root) == [".jp/one.toml", ".jp/two.toml", ".jp/config.toml", ".jp/over.json"]
+
+
+def test_a_file_never_extends_itself(root: Path):
+    write(root, "config.toml", 'extends = ["*.toml"]')
+    assert names(root) == [".jp/config.toml"]
+
+
+def test_other_formats_are_noted(root: Path):
+    for name in ("config.yaml", "config.d/x.yml", "config.d/y.json5"):
+        write(root, name, "a: 1")
+    write(root, "config.d/README.md", "Hello")
+    found = config.read_config(root)
+    assert found.layers == ()
+    assert sorted(found.notes) == [
+        ".jp/config.d/x.yml was not read: only TOML and JSON are.",
+        ".jp/config.d/y.json5 was not read: only TOML and JSON are.",
+        ".jp/config.yaml was not read: only TOML is, here.",
+    ]
+
+
+def test_reading_writes_nothing(root: Path):
+    write(root, "config.toml", "a = 1")
+    write(root, "config.d/b.json", "{}")
+    before = making.tree(root)
+    config.read_config(root)
+    assert making.tree(root) == before
+
+
+@pytest.mark.parametrize("pattern", ["../x.toml", "/etc/*.toml", "a/../../x.toml", "**/../../*"])
+def test_a_pattern_that_leads_out_is_refused(root: Path, pattern: str):
+    (root.parent / "x.toml").write_text("a = 1")
+    write(root, "config.toml", f'extends = ["{pattern}"]')
+    assert refused(root).startswith(f"extends leads out of the workspace: '{pattern}'.")
+
+
+@pytest.mark.parametrize("target", ["../../secret.toml", "shared.toml", "missing", "config.toml"])
+@pytest.mark.parametrize("name", ["config.toml", "config.d/x.toml"])
+def test_read_a_linked_file_is_refused(root: Path, name: str, target: str):
+    (root.parent / "secret.toml").write_text("a = 1")
+    write(root, "shared.toml", "a = 1")
+    (root / ".jp" / name).symlink_to(target)
+    assert refused(root) == f".jp/{name}: it is a symbolic link, and jpweb follows none."
+
+
+def test_read_a_linked_directory_is_refused_by_name_and_noted_else(root: Path):
+    outside = root.parent / "outside"
+    outside.mkdir()
+    (outside / "x.toml").write_text("a = 1")
+    (root / ".jp" / "linked").symlink_to(outside)
+    write(root, "config.toml", 'extends = ["linked/*"]')
+    assert refused(root) == (
+        "extends leads through a symbolic link: .jp/linked. It was not followed."
+    )
+    write(root, "config.toml", 'extends = ["*/*"]')
+    assert config.read_config(root).notes == (".jp/linked was not read: it is a symbolic link.",)
+    (root / ".jp" / "config.toml").unlink()
+    (root / ".jp" / "config.d" / "linked").symlink_to(outside)
+    found = config.read_config(root)
+    assert found.layers == ()
+    assert found.notes == (".jp/config.d/linked was not read: it is a symbolic link.",)
+
+
+def test_read_a_linked_jp_directory_is_refused(root: Path):
+    moved = root.parent / "moved"
+    write(root, "config.toml", "a = 1")
+    (root / ".jp").rename(moved)
+    (root / ".jp").symlink_to(moved)
+    assert "cannot be read: .jp: it is a symbolic link" in refused(root)
+
+
+def test_read_a_fifo_is_refused_without_waiting(root: Path):
+    os.mkfifo(root / ".jp" / "config.toml")
+    assert refused(root) == ".jp/config.toml: it is not a regular file."
+
+
+def test_read_a_directory_in_place_of_the_file_is_refused(root: Path):
+    (root / ".jp" / "config.toml").mkdir()
+    assert refused(root) == ".jp/config.toml: it is a directory, not a file."
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "said"),
+    [
+        ("config.toml", "a = 1\nb = = 2", ".jp/config.toml: not TOML: "),
+        ("config.toml", "a = " + "9" * 5000, ".jp/config.toml: not TOML: "),
+        ("config.toml", "a = " + "[" * 5000, ".jp/config.toml: nested too deep"),
+        ("config.toml", "#" * (256 * 1024 + 1), ".jp/config.toml: it is larger than 256 KiB."),
+        ("config.toml", "a" + ".a" * 20_000 + " = 1", ".jp/config.toml: nested too deep"),
+        ("config.toml", "a = [" + "1," * 20_001 + "]", ".jp/config.toml: it has more than 20,000"),
+        ("config.d/x.json", "{", ".jp/config.d/x.json: not JSON: "),
+        ("config.d/x.json", "[" * 100_000, ".jp/config.d/x.json: nested too deep"),
+        ("config.d/x.json", "[]", ".jp/config.d/x.json: it is not a JSON object."),
+        ("config.toml", "extends = 1", ".jp/config.toml: extends must be a list of paths"),
+        ("config.toml", "extends = [1]", ".jp/config.toml: extends must be a list of paths"),
+        ("config.toml", 'extends = [""]', ".jp/config.toml: extends must be a list of paths"),
+        ("config.toml", 'extends = [{path = "x", strategy = "y"}]', ".jp/config.toml: extends mu"),
+        ("config.toml", 'extends = ["a**b"]', "extends is not a path: 'a**b'."),
+    ],
+)  # fmt: skip
+def test_what_cannot_be_read_names_the_file_and_why(root: Path, name: str, text: str, said: str):
+    write(root, name, text)
+    assert refused(root).startswith(said)
+
+
+def test_bad_toml_names_the_line(root: Path):
+    write(root, "config.toml", "a = 1\nb = = 2")
+    assert "at line 2" in refused(root)
+
+
+def test_what_is_no_text_is_refused(root: Path):
+    (root / ".jp" / "config.toml").write_bytes(b"a = '\xff'")
+    assert refused(root) == ".jp/config.toml is not UTF-8."
+
+
+def test_a_pattern_that_finds_too_much_is_refused(root: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(size_limits, "MAX_FILES", 2)
+    for number in range(3):
+        write(root, f"config.d/{number}.toml", "")
+    assert refused(root) == "extends finds more than 2 files: 'config.d/**/*'."
+
+
+def test_read_too_many_bytes_of_all_files_are_refused(root: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(size_limits, "MAX_TOTAL_BYTES", 2048)
+    for number in range(3):
+        write(root, f"config.d/{number}.toml", "#" * 1000)
+    assert refused(root) == (
+        ".jp/config.d/2.toml: with it, the configuration is larger than 2 KiB."
+    )
+
+
+@pytest.mark.parametrize(
+    ("extends", "said"),
+    [
+        (["x.toml"] * 51, ".jp/config.toml: extends has more than 50 paths."),
+        (["x" * 501], "extends has a path of more than 500 characters: "),
+        (["/".join(["**"] * 60 + ["*"])], ""),
+        ([f"{'*a' * 200}/x.toml"], ""),
+    ],
+)
+def test_read_patterns_are_bounded(root: Path, extends: list[str], said: str):
+    write(root, "config.toml", f"extends = {json.dumps(extends)}")
+    write(root, f"{'a' * 200}/x.toml", "a = 1")
+    if said:
+        assert refused(root).startswith(said)
+    else:
+        assert f".jp/{'a' * 200}/x.toml" in names(root)
+
+
+def test_read_too_many_entries_are_refused(root: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(size_limits, "MAX_LISTED_ENTRIES", 3)
+    for number in range(4):
+        write(root, f"config.d/{number}.md", "")
+    assert refused(root) == "extends looks at more than 3 entries of directories."
+
+
+def test_read_too_deep_directories_are_refused(root: Path):
+    write(root, "config.d/" + "a/" * 40 + "x.toml", "a = 1")
+    assert refused(root) == "extends looks deeper than 32 directories."
+
+
+def test_values_are_as_every_database_takes_them(root: Path):
+    write(root, "config.d/x.json", json.dumps({"a\0": ["\ud800"]}))
+    values: Any = config.read_config(root).layers[0][1]
+    assert values == {"a\ufffd": ["\ufffd"]}

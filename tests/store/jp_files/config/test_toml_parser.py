@@ -1,0 +1,162 @@
+"""Parsing in a process of its own: what it costs is bounded, and it is paid once."""
+
+from __future__ import annotations
+
+import subprocess
+from datetime import datetime
+from typing import Any
+
+import pytest
+
+from jpweb.store.errors import InvalidConfigFile
+from jpweb.store.jp_files.config import size_limits, toml_parser, toml_process
+from jpweb.store.jp_files.config.toml_parser import ConfigText, parse_texts, parse_toml
+
+
+@pytest.fixture(autouse=True)
+def memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Begin with nothing remembered."""
+    monkeypatch.setattr(toml_parser, "_cache", toml_parser._ResultCache())
+
+
+@pytest.fixture
+def started(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
+    """Every process that was started to parse."""
+    real, orders = subprocess.run, []
+
+    def run(*words: Any, **options: Any) -> Any:
+        orders.append(options["input"])
+        return real(*words, **options)
+
+    monkeypatch.setattr(subprocess, "run", run)
+    return orders
+
+
+def refused(text: str, suffix: str = ".toml") -> str:
+    with pytest.raises(InvalidConfigFile) as caught:
+        parse_texts([ConfigText("x", suffix, text)])
+    return str(caught.value)
+
+
+def test_parse_the_same_content_starts_one_process(started: list[Any]):
+    first = parse_toml("one", "a = [1, 2.5, true, 2026-01-02, 03:04:05, 2026-01-02T03:04:05Z]")
+    first["a"].append("changed")
+    again = parse_toml("two", "a = [1, 2.5, true, 2026-01-02, 03:04:05, 2026-01-02T03:04:05Z]")
+    assert again["a"][:5] == [1, 2.5, True, "2026-01-02", "03:04:05"]
+    assert datetime.fromisoformat(again["a"][5]).year == 2026
+    assert len(started) == 1
+
+
+def test_parse_a_problem_is_remembered_and_names_each_file(started: list[Any]):
+    for name in ("one", "two"):
+        with pytest.raises(InvalidConfigFile, match=f"^{name}: not TOML: .*line 2"):
+            parse_toml(name, "a = 1\nb = = 2")
+    assert len(started) == 1
+
+
+@pytest.mark.parametrize(
+    ("limit", "value"), [("MAX_MEMORY_BYTES", 48 << 20), ("MAX_CPU_SECONDS", 1)]
+)
+def test_parse_what_costs_too_much_is_refused_once(
+    started: list[Any], monkeypatch: pytest.MonkeyPatch, limit: str, value: int
+):
+    monkeypatch.setattr(toml_parser, limit, value)
+    monkeypatch.setattr(size_limits, "check_depth", lambda *_: None)
+    bomb = ConfigText("bomb", ".toml", "a" + ".a" * 20_000 + " = 1")
+    for _ in range(2):
+        with pytest.raises(InvalidConfigFile, match=r"^bomb: it takes more than"):
+            parse_texts(
+                [ConfigText("good", ".toml", "a = 1"), bomb, ConfigText("behind", ".toml", "b = 1")]
+            )
+    assert parse_toml("good", "a = 1") == {"a": 1}
+    assert len(started) == 2
+
+
+def test_parse_a_process_that_hangs_is_ended(monkeypatch: pytest.MonkeyPatch):
+    def hang(*words: Any, **options: Any) -> Any:
+        raise subprocess.TimeoutExpired("parser", 1, output=b'{"values": {"a": 1}}\n{"val')
+
+    monkeypatch.setattr(subprocess, "run", hang)
+    with pytest.raises(InvalidConfigFile, match=r"^bomb: it takes more than"):
+        parse_texts([ConfigText("good", ".toml", "a = 1"), ConfigText("bomb", ".toml", "b = 1")])
+
+
+def test_parse_without_room_for_a_process_is_refused(monkeypatch: pytest.MonkeyPatch):
+    def refuse(*words: Any, **options: Any) -> Any:
+        raise OSError(11, "Resource temporarily unavailable")
+
+    monkeypatch.setattr(subprocess, "run", refuse)
+    assert refused("a = 1") == (
+        "The configuration cannot be parsed now: Resource temporarily unavailable."
+    )
+
+
+def test_parse_forgets_the_oldest_results(started: list[Any], monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(toml_parser, "MAX_CACHED_BYTES", 12)
+    for text in ("a = 1", "b = 1", "a = 1", "c = 1", "a = 1", "b = 1"):
+        parse_toml("x", text)
+    assert len(started) == 4
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "a" + ".a" * 65 + " = 1",
+        "a" + " . 'a'" * 65 + " = 1",
+        "[" + "a." * 65 + "a]",
+        "a = " + "[" * 65,
+        "a = " + "{a = " * 65,
+        'x = """\n""" \n' + "a" + ".a" * 65 + " = 1",
+        "x = '''''' \n" + "a" + ".a" * 65 + " = 1",
+        'x = "\\"" # "\n' + "a" + ".a" * 65 + " = 1",
+    ],
+)
+def test_check_depth_refuses_what_is_nested_too_deep(text: str):
+    with pytest.raises(
+        InvalidConfigFile, match=r"^x: nested too deep to be read; 64 levels are the most"
+    ):
+        size_limits.check_depth("x", text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "a = '" + "." * 100 + "'",
+        "a = '''" + "[" * 100 + "'''",
+        'a = """' + '[.\\"""' * 100 + '"""""',
+        'a = "' + '\\"[' * 100 + '"',
+        "# " + "[." * 100,
+        "a = [" + "1.5, " * 100 + "]",
+        "[a.b]\n" * 100,
+        "a = {b = [1]}\n" * 100,
+    ],
+)
+def test_check_depth_passes_what_only_looks_deep(text: str):
+    size_limits.check_depth("x", text)
+
+
+def test_parse_all_bounds_the_values_of_all_files(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(size_limits, "MAX_TOTAL_VALUES", 3)
+    texts = [ConfigText(name, ".toml", f"{name} = [1]") for name in "ab"]
+    assert len(parse_texts(texts[:1])) == 1
+    with pytest.raises(
+        InvalidConfigFile, match=r"^The configuration has more than 3 keys and items"
+    ):
+        parse_texts(texts)
+
+
+def test_parser_measures_every_level():
+    assert toml_process.check_limits({"a": [{"b": 1}, 2]}, 3, 4) == ("", 4)
+    assert toml_process.check_limits({"a": [{"b": 1}, 2]}, 3, 3)[0].startswith("it has more than 3")
+    assert toml_process.check_limits({"a": [{"b": 1}, 2]}, 1, 4)[0].startswith("nested too deep")
+
+
+def test_parser_reads_both_kinds():
+    assert toml_process.parse_text(".toml", "a = 1", 9, 9) == {"values": {"a": 1}, "count": 1}
+    assert toml_process.parse_text(".json", '{"a": 1}', 9, 9) == {"values": {"a": 1}, "count": 1}
+    assert toml_process.parse_text(".json", "[1]", 9, 9) == {"problem": "it is not a JSON object."}
+    assert toml_process.parse_text(".json", "[" * 100_000, 9, 9)["problem"].startswith(
+        "nested too deep"
+    )
+    assert toml_process.parse_text(".toml", "a", 9, 9)["problem"].startswith("not TOML: ")
+    assert refused("[1, 2", ".json").startswith("x: not JSON: ")

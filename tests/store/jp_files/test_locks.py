@@ -1,0 +1,375 @@
+"""JP's lock, with a jp at the other end that makes none of our checks."""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+from jpweb.store.jp_files import locks
+from jpweb.store.jp_files.locks import LockHeld, LockHolder
+
+DS = 17728322628
+NAME = f"jp-c{DS}.lock"
+OURS = """
+import sys, pathlib
+from jpweb.store.jp_files import locks
+with locks.lock(pathlib.Path(sys.argv[1]), pathlib.Path(sys.argv[2]), int(sys.argv[3])):
+    print("held", flush=True)
+    sys.stdin.read()
+"""
+
+
+@pytest.fixture
+def silo(tmp_path: Path) -> Path:
+    (tmp_path / "silo").mkdir()
+    return tmp_path / "silo"
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    (tmp_path / "project/.jp").mkdir(parents=True)
+    return tmp_path / "project/.jp"
+
+
+@contextmanager
+def process(*words: object) -> Iterator[subprocess.Popen[str]]:
+    arguments = [sys.executable, *(str(word) for word in words)]
+    with subprocess.Popen(arguments, stdin=-1, stdout=-1, text=True) as running:
+        assert running.stdin
+        try:
+            yield running
+        finally:
+            if running.poll() is None:
+                running.stdin.close()
+                running.wait(10)
+
+
+@contextmanager
+def held_by_jp(path: Path, answer: str = "held") -> Iterator[int]:
+    with process("-m", "tests.store.jp_files.writing.jp", "hold", path) as running:
+        assert running.stdout
+        assert running.stdout.readline() == f"{answer}\n"
+        yield running.pid
+
+
+def killed(*words: object) -> int:
+    """Run a process that takes a lock, kill it while it holds, return its id."""
+    with process(*words) as running:
+        assert running.stdout
+        assert running.stdout.readline() == "held\n"
+        running.send_signal(signal.SIGKILL)
+        running.wait(10)
+        return running.pid
+
+
+class Clock:
+    """Time that passes while somebody sleeps; ``due``: what happens then, and when."""
+
+    def __init__(self) -> None:
+        self.now = 0.0
+        self.due: list[tuple[float, Callable[[], object]]] = []
+
+    def monotonic(self) -> float:
+        return self.now
+
+    def sleep(self, seconds: float) -> None:
+        self.now += seconds
+        while self.due and self.due[0][0] <= self.now:
+            self.due.pop(0)[1]()
+
+
+@pytest.fixture
+def clock(monkeypatch) -> Clock:
+    made = Clock()
+    monkeypatch.setattr(locks, "time", made)
+    return made
+
+
+def free(path: Path) -> bool:
+    """Tell whether a jp would get the file."""
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    finally:
+        os.close(descriptor)
+    return True
+
+
+def test_the_file_says_who_holds_it_as_jp_writes_it(silo, project):
+    with locks.hold_lock(silo, project, DS) as held:
+        text = (silo / "locks" / NAME).read_text()
+        assert held.path == silo / "locks" / NAME
+        assert not free(held.path)
+    signed = json.loads(text)
+    assert list(signed) == ["pid", "session", "acquired_at"]
+    assert signed["pid"] == os.getpid()
+    assert signed["acquired_at"].endswith("+00:00")
+    assert text == json.dumps(signed, separators=(",", ":"))
+
+
+def test_nothing_is_left_of_a_released_lock(silo, project):
+    with locks.hold_lock(silo, project, DS) as held:
+        pass
+    assert not held.path.exists()
+    with pytest.raises(OSError, match="Bad file descriptor"):
+        held.confirm_held()
+
+
+def test_a_lock_is_released_when_its_holder_fails(silo, project):
+    def fail() -> None:
+        with locks.hold_lock(silo, project, DS):
+            raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        fail()
+    assert list((silo / "locks").iterdir()) == []
+
+
+def test_without_a_silo_the_file_is_in_the_workspace(project):
+    with locks.hold_lock(None, project, DS) as held:
+        assert held.path == project / "locks" / NAME
+
+
+@pytest.mark.parametrize(("there", "used"), [("s", "s"), ("w", "w"), ("sw", "s"), ("", "s")])
+def test_a_file_that_exists_is_used_the_silos_first(silo, project, there, used):
+    places = {"s": silo / "locks" / NAME, "w": project / "locks" / NAME}
+    for place in there:
+        places[place].parent.mkdir()
+        places[place].touch()
+    with locks.hold_lock(silo, project, DS) as held:
+        assert held.path == places[used]
+
+
+def test_a_file_that_vanishes_from_the_workspace_is_made_in_the_silo(silo, project, monkeypatch):
+    path = project / "locks" / NAME
+    path.parent.mkdir()
+    path.touch()
+
+    def vanishing(file: Path, flags: int, mode: int = 0o777, **more: int) -> int:
+        path.unlink(missing_ok=True)
+        return opened(file, flags, mode, **more)
+
+    opened = os.open
+    monkeypatch.setattr(os, "open", vanishing)
+    with locks.hold_lock(silo, project, DS) as held:
+        assert held.path == silo / "locks" / NAME
+
+
+def test_no_descriptor_stays_open_when_a_lock_cannot_be_taken(project, monkeypatch):
+    def flock(descriptor: int, operation: int) -> None:
+        opened.append(descriptor)
+        raise OSError(37, "No locks available")
+
+    opened: list[int] = []
+    monkeypatch.setattr(fcntl, "flock", flock)
+    with pytest.raises(OSError, match="No locks"), locks.hold_lock(None, project, DS):
+        pass
+    with pytest.raises(OSError, match="Bad file descriptor"):
+        os.fstat(opened[0])
+
+
+def test_a_silo_or_workspace_that_is_gone_is_not_made_again(tmp_path, project):
+    with pytest.raises(FileNotFoundError), locks.hold_lock(tmp_path / "gone", project, DS):
+        pass
+    assert not (tmp_path / "gone").exists()
+
+
+def test_a_link_in_place_of_the_file_is_not_followed(project, tmp_path):
+    (tmp_path / "precious").write_text("precious")
+    (project / "locks").mkdir()
+    (project / "locks" / NAME).symlink_to(tmp_path / "precious")
+    with pytest.raises(OSError, match="is a symbolic link"), locks.hold_lock(None, project, DS):
+        pass
+    assert (tmp_path / "precious").read_text() == "precious"
+
+
+def test_a_lock_that_jp_holds_is_reported_with_its_process(silo, project):
+    with held_by_jp(silo / "locks" / NAME) as pid:
+        with pytest.raises(LockHeld, match=f"process {pid}, session s1, since 20") as refused:
+            locks.hold_lock(silo, project, DS).__enter__()
+        assert refused.value.holder.pid == pid
+        assert refused.value.holder.session == "s1"
+        at = refused.value.holder.acquired_at
+        assert at
+        assert abs((datetime.now(UTC) - at).total_seconds()) < 20
+        assert locks.read_holder(silo, project, DS) == refused.value.holder
+    with locks.hold_lock(silo, project, DS):
+        pass
+
+
+def test_jp_is_refused_while_we_hold(silo, project):
+    with locks.hold_lock(silo, project, DS) as held, held_by_jp(held.path, "refused"):
+        assert not free(held.path)
+    with held_by_jp(silo / "locks" / NAME):
+        pass
+
+
+def test_we_wait_as_long_as_asked(silo, project, clock):
+    with ExitStack() as theirs:
+        theirs.enter_context(held_by_jp(silo / "locks" / NAME))
+        with pytest.raises(LockHeld), locks.hold_lock(silo, project, DS, timeout_seconds=0.2):
+            pass
+        waited = clock.now
+        assert 0.2 <= waited < 0.2 + 2 * locks._POLL_SECONDS
+        clock.due.append((waited + 0.2, theirs.pop_all().close))
+        with locks.hold_lock(silo, project, DS, timeout_seconds=20):
+            assert clock.now - waited < 0.2 + 2 * locks._POLL_SECONDS
+
+
+def test_the_threads_of_a_process_exclude_each_other(silo, project):
+    with locks.hold_lock(silo, project, DS), pytest.raises(LockHeld) as refused:
+        locks.hold_lock(silo, project, DS).__enter__()
+    assert refused.value.holder.pid == os.getpid()
+
+
+@pytest.mark.parametrize("whose", ["jp's", "ours"])
+def test_the_file_of_a_killed_process_does_not_block(silo, project, clock, whose):
+    path = silo / "locks" / NAME
+    if whose == "ours":
+        pid = killed("-c", OURS, silo, project, DS)
+    else:
+        pid = killed("-m", "tests.store.jp_files.writing.jp", "hold", path)
+    assert json.loads(path.read_text())["pid"] == pid
+    assert locks.read_holder(silo, project, DS) is None
+    with locks.hold_lock(silo, project, DS):
+        assert clock.now == 0.0, "nothing was waited for"
+        assert json.loads(path.read_text())["pid"] == os.getpid()
+
+
+def test_a_file_that_names_a_living_process_is_taken_when_it_stays(silo, project, clock):
+    path = silo / "locks" / NAME
+    path.parent.mkdir()
+    path.write_text(json.dumps({"pid": os.getppid()}))
+    with locks.hold_lock(silo, project, DS) as held:
+        assert clock.now >= locks._SETTLE_SECONDS
+        held.confirm_held()
+        assert path.exists()
+
+
+def test_a_file_that_its_former_holder_unlinks_is_not_taken(silo, project, clock):
+    path = silo / "locks" / NAME
+    path.parent.mkdir()
+    path.write_text(json.dumps({"pid": os.getppid()}))
+    clock.due.append((0.1, path.unlink))
+    with path.open() as old, locks.hold_lock(silo, project, DS) as held:
+        assert clock.due == []
+        assert path.stat().st_ino != os.fstat(old.fileno()).st_ino
+        held.confirm_held()
+        assert path.exists()
+
+
+def test_a_file_unlinked_between_opening_and_locking_is_noticed(silo, project, monkeypatch):
+    path = silo / "locks" / NAME
+    locked: list[int] = []
+
+    def flock(descriptor: int, operation: int) -> None:
+        if not locked and operation & fcntl.LOCK_EX:
+            path.unlink()
+        locked.append(os.fstat(descriptor).st_nlink)
+        fcntl_flock(descriptor, operation)
+
+    fcntl_flock = fcntl.flock
+    monkeypatch.setattr(fcntl, "flock", flock)
+    with locks.hold_lock(silo, project, DS) as held:
+        assert locked == [0, 1]
+        assert not free(held.path)
+
+
+def test_a_file_that_jp_took_for_an_orphan_is_made_anew(silo, project):
+    with locks.hold_lock(silo, project, DS) as held:
+        held.path.unlink()
+        held.confirm_held()
+        assert not free(held.path)
+        held.confirm_held()
+    assert not held.path.exists()
+
+
+def test_a_lock_that_another_took_over_is_lost_and_its_file_stays(silo, project):
+    with locks.hold_lock(silo, project, DS) as held:
+        held.path.unlink()
+        with held_by_jp(held.path) as pid:
+            with pytest.raises(LockHeld) as refused:
+                held.confirm_held()
+            assert refused.value.holder.pid == pid
+            held.release()
+            assert held.path.exists()
+            held._descriptor = os.open(os.devnull, os.O_RDONLY)  # for the second release
+
+
+def test_a_lock_in_the_workspace_gives_way_to_one_made_in_the_silo(silo, project):
+    path = project / "locks" / NAME
+    path.parent.mkdir()
+    path.touch()
+    with locks.hold_lock(silo, project, DS) as held:
+        assert held.path == path
+        with held_by_jp(silo / "locks" / NAME), pytest.raises(LockHeld):
+            held.confirm_held()
+
+
+@pytest.mark.parametrize(
+    ("content", "holder"),
+    [
+        (b"", LockHolder()),
+        (b"[" * 4000, LockHolder()),
+        (b"[1]", LockHolder()),
+        (b'{"pid":-1,"session":3,"acquired_at":"soon"}', LockHolder()),
+        (b'{"pid":true,"acquired_at":4}', LockHolder()),
+        (b'{"pid":99999999999999,"session":"x"}', LockHolder(session="x")),
+        (
+            b'{"pid":1,"acquired_at":"2026-03-05T19:31:45.777733123+00:00"}',
+            LockHolder(1, None, datetime(2026, 3, 5, 19, 31, 45, 777733, UTC)),
+        ),
+    ],
+)
+def test_any_content_can_be_asked_for_its_holder(silo, project, content, holder):
+    (silo / "locks").mkdir()
+    (silo / "locks" / NAME).write_bytes(content)
+    assert locks.read_holder(silo, project, DS) == holder
+
+
+def test_nobody_holds_where_there_is_no_file(silo, project):
+    assert locks.read_holder(silo, project, DS) is None
+
+
+def test_a_process_of_another_person_lives(monkeypatch):
+    def kill(pid: int, signal: int) -> None:
+        raise PermissionError
+
+    monkeypatch.setattr(os, "kill", kill)
+    assert locks._is_alive(4711)
+
+
+def test_a_path_that_never_stands_still_is_called_held(silo, project, monkeypatch):
+    monkeypatch.setattr(locks, "_names_descriptor", lambda path, descriptor: False)
+    with pytest.raises(LockHeld, match="another program"):
+        locks.hold_lock(silo, project, DS).__enter__()
+
+
+@pytest.mark.parametrize("seconds", [0.1, 5])
+def test_whoever_opened_the_file_before_its_unlink_is_waited_for(
+    tmp_path, monkeypatch, clock, seconds
+):
+    monkeypatch.setattr(locks, "_DRAIN_SECONDS", seconds)
+    with (tmp_path / "lock").open("w") as mine, (tmp_path / "lock").open() as other:
+        clock.due.append((0.2, other.close))
+        locks._await_other_readers(mine.fileno())
+        assert min(0.2, seconds) <= clock.now < min(0.2, seconds) + 2 * locks._POLL_SECONDS
+
+
+def test_where_the_system_cannot_tell_a_moment_is_waited(tmp_path, monkeypatch, clock):
+    monkeypatch.delattr(fcntl, "F_SETLEASE")
+    with (tmp_path / "lock").open("w") as mine:
+        locks._await_other_readers(mine.fileno())
+        assert locks._BLIND_DRAIN_SECONDS <= clock.now < locks._DRAIN_SECONDS

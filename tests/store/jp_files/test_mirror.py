@@ -1,0 +1,398 @@
+from __future__ import annotations
+
+import json
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from jpweb.store import conversations, inquiries, journal
+from jpweb.store.choices import Origin
+from jpweb.store.errors import NoWorkspace
+from jpweb.store.jp_files import mirror, workspace
+from jpweb.store.jp_files.mirror import MirrorReport
+from jpweb.store.models import Conversation, Inquiry, JournalEntry, Workspace
+from jpweb.stream import wire
+from jpweb.stream.events import ChatResponse, EventKind
+from jpweb.stream.inquiry import Answered, InquiryResponse
+from tests.builders import answered, asked, called, element, raw, returned, stream
+from tests.store import making
+from tests.store.making import folder, tree
+
+pytestmark = pytest.mark.django_db
+REAL = Path(__file__).parents[3].parent / "shared" / "workspace"
+NAME = "17000000000-a-talk"
+KINDS: list[EventKind] = [called("c"), asked("c.apply.1"), answered("c.apply.1"), returned("c")]
+
+
+def bytes_of(talk: Conversation) -> bytes:
+    texts = talk.journal.order_by("position").values_list("text", flat=True)
+    return wire.join_array(list(texts)).encode()
+
+
+def only(root: Path) -> Conversation:
+    return Conversation.objects.get(workspace__root=str(root))
+
+
+def keys(talk: Conversation) -> list[int]:
+    return list(talk.journal.order_by("position").values_list("pk", flat=True))
+
+
+def again(root: Path) -> MirrorReport:
+    return mirror.mirror_workspace(root)[1]
+
+
+def same_bytes(root: Path) -> None:
+    where = mirror.DEMO_ROOT if root == mirror.DEMO_PATH else str(root.resolve())
+    home = Workspace.objects.get(root=where)
+    paths = [*(root / ".jp" / "conversations").glob("**/events.json")]
+    assert home.conversations.count() == len(paths)
+    for path in paths:
+        talk = home.conversations.get(jp_id=path.parent.name.partition("-")[0])
+        assert bytes_of(talk) == path.read_bytes(), path.parent.name
+        positions = talk.journal.order_by("position").values_list("position", flat=True)
+        assert list(positions) == list(range(talk.length))
+
+
+def test_the_demo_gives_back_its_bytes():
+    before = tree(mirror.DEMO_PATH)
+    home, report = mirror.mirror_workspace(mirror.DEMO_PATH, "Demo")
+    same_bytes(mirror.DEMO_PATH)
+    assert tree(mirror.DEMO_PATH) == before, "JP's files stay untouched"
+    assert (home.name, report.problems, report.unchanged_count) == ("Demo", [], 0)
+    assert report.event_count == JournalEntry.objects.count()
+    assert report.inquiries.total() == Inquiry.objects.count()
+    assert set(report.inquiries) == {"answered", "redacted", "cancelled", "unanswered"}
+    assert (report.unknown_elements > 0, report.broken_elements > 0) == (True, True)
+    assert Conversation.objects.filter(archived=True).count() == 1
+    pinned = Conversation.objects.exclude(pinned_at=None).get()
+    assert pinned.labels == {"project": "orchard", "tour": ""}
+
+
+@pytest.mark.skipif(not REAL.is_dir(), reason=f"no real workspace at {REAL}")
+def test_the_real_workspace_gives_back_its_bytes_and_57_answers():
+    _, report = mirror.mirror_workspace(REAL)
+    same_bytes(REAL)
+    assert (report.conversation_count, report.problems) == (11, [])
+    assert report.inquiries == {"answered": 57}
+    assert Inquiry.objects.filter(state="answered").count() == Inquiry.objects.count() == 57
+    assert not Inquiry.objects.filter(asker="").exists()
+
+
+def test_a_second_pass_writes_nothing(django_assert_max_num_queries: Any):
+    mirror.mirror_workspace(mirror.DEMO_PATH, "Demo")
+    rows = [list(model.objects.order_by("pk").values()) for model in (Conversation, Inquiry)]
+    entries = list(JournalEntry.objects.order_by("pk").values_list("pk", flat=True))
+    with django_assert_max_num_queries(10):
+        _, report = mirror.mirror_workspace(mirror.DEMO_PATH, "Demo")
+    assert (report.unchanged_count, report.event_count, report.changed_ids) == (5, 0, [])
+    assert rows == [list(m.objects.order_by("pk").values()) for m in (Conversation, Inquiry)]
+    assert entries == list(JournalEntry.objects.order_by("pk").values_list("pk", flat=True))
+
+
+def test_growth_only_adds(tmp_path: Path):
+    folder(tmp_path, NAME, stream(*KINDS[:2]))
+    again(tmp_path)
+    talk, first = only(tmp_path), Inquiry.objects.get()
+    before = keys(talk)
+    folder(tmp_path, NAME, stream(*KINDS, ChatResponse("message", "Done.")))
+    report = again(tmp_path)
+    grown, second = only(tmp_path), Inquiry.objects.get()
+    assert keys(grown)[: len(before)] == before
+    assert (report.event_count, grown.length, grown.pk) == (3, 5, talk.pk)
+    assert grown.revision == talk.revision
+    assert report.changed_ids == [talk.pk]
+    assert (first.state, second.state, second.pk) == ("open", "answered", first.pk)
+    assert second.response_position == 2
+    assert grown.last_activity > talk.last_activity
+
+
+def test_a_rewrite_replaces_from_the_first_difference(tmp_path: Path):
+    folder(tmp_path, NAME, stream(*KINDS))
+    again(tmp_path)
+    talk, first = only(tmp_path), Inquiry.objects.get()
+    before = keys(talk)
+    rewritten = [*stream(*KINDS[:3]), element(returned("c", "Otherwise."))]
+    folder(tmp_path, NAME, rewritten)
+    assert again(tmp_path).event_count == 1
+    after = keys(only(tmp_path))
+    assert (after[:3], after[3] == before[3]) == (before[:3], False)
+    assert only(tmp_path).revision == talk.revision + 1
+    assert bytes_of(only(tmp_path)) == making.stream_file(rewritten)
+    assert Inquiry.objects.get().pk == first.pk
+
+
+def test_what_is_cut_off_goes_with_its_inquiries(tmp_path: Path):
+    folder(tmp_path, NAME, stream(*KINDS))
+    again(tmp_path)
+    folder(tmp_path, NAME, stream(KINDS[0]))
+    again(tmp_path)
+    assert (only(tmp_path).length, len(keys(only(tmp_path)))) == (1, 1)
+    assert not Inquiry.objects.exists()
+
+
+def test_an_inquiry_that_moves_keeps_its_key(tmp_path: Path):
+    folder(tmp_path, NAME, stream(*KINDS))
+    again(tmp_path)
+    first = Inquiry.objects.get()
+    before_it = element(ChatResponse("message", "Before."), at="2026-01-01 00:00:00.0")
+    folder(tmp_path, NAME, [before_it, *stream(*KINDS)])
+    again(tmp_path)
+    second = Inquiry.objects.get()
+    assert (second.pk, second.position) == (first.pk, first.position + 1)
+
+
+def break_json(made: Path) -> None:
+    (made / "events.json").write_bytes(b'[{"type": ')
+
+
+def take_events(made: Path) -> None:
+    (made / "events.json").unlink()
+
+
+def bar_events(made: Path) -> None:
+    take_events(made)
+    (made / "events.json").mkdir()
+
+
+def put_nul(made: Path) -> None:
+    (made / "events.json").write_bytes(b'["\0"]')
+
+
+def break_metadata(made: Path) -> None:
+    (made / "metadata.json").write_bytes(b"{")
+
+
+BREAKS = [break_json, take_events, bar_events, put_nul, break_metadata]
+
+
+@pytest.mark.parametrize("breaks", BREAKS)
+def test_what_cannot_be_read_is_named_and_the_others_load(tmp_path: Path, breaks: Any):
+    breaks(folder(tmp_path, "17000000001-broken", stream(*KINDS)))
+    folder(tmp_path, "17000000002-whole", stream(*KINDS))
+    report = again(tmp_path)
+    (problem,) = report.problems
+    assert problem.startswith("17000000001-broken: ")
+    assert "\n" not in problem
+    broken, whole = Conversation.objects.order_by("jp_id")
+    assert broken.problem
+    assert problem.endswith(broken.problem)
+    assert (whole.problem, whole.length) == ("", 4)
+    assert report.conversation_count == 2
+
+
+@pytest.mark.parametrize("breaks", BREAKS)
+def test_what_was_read_before_stays_and_comes_back(tmp_path: Path, breaks: Any):
+    made = folder(tmp_path, NAME, stream(*KINDS), title="A title", labels={"a": "b"})
+    again(tmp_path)
+    before = keys(only(tmp_path))
+    breaks(made)
+    assert len(again(tmp_path).problems) == 1
+    broken = only(tmp_path)
+    assert keys(broken) == before
+    assert (broken.title, broken.labels, broken.length) == ("A title", {"a": "b"}, 4)
+    assert Inquiry.objects.get().state == "answered"
+    for path in made.iterdir():
+        path.rmdir() if path.is_dir() else path.unlink()
+    folder(tmp_path, NAME, stream(*KINDS), title="A title")
+    assert again(tmp_path).problems == []
+    assert (only(tmp_path).problem, keys(only(tmp_path))) == ("", before)
+
+
+def test_a_title_is_told_to_search_also_where_the_events_cannot_be_read(tmp_path: Path):
+    made = folder(tmp_path, NAME, stream(*KINDS), title="A title")
+    again(tmp_path)
+    Conversation.objects.update(unindexed=False)
+    break_json(made)
+    (made / "metadata.json").write_text('{"title": "Another title"}')
+    again(tmp_path)
+    assert (only(tmp_path).title, only(tmp_path).unindexed) == ("Another title", True)
+
+
+@pytest.mark.parametrize(
+    "where", ["jpweb.store.inquiries.replace_rows", "jpweb.store.journal.replace_rows"]
+)
+def test_a_pass_that_fails_midway_leaves_the_conversation_as_it_was(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, where: str
+):
+    folder(tmp_path, NAME, stream(*KINDS[:2]), title="Before")
+    again(tmp_path)
+    before = [list(m.objects.values()) for m in (Conversation, JournalEntry, Inquiry)]
+    folder(tmp_path, NAME, stream(*KINDS), title="After")
+    module, _, name = where.rpartition(".")
+    real = getattr({"journal": journal, "inquiries": inquiries}[module.rpartition(".")[2]], name)
+
+    def fails(*args: Any, **options: Any) -> None:
+        real(*args, **options)
+        raise OSError("disk full")
+
+    monkeypatch.setattr(where, fails)
+    with pytest.raises(OSError, match="disk full"):
+        again(tmp_path)
+    assert before == [list(m.objects.values()) for m in (Conversation, JournalEntry, Inquiry)]
+    monkeypatch.undo()
+    assert again(tmp_path).event_count == 2
+
+
+def test_a_conversation_that_another_pass_writes_meanwhile_is_taken_as_it_is_there(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    folder(tmp_path, NAME, stream(*KINDS))
+    real = workspace.read_metadata
+
+    def late(found: Any) -> Any:
+        monkeypatch.undo()
+        again(tmp_path)
+        return real(found)
+
+    monkeypatch.setattr(workspace, "read_metadata", late)
+    report = again(tmp_path)
+    (talk,) = Conversation.objects.all()
+    assert (report.event_count, report.problems, report.changed_ids) == (0, [], [talk.pk])
+    assert talk.journal.count() == talk.length == len(KINDS)
+
+
+def test_a_path_without_a_workspace_writes_nothing(tmp_path: Path):
+    with pytest.raises(NoWorkspace):
+        mirror.mirror_workspace(tmp_path)
+    assert not Workspace.objects.exists()
+
+
+def test_archiving_moves_the_same_conversation(tmp_path: Path):
+    made = folder(tmp_path, NAME, stream(*KINDS))
+    again(tmp_path)
+    before = keys(only(tmp_path))
+    home = tmp_path / ".jp" / "conversations" / ".archive"
+    home.mkdir()
+    made.rename(home / NAME)
+    again(tmp_path)
+    assert (only(tmp_path).archived, keys(only(tmp_path))) == (True, before)
+
+
+def test_what_jp_removed_is_kept_and_marked(tmp_path: Path):
+    made = folder(tmp_path, NAME, stream(*KINDS))
+    again(tmp_path)
+    made.rename(tmp_path / "away")
+    assert again(tmp_path).removed == 1
+    assert only(tmp_path).gone_at is not None
+    assert len(keys(only(tmp_path))) == 4
+    assert again(tmp_path).removed == 0, "told once"
+    (tmp_path / "away").rename(made)
+    assert again(tmp_path).removed == 0
+    assert only(tmp_path).gone_at is None
+
+
+def test_a_native_conversation_of_the_same_id_is_not_touched(tmp_path: Path):
+    folder(tmp_path, NAME, stream(*KINDS))
+    (tmp_path / ".jp" / "conversations" / NAME).rename(tmp_path / "later")
+    home, _ = mirror.mirror_workspace(tmp_path)
+    talk = conversations.create_conversation(home, "Ours", making.person().pk)
+    Conversation.objects.filter(pk=talk.pk).update(jp_id=17000000000)
+    (tmp_path / "later").rename(tmp_path / ".jp" / "conversations" / NAME)
+    again(tmp_path)
+    kept = only(tmp_path)
+    assert (kept.title, kept.origin, kept.length) == ("Ours", Origin.NATIVE, 0)
+
+
+HOSTILE = "a\x00b\ud800c"
+
+
+def test_hostile_text_breaks_nothing(tmp_path: Path):
+    """PostgreSQL takes no NUL, and no database half a surrogate."""
+    by = {"kind": HOSTILE[:3], "name": "n\x00", "id": 1}
+    hostile = [
+        raw({"type": "no\x00vel", "value": "\x00"}),
+        element(called("c\x00", name="t\x00l", argument="\x00")),
+        element(asked("c\x00.q\x00.1", "Go\x00?"), metadata={"jpweb": {"label": "l\x00"}}),
+        element(
+            InquiryResponse("c\x00.q\x00.1", Answered({"k\x00": ["v\x00"]})),
+            metadata={"jpweb": {"by": by}},
+        ),
+        element(returned("c\x00", "r\x00")),
+    ]
+    folder(tmp_path, NAME, hostile, title=HOSTILE, labels={HOSTILE: HOSTILE})
+    report = again(tmp_path)
+    assert report.problems == []
+    talk, row = only(tmp_path), Inquiry.objects.get()
+    assert bytes_of(talk) == making.stream_file(hostile)
+    kept = json.dumps([talk.title, talk.labels, row.question, row.answer, row.asker, row.label])
+    assert "\\u0000" not in kept
+    assert "\\ud800" not in kept
+    assert (row.state, row.decider_name, row.decider_id) == (
+        "answered",
+        "n\N{REPLACEMENT CHARACTER}",
+        None,
+    )
+    assert again(tmp_path).unchanged_count == 1
+
+
+def test_a_folder_whose_name_is_no_text_is_read(tmp_path: Path):
+    made = folder(tmp_path, NAME, stream(*KINDS))
+    made.rename(made.with_name("17000000000-\udcff"))
+    break_metadata(made.with_name("17000000000-\udcff"))
+    report = again(tmp_path)
+    assert len(report.problems) == 1
+    report.problems[0].encode()
+    assert only(tmp_path).length == 4
+
+
+def test_a_person_is_believed_in_our_own_events_alone(tmp_path: Path):
+    ada = making.person("ada")
+    by = {"jpweb": {"by": {"kind": "person", "name": "Ada", "id": ada.pk}}}
+    kinds = [*stream(*KINDS[:2]), element(KINDS[2], metadata=by)]
+    folder(tmp_path, NAME, kinds)
+    again(tmp_path)
+    row = Inquiry.objects.get()
+    assert (row.decided_by, row.decider_name, row.decider_id) == ("person", "Ada", None)
+
+
+@pytest.mark.parametrize("by", ["x", None, [], 5, {"kind": 5, "name": ["x"], "id": "x"}])
+def test_a_note_of_another_shape_is_no_crash(tmp_path: Path, by: Any):
+    metadata = {"jpweb": {"by": by, "label": by}}
+    kinds = [
+        *stream(KINDS[0]),
+        element(KINDS[1], metadata=metadata),
+        element(KINDS[2], metadata=metadata),
+    ]
+    folder(tmp_path, NAME, kinds)
+    assert again(tmp_path).problems == []
+    assert Inquiry.objects.get().decider_id is None
+
+
+def test_progress_is_told_before_each_and_at_the_end(tmp_path: Path):
+    for number in (1, 2):
+        folder(tmp_path, f"1700000000{number}-x", [])
+    told: list[Any] = []
+    mirror.mirror_workspace(tmp_path, "", lambda *args: told.append(args))
+    assert told == [(0, 2, "17000000001-x"), (1, 2, "17000000002-x"), (2, 2, "")]
+
+
+def test_an_empty_conversation_is_one_of_nothing(tmp_path: Path):
+    folder(tmp_path, NAME, [], last_activated_at="2026-01-02 03:04:05.0")
+    folder(tmp_path, "17000000001-untold", [])
+    again(tmp_path)
+    first, second = Conversation.objects.order_by("jp_id")
+    assert (first.length, first.last_activity.year) == (0, 2026)
+    assert second.last_activity.isoformat().startswith("2023-11-14")
+
+
+def test_the_report_is_one_line():
+    report = MirrorReport(3, 1, 20, Counter(answered=2, open=1), 1, 2, 1, ["x: broken"])
+    assert report.format_line() == (
+        "3 conversations; 1 unchanged; 20 new events; 3 inquiries (2 answered, 1 open); "
+        "1 unknown and 2 broken elements, shown raw; 1 removed by jp and kept here; "
+        "1 with problems"
+    )
+    assert MirrorReport().format_line() == "0 conversations"
+
+
+def test_roots_and_folders_to_watch(tmp_path: Path):
+    folder(tmp_path, NAME, [])
+    home, _ = mirror.mirror_workspace(tmp_path)
+    mirror.mirror_workspace(mirror.DEMO_PATH)
+    making.workspace("Nowhere")
+    assert mirror.list_roots() == [Path(home.root)]
+    conversations = Path(home.root) / ".jp" / "conversations"
+    assert mirror.list_watched_folders(tmp_path) == [conversations, conversations / NAME]
+    assert mirror.list_watched_folders(tmp_path.parent / "nowhere") == []

@@ -1,0 +1,297 @@
+"""Processes that read ahead: the same as reading here, whatever becomes of them."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from jpweb.store import journal
+from jpweb.store.jp_files import mirror, reader, reader_pool, workspace
+from jpweb.store.jp_files.reader import ParsedConversation
+from jpweb.store.jp_files.workspace import DiskConversation
+from jpweb.store.models import Conversation, Inquiry, JournalEntry, Workspace
+from jpweb.stream.events import Element, EventKind
+from tests.builders import answered, asked, called, raw, returned, stream
+from tests.machine.ports import wait_until
+from tests.machine.sizes import mark_proof
+from tests.store.making import folder
+
+KINDS: list[EventKind | Element] = [
+    called("c"),
+    asked("c.q.1"),
+    answered("c.q.1"),
+    returned("c"),
+    raw({"type": "weather"}),
+]
+MANY = 12
+
+
+@pytest.fixture(autouse=True)
+def processors(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let any machine have three, and anything be much to read."""
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _pid: {0, 1, 2})
+    monkeypatch.setattr(reader_pool, "MIN_POOL_BYTES", 1)
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    for number in range(MANY):
+        folder(tmp_path, f"{17000000000 + number}-talk", stream(*KINDS), title=f"Talk {number}")
+    folder(tmp_path, "17000000500-broken", b"[{", title="a\ud800b")
+    folder(tmp_path, "17000000501-none", None)
+    return tmp_path
+
+
+@pytest.fixture
+def started(monkeypatch: pytest.MonkeyPatch) -> list[subprocess.Popen[bytes]]:
+    """Every worker that was started, the newest last."""
+    real, made = subprocess.Popen, []
+
+    def start(*args: Any, **options: Any) -> subprocess.Popen[bytes]:
+        made.append(real(*args, **options))
+        return made[-1]
+
+    monkeypatch.setattr(subprocess, "Popen", start)
+    return made
+
+
+def found(root: Path) -> list[DiskConversation]:
+    return list(workspace.iterate_conversations(workspace.find_workspace(root)))
+
+
+def rows() -> list[Any]:
+    """Return what a mirror wrote, without the keys that the database gave."""
+    talks = Conversation.objects.order_by("jp_id")
+    entries = JournalEntry.objects.order_by("conversation__jp_id", "position")
+    asked = Inquiry.objects.order_by("conversation__jp_id", "position")
+    return [
+        list(talks.values("jp_id", "title", "length", "turns", "problem", "last_activity")),
+        list(entries.values_list("conversation__jp_id", "text", "kind", "anchor")),
+        list(asked.values_list("anchor", "state", "question", "answer", "asked_at", "settled_at")),
+    ]
+
+
+@pytest.mark.django_db
+def test_what_workers_read_is_what_is_read_here(
+    root: Path, started: list[Any], monkeypatch: pytest.MonkeyPatch
+):
+    told: list[Any] = []
+    home, report = mirror.mirror_workspace(root, "", lambda *args: told.append(args[:2]))
+    there = rows()
+    assert [worker.returncode for worker in started] == [0, 0]
+    assert told == [(done, MANY + 2) for done in range(MANY + 3)]
+    home.delete()
+    monkeypatch.setattr(reader_pool, "MIN_POOL_BYTES", 1 << 40)
+    again = mirror.mirror_workspace(root)[1]
+    assert (len(started), rows()) == (2, there)
+    assert (again.problems, again.inquiries, again.unknown_elements, again.broken_elements) == (
+        report.problems, report.inquiries, report.unknown_elements, report.broken_elements,
+    )  # fmt: skip
+    assert (len(report.problems), report.unknown_elements, report.inquiries.total()) == (
+        2,
+        MANY,
+        MANY,
+    )
+
+
+def test_workers_serve_a_thread(root: Path, started: list[Any]):
+    """As under the server, where no other thread may be disturbed."""
+    with ThreadPoolExecutor(1) as pool:
+        taken = pool.submit(lambda: _all(found(root))).result()
+    assert taken == [reader.parse_conversation(each) for each in found(root)]
+    assert [worker.returncode for worker in started] == [0, 0]
+
+
+def _all(folders: list[DiskConversation]) -> list[ParsedConversation]:
+    with reader_pool.read_ahead(folders) as readings:
+        return list(readings)
+
+
+def kill_one(made: list[Any]) -> None:
+    made[0].kill()
+    made[0].wait()
+
+
+def kill_all(made: list[Any]) -> None:
+    for worker in made:
+        worker.kill()
+        worker.wait()
+
+
+@pytest.mark.parametrize(
+    ("kill", "after"),
+    [
+        (kill_one, 1),
+        (kill_all, 5),
+        *mark_proof((kill_one, 0), (kill_one, 5), (kill_all, 0), (kill_all, 1)),
+    ],
+)
+def test_what_a_lost_worker_leaves_is_read_here(
+    root: Path, started: list[Any], kill: Any, after: int
+):
+    expected = [reader.parse_conversation(each) for each in found(root)]
+    with reader_pool.read_ahead(found(root)) as readings:
+        taken = [next(readings) for _ in range(after)]
+        kill(started)
+        taken += readings
+    assert taken == expected
+    assert all(worker.returncode is not None for worker in started)
+
+
+def test_a_machine_that_starts_no_process_reads_here(root: Path, monkeypatch: pytest.MonkeyPatch):
+    def refuse(*args: Any, **options: Any) -> None:
+        raise OSError("no room")
+
+    monkeypatch.setattr(subprocess, "Popen", refuse)
+    with reader_pool.read_ahead(found(root)) as readings:
+        assert list(readings) == [reader.parse_conversation(each) for each in found(root)]
+
+
+def test_workers_are_gone_when_the_reader_stops_early(root: Path, started: list[Any]):
+    def stop() -> None:
+        with reader_pool.read_ahead(found(root)) as readings:
+            next(readings)
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        stop()
+    assert [worker.returncode for worker in started] == [0, 0]
+
+
+def test_a_worker_that_does_not_end_is_killed(
+    root: Path, started: list[Any], monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(reader_pool, "SHUTDOWN_TIMEOUT_SECONDS", 0.1)
+    with reader_pool.read_ahead(found(root)) as readings:
+        next(readings)
+        started[0].send_signal(signal.SIGSTOP)
+    assert started[0].returncode == -signal.SIGKILL
+    assert started[1].returncode in (0, -signal.SIGKILL)  # ended by itself, where it was quick
+
+
+@pytest.mark.parametrize(
+    ("processors", "much", "count"),
+    [({0}, 1, 0), ({0, 1}, 1, 1), (set(range(64)), 1, 2), ({0, 1}, 1 << 40, 0)],
+)
+def test_workers_are_few_and_only_for_much(
+    root: Path,
+    started: list[Any],
+    monkeypatch: pytest.MonkeyPatch,
+    processors: set[int],
+    much: int,
+    count: int,
+):
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _pid: processors)
+    monkeypatch.setattr(reader_pool, "MIN_POOL_BYTES", much)
+    with reader_pool.read_ahead(found(root)):
+        assert len(started) == count
+
+
+def test_one_folder_or_none_is_read_here(root: Path, started: list[Any]):
+    with reader_pool.read_ahead(found(root)[:1]) as readings:
+        assert len(list(readings)) == 1
+    with reader_pool.read_ahead([]) as readings:
+        assert list(readings) == []
+    assert started == []
+
+
+def test_a_system_that_tells_no_affinity_has_its_processors_counted(
+    root: Path, started: list[Any], monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.delattr(os, "sched_getaffinity")
+    monkeypatch.setattr(os, "cpu_count", lambda: 2)
+    with reader_pool.read_ahead(found(root)):
+        assert len(started) == 1
+
+
+def test_a_worker_knows_no_django():
+    program = "import sys, jpweb.store.jp_files.reader_pool; sys.exit('django' in sys.modules)"
+    subprocess.run([sys.executable, "-c", program], check=True)
+
+
+def test_a_worker_imports_nothing_from_the_folder_that_one_stands_in(
+    root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    (tmp_path / "msgspec.py").write_text("raise SystemExit(3)")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "path", ["", *sys.path])
+    with reader_pool.read_ahead(found(root)) as readings:
+        monkeypatch.setattr(reader, "parse_conversation", None)
+        assert len(list(readings)) == MANY + 2
+
+
+PROGRAM = """
+import os, signal, sys
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background job ignores it
+from pathlib import Path
+from jpweb.store.jp_files import workers, workspace
+workers.MUCH = 1
+os.sched_getaffinity = lambda pid: {0, 1, 2}
+found = list(workspace.conversations(workspace.find(Path(sys.argv[1]))))
+with workers.readings(found) as readings:
+    next(readings)
+    print("reading", flush=True)
+    sys.stdin.read()
+"""
+
+
+def children(pid: int) -> list[int]:
+    listed = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
+    return [int(child) for child in listed]
+
+
+def alive(pid: int) -> bool:
+    try:
+        state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+    except (FileNotFoundError, ProcessLookupError):
+        return False
+    return state != "Z"
+
+
+@pytest.fixture
+def parent(root: Path) -> Iterator[subprocess.Popen[str]]:
+    """A process in the midst of reading, in a process group as a terminal would give it."""
+    with subprocess.Popen(
+        [sys.executable, "-c", PROGRAM, str(root)],
+        stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+        text=True, process_group=0,
+    ) as process:  # fmt: skip
+        try:
+            assert process.stdout
+            assert process.stdout.readline() == "reading\n"
+            yield process
+        finally:
+            process.kill()
+
+
+@pytest.mark.parametrize("ending", [signal.SIGINT, signal.SIGKILL, *mark_proof(signal.SIGTERM)])
+def test_no_worker_outlives_its_parent(parent: subprocess.Popen[str], ending: signal.Signals):
+    crew = children(parent.pid)
+    assert len(crew) == 2
+    os.killpg(parent.pid, ending)  # as Ctrl-C does: everything in the group
+    said = parent.communicate(timeout=20)[1]
+    wait_until(lambda: not any(map(alive, crew)), "no worker lives")
+    assert said.count("Traceback") == (ending == signal.SIGINT), "the parent's own, no worker's"
+
+
+@pytest.mark.django_db
+def test_a_little_workspace_that_is_new_is_written_whole_or_not_at_all(
+    root: Path, monkeypatch: pytest.MonkeyPatch
+):
+    def broken(*_: object, **__: object) -> None:
+        raise ZeroDivisionError
+
+    monkeypatch.setattr(journal, "replace_rows", broken)
+    with pytest.raises(ZeroDivisionError):
+        mirror.mirror_workspace(root)
+    assert not Workspace.objects.exists()
+    monkeypatch.undo()
+    assert mirror.mirror_workspace(root)[1].changed_ids

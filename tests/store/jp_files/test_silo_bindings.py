@@ -1,0 +1,118 @@
+"""User-local copies count for the root that was first seen with their id, or was confirmed."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from jpweb.store.choices import Role, WritePolicy
+from jpweb.store.errors import NoWorkspace, StoreError
+from jpweb.store.jp_files import attachments, metadata_file, mirror, silo_bindings
+from jpweb.store.jp_files.metadata_file import MetadataChange
+from jpweb.store.models import Conversation, Workspace
+from jpweb.stream.events import ChatResponse
+from tests.builders import stream
+from tests.store import making
+from tests.store.making import folder
+
+pytestmark = pytest.mark.django_db
+ID = "ab1z9"
+SECRET = "17000000001-private"
+
+
+@pytest.fixture
+def places(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[Path, Path, Path]:
+    """Return a workspace, another one that copied its id, and the user-local copies."""
+    monkeypatch.setenv("JP_USER_DATA_DIR", str(tmp_path / "data"))
+    silo = tmp_path / "data" / "workspace" / f"garden-{ID}"
+    made = folder(tmp_path / "scratch", SECRET, stream(ChatResponse("message", "Private")))
+    (silo / "conversations").mkdir(parents=True)
+    made.rename(silo / "conversations" / SECRET)
+    roots = tmp_path / "garden", tmp_path / "thief"
+    for number, root in enumerate(roots):
+        folder(root, f"1700000010{number}-own", stream(ChatResponse("message", "Own")))
+        (root / ".jp" / ".id").write_text(ID)
+    return (*roots, silo)
+
+
+def sources(home: Workspace) -> list[str]:
+    return sorted(home.conversations.filter(gone_at=None).values_list("source", flat=True))
+
+
+def test_copied_id_gets_no_copies_and_says_so(places: tuple[Path, Path, Path]):
+    garden, thief, silo = places
+    home, report = mirror.mirror_workspace(garden)
+    assert (sources(home), report.problems) == ([SECRET, "17000000100-own"], [])
+    home, report = mirror.mirror_workspace(thief)
+    assert sources(home) == ["17000000101-own"]
+    assert report.problems == [
+        f"The user-local copies in {silo} are not read: the id {ID} is not confirmed for this "
+        "folder. An owner can confirm it on the page “People”."
+    ]
+    assert silo / "conversations" not in mirror.list_watched_folders(thief)
+    assert silo / "conversations" / SECRET in mirror.list_watched_folders(garden)
+
+
+def test_id_changed_later_gets_no_copies(places: tuple[Path, Path, Path]):
+    _, thief, _ = places
+    (thief / ".jp" / ".id").write_text("zzzzz")
+    home, _ = mirror.mirror_workspace(thief)
+    (thief / ".jp" / ".id").write_text(ID)
+    again, report = mirror.mirror_workspace(thief)
+    assert (again.pk, sources(again), len(report.problems)) == (home.pk, ["17000000101-own"], 1)
+
+
+def test_copies_that_jp_last_used_elsewhere_are_not_bound(places: tuple[Path, Path, Path]):
+    garden, thief, silo = places
+    (silo / "storage").symlink_to(garden / ".jp")
+    home, _ = mirror.mirror_workspace(thief)
+    assert sources(home) == ["17000000101-own"]
+    (silo / "storage").unlink()
+    (silo / "storage").symlink_to(silo / "nowhere" / ".jp")
+    assert silo_bindings.find_unbound(home) is not None
+
+
+def test_copies_whose_storage_is_the_root_are_bound(places: tuple[Path, Path, Path]):
+    garden, _, silo = places
+    (silo / "storage").symlink_to(garden / ".jp")
+    assert sources(mirror.mirror_workspace(garden)[0]) == [SECRET, "17000000100-own"]
+
+
+def test_confirmed_copies_are_read(places: tuple[Path, Path, Path]):
+    garden, thief, _ = places
+    victim, _ = mirror.mirror_workspace(garden)
+    home, _ = mirror.mirror_workspace(thief)
+    owner = making.person("owner", Role.OWNER, home)
+    making.person("other", Role.OWNER, victim)
+    with pytest.raises(StoreError, match="owns both"):
+        silo_bindings.confirm_silo(home, owner.pk, ID)
+    victim.memberships.create(person=owner, role=Role.OWNER)
+    with pytest.raises(StoreError, match="nothing to confirm"):
+        silo_bindings.confirm_silo(home, owner.pk, "zzzzz")
+    silo_bindings.confirm_silo(home, owner.pk, ID)
+    assert sources(mirror.mirror_workspace(thief)[0]) == [SECRET, "17000000101-own"]
+    home.refresh_from_db()
+    with pytest.raises(StoreError, match="nothing to confirm"):
+        silo_bindings.confirm_silo(home, owner.pk, ID)
+
+
+def test_nothing_is_written_while_copies_wait(places: tuple[Path, Path, Path]):
+    garden, thief, silo = places
+    mirror.mirror_workspace(garden)
+    home, _ = mirror.mirror_workspace(thief)
+    with pytest.raises(StoreError, match="Nothing was written"):
+        attachments.set_write_policy(home, WritePolicy.CURRENT)
+    Workspace.objects.filter(pk=home.pk).update(writing=WritePolicy.CURRENT)
+    before = making.tree(thief), making.tree(silo)
+    talk = Conversation.objects.get(workspace=home)
+    with pytest.raises(StoreError, match="Nothing was written"):
+        metadata_file.apply_change(talk.pk, MetadataChange(title="Mine"))
+    assert (making.tree(thief), making.tree(silo)) == before
+
+
+def test_demo_claims_no_copies():
+    home, _ = mirror.mirror_workspace(mirror.DEMO_PATH)
+    assert silo_bindings.find_unbound(home) is None
+    with pytest.raises(NoWorkspace, match="no folder of its own"):
+        silo_bindings.find_bound(home)

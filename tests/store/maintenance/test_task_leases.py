@@ -1,0 +1,94 @@
+from __future__ import annotations
+
+from datetime import timedelta
+
+import pytest
+from django.db.models.functions import Now
+from pytest_django import DjangoAssertNumQueries
+
+from jpweb.store.maintenance import task_leases
+from jpweb.store.models import Duty
+
+pytestmark = pytest.mark.django_db
+
+
+def lapse(name: str = "expiry") -> None:
+    Duty.objects.filter(name=name).update(lease_until=Now() - timedelta(milliseconds=1))
+
+
+def holders() -> dict[str, str]:
+    return dict(Duty.objects.values_list("name", "holder"))
+
+
+def test_one_process_holds_a_duty():
+    assert task_leases.acquire_or_renew("expiry", "one", 60)
+    assert not task_leases.acquire_or_renew("expiry", "two", 60)
+    assert holders() == {"expiry": "one"}
+
+
+def test_who_holds_it_may_renew_it():
+    assert task_leases.acquire_or_renew("expiry", "one", 0)
+    assert task_leases.acquire_or_renew("expiry", "one", 60)
+    assert Duty.objects.filter(lease_until__gt=Now() + timedelta(seconds=50)).exists()
+
+
+def test_a_lease_lasts_from_the_databases_now():
+    task_leases.acquire_or_renew("expiry", "one", 60)
+    lasts = Duty.objects.filter(
+        lease_until__gt=Now() + timedelta(seconds=50),
+        lease_until__lt=Now() + timedelta(seconds=61),
+    )
+    assert lasts.exists()
+
+
+def test_another_takes_over_once_the_lease_is_over():
+    task_leases.acquire_or_renew("expiry", "one", 60)
+    lapse()
+    assert task_leases.acquire_or_renew("expiry", "two", 60)
+    assert not task_leases.acquire_or_renew("expiry", "one", 60)
+    assert holders() == {"expiry": "two"}
+
+
+def test_who_was_late_holds_it_again_where_nobody_else_took_it():
+    task_leases.acquire_or_renew("expiry", "one", 60)
+    lapse()
+    assert task_leases.acquire_or_renew("expiry", "one", 60)
+    assert not task_leases.acquire_or_renew("expiry", "two", 60)
+
+
+def test_each_duty_has_a_holder_of_its_own():
+    assert task_leases.acquire_or_renew("expiry", "one", 60)
+    assert task_leases.acquire_or_renew("notify", "two", 60)
+    assert holders() == {"expiry": "one", "notify": "two"}
+
+
+def test_leaving_lets_others_in_at_once():
+    task_leases.acquire_or_renew("expiry", "one", 60)
+    task_leases.acquire_or_renew("notify", "two", 60)
+    task_leases.release_all("one")
+    assert holders() == {"notify": "two"}
+    assert task_leases.acquire_or_renew("expiry", "two", 60)
+
+
+def test_the_duties_of_an_installation_that_is_dead_may_be_taken_at_once():
+    holds = {"a": "here#1", "b": "here", "c": "here2#1", "d": "there#1"}
+    for name, holder in holds.items():
+        task_leases.acquire_or_renew(name, holder, 60)
+    task_leases.expire_installation("here")
+    assert holders() == {"c": "here2#1", "d": "there#1"}
+
+
+def test_whoever_only_finds_it_held_writes_nothing(
+    django_assert_num_queries: DjangoAssertNumQueries,
+):
+    task_leases.acquire_or_renew("expiry", "one", 60)
+    with django_assert_num_queries(1):
+        assert not task_leases.acquire_or_renew("expiry", "two", 60)
+
+
+def test_hold_all_returns_those_that_are_held():
+    task_leases.acquire_or_renew("expiry", "two", 60)
+    assert task_leases.acquire_or_renew_all(["notify", "expiry", "tidy"], "one", 60) == {
+        "notify",
+        "tidy",
+    }

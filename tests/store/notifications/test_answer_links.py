@@ -1,0 +1,96 @@
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from django.utils import timezone
+
+from jpweb.store.choices import Role, RunState
+from jpweb.store.database import clock
+from jpweb.store.errors import InvalidLink
+from jpweb.store.models import AnswerLink, Inquiry, Membership, Person, Run
+from jpweb.store.notifications import answer_links
+from jpweb.store.notifications.answer_links import LinkStatus
+from tests.store import making
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def question() -> Inquiry:
+    home = making.workspace()
+    return making.question(making.running(making.conversation(home)))
+
+
+@pytest.fixture
+def ada(question: Inquiry) -> Person:
+    return making.person("ada", Role.RESPONDER, question.conversation.workspace)
+
+
+@pytest.fixture
+def token(question: Inquiry, ada: Person) -> str:
+    return answer_links.issue_link(question.pk, ada.pk)
+
+
+def test_a_link_is_kept_hashed_and_looking_uses_nothing_up(token: str, ada: Person):
+    assert token not in str(vars(AnswerLink.objects.get()))
+    assert len(token) >= 32
+    for _ in range(2):
+        link = answer_links.resolve_link(token)
+        assert (link.person, link.status, link.can_read) == (ada, LinkStatus.LIVE, True)
+
+
+def test_a_link_that_was_used_settles_nothing_more(token: str):
+    answer_links.mark_used(answer_links.resolve_link(token).key)
+    assert answer_links.resolve_link(token).status is LinkStatus.CLOSED
+    used = AnswerLink.objects.get().used_at
+    answer_links.mark_used(answer_links.resolve_link(token).key)
+    assert AnswerLink.objects.get().used_at == used
+
+
+@pytest.mark.parametrize("state", [RunState.DONE, RunState.LOST, RunState.STOPPED])
+def test_a_link_is_over_with_its_run(token: str, state: RunState):
+    Run.objects.update(state=state)
+    assert answer_links.resolve_link(token).status is LinkStatus.CLOSED
+
+
+def test_a_link_waits_with_a_parked_run(token: str):
+    Run.objects.update(state=RunState.PARKED)
+    assert answer_links.resolve_link(token).status is LinkStatus.LIVE
+
+
+@pytest.mark.parametrize(("role", "reads"), [(Role.READER, True), (None, False)])
+def test_a_link_of_who_may_not_answer_any_more_is_barred(
+    token: str, question: Inquiry, ada: Person, role: Role | None, reads: bool
+):
+    found = Membership.objects.filter(person=ada)
+    found.update(role=role) if role else found.delete()
+    link = answer_links.resolve_link(token)
+    assert (link.status, link.can_read) == (LinkStatus.BARRED, reads)
+    making.settle(question, making.ANSWER)
+    link = answer_links.resolve_link(token)
+    assert (link.status, link.can_read) == (LinkStatus.SETTLED, reads)
+
+
+def test_a_link_lives_for_a_week(token: str):
+    life = AnswerLink.objects.get().expires_at - clock.now()
+    assert timedelta(days=6, hours=23) < life <= timedelta(days=7)
+
+
+@pytest.mark.parametrize(
+    ("model", "values"),
+    [
+        (AnswerLink, {"expires_at": timezone.now() - timedelta(seconds=1)}),
+        (Person, {"is_active": False}),
+        (AnswerLink, {"token_hash": "x"}),
+    ],
+    ids=["old", "inactive", "unknown"],
+)
+def test_every_bad_link_is_refused_in_the_same_words(token: str, model: Any, values: Any):
+    model.objects.update(**values)
+    with pytest.raises(InvalidLink) as refused:
+        answer_links.resolve_link(token)
+    with pytest.raises(InvalidLink) as mistyped:
+        answer_links.resolve_link("mistyped")
+    assert str(refused.value) == str(mistyped.value)

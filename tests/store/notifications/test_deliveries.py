@@ -1,0 +1,151 @@
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
+from django.utils import timezone
+
+from jpweb.store.choices import UNFINISHED_STATES, ApprovalKind, Role, RunState
+from jpweb.store.models import Address, AnswerLink, Inquiry, Notice, Person, Prompt, Run
+from jpweb.store.notifications import deliveries
+from jpweb.stream.answer_type import Secret
+from tests.store import making
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def run() -> Run:
+    home = making.workspace()
+    return making.running(making.conversation(home, "A talk"))
+
+
+def address(run: Run, delay: int = 0, role: Role = Role.RESPONDER, **more: Any) -> Address:
+    home = run.conversation.workspace
+    who: Person = more.pop("person", None) or making.person("", role, home)
+    return Address.objects.create(person=who, workspace=home, url="ntfy://t", delay=delay)
+
+
+def test_nothing_is_looked_for_where_nobody_has_an_address(run: Run):
+    making.question(run)
+    with CaptureQueriesContext(
+        connection,
+    ) as queries:
+        assert deliveries.list_due(10) == []
+    assert len(queries) == 1
+
+
+def test_the_cost_of_a_look_does_not_grow_with_what_waits(run: Run):
+    def cost() -> int:
+        with CaptureQueriesContext(connection) as queries:
+            assert deliveries.list_due(50)
+        return len(queries)
+
+    address(run)
+    making.question(run)
+    first = cost()
+    for _ in range(6):
+        address(run)
+        making.question(run)
+    assert cost() == first <= 4
+
+
+@pytest.mark.parametrize("state", RunState)
+def test_what_an_unfinished_run_holds_open_is_due(run: Run, state: RunState):
+    address(run)
+    making.question(run)
+    prompt = making.prompt(run)
+    Prompt.objects.filter(pk=prompt.pk).update(asked_at=timezone.now() - timedelta(hours=1))
+    Run.objects.update(state=state)
+    assert len(deliveries.list_due(10)) == (2 if state in UNFINISHED_STATES else 0)
+
+
+@pytest.mark.parametrize(("late", "told"), [(-30, 0), (1, 1)])
+@pytest.mark.parametrize("delay", [0, 60, 86_400])
+def test_an_address_waits_its_own_delay(run: Run, delay: int, late: int, told: int):
+    address(run, delay)
+    making.question(run)
+    Inquiry.objects.update(asked_at=timezone.now() - timedelta(seconds=delay + late))
+    assert len(deliveries.list_due(10)) == told
+
+
+def test_the_text_of_a_secret_question_is_not_even_read(run: Run):
+    address(run)
+    making.question(run, Secret(), "canary?")
+    (due,) = deliveries.list_due(10)
+    assert (due.is_secret, due.text) == (True, "")
+    assert "canary" not in repr(due)
+
+
+def test_a_question_of_an_unknown_kind_is_due_without_its_text(run: Run):
+    address(run)
+    making.question(run)
+    Inquiry.objects.update(answer_type="riddle")
+    (due,) = deliveries.list_due(10)
+    assert (due.is_secret, due.text) == (False, "")
+
+
+def test_a_label_is_who_asks_and_a_tool_who_waits(run: Run):
+    address(run)
+    making.question(run)
+    Inquiry.objects.update(label="Deployment")
+    prompt = making.prompt(run, ApprovalKind.DELIVER)
+    Prompt.objects.filter(pk=prompt.pk).update(asked_at=timezone.now() - timedelta(hours=1))
+    first, second = deliveries.list_due(10)
+    assert (first.asker, first.approval_kind) == ("Deployment", None)
+    assert (second.asker, second.approval_kind) == ("vault", ApprovalKind.DELIVER)
+
+
+def test_no_address_shows_in_a_representation(run: Run):
+    address(run)
+    making.question(run)
+    assert "ntfy" not in repr(deliveries.list_due(10))
+
+
+def test_an_address_with_much_to_be_told_leaves_room_for_others(run: Run):
+    first, second = address(run), address(run)
+    for _ in range(3 * deliveries.MAX_PER_DESTINATION):
+        making.question(run)
+    told = [due.address_id for due in deliveries.list_due(2 * deliveries.MAX_PER_DESTINATION)]
+    assert (
+        sorted(told)
+        == [first.pk] * deliveries.MAX_PER_DESTINATION
+        + [second.pk] * deliveries.MAX_PER_DESTINATION
+    )
+    assert len(deliveries.list_due(3)) == 3
+
+
+def test_an_address_with_much_that_is_older_leaves_room_too(run: Run):
+    address(run)
+    for _ in range(3 * deliveries.MAX_PER_DESTINATION):
+        making.question(run)
+    home = making.workspace()
+    other = making.running(making.conversation(home))
+    latest = address(other)
+    making.question(other)
+    Inquiry.objects.filter(run=other).update(asked_at=timezone.now() - timedelta(minutes=1))
+    assert deliveries.list_due(2 * deliveries.MAX_PER_DESTINATION)[-1].address_id == latest.pk
+
+
+def test_a_claim_is_made_once_and_makes_one_link(run: Run):
+    address(run)
+    making.question(run)
+    (due,) = deliveries.list_due(10)
+    claimed = deliveries.claim_delivery(due)
+    assert claimed is not None
+    assert claimed[1]
+    assert deliveries.claim_delivery(due) is None
+    assert deliveries.list_due(10) == []
+    assert (Notice.objects.count(), AnswerLink.objects.count()) == (1, 1)
+
+
+def test_a_failure_stands_on_its_notice(run: Run):
+    address(run)
+    making.question(run)
+    claimed = deliveries.claim_delivery(deliveries.list_due(10)[0])
+    assert claimed is not None
+    deliveries.record_failure(claimed[0], "It failed.\0")
+    assert Notice.objects.get().problem == "It failed.\N{REPLACEMENT CHARACTER}"

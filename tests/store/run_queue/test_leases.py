@@ -1,0 +1,394 @@
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from jpweb.store import approvals, journal, run_events, runs
+from jpweb.store.choices import ApprovalKind, InterruptKind, Role, RunPhase, RunState
+from jpweb.store.errors import LeaseLost
+from jpweb.store.inquiries import Decider
+from jpweb.store.models import (
+    Conversation,
+    Inquiry,
+    Interruption,
+    Person,
+    Prompt,
+    Run,
+    Workspace,
+)
+from jpweb.store.run_queue import call_checkpoints, interrupts, leases
+from jpweb.stream.events import ChatRequest, ChatResponse, ToolCallResponse
+from jpweb.stream.inquiry import Answered, CancellationReason, Cancelled
+from jpweb.stream.sanitize import INTERRUPTED
+from tests.store import making
+
+pytestmark = pytest.mark.django_db
+OVER, LEASE = -1, 15
+ANSWER = {"content": "Done.", "is_error": False, "edited": None, "delivered": True, "again": False}
+
+
+@pytest.fixture
+def ada(home: Workspace) -> Person:
+    return making.person("ada", Role.RESPONDER, home)
+
+
+@pytest.fixture
+def talk(home: Workspace, ada: Person) -> Conversation:
+    made: Conversation = making.conversation(home, "A talk", ada)
+    return made
+
+
+@pytest.fixture
+def run(talk: Conversation, ada: Person) -> Run:
+    return making.running(talk, ada)
+
+
+def fresh(run: Run) -> Run:
+    return Run.objects.get(pk=run.pk)
+
+
+def dies(run: Run) -> None:
+    """Let the lease of a run be over."""
+    leases.renew_leases([run.pk], fresh(run).holder, OVER)
+
+
+def say(run: Run) -> None:
+    word = making.event(ChatResponse("message", "A word"))
+    journal.append_events(run.conversation_id, [word], run)
+
+
+def test_a_queued_run_is_taken_once(talk: Conversation, ada: Person):
+    queued = runs.start_run(talk.pk, ada.pk, "scripted")
+    assert (queued.state, queued.holder) == ("queued", "")
+    mine = leases.acquire_lease(queued.pk, "one", 60)
+    assert mine is not None
+    assert (mine.state, mine.holder, mine.fence) == ("running", "one", 1)
+    assert leases.acquire_lease(queued.pk, "two", 60) is None
+    assert fresh(queued).holder == "one"
+
+
+def test_nobody_is_taken_for_dead_whose_lease_lasts(run: Run):
+    assert runs.recover_expired(LEASE) == []
+    assert leases.renew_leases([run.pk], making.HOLDER, 60) == {run.pk}
+    assert leases.renew_leases([run.pk], "another", OVER) == set()
+    assert fresh(run).state == "running"
+
+
+def test_the_run_of_a_dead_process_is_queued_and_what_it_still_writes_is_refused(
+    talk: Conversation, run: Run
+):
+    row, length = making.question(run), making.length(talk.pk)
+    dies(run)
+    assert runs.recover_expired(LEASE) == [run]
+    queued = fresh(run)
+    assert (queued.state, queued.holder, queued.resumed, queued.deaths) == ("queued", "", 1, 1)
+    with pytest.raises(LeaseLost):
+        say(run)
+    other = making.taken(run, "other")
+    for refused in (
+        lambda: say(run),
+        lambda: call_checkpoints.save_checkpoint(run, "call_1", ANSWER),
+        lambda: runs.end_run(run, RunState.DONE),
+        lambda: runs.fail_run(run, CancellationReason.LOST, RunState.FAILED),
+    ):
+        with pytest.raises(LeaseLost):
+            refused()
+    assert leases.release_lease(run) is False
+    assert runs.park_run(run, [row.pk], []) is False
+    assert making.length(talk.pk) == length
+    say(other)
+    assert fresh(run).deaths == 0, "it has got somewhere"
+
+
+def test_of_two_who_find_a_dead_one_one_queues_it(run: Run):
+    dies(run)
+    (found,), (same,) = leases.list_expired(), leases.list_expired()
+    assert [
+        leases.requeue_expired(found, has_died=True),
+        leases.requeue_expired(same, has_died=True),
+    ] == [
+        True,
+        False,
+    ]
+    assert fresh(run).resumed == 1
+
+
+def test_what_ends_its_processes_and_gets_nowhere_is_lost_truthfully(talk: Conversation, run: Run):
+    settled = making.settle(making.question(run), Answered(True))
+    Run.objects.update(deaths=runs.MAX_DEATHS)
+    dies(run)
+    assert runs.recover_expired(LEASE) == [run]
+    lost = fresh(run)
+    assert (lost.state, lost.problem) == (
+        "lost",
+        "The server stopped 6 times while this turn was running.",
+    )
+    assert lost.ended_at is not None
+    settled.refresh_from_db()
+    assert settled.state == "answered"
+    kind = journal.read_elements(talk.pk)[-1].kind
+    assert kind == ToolCallResponse("call_1", INTERRUPTED, is_error=True)
+    length = making.length(talk.pk)
+    assert runs.recover_expired(LEASE) == []
+    assert making.length(talk.pk) == length
+
+
+@pytest.mark.parametrize("ask", [making.question, making.prompt])
+def test_what_waits_for_somebody_outlives_any_number_of_deaths(run: Run, ask: Callable[..., Any]):
+    row = ask(run)
+    Run.objects.update(deaths=1000)
+    dies(run)
+    assert runs.recover_expired(LEASE) == [run]
+    row.refresh_from_db()
+    assert (row.state, fresh(run).state) == ("open", "queued")
+
+
+def test_a_data_folder_that_is_locked_anew_has_no_living_holder(run: Run):
+    Run.objects.update(holder="here#1")
+    leases.expire_installation("he")
+    assert runs.recover_expired(LEASE) == []
+    leases.expire_installation("here")
+    assert runs.recover_expired(LEASE) == [run]
+
+
+def test_what_is_let_go_of_is_queued_at_once_and_not_taken_for_dead(run: Run):
+    assert leases.release_lease(run) is True
+    assert leases.list_queued() == [run.pk]
+    assert leases.list_queued(3600) == []
+    assert (fresh(run).deaths, fresh(run).resumed) == (0, 1)
+
+
+def test_a_run_that_waits_is_put_down_and_the_answer_wakes_it(run: Run):
+    row = making.question(run)
+    assert runs.park_run(run, [row.pk], []) is True
+    parked = fresh(run)
+    assert (parked.state, parked.phase, parked.holder) == ("parked", "waiting", "")
+    assert leases.list_queued() == []
+    assert runs.recover_expired(LEASE) == []
+    making.settle(row, Answered(True))
+    assert fresh(run).state == "queued"
+    taken = making.taken(run)
+    assert taken.phase == RunPhase.WAITING, "nothing of it was in flight"
+    assert fresh(run).phase == RunPhase.CALLING, "what is in flight from now on may be cut off"
+
+
+@pytest.mark.parametrize("outcome", [Answered(False), Cancelled(CancellationReason.EXPIRED)])
+def test_whatever_settles_a_question_wakes_its_run(run: Run, outcome: Any):
+    row = making.question(run)
+    assert runs.park_run(run, [row.pk], [])
+    making.settle(row, outcome)
+    assert fresh(run).state == "queued"
+
+
+def test_a_decision_wakes_the_run_as_an_answer_does(run: Run):
+    row = making.prompt(run)
+    assert runs.park_run(run, [], [row.pk])
+    decided = approvals.decide_approval(row.pk, {"allow": True}, Decider("person", "Ada"))
+    assert (decided.state, decided.run.state) == ("decided", "queued")
+
+
+def test_what_was_decided_while_nobody_executed_the_run_stands(run: Run):
+    row = making.prompt(run)
+    shown = dict(row.shown)
+    runs.park_run(run, [], [row.pk])
+    approvals.decide_approval(row.pk, {"allow": True}, Decider("person", "Ada"))
+    held = making.taken(run)
+    assert approvals.list_pending_calls(held) == {row.tool_call_id}
+    ask = (run.conversation_id, ApprovalKind.RUN, row.tool_call_id, row.tool_name, shown)
+    again = approvals.request_approval(*ask)
+    assert (again.pk, again.state) == (row.pk, "decided")
+    approvals.mark_spent(row.pk)
+    assert approvals.list_pending_calls(held) == frozenset()
+    assert approvals.request_approval(*ask).pk != row.pk, (
+        "a call that runs again is asked about anew"
+    )
+
+
+def test_a_decision_about_something_else_does_not_stand(run: Run):
+    row = making.prompt(run, arguments={"path": "a.md"})
+    approvals.decide_approval(row.pk, {"allow": True}, Decider("person", "Ada"))
+    shown = dict(row.shown) | {"arguments": {"path": "b.md"}}
+    other = approvals.request_approval(
+        run.conversation_id, ApprovalKind.RUN, row.tool_call_id, row.tool_name, shown
+    )
+    assert (other.state, other.pk == row.pk) == ("open", False)
+
+
+def test_a_run_is_not_put_down_over_what_is_settled_by_now(run: Run):
+    row, waits = making.question(run), making.prompt(run)
+    making.settle(row, Answered(True))
+    assert runs.park_run(run, [row.pk], [waits.pk]) is False
+    assert fresh(run).state == "running"
+
+
+def test_a_run_with_a_decision_to_go_on_with_is_not_put_down_over_something_else(run: Run):
+    row, waits = making.prompt(run), making.question(run)
+    approvals.decide_approval(row.pk, {"allow": True}, Decider("person", "Ada"))
+    assert runs.park_run(run, [waits.pk], []) is False
+    approvals.mark_spent(row.pk)
+    assert runs.park_run(run, [waits.pk], []) is True
+
+
+def test_a_run_that_shows_nobody_anything_is_not_put_down(run: Run):
+    assert runs.park_run(run, [], []) is False
+
+
+def test_what_counts_for_the_rest_of_the_turn_outlives_the_process(run: Run):
+    for allow, remember in ((True, True), (False, True), (True, False)):
+        row = making.prompt(run)
+        approvals.decide_approval(
+            row.pk, {"allow": allow, "remember": remember}, Decider("person", "Ada")
+        )
+        approvals.mark_spent(row.pk)
+    assert approvals.get_turn_permissions(run) == {("vault", ""): False}, "the last word"
+
+
+def test_a_run_is_not_put_down_while_somebody_speaks_to_it(talk: Conversation, run: Run):
+    row = making.question(run)
+    runs.interrupt_run(talk.pk, InterruptKind.RESPOND, Decider("person", "Ada"), "Wait")
+    assert runs.park_run(run, [row.pk], []) is False
+
+
+def test_a_stop_ends_a_run_that_nobody_executes(talk: Conversation, run: Run, ada: Person):
+    row, waits = making.question(run), making.prompt(run)
+    runs.park_run(run, [row.pk], [waits.pk])
+    stopped = runs.interrupt_run(talk.pk, InterruptKind.STOP, making.decider(ada))
+    assert stopped == run
+    assert fresh(run).state == "stopped"
+    row.refresh_from_db()
+    assert (row.state, row.reason, row.decider) == ("cancelled", "user", ada)
+    assert approvals.get_approval(waits.pk).state == "withdrawn"
+    assert leases.list_queued() == []
+    assert runs.interrupt_run(talk.pk, InterruptKind.STOP, making.decider(ada)) is None
+
+
+def test_what_is_said_to_a_run_that_is_parked_wakes_it_to_hear_it(talk: Conversation, run: Run):
+    row = making.question(run)
+    runs.park_run(run, [row.pk], [])
+    runs.interrupt_run(talk.pk, InterruptKind.RESPOND, Decider("person", "Ada"), "Do without")
+    assert fresh(run).state == "queued"
+    held = making.taken(run)
+    assert interrupts.list_pending([run]) == [], "who held it before hears nothing any more"
+    (said,) = interrupts.list_pending([held])
+    assert (said.text, said.person_name) == ("Do without", "Ada")
+
+
+def test_words_stand_until_the_turn_acts_on_them(talk: Conversation, run: Run):
+    runs.interrupt_run(talk.pk, InterruptKind.RESPOND, Decider("person", "Ada"), "Do without")
+    (said,) = interrupts.list_pending([run])
+    result = ToolCallResponse("call_1", "Done.", is_error=False)
+    for other in (ChatResponse("message", "Half"), result):
+        run_events.record_events(run, [making.event(other)], [said.pk])
+    assert interrupts.list_pending([run]) == [said], "a process that ends now has told nobody"
+    assert runs.end_run(run, RunState.DONE) is False, (
+        "the turn is not done before it has acted on them"
+    )
+    run_events.record_events(
+        run, [making.event(ChatRequest("Do without", author="Ada"))], [said.pk]
+    )
+    assert interrupts.list_pending([run]) == []
+    assert runs.end_run(run, RunState.DONE) is True
+
+
+def test_a_result_is_kept_until_its_response_is_on_record(run: Run):
+    call_checkpoints.save_checkpoint(run, "call_1", ANSWER | {"delivered": False})
+    call_checkpoints.save_checkpoint(run, "call_1", ANSWER)
+    call_checkpoints.save_checkpoint(run, "call_2", ANSWER)
+    assert {call: row.delivered for call, row in call_checkpoints.get_checkpoints(run).items()} == {
+        "call_1": True,
+        "call_2": True,
+    }
+    run_events.record_events(
+        run, [making.event(ToolCallResponse("call_1", "Done.", is_error=False))]
+    )
+    assert set(call_checkpoints.get_checkpoints(run)) == {"call_2"}
+    call_checkpoints.clear_checkpoints(run)
+    assert call_checkpoints.get_checkpoints(run) == {}
+
+
+def test_what_cannot_be_recorded_leaves_the_kept_result(run: Run):
+    call_checkpoints.save_checkpoint(run, "call_1", ANSWER)
+    dies(run)
+    runs.recover_expired(LEASE)
+    with pytest.raises(LeaseLost):
+        run_events.record_events(
+            run, [making.event(ToolCallResponse("call_1", "Done.", is_error=False))]
+        )
+    assert set(call_checkpoints.get_checkpoints(run)) == {"call_1"}
+
+
+def test_a_lost_run_leaves_nothing_open_and_is_not_woken_by_it(run: Run):
+    row = making.question(run)
+    runs.park_run(run, [row.pk], [])
+    runs.lose_run(fresh(run), "It could not go on.")
+    row.refresh_from_db()
+    assert (fresh(run).state, row.reason) == ("lost", "lost")
+    assert leases.list_queued() == []
+
+
+def test_who_goes_on_meanwhile_is_not_called_lost(run: Run):
+    row = making.question(run)
+    runs.park_run(run, [row.pk], [])
+    parked = fresh(run)
+    making.settle(row, Answered(True))
+    runs.lose_run(parked, "Too late.")
+    assert fresh(run).state == "queued"
+
+
+def test_a_parked_run_that_nothing_would_wake_is_recalled(run: Run):
+    row, waits = making.question(run), making.prompt(run)
+    runs.park_run(run, [row.pk], [waits.pk])
+    assert runs.requeue_stranded() == []
+    Inquiry.objects.filter(pk=row.pk).update(state="answered")
+    assert runs.requeue_stranded() == [], "somebody is still asked"
+    Prompt.objects.filter(pk=waits.pk).update(state="withdrawn")
+    assert runs.requeue_stranded() == [run.pk]
+    assert fresh(run).state == "queued"
+    assert runs.requeue_stranded() == []
+
+
+@pytest.mark.parametrize("end", ["fail", "stop", "lose"])
+def test_words_that_no_turn_acted_on_are_what_the_next_begins_with(
+    talk: Conversation, run: Run, end: str
+):
+    runs.interrupt_run(talk.pk, InterruptKind.RESPOND, Decider("person", "Ada"), "Do without")
+    match end:
+        case "fail":
+            runs.fail_run(run, CancellationReason.LOST, RunState.FAILED)
+        case "stop":
+            leases.release_lease(run)
+            runs.interrupt_run(talk.pk, InterruptKind.STOP, Decider("person", "Ada"))
+        case _:
+            runs.lose_run(run, "It could not go on.")
+    last = journal.read_elements(talk.pk)[-1].kind
+    assert last == ChatRequest("Do without", author="Ada")
+    assert not Interruption.objects.filter(kind="respond", taken_at=None).exists()
+
+
+def test_a_run_that_is_done_leaves_nothing_open(run: Run):
+    row, waits = making.question(run), making.prompt(run)
+    assert runs.end_run(run, RunState.DONE)
+    row.refresh_from_db()
+    assert (row.state, row.reason) == ("cancelled", "lost")
+    assert approvals.get_approval(waits.pk).state == "withdrawn"
+
+
+def test_an_empty_response_holds_up_nothing(talk: Conversation, run: Run):
+    row = making.question(run)
+    runs.interrupt_run(talk.pk, InterruptKind.RESPOND, Decider("person", "Ada"), "")
+    (said,) = interrupts.list_pending([run])
+    assert runs.park_run(run, [row.pk], []) is False
+    interrupts.mark_delivered(said)
+    assert runs.park_run(run, [row.pk], []) is True
+
+
+def test_who_lost_the_run_asks_nobody(run: Run):
+    dies(run)
+    runs.recover_expired(LEASE)
+    making.taken(run, "other")
+    with pytest.raises(LeaseLost):
+        approvals.request_approval(
+            run.conversation_id, ApprovalKind.RUN, "call_1", "vault", {}, held_run=run
+        )

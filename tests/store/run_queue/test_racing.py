@@ -1,0 +1,64 @@
+"""Many processes and one duty, on real connections; run on PostgreSQL too by postgresql/."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from functools import partial
+
+import pytest
+from django.db.models.functions import Now
+
+from jpweb.store.errors import AlreadySettled
+from jpweb.store.inquiries import Decider
+from jpweb.store.maintenance import task_leases
+from jpweb.store.models import Duty, Inquiry
+from jpweb.stream.inquiry import Answered, CancellationReason, Cancelled
+from tests.store import making
+from tests.store.test_races import at_once
+
+pytestmark = pytest.mark.django_db(transaction=True)
+MANY = 10
+
+
+def race() -> list[str]:
+    """Let processes try to hold a duty at once; return those that did."""
+    holding: list[str] = []
+
+    def attempt(number: int) -> None:
+        if task_leases.acquire_or_renew("expiry", f"process {number}", 60):
+            holding.append(f"process {number}")
+
+    assert at_once(MANY, attempt) == {"won": MANY}
+    return holding
+
+
+def test_of_many_processes_that_begin_at_once_one_holds_a_duty():
+    (holder,) = race()
+    assert Duty.objects.get().holder == holder
+
+
+def test_of_many_processes_that_find_a_lease_over_one_takes_over():
+    task_leases.acquire_or_renew("expiry", "dead", 60)
+    for _ in range(5):
+        Duty.objects.update(lease_until=Now() - timedelta(milliseconds=1))
+        assert len(race()) == 1
+
+
+def answer_or_expire(row: Inquiry, number: int) -> None:
+    if number:
+        making.settle(row, Cancelled(CancellationReason.EXPIRED))
+    else:
+        making.settle(row, Answered(True), Decider("person", "Ada"))
+
+
+def test_of_an_answer_and_the_end_of_its_time_one_counts():
+    won = set()
+    for _ in range(10):
+        row = making.question(making.running(making.conversation(making.workspace())))
+        before = making.length(row.conversation_id)
+        ends = at_once(2, partial(answer_or_expire, row))
+        assert ends == {"won": 1, AlreadySettled.__name__: 1}
+        assert making.length(row.conversation_id) == before + 1
+        row.refresh_from_db()
+        won.add((row.state, row.reason))
+    assert won <= {("answered", ""), ("cancelled", "expired")}

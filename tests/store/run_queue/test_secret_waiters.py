@@ -1,0 +1,80 @@
+from __future__ import annotations
+
+import pytest
+
+from jpweb.store import inquiries
+from jpweb.store.models import Inquiry, Run
+from jpweb.store.run_queue import secret_waiters
+from jpweb.stream.answer_type import Secret
+from jpweb.stream.inquiry import Redacted
+from tests.store import making
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def run() -> Run:
+    return making.running(making.conversation(making.workspace()))
+
+
+@pytest.fixture
+def row(run: Run) -> Inquiry:
+    return making.question(run, Secret())
+
+
+def named(row: Inquiry) -> tuple[str, str]:
+    now = inquiries.get_inquiry(row.pk)
+    return now.waiter, now.seal_key
+
+
+def test_the_row_says_who_waits_until_they_leave(run: Run, row: Inquiry):
+    assert named(row) == ("", "")
+    held, is_sent = secret_waiters.register_waiter(row.pk, "one", "key 1")
+    assert held is not None
+    assert not is_sent
+    assert (held.pk, held.fence) == (run.pk, run.fence)
+    assert named(row) == ("one", "key 1")
+    assert secret_waiters.unregister_waiter(row.pk, "one", "key 1")
+    assert named(row) == ("", "")
+
+
+@pytest.mark.parametrize("later", [("two", "key 2"), ("one", "key 2"), ("two", "key 1")])
+def test_who_leaves_late_takes_nobody_elses_place(row: Inquiry, later: tuple[str, str]):
+    secret_waiters.register_waiter(row.pk, "one", "key 1")
+    secret_waiters.register_waiter(row.pk, *later)
+    assert not secret_waiters.unregister_waiter(row.pk, "one", "key 1")
+    assert named(row) == later
+
+
+def test_nobody_waits_for_a_question_that_is_settled(row: Inquiry):
+    making.settle(row, Redacted())
+    secret_waiters.register_waiter(row.pk, "one", "key 1")
+    assert named(row) == ("", "")
+
+
+def test_a_place_is_left_also_once_the_question_is_settled(row: Inquiry):
+    secret_waiters.register_waiter(row.pk, "one", "key 1")
+    making.settle(row, Redacted())
+    assert secret_waiters.unregister_waiter(row.pk, "one", "key 1")
+    assert named(row) == ("", "")
+
+
+def test_nobody_waits_for_what_is_not_there():
+    assert secret_waiters.register_waiter(10**9, "one", "key 1") == (None, False)
+    assert not secret_waiters.unregister_waiter(10**9, "one", "key 1")
+
+
+def test_wait_after_a_secret_was_sent_says_so_once(row: Inquiry):
+    assert secret_waiters.mark_secret_sent(inquiries.get_inquiry(row.pk))
+    assert secret_waiters.mark_secret_sent(inquiries.get_inquiry(row.pk))
+    assert named(row) == ("", secret_waiters.SENT_MARK)
+    assert secret_waiters.register_waiter(row.pk, "one", "key 1")[1]
+    assert named(row) == ("one", "key 1")
+    assert not secret_waiters.register_waiter(row.pk, "two", "key 2")[1]
+
+
+def test_note_sent_of_a_row_that_has_changed_takes_nobodys_place(row: Inquiry):
+    before = inquiries.get_inquiry(row.pk)
+    secret_waiters.register_waiter(row.pk, "one", "key 1")
+    assert not secret_waiters.mark_secret_sent(before)
+    assert named(row) == ("one", "key 1")

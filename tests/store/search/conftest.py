@@ -1,0 +1,96 @@
+"""A workspace, somebody who reads there, and everything brought up to date."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from django.db import connection
+
+from jpweb.store import journal
+from jpweb.store.models import Conversation, Passage, Person
+from jpweb.store.search import engine, indexer, query_parser
+from jpweb.store.search.engine import SearchHit
+from jpweb.stream import anchor_ids
+from jpweb.stream.events import (
+    ChatResponse,
+    Element,
+)
+from tests.store import making
+
+#: Looks for something as the reader, everything indexed before; returns the hits.
+Find = Callable[..., list[SearchHit]]
+
+
+@pytest.fixture
+def find(reader: Person) -> Find:
+    def look(typed: str, who: Person | None = None) -> list[SearchHit]:
+        up_to_date()
+        return (
+            engine.make_search((who or reader).pk, query_parser.parse_query(typed))
+            .list_newest()
+            .rows
+        )
+
+    return look
+
+
+def up_to_date() -> int:
+    """Index all that changed; returns how many steps that took."""
+    steps = 0
+    while indexer.index_next() is not None:
+        steps += 1
+        assert steps < 100
+    return steps
+
+
+def said(*texts: str) -> list[Any]:
+    return [making.event(ChatResponse("message", text)) for text in texts]
+
+
+def places() -> list[tuple[int, str]]:
+    return list(Passage.objects.order_by("position", "part").values_list("position", "facet"))
+
+
+def everything() -> list[tuple[Any, ...]]:
+    return list(Passage.objects.order_by("id").values_list())
+
+
+def whole_index() -> str:
+    """Return all that the tables and the index of the database hold of passages, as text."""
+    with connection.cursor() as cursor:
+        if connection.vendor == "postgresql":
+            cursor.execute("SELECT p.*, p.lexemes::text FROM store_passage p")
+            return repr(cursor.fetchall())
+        found = ""
+        for shadow in ("data", "idx", "docsize", "config"):
+            cursor.execute(f"SELECT * FROM store_passage_words_{shadow}")  # noqa: S608  four names
+            found += repr(cursor.fetchall())
+        cursor.execute(
+            "CREATE VIRTUAL TABLE temp.terms USING fts5vocab(main, store_passage_words, row)"
+        )
+        cursor.execute("SELECT term FROM temp.terms")
+        found += repr(cursor.fetchall())
+        cursor.execute("DROP TABLE temp.terms")
+        cursor.execute("SELECT * FROM store_passage")
+        return found + repr(cursor.fetchall())
+
+
+def sound() -> None:
+    """Let the database check that its index is that of the table."""
+    if connection.vendor == "sqlite":
+        with connection.cursor() as cursor:
+            cursor.execute(
+                "INSERT INTO store_passage_words(store_passage_words, rank)"
+                " VALUES('integrity-check', 1)"
+            )
+
+
+def hold(talk: Conversation, read: list[Element]) -> None:
+    """Let the journal of a conversation hold these elements, as a mirror does."""
+    anchors = anchor_ids.make_anchors(read)
+    journal.replace_elements(talk, read, anchors)
+    talk.length = len(read)
+    talk.unindexed = True
+    talk.save()

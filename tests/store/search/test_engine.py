@@ -1,0 +1,321 @@
+"""Searching: who finds what, in which order, whatever was typed. The same on both databases."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from jpweb.store import journal
+from jpweb.store.choices import Role
+from jpweb.store.models import Conversation, Membership, Person, Workspace
+from jpweb.store.search import dialects, engine, query_parser, saved_searches
+from jpweb.store.search.query_parser import QueryTerm
+from jpweb.stream import timestamps
+from jpweb.stream.events import ChatRequest, ChatResponse, EventKind
+from tests import builders
+from tests.machine.sizes import choose_size
+from tests.store import making
+from tests.store.search.conftest import Find, up_to_date
+from tests.store.search.test_query_parser import TYPED
+
+pytestmark = pytest.mark.django_db
+START = datetime(2026, 3, 1, tzinfo=UTC)
+
+
+def say(talk: Conversation, *texts: str, since: datetime = START) -> None:
+    """Append messages, each a day later than the one before."""
+    for day, text in enumerate(texts):
+        at = timestamps.format_timestamp(since + timedelta(days=day))
+        journal.append_events(talk.pk, [making.event(ChatResponse("message", text), at)])
+
+
+def lit(hit: engine.SearchHit) -> list[str]:
+    return [piece.text for piece in hit.snippet if piece.highlighted]
+
+
+@pytest.fixture
+def talk(home: Workspace) -> Conversation:
+    made: Conversation = making.conversation(home, "Orchard")
+    return made
+
+
+@pytest.mark.parametrize(
+    ("typed", "found"),
+    [
+        ("prune", {0}),
+        ("PRUNE", {0}),
+        ("prun", set()),
+        ("prun*", {0, 1}),
+        ("pear prune", {0}),
+        ("pear plum", set()),
+        ('"pear tree"', {0}),
+        ('"tree pear"', set()),
+        ('"the pear tr"*', {0}),
+        ("tree -pear", {1}),
+        ('tree -"plum tree"', {0}),
+        ("-pear", {1, 2, 3, 4, -1}),
+        ("-pear -cafe* -kind:title", {1, 3, 4}),
+        ("cafe", {2}),
+        ("CAFÉ", {2}),
+        ("große", {2}),
+        ("fs_read_file", {3}),
+        ("read", set()),
+        ("fs_read*", {3}),
+        ("src/orchard/main.rs", {3}),
+        ("main", {3}),
+        ("rs", {3}),
+        ("3.14", {3}),
+        ("well-known", {4}),
+        ("known", {4}),
+        ("wfsaid w1 fmessage", set()),
+        ("orchard kind:title", {-1}),
+        ("kind:title kind:message", {-1}),
+        ("kind:assistant -kind:title tree", {0, 1}),
+        ("kind:question", set()),
+        ("in:garden plum", {1}),
+        ('in:"GARDEN" plum', {1}),
+        ("before:2026-03-03 tree", {0, 1}),
+        ("before:2026-03-02 tree", {0}),
+        ("after:2026-03-02 tree", {1}),
+        ("after:2026-03-02 before:2026-03-03", {1}),
+        ("after:2027", set()),
+        ("before:1950", set()),
+    ],
+)
+def test_what_is_typed_finds_what_it_says(
+    talk: Conversation, find: Find, typed: str, found: set[int]
+):
+    say(
+        talk,
+        "Prune the pear tree.",
+        "The plum tree has been pruned.",
+        "Un café, große Tasse",
+        "fs_read_file(src/orchard/main.rs) gave 3.14",
+        "a well-known thing",
+    )
+    assert {hit.position for hit in find(typed)} == found
+
+
+def test_other_kinds_of_assistant_titles(talk: Conversation, find: Find):
+    """A kind that people name stands for every facet of it."""
+    say(talk, "plain")
+    journal.append_events(talk.pk, [making.event(ChatResponse("data", {"crop": "beet"}))])
+    assert {hit.facet for hit in find("kind:assistant")} == {"message", "structure"}
+
+
+def test_filters_of_one_kind_are_alternatives_and_of_two_are_not(home: Workspace, find: Find):
+    talk = making.conversation(home)
+    for author, text in (("Ada Lovelace", "water"), ("Bob", "water"), ("Bob", "dig")):
+        journal.append_events(talk.pk, [making.event(ChatRequest(text, author=author))])
+    assert len(find("who:ada who:bob")) == 3
+    assert len(find('who:"ada lovelace" water')) == 1
+    assert len(find("who:bob kind:person dig")) == 1
+    assert len(find("who:bob -who:ada")) == 2
+    assert find("who:bob kind:assistant") == []
+
+
+def test_a_tool_is_found_by_its_name_and_what_that_begins_with(home: Workspace, find: Find):
+    talk = making.conversation(home)
+    kinds: list[EventKind] = [
+        builders.called("a", "fs_read_file", path="x"),
+        builders.returned("a", "the text"),
+        builders.called("b", "git_commit"),
+        builders.returned("b", "refused", is_error=True),
+    ]
+    for kind in kinds:
+        journal.append_events(talk.pk, [making.event(kind)])
+    assert [hit.facet for hit in find("tool:fs_read_file")] == ["result", "call"]
+    assert [hit.facet for hit in find("tool:git kind:failure")] == ["failure"]
+    assert len(find("tool:git tool:fs")) == 4
+    assert {hit.tool for hit in find("tool:fs")} == {"fs_read_file"}
+
+
+def test_the_newest_come_first_whenever_they_were_indexed(home: Workspace, find: Find):
+    late, early = making.conversation(home), making.conversation(home)
+    say(late, "tree late", since=START + timedelta(days=9))
+    assert len(find("tree")) == 1
+    say(early, "tree early", "tree later")
+    assert [hit.snippet[-1].text.strip() for hit in find("tree")] == ["late", "later", "early"]
+    assert find("tree")[0].at == START + timedelta(days=9)
+
+
+def test_the_pages_cover_every_hit_once(
+    talk: Conversation, reader: Person, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(engine, "PAGE_HITS", 3)
+    for _ in range(11):
+        say(talk, "the same instant")
+    up_to_date()
+    found = engine.make_search(reader.pk, query_parser.parse_query("instant"))
+    seen: list[int] = []
+    below = 0
+    while True:
+        page = found.list_newest(below)
+        seen += [hit.position for hit in page.rows]
+        below = page.before
+        if not below:
+            break
+    assert seen == list(range(10, -1, -1))
+
+
+def test_the_best_come_first_where_asked(talk: Conversation, reader: Person):
+    say(talk, "pear pear pear", "pear and much else besides that has to do with something else")
+    up_to_date()
+    found = engine.make_search(reader.pk, query_parser.parse_query("pear"))
+    assert [hit.position for hit in found.list_best().rows] == [0, 1]
+    assert [hit.position for hit in found.list_newest().rows] == [1, 0]
+
+
+def test_the_best_are_looked_for_among_the_newest(
+    talk: Conversation, reader: Person, monkeypatch: pytest.MonkeyPatch
+):
+    say(talk, "pear pear pear", "pear", "pear and much else besides")
+    up_to_date()
+    monkeypatch.setattr(engine, "RANKED_CANDIDATES", 2)
+    found = engine.make_search(reader.pk, query_parser.parse_query("pear"))
+    assert {hit.position for hit in found.list_best().rows} == {1, 2}
+
+
+def test_hits_are_counted_up_to_a_bound(
+    talk: Conversation, reader: Person, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(engine, "COUNT_LIMIT", 4)
+    say(talk, *["tree"] * 3, "plum")
+    up_to_date()
+    counted = {
+        t: engine.make_search(reader.pk, query_parser.parse_query(t)).count_hits()
+        for t in ("tree", "", "none")
+    }
+    assert counted == {"tree": 3, "": 0, "none": 0}
+    say(talk, *["tree"] * 8)
+    up_to_date()
+    assert engine.make_search(reader.pk, query_parser.parse_query("tree")).count_hits() == 5
+
+
+def test_one_finds_what_one_may_read_and_no_figure_tells_of_more(
+    home: Workspace, reader: Person, find: Find
+):
+    elsewhere = making.workspace("Elsewhere")
+    say(making.conversation(home), "shared word")
+    say(making.conversation(elsewhere), "shared word")
+    outsider, rival = making.person("outsider"), making.person("rival", Role.OWNER, elsewhere)
+    both = making.person("both", Role.READER, home)
+    Membership.objects.create(person=both, workspace=elsewhere, role=Role.READER)
+    up_to_date()
+    for who, expected in ((reader, 1), (rival, 1), (outsider, 0), (both, 2)):
+        for typed in ("shared", "-other kind:assistant", "kind:assistant", "shared in:elsewhere"):
+            found = engine.make_search(who.pk, query_parser.parse_query(typed))
+            own = expected
+            if "in:" in typed:
+                own = 1 if who in (rival, both) else expected
+                assert bool(found.problems) is (who in (reader, outsider))
+            assert (
+                len(found.list_newest().rows),
+                found.count_hits(),
+                len(found.list_best().rows),
+            ) == (own,) * 3
+    assert {hit.workspace for hit in find("shared")} == {"Garden"}
+
+
+def test_the_index_alone_is_not_believed(
+    home: Workspace, reader: Person, monkeypatch: pytest.MonkeyPatch
+):
+    """A row of another workspace is left out though its tags say that it is one's own."""
+    elsewhere = making.workspace("Elsewhere")
+    talk = making.conversation(elsewhere)
+    say(talk, "word")
+    with monkeypatch.context() as patch:
+        patch.setattr("jpweb.store.search.filter_terms.workspace_term", lambda _key: f"w{home.pk}")
+        up_to_date()
+    found = engine.make_search(reader.pk, query_parser.parse_query("word"))
+    assert (found.list_newest().rows, found.list_best().rows, found.count_hits()) == ([], [], 0)
+
+
+def test_nobody_passes_words_for_tags(home: Workspace, reader: Person, find: Find):
+    say(making.conversation(home), "w1 fquestion ocancelled #w1")
+    assert find("kind:question") == find("outcome:cancelled") == []
+    assert len(find("fquestion")) == 1
+    assert len(find(f"w{home.pk}")) == int(home.pk == 1)
+    assert find("fmessage") == []
+
+
+def test_quotes_stay_within_theirs():
+    assert dialects.build_fts5([QueryTerm('a" OR "b')], []) == '(body : "a"" OR ""b")'
+
+
+def test_what_was_found_is_lit_and_the_rest_is_plain(talk: Conversation, find: Find):
+    say(talk, "long " * 200 + "<b>Pear</b>\u202e trees\nand pears " + "tail " * 200)
+    (hit,) = find("pear tree*")
+    assert lit(hit) == ["Pear", "trees"]
+    shown = "".join(piece.text for piece in hit.snippet)
+    assert "<b>Pear</b>\ufffd trees and" in shown
+    assert len(shown) < 600
+    assert lit(find("long -none")[0])[0] == "long"
+    assert lit(find("kind:assistant")[0]) == []
+
+
+@settings(
+    suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=choose_size(50, 200)
+)
+@given(typed=TYPED | st.text(max_size=40))
+def test_whatever_is_typed_is_looked_for(talk: Conversation, reader: Person, typed: str):
+    query = query_parser.parse_query(
+        typed, {"in": typed, "tool": typed, "reason": typed, "label": typed}
+    )
+    for each in (query, query_parser.parse_query(typed)):
+        found = engine.make_search(reader.pk, each)
+        assert len(found.list_newest().rows) == len(found.list_best().rows) == found.count_hits()
+
+
+@settings(
+    suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=choose_size(15, 60)
+)
+@given(text=st.text(min_size=1, max_size=60))
+def test_whatever_was_said_is_found_by_its_words(home: Workspace, reader: Person, text: str):
+    talk = making.conversation(home)
+    say(talk, text)
+    up_to_date()
+    query = query_parser.parse_query(f'"{text.replace(chr(34), " ")}"')
+    found = engine.make_search(reader.pk, query).list_newest()
+    if query.terms and text.isascii():
+        assert talk.pk in {hit.conversation_id for hit in found.rows}
+
+
+def test_a_search_costs_two_queries(
+    talk: Conversation, reader: Person, django_assert_num_queries: Any
+):
+    say(talk, *["tree"] * 30)
+    up_to_date()
+    with django_assert_num_queries(2):
+        assert (
+            len(
+                engine.make_search(reader.pk, query_parser.parse_query("tree kind:assistant"))
+                .list_newest()
+                .rows
+            )
+            == 25
+        )
+
+
+def test_searches_are_saved_for_oneself(reader: Person, monkeypatch: pytest.MonkeyPatch):
+    other = making.person("other")
+    assert saved_searches.save_search(reader.pk, "Trees", "q=tree")
+    assert saved_searches.save_search(reader.pk, "Trees", "q=trees")
+    assert saved_searches.save_search(reader.pk, "Beds\x00", "q=bed")
+    assert [(one.name, one.query) for one in saved_searches.list_saved(reader.pk)] == [
+        ("Beds\ufffd", "q=bed"),
+        ("Trees", "q=trees"),
+    ]
+    (beds, trees) = saved_searches.list_saved(reader.pk)
+    assert saved_searches.list_saved(other.pk) == []
+    assert not saved_searches.delete_saved(other.pk, beds.pk)
+    monkeypatch.setattr(saved_searches, "MAX_SAVED", 2)
+    assert not saved_searches.save_search(reader.pk, "One more", "q=x")
+    assert saved_searches.save_search(reader.pk, "Trees", "q=tree*")
+    assert saved_searches.delete_saved(reader.pk, trees.pk)
+    assert not saved_searches.delete_saved(reader.pk, trees.pk)
+    assert [one.name for one in saved_searches.list_saved(reader.pk)] == ["Beds\ufffd"]

@@ -1,0 +1,148 @@
+"""Finding in one conversation."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from jpweb.store import journal
+from jpweb.store.models import Conversation, JournalEntry, Workspace
+from jpweb.store.search import find_in_conversation
+from jpweb.store.search.find_in_conversation import find_next, find_previous, parse_terms
+from jpweb.stream.events import ChatResponse
+from tests.store import making
+from tests.store.search.conftest import up_to_date
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def talk(home: Workspace) -> Conversation:
+    """Return a conversation of ten messages, of which every third is of an apple."""
+    made: Conversation = making.conversation(home, "an apple in the title")
+    say(made, *(f"{'An Apple-tree' if n % 3 == 0 else 'a pear'} {n}" for n in range(10)))
+    say(making.conversation(home), "an apple elsewhere")
+    up_to_date()
+    return made
+
+
+def say(talk: Conversation, *texts: str) -> None:
+    journal.append_events(talk.pk, [making.event(ChatResponse("message", text)) for text in texts])
+
+
+def positions(talk: Conversation, words: str, **more: Any) -> list[int]:
+    return [
+        hit.position for hit in find_in_conversation.find_matches(talk.pk, words, **more).matches
+    ]
+
+
+@pytest.mark.parametrize(
+    ("words", "looked"),
+    [
+        ("", ()),
+        ("one  two", ("one", "two")),
+        ('"one two" three*', ("one two", "three")),
+        ("one -two", ("one",)),
+        ("-", ("-",)),
+        ("one one", ("one",)),
+        ('"open', ("open",)),
+        ("\x00", ("\ufffd",)),
+        ('""', ()),
+    ],
+)
+def test_words_and_phrases_are_looked_for(words: str, looked: tuple[str, ...]):
+    assert parse_terms(words) == looked
+
+
+def test_little_of_much_is_looked_for():
+    assert len(parse_terms(" ".join(f"w{n}" for n in range(99)))) == find_in_conversation.MAX_TERMS
+    assert len(parse_terms("x" * 999)[0]) == find_in_conversation.MAX_QUERY_CHARS
+
+
+@pytest.mark.parametrize(
+    ("words", "found"),
+    [
+        ("apple", [0, 3, 6, 9]),
+        ("PPLE-T", [0, 3, 6, 9]),
+        ("apple 9", [9]),
+        ('"tree 6"', [6]),
+        ('"6 tree"', []),
+        ("%", []),
+        ("_", []),
+        ("\\", []),
+        ("title", []),
+        ("elsewhere", []),
+        ("", []),
+    ],
+)
+def test_every_event_that_holds_all_of_it_is_found(
+    talk: Conversation, words: str, found: list[int]
+):
+    assert positions(talk, words) == found
+
+
+def test_hits_are_counted_and_come_in_parts(talk: Conversation):
+    first = find_in_conversation.find_matches(talk.pk, "apple", limit=3)
+    assert (first.total, first.has_more, first.unindexed_events) == (4, False, 0)
+    assert [hit.number for hit in first.matches] == [1, 2, 3]
+    (last,) = find_in_conversation.find_matches(talk.pk, "apple", after=6, limit=3).matches
+    assert (last.position, last.number, last.facet, last.head) == (9, 4, "message", 9)
+    assert last.anchor == JournalEntry.objects.get(conversation=talk, position=9).anchor
+    assert [piece.text for piece in last.snippet if piece.highlighted] == ["Apple"]
+
+
+def test_many_are_counted_up_to_a_bound(talk: Conversation, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(find_in_conversation, "COUNT_LIMIT", 2)
+    found = find_in_conversation.find_matches(talk.pk, "apple")
+    assert (len(found.matches), found.total, found.has_more) == (2, 2, True)
+    beyond = find_next(talk.pk, "apple", 4)
+    assert beyond is not None
+    assert (beyond.position, beyond.number) == (6, 0)
+
+
+def test_the_next_and_the_previous_are_found_from_anywhere(talk: Conversation):
+    def step(found: find_in_conversation.EventMatch | None) -> tuple[int, int] | None:
+        return (found.position, found.number) if found else None
+
+    assert step(find_next(talk.pk, "apple", -1)) == (0, 1)
+    assert step(find_next(talk.pk, "apple", 4)) == (6, 3)
+    assert step(find_next(talk.pk, "apple", 9)) is None
+    assert step(find_previous(talk.pk, "apple", 9)) == (6, 3)
+    assert step(find_previous(talk.pk, "apple", 100)) == (9, 4)
+    assert step(find_previous(talk.pk, "apple", 0)) is None
+    assert step(find_next(talk.pk, "", 0)) is None
+
+
+def test_what_is_yet_to_be_indexed_is_told(talk: Conversation):
+    say(talk, "one more apple", "and another")
+    found = find_in_conversation.find_matches(talk.pk, "apple")
+    assert (found.total, found.unindexed_events) == (4, 2)
+    Conversation.objects.filter(pk=talk.pk).update(revision=5)
+    assert find_in_conversation.find_matches(talk.pk, "apple").unindexed_events == 12
+    up_to_date()
+    assert find_in_conversation.find_matches(talk.pk, "apple").unindexed_events == 0
+    assert find_in_conversation.find_matches(10**9, "apple").unindexed_events == 0
+
+
+@pytest.mark.parametrize("words", ["größe", "GRÖßE", "Größe", "die größe"])
+def test_letters_of_any_script_count_the_same_in_either_case(home: Workspace, words: str):
+    talk = making.conversation(home)
+    say(talk, "Die Größe", "klein")
+    up_to_date()
+    assert positions(talk, words) == [0]
+
+
+def test_a_hit_in_a_long_event_is_one(home: Workspace):
+    talk = making.conversation(home)
+    say(talk, "needle " * 20_000)
+    up_to_date()
+    found = find_in_conversation.find_matches(talk.pk, "needle")
+    assert (found.total, len(found.matches)) == (1, 1)
+
+
+def test_the_queries_do_not_grow(talk: Conversation, django_assert_num_queries: Any):
+    with django_assert_num_queries(3):
+        find_in_conversation.find_matches(talk.pk, "apple")
+    with django_assert_num_queries(3):
+        find_next(talk.pk, "apple", 0)

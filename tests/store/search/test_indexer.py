@@ -1,0 +1,333 @@
+"""That the index follows the journal, whatever happens on the way."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.db import IntegrityError, connection
+from django.test.utils import CaptureQueriesContext
+
+from jpweb.store import journal, rebuild
+from jpweb.store.inquiries import Decider
+from jpweb.store.jp_files import mirror
+from jpweb.store.models import Conversation, Passage, Workspace
+from jpweb.store.search import filter_terms, indexer
+from jpweb.stream.answer_type import Boolean
+from jpweb.stream.events import (
+    ChatResponse,
+    EventKind,
+    TurnStart,
+)
+from jpweb.stream.inquiry import (
+    Answered,
+    CancellationReason,
+    Cancelled,
+    InquiryQuestion,
+    InquiryRequest,
+    InquirySource,
+)
+from tests import builders
+from tests.store import making
+from tests.store.search.conftest import Find, everything, hold, places, said, sound, up_to_date
+
+pytestmark = pytest.mark.django_db
+
+
+def test_what_is_added_is_indexed_and_the_rest_stays(home: Workspace, find: Find):
+    talk = making.conversation(home)
+    journal.append_events(talk.pk, said("one", "two"))
+    assert len(find("one")) == 1
+    before = everything()
+    journal.append_events(talk.pk, said("three"))
+    (hit,) = find("three")
+    assert hit.position == 2
+    assert set(before) < set(everything())
+    talk.refresh_from_db()
+    assert (talk.unindexed, talk.indexed_length) == (False, 3)
+
+
+def test_what_is_replaced_is_indexed_anew(home: Workspace, find: Find):
+    talk = making.conversation(home)
+    hold(
+        talk,
+        builders.stream(*(ChatResponse("message", word) for word in ("ash", "birch", "cedar"))),
+    )
+    (kept,) = find("ash")
+    hold(talk, builders.stream(*(ChatResponse("message", word) for word in ("ash", "dogwood"))))
+    assert [hit.key for hit in find("ash")] == [kept.key]
+    assert (len(find("birch")), len(find("cedar")), len(find("dogwood"))) == (0, 0, 1)
+    sound()
+
+
+def test_a_conversation_that_goes_takes_its_passages_along(home: Workspace, find: Find):
+    talk = making.conversation(home)
+    journal.append_events(talk.pk, said("one"))
+    assert find("one")
+    talk.delete()
+    assert not find("one")
+    assert everything() == []
+    sound()
+
+
+def test_a_new_title_and_new_labels_are_indexed(home: Workspace, find: Find):
+    talk = making.conversation(home, "Old name")
+    journal.append_events(talk.pk, said("word"))
+    (hit,) = find("old")
+    own = Conversation.objects.filter(pk=talk.pk)
+    own.update(title="New name", labels={"topic": "beds"}, unindexed=True)
+    assert find("old") == []
+    assert [found.key for found in find("new topic beds")] == [hit.key]
+    assert [found.facet for found in find("word label:topic=beds")] == ["message"]
+    own.update(title="", labels={}, unindexed=True)
+    assert find("name") == find("label:topic") == []
+    assert len(find("word")) == 1
+    sound()
+
+
+def test_of_labels_without_number_the_first_are_with_each_passage(home: Workspace, find: Find):
+    talk = making.conversation(home, "Many")
+    journal.append_events(talk.pk, said("word"))
+    labels = {f"label{n:03}": "" for n in range(300)}
+    Conversation.objects.filter(pk=talk.pk).update(labels=labels, unindexed=True)
+    assert [found.facet for found in find("word label:label007")] == ["message"]
+    assert (
+        max(len(row.tags.split()) for row in Passage.objects.all()) < filter_terms.MAX_LABELS + 10
+    )
+    sound()
+
+
+def test_a_question_carries_its_outcome_also_when_that_comes_later(home: Workspace, find: Find):
+    run = making.running(making.conversation(home))
+    row = making.question(run, text="Dig?")
+    assert [hit.state for hit in find("kind:question outcome:open")] == ["open"]
+    making.settle(row, Cancelled(CancellationReason.USER), Decider("person", "Ada Lovelace"))
+    assert find("outcome:open") == []
+    (hit,) = find(f"outcome:cancelled reason:user tool:{row.asker} who:ada dig")
+    assert (hit.facet, hit.state, hit.reason, hit.who) == (
+        "question",
+        "cancelled",
+        "user",
+        "Ada Lovelace",
+    )
+    sound()
+
+
+def test_a_question_that_turns_out_unanswered_is_indexed_anew(home: Workspace, find: Find):
+    """Its row changes without any response."""
+    run = making.running(making.conversation(home))
+    row = making.question(run)
+    assert len(find("outcome:open")) == 1
+    row.state = "unanswered"
+    row.save()
+    journal.append_events(run.conversation_id, said("onwards"))
+    assert find("outcome:open") == []
+    assert len(find("outcome:unanswered")) == 1
+
+
+@pytest.mark.parametrize("entries", [1, 3])
+def test_a_part_at_a_time_is_all_in_the_end(
+    home: Workspace, monkeypatch: pytest.MonkeyPatch, entries: int
+):
+    monkeypatch.setattr(indexer, "BATCH_ENTRIES", entries)
+    monkeypatch.setattr(indexer, "BATCHES_PER_STEP", 2)
+    talk = making.conversation(home)
+    run = making.running(talk)
+    rows = [making.question(run, text=f"q{n}?") for n in range(3)]
+    journal.append_events(talk.pk, said(*(f"w{n}" for n in range(7))))
+    up_to_date()
+    for row in rows:
+        making.settle(row, Answered(True))
+    assert up_to_date() >= 1
+    assert len(places()) == 1 + 2 + 3 + 7 + 3
+    assert set(Passage.objects.filter(facet="question").values_list("state", flat=True)) == {
+        "answered"
+    }
+
+
+def test_what_was_killed_in_the_middle_goes_on(
+    home: Workspace, find: Find, monkeypatch: pytest.MonkeyPatch
+):
+    """At every write there is: nothing is lost, and nothing is there twice."""
+    monkeypatch.setattr(indexer, "BATCH_ENTRIES", 2)
+    talk = making.conversation(home)
+    run = making.running(talk)
+    making.settle(making.question(run), Answered(True))
+    journal.append_events(talk.pk, said("one", "two", "three"))
+    up_to_date()
+    whole = [row[1:] for row in everything()]
+    for dies_at in range(12):
+        indexer.clear_index(talk.pk)
+        put, writes = indexer._replace_passages, iter(range(100))
+
+        def dying(
+            *given: Any, put: Any = put, writes: Any = writes, dies_at: int = dies_at
+        ) -> None:
+            if next(writes) == dies_at:
+                raise KeyboardInterrupt
+            put(*given)
+
+        with monkeypatch.context() as patch:
+            patch.setattr(indexer, "_replace_passages", dying)
+            with suppress(KeyboardInterrupt):
+                indexer.index_next()
+        up_to_date()
+        assert sorted(row[1:] for row in everything()) == sorted(whole)
+    sound()
+
+
+def append_two(talk: Conversation) -> None:
+    journal.append_events(talk.pk, said("two"))
+
+
+def rename(talk: Conversation) -> None:
+    Conversation.objects.filter(pk=talk.pk).update(title="two")
+
+
+def relabel(talk: Conversation) -> None:
+    Conversation.objects.filter(pk=talk.pk).update(labels={"two": ""})
+
+
+@pytest.mark.parametrize("change", [append_two, rename, relabel])
+def test_a_change_on_the_way_is_seen(
+    home: Workspace,
+    find: Find,
+    monkeypatch: pytest.MonkeyPatch,
+    change: Callable[[Conversation], None],
+):
+    talk = making.conversation(home)
+    journal.append_events(talk.pk, said("one"))
+    settle = indexer._reindex_settled
+
+    def changed(*given: Any) -> None:
+        settle(*given)
+        monkeypatch.undo()
+        change(talk)
+
+    monkeypatch.setattr(indexer, "_reindex_settled", changed)
+    indexer.index_next()
+    talk.refresh_from_db()
+    assert talk.unindexed
+    assert len(find("two")) == 1
+
+
+def test_what_was_read_before_it_was_replaced_is_not_written(
+    home: Workspace, find: Find, monkeypatch: pytest.MonkeyPatch
+):
+    talk = making.conversation(home)
+    hold(talk, builders.stream(ChatResponse("message", "ash")))
+    made = indexer._build_passages
+
+    def late(*given: Any) -> Any:
+        read = made(*given)
+        monkeypatch.undo()
+        hold(talk, builders.stream(ChatResponse("message", "birch")))
+        return read
+
+    monkeypatch.setattr(indexer, "_build_passages", late)
+    indexer.index_next()
+    assert not Passage.objects.filter(body="ash").exists()
+    assert len(find("birch")) == 1
+
+
+def test_whoever_writes_old_figures_back_costs_a_look_and_nothing_else(home: Workspace, find: Find):
+    talk = making.conversation(home)
+    journal.append_events(talk.pk, said("one", "two"))
+    stale = Conversation.objects.get(pk=talk.pk)
+    up_to_date()
+    before = everything()
+    stale.save()
+    with CaptureQueriesContext(connection) as captured:
+        up_to_date()
+    assert everything() == before
+    written = [each["sql"] for each in captured if Passage.TABLE in each["sql"]]
+    assert "SELECT" in {sql.split()[0] for sql in written} <= {"SELECT", "DECLARE"}
+
+
+def test_an_outcome_that_comes_after_the_call_returned_is_indexed(
+    home: Workspace, find: Find, tmp_path: Path
+):
+    kinds: list[EventKind] = [
+        TurnStart(),
+        builders.called("c"),
+        builders.asked("c.q.1"),
+        builders.returned("c"),
+        builders.answered("c.q.1"),
+    ]
+    for end, state in ((4, "unanswered"), (5, "answered")):
+        making.folder(tmp_path, "17700000000-x", builders.stream(*kinds[:end]))
+        mirror.mirror_workspace(tmp_path)
+        up_to_date()
+        assert Passage.objects.get(facet="question").state == state
+
+
+def test_two_at_once_lose_nothing(home: Workspace, find: Find, monkeypatch: pytest.MonkeyPatch):
+    talk = making.conversation(home)
+    journal.append_events(talk.pk, said("one"))
+    monkeypatch.setattr(indexer, "_begin_indexing", refusing)
+    assert indexer.index_next() == talk.pk
+    monkeypatch.undo()
+    assert len(find("one")) == 1
+
+
+def refusing(_key: int) -> Any:
+    raise IntegrityError
+
+
+def test_the_newest_come_first(home: Workspace):
+    older, newer = making.conversation(home), making.conversation(home)
+    assert (indexer.index_next(), indexer.index_next(), indexer.index_next()) == (
+        newer.pk,
+        older.pk,
+        None,
+    )
+
+
+def test_those_that_wait_are_counted_for_who_may_read_them(home: Workspace, reader: Any):
+    making.conversation(home)
+    making.conversation(making.workspace("Elsewhere"))
+    assert (
+        indexer.count_pending_for(reader.pk),
+        indexer.count_pending_for(making.person("outsider").pk),
+    ) == (1, 0)
+    assert indexer.pending_count() == 2
+    up_to_date()
+    assert (indexer.count_pending_for(reader.pk), indexer.pending_count()) == (0, 0)
+
+
+def test_all_can_be_indexed_anew(home: Workspace, find: Find):
+    journal.append_events(making.conversation(home).pk, said("one"))
+    (before,) = find("one")
+    for key in indexer.all_conversation_ids():
+        indexer.clear_index(key)
+    assert everything() == []
+    assert [hit.key for hit in find("one")] == [before.key]
+    sound()
+
+
+def test_passages_of_an_older_version_are_made_again(home: Workspace, find: Find):
+    """Of version 1 a question ended with its bare default."""
+    kind = InquiryQuestion("Dig?", Boolean(), default=False)
+    asked = InquiryRequest("q", InquirySource.for_tool("spade"), kind)
+    journal.append_events(making.conversation(home).pk, [making.event(asked)])
+    (before,) = find("dig")
+    Passage.objects.filter(facet="question").update(body="Dig?\nfalse")
+    Conversation.objects.update(placed=1)
+    rebuild.rebuild_all(lambda *_: None)
+    assert [hit.key for hit in find('"default false"')] == [before.key]
+    sound()
+
+
+def test_the_queries_of_a_step_do_not_grow_with_the_conversation(
+    home: Workspace, django_assert_max_num_queries: Any
+):
+    talk = making.conversation(home)
+    journal.append_events(talk.pk, said(*(f"word {n}" for n in range(300))))
+    with django_assert_max_num_queries(30):
+        indexer.index_next()
+    journal.append_events(talk.pk, said("one more"))
+    with django_assert_max_num_queries(30):
+        indexer.index_next()

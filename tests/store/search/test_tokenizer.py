@@ -1,0 +1,157 @@
+"""Words, keys and tags: what the indexes are made of."""
+
+from __future__ import annotations
+
+import re
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from jpweb.store.search import filter_terms, passage_ids, tokenizer
+from jpweb.store.search.passage_ids import PassageSlot
+from jpweb.store.search.snippets import SNIPPET_CHARS, make_snippet
+
+AT = datetime(2026, 5, 1, tzinfo=UTC)
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("Call fs_read_file(a.md)", ["call", "fs_read_file", "a", "md"]),
+        ("Größe ÉTÉ", ["große", "ete"]),
+        ("e\u0301te\u0301", ["ete"]),
+        ("well-known: 3.14", ["well", "known", "3", "14"]),
+        ("— () —", []),
+    ],
+)
+def test_letters_digits_and_underscores_make_words(text: str, found: list[str]):
+    assert tokenizer.split_words(text) == found
+
+
+def test_a_vector_holds_words_with_their_places_and_tags():
+    assert tokenizer.make_tsvector("one two One", "w1 fcall") == "'one':1,3 'two':2 '#w1' '#fcall'"
+
+
+@given(st.text())
+def test_no_text_writes_into_a_vector(text: str):
+    for lexeme in (
+        tokenizer.make_tsvector(text, "").split(" ") if tokenizer.split_words(text) else []
+    ):
+        assert re.fullmatch(r"'\w+':[\d,]+", lexeme)
+
+
+def test_a_vector_keeps_within_what_the_database_takes():
+    wide = " ".join(chr(0x4E00 + n) * 40 for n in range(12_000))
+    assert len(tokenizer.make_tsvector(wide, "").encode()) < 2**20
+    far = tokenizer.make_tsvector("again " * 20_000, "")
+    assert far.count(",") == 254
+    late = tokenizer.make_tsvector(" ".join(f"w{n}" for n in range(20_000)), "")
+    assert late.endswith("'w19999':16383")
+
+
+@pytest.mark.parametrize(
+    ("text", "phrases", "spans"),
+    [
+        ("a config, Config", [(("config",), False)], ["config", "Config"]),
+        ("configure it", [(("config",), False)], []),
+        ("configure it", [(("config",), True)], ["configure"]),
+        ("one - two", [(("one", "two"), False)], ["one - two"]),
+        ("Größe", [(("große",), False)], ["Größe"]),
+        ("die Größe hier", [(("große", "hi"), True)], ["Größe hier"]),
+        ("x", [((), False)], []),
+        ("a_b a", [(("a",), False)], ["a"]),
+    ],
+)
+def test_what_was_looked_for_is_lit(
+    text: str, phrases: list[tokenizer.FoldedPhrase], spans: list[str]
+):
+    assert [text[begin:end] for begin, end in tokenizer.make_highlighter(phrases)(text)] == spans
+
+
+@pytest.mark.parametrize("letter", ["a", "é"])
+def test_of_a_long_phrase_the_beginning_is_lit(letter: str):
+    text = " ".join([letter] * 50)
+    (first, *_) = tokenizer.make_highlighter([(tuple(tokenizer.split_words(text)), True)])(text)
+    assert first == (0, 2 * 20 - 1)
+
+
+@given(st.text(max_size=600), st.integers(0, 599), st.integers(1, 40))
+def test_a_snippet_is_short_and_lights_what_was_found(text: str, begin: int, size: int):
+    begin = min(begin, len(text))
+    end = min(begin + size, len(text))
+    pieces = make_snippet(text, [(begin, end)] if begin < end else [])
+    assert sum(len(piece.text) for piece in pieces) <= 2 * SNIPPET_CHARS + 2
+    assert all(piece.text for piece in pieces)
+    if begin < end:
+        assert any(piece.highlighted for piece in pieces)
+    shown = "".join(piece.text for piece in pieces)
+    assert not re.search("[\x00-\x1f\u202a-\u202e\u2066-\u2069]", shown)
+
+
+def test_a_snippet_begins_at_a_word_and_says_that_it_is_cut():
+    text = "word " * 100 + "here " + "word " * 100
+    at = text.index("here")
+    (first, lit, last) = make_snippet(text, [(at, at + 4)])
+    assert first.text.startswith("…word ")
+    assert (lit.text, lit.highlighted) == ("here", True)
+    assert last.text.endswith("…")
+
+
+def test_the_order_of_keys_is_that_of_time():
+    moments = [AT + timedelta(milliseconds=n) for n in range(5)]
+    made = passage_ids.allot_ids([PassageSlot(at, 7, 3, 0) for at in moments], lambda _: set())
+    assert made == sorted(made)
+    assert all(
+        passage_ids.first_id_at(at) <= key < passage_ids.first_id_at(at) + 2**21
+        for at, key in zip(moments, made, strict=True)
+    )
+
+
+@pytest.mark.parametrize("year", [1, 1969, 2026, 2200, 9999])
+def test_any_instant_has_a_key(year: int):
+    (key,) = passage_ids.allot_ids(
+        [PassageSlot(datetime(year, 1, 1, tzinfo=UTC), 1, 0, 0)], lambda _: set()
+    )
+    assert 0 <= key < 2**63
+
+
+def test_entries_of_one_instant_keep_their_order_and_never_share_a_key():
+    places = [PassageSlot(AT, 1, position, 0) for position in range(50)]
+    made = passage_ids.allot_ids(places, lambda _: set())
+    assert made == sorted(set(made))
+    copies = passage_ids.allot_ids(
+        [PassageSlot(AT, 2, position, 0) for position in range(50)],
+        lambda ids: set(made) & set(ids),
+    )
+    assert len(set(copies)) == 50
+    assert all(key < passage_ids.first_id_at(AT + timedelta(milliseconds=1)) for key in copies)
+    assert not set(copies) & set(made)
+
+
+def test_a_full_instant_goes_over_into_the_next():
+    """Sixteen tries in the instant itself, then a later one."""
+    (key,) = passage_ids.allot_ids(
+        [PassageSlot(AT, 1, 0, 0)],
+        lambda ids: {i for i in ids if i < passage_ids.first_id_at(AT) + 2**21},
+    )
+    assert passage_ids.first_id_at(AT + timedelta(milliseconds=1)) <= key
+
+
+def test_tags_are_letters_and_digits_whatever_they_name():
+    every = {
+        filter_terms.workspace_term(7),
+        filter_terms.facet_term("call"),
+        filter_terms.state_term("open"),
+        *filter_terms.tool_terms("fs_read-file/x"), *filter_terms.person_terms("Ada \"Lovelace'"),
+        *filter_terms.label_terms({"topic": "beds", "done": None, '"': ")"}),
+    }  # fmt: skip
+    assert all(re.fullmatch(r"[a-z][a-z0-9]*", tag) for tag in every)
+
+
+def test_a_tool_is_named_by_what_its_name_begins_with():
+    assert filter_terms.value_term("tool", "FS") in filter_terms.tool_terms("fs_read_file")
+    assert filter_terms.value_term("tool", "fs_read") in filter_terms.tool_terms("fs_read_file")
+    assert filter_terms.value_term("tool", "read") not in filter_terms.tool_terms("fs_read_file")
+    assert filter_terms.tool_terms("") == set()

@@ -1,0 +1,131 @@
+from __future__ import annotations
+
+from contextlib import nullcontext
+from typing import Any
+
+import pytest
+from django.db import connection, transaction
+from django.db.models import Value
+from django.db.transaction import TransactionManagementError
+from django.test.utils import CaptureQueriesContext
+
+from jpweb.store.choices import Role
+from jpweb.store.models import Conversation, Inquiry, JournalEntry, Membership
+from jpweb.store.sql.compiled_query import CompiledQuery
+from tests.store import making
+
+pytestmark = pytest.mark.django_db
+
+
+def _columns(keys: list[int]) -> Any:
+    return (
+        Inquiry.objects.filter(pk__in=keys, state="open")
+        .order_by("-pk")
+        .values_list("asked_at", "pk", "question", "conversation__title")
+    )
+
+
+def _whole(keys: list[int]) -> Any:
+    rows = Inquiry.objects.select_related("conversation__workspace", "run", "decider")
+    return rows.filter(pk__in=keys).order_by("pk")
+
+
+@pytest.fixture
+def keys() -> list[int]:
+    run = making.running(making.conversation(making.workspace(), "A talk"))
+    return [making.question(run).pk for _ in range(9)]
+
+
+@pytest.mark.parametrize("many", [1, 2, 3, 5, 8, 9])
+def test_it_returns_what_the_query_returns(keys: list[int], many: int):
+    columns, whole = CompiledQuery(_columns), CompiledQuery(_whole)
+    for some in (keys[:many], keys[-many:], [*keys[:many], 10**9]):
+        assert columns(some) == list(_columns(some))
+        read, usual = whole(some), list(_whole(some))
+        assert [vars(row).keys() for row in read] == [vars(row).keys() for row in usual]
+        for row, other in zip(read, usual, strict=True):
+            assert (row._state.adding, row._state.db) == (False, other._state.db)
+            names = [field.attname for field in Inquiry._meta.concrete_fields]
+            assert [getattr(row, n) for n in names] == [getattr(other, n) for n in names]
+
+
+def test_what_is_selected_with_a_row_is_not_looked_for_again(keys: list[int]):
+    (row,) = CompiledQuery(_whole)(keys[:1])
+    with CaptureQueriesContext(connection) as captured:
+        assert row.conversation.workspace.name
+        assert row.run.conversation_id == row.conversation_id
+        assert row.decider is None
+    assert len(captured) == 0
+
+
+def test_a_row_can_be_saved(keys: list[int]):
+    (row,) = CompiledQuery(_whole)(keys[:1])
+    row.note = "kept"
+    row.save(update_fields=["note"])
+    assert Inquiry.objects.get(pk=keys[0]).note == "kept"
+
+
+def test_keys_may_be_texts_and_stand_in_several_places():
+    home, other = making.workspace(), making.workspace()
+    ada = making.person("ada", Role.OWNER, home)
+    Membership.objects.create(person=ada, workspace=other, role=Role.READER)
+    own = CompiledQuery(
+        lambda names, homes: (
+            Membership.objects.filter(
+                person__username__in=names, workspace_id__in=homes, workspace__pk__in=homes
+            )
+            .order_by("role")
+            .values_list("person_id", "workspace_id", "role")
+        )
+    )
+    assert own(["ada"], [home.pk]) == [(ada.pk, home.pk, Role.OWNER)]
+    assert own(["ada"], [other.pk, home.pk]) == [
+        (ada.pk, other.pk, Role.READER),
+        (ada.pk, home.pk, Role.OWNER),
+    ]
+    assert own(["eve"], [home.pk]) == []
+
+
+def test_the_sql_is_made_once_for_lists_of_about_a_length(keys: list[int]):
+    made: list[int] = []
+
+    def make(some: list[int]) -> Any:
+        made.append(len(some))
+        return _columns(some)
+
+    query = CompiledQuery(make)
+    for many in (3, 4, 3, 4, 1, 1):
+        query(keys[:many])
+    assert made == [4, 1]
+
+
+def test_a_key_may_be_compared_otherwise():
+    """With what an index tells, and in texts where a wildcard is a character as any other."""
+    talk = making.conversation(making.workspace())
+    for at, text in enumerate(("50%_off", "50 % off", "a\\b", "plain")):
+        JournalEntry.objects.create(conversation=talk, position=at, text=text, kind="x")
+
+    def make(starts: list[int], texts: list[str]) -> Any:
+        rows = JournalEntry.objects.filter(
+            position__gte=Value(starts[0]), text__contains=Value(str(texts[0]))
+        )
+        return rows.order_by("position").values_list("position")
+
+    query = CompiledQuery(make)
+    for text, found in (("0%_o", [0]), ("%", [0, 1]), ("_", [0]), ("\\", [2]), ("a", [2, 3])):
+        for start in (0, 1, 3):
+            assert query([start], [text]) == [(at,) for at in found if at >= start]
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_lock_is_for_a_transaction():
+    talk = making.conversation(making.workspace())
+    query = CompiledQuery(lambda keys: Conversation.objects.select_for_update().filter(pk__in=keys))
+    with CaptureQueriesContext(connection) as captured, transaction.atomic():
+        assert query([talk.pk]) == [talk]
+    locks = connection.features.has_select_for_update
+    assert ["FOR UPDATE" in query["sql"] for query in captured if "SELECT" in query["sql"]] == [
+        locks
+    ]
+    with pytest.raises(TransactionManagementError) if locks else nullcontext():
+        query([talk.pk])

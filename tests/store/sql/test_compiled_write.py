@@ -1,0 +1,152 @@
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from django.db import Error, IntegrityError, connection, transaction
+from django.db.models import Model
+from django.test.utils import CaptureQueriesContext
+from django.utils import timezone
+
+from jpweb.store.choices import RunPhase, RunState
+from jpweb.store.models import Inquiry, JournalEntry, KeptResult, Run, Turn
+from jpweb.store.sql import compiled_write
+from tests.store import making
+
+pytestmark = pytest.mark.django_db
+NOW = timezone.now()
+SETTLED = {
+    "state": "answered",
+    "answer": {"deep": ["ü", None, True]},
+    "settled_at": NOW,
+    "response_position": 7,
+    "decider_id": None,
+    "note": "100 % \\ 'so'",
+}
+
+
+@pytest.fixture
+def run() -> Run:
+    return making.running(making.conversation(making.workspace()))
+
+
+def entry(run: Run, at: int) -> JournalEntry:
+    return JournalEntry(
+        conversation=run.conversation, position=at, text="{}", kind="x", anchor="e-1", facet="call"
+    )
+
+
+def question(run: Run, at: int) -> Inquiry:
+    return Inquiry(
+        conversation=run.conversation, run=run, workspace_id=run.conversation.workspace_id,
+        anchor=f"e-{at}", position=at, inquiry_id="a.b", source="tool", asker="vault",
+        question={"text": "Go on?", "n": [1, None]}, answer_type="boolean", note="", alike="",
+        waiter="", seal_key="", asked_at=NOW,
+    )  # fmt: skip
+
+
+def turn(run: Run, at: int) -> Turn:
+    return Turn(conversation=run.conversation, number=at, position=at, words="Hi")
+
+
+def columns(row: Model) -> dict[str, Any]:
+    return type(row)._default_manager.filter(pk=row.pk).values().get()
+
+
+@pytest.mark.parametrize("make", [entry, question, turn])
+def test_a_row_is_inserted_as_save_does_it(run: Run, make: Callable[[Run, int], Any]):
+    row, usual = make(run, 100), make(run, 100)
+    compiled_write.insert_row(row)
+    found = columns(row)
+    assert (row._state.adding, row._state.db) == (False, "default")
+    row.delete()
+    usual.save(force_insert=True)
+    expected = columns(usual)
+    assert found | {"id": usual.pk} == expected
+    assert vars(row).keys() == vars(usual).keys()
+
+
+def test_each_row_has_its_own_key(run: Run):
+    rows = [entry(run, at) for at in (100, 101)]
+    for row in rows:
+        compiled_write.insert_row(row)
+    assert [JournalEntry.objects.get(pk=row.pk).position for row in rows] == [100, 101]
+
+
+def test_what_the_database_refuses_is_refused(run: Run):
+    compiled_write.insert_row(entry(run, 100))
+    with pytest.raises(IntegrityError), transaction.atomic():
+        compiled_write.insert_row(entry(run, 100))
+    unsaid = question(run, 100)
+    unsaid.note = Inquiry().note
+    with pytest.raises(Error), transaction.atomic():
+        compiled_write.insert_row(unsaid)
+    assert not Inquiry.objects.exists()
+
+
+def test_columns_are_overwritten_as_update_does_it(run: Run):
+    row, other, usual = (making.question(run) for _ in range(3))
+    before = columns(other)
+    assert compiled_write.update_rows(Inquiry, {"id": row.pk, "state": "open"}, **SETTLED) == 1
+    assert Inquiry.objects.filter(pk=usual.pk).update(**SETTLED) == 1
+    found, expected = columns(row), columns(usual)
+    assert [found[name] for name in SETTLED] == [expected[name] for name in SETTLED]
+    assert columns(other) == before
+    own = ("id", "anchor", "position", "inquiry_id", *SETTLED)
+    untouched = [name for name in before if name not in own]
+    assert [found[name] for name in untouched] == [before[name] for name in untouched]
+
+
+def test_all_of_the_condition_has_to_hold(run: Run):
+    row = making.question(run)
+    for where in (
+        {"id": row.pk, "state": "answered"},
+        {"id": row.pk + 1, "state": "open"},
+        {"id": row.pk, "state": "open", "position": row.position + 1},
+    ):
+        assert compiled_write.update_rows(Inquiry, where, **SETTLED) == 0
+    assert columns(row)["state"] == "open"
+    assert compiled_write.update_rows(Inquiry, {"id": row.pk, "state": "open"}, **SETTLED) == 1
+    assert compiled_write.update_rows(Inquiry, {"id": row.pk, "state": "open"}, **SETTLED) == 0
+
+
+def test_rows_are_told_how_many(run: Run):
+    making.running(making.conversation(run.conversation.workspace))
+    where = {"state": RunState.RUNNING}
+    assert compiled_write.update_rows(Run, where, phase=RunPhase.CALLING, deaths=0) == 2
+    assert set(Run.objects.values_list("phase", "deaths")) == {("calling", 0)}
+
+
+def test_the_order_of_columns_is_the_callers(run: Run):
+    for values in ({"deaths": 1, "resumed": 2}, {"resumed": 2, "deaths": 1}):
+        Run.objects.update(deaths=0, resumed=0)
+        compiled_write.update_rows(Run, {"id": run.pk}, **values)
+        assert Run.objects.values_list("deaths", "resumed").get() == (1, 2)
+
+
+def test_rows_are_deleted_that_are_as_said(run: Run):
+    for call in ("a", "b"):
+        KeptResult.objects.create(
+            run=run, tool_call_id=call, is_error=False, delivered=True, again=False
+        )
+    assert compiled_write.delete_rows(KeptResult, {"run_id": run.pk, "tool_call_id": "a"}) == 1
+    assert compiled_write.delete_rows(KeptResult, {"run_id": run.pk, "tool_call_id": "a"}) == 0
+    assert [row.tool_call_id for row in KeptResult.objects.all()] == ["b"]
+
+
+def test_a_column_that_is_not_there_is_an_error(run: Run):
+    with pytest.raises(KeyError):
+        compiled_write.update_rows(Run, {"id": run.pk}, staet="done")
+
+
+def test_a_name_is_sql_once(run: Run):
+    """The same columns are the same statement; others are another."""
+    compiled_write.update_rows(Run, {"id": run.pk}, deaths=3)
+    made = compiled_write._compile_update.cache_info().currsize
+    with CaptureQueriesContext(connection) as captured:
+        compiled_write.update_rows(Run, {"id": run.pk}, deaths=4)
+        assert compiled_write._compile_update.cache_info().currsize == made
+        compiled_write.update_rows(Run, {"id": run.pk, "fence": 1}, deaths=5)
+    assert compiled_write._compile_update.cache_info().currsize == made + 1
+    assert ["fence" in query["sql"] for query in captured] == [False, True]

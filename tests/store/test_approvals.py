@@ -1,0 +1,138 @@
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
+
+from jpweb.store import approvals, runs
+from jpweb.store.choices import ApprovalKind, Role, RunState
+from jpweb.store.errors import AlreadyDecided, UnknownApproval
+from jpweb.store.models import Prompt, Run
+from jpweb.stream.inquiry import CancellationReason
+from tests.store import making
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def run() -> Run:
+    return making.running(making.conversation(making.workspace()))
+
+
+def responder(run: Run, role: Role = Role.RESPONDER) -> int:
+    return making.person(role=role, home=run.conversation.workspace).pk
+
+
+def test_a_prompt_belongs_to_the_run_that_is_under_way(run: Run):
+    row = making.prompt(run)
+    assert (row.run_id, row.state, row.settled_at) == (run.pk, "open", None)
+    assert row.shown["arguments"] == {"path": "a.md"}
+
+
+def test_where_no_run_is_under_way_nothing_is_asked(run: Run):
+    runs.end_run(run, RunState.DONE)
+    with pytest.raises(UnknownApproval):
+        making.prompt(run)
+    assert Prompt.objects.count() == 0
+
+
+def test_what_no_database_takes_is_shown_replaced(run: Run):
+    row = making.prompt(run, arguments={"a\0": "\ud800"})
+    assert row.shown["arguments"] == {"a\ufffd": "\ufffd"}
+
+
+@pytest.mark.parametrize(("role", "sees"), [(Role.READER, 0), (Role.RESPONDER, 1), (Role.OWNER, 1)])
+def test_a_prompt_waits_for_those_who_may_answer(run: Run, role: Role, sees: int):
+    making.prompt(run)
+    elsewhere = making.person(role=Role.OWNER, home=making.workspace())
+    assert len(approvals.list_open_for(responder(run, role))) == sees
+    assert approvals.count_waiting(responder(run, role)) == sees
+    assert approvals.count_waiting(elsewhere.pk) == 0
+
+
+def test_a_prompt_whose_run_is_over_waits_for_nobody(run: Run):
+    making.prompt(run)
+    Run.objects.update(state=RunState.DONE)
+    assert approvals.count_waiting(responder(run)) == 0
+
+
+def test_questions_and_prompts_are_one_queue_in_the_order_of_asking(run: Run):
+    other = making.running(making.conversation(run.conversation.workspace))
+    rows: list[Any] = [
+        making.question(run),
+        making.prompt(run),
+        making.prompt(other, ApprovalKind.DELIVER),
+        making.prompt(run),
+    ]
+    who = responder(run)
+    assert approvals.list_waiting(who) == rows
+    assert approvals.list_waiting(who, run.conversation_id) == [rows[0], rows[1], rows[3]]
+    with CaptureQueriesContext(connection) as captured:
+        assert approvals.count_waiting(who) == 4
+    assert len(captured) == 1
+
+
+def test_the_first_decision_stands_and_the_second_hears_of_it(run: Run):
+    row, who = making.prompt(run), making.person("ada")
+    settled = approvals.decide_approval(row.pk, {"allow": True}, making.decider(who))
+    assert (settled.state, settled.decision) == ("decided", {"allow": True})
+    assert (settled.decider_id, settled.decider_name) == (who.pk, "Ada")
+    with pytest.raises(AlreadyDecided) as told:
+        approvals.decide_approval(row.pk, {"allow": False}, making.decider(making.person()))
+    assert told.value.approval.decider_name == "Ada"
+    with pytest.raises(AlreadyDecided):
+        approvals.withdraw_approval(row.pk)
+    assert approvals.get_approval(row.pk).decision == {"allow": True}
+
+
+def test_a_prompt_that_is_not_there_cannot_be_decided():
+    with pytest.raises(UnknownApproval):
+        approvals.decide_approval(10**9, {"allow": True}, making.decider(making.person()))
+
+
+@pytest.mark.parametrize("allow", [True, False])
+def test_a_result_is_not_kept_once_it_is_decided(run: Run, allow: bool):
+    row = making.prompt(run, ApprovalKind.DELIVER, content="canary-11")
+    approvals.decide_approval(row.pk, {"allow": allow}, making.decider(making.person()))
+    assert "canary" not in repr(list(Prompt.objects.values()))
+
+
+def test_the_end_of_a_run_withdraws_what_it_left_open(run: Run):
+    decided, left = making.prompt(run), making.prompt(run, ApprovalKind.DELIVER)
+    approvals.decide_approval(decided.pk, {"allow": True}, making.decider(making.person()))
+    runs.close_open(run, CancellationReason.LOST)
+    states = [approvals.get_approval(row.pk).state for row in (decided, left)]
+    assert states == ["decided", "withdrawn"]
+    assert approvals.get_approval(left.pk).settled_at is not None
+
+
+def test_a_prompt_that_waits_already_is_not_put_twice(run: Run):
+    row = making.prompt(run, path="a.md")
+    shown = dict(row.shown)
+    again = approvals.request_approval(
+        run.conversation_id, ApprovalKind.RUN, row.tool_call_id, row.tool_name, shown
+    )
+    assert again == row
+    other = approvals.request_approval(
+        *(run.conversation_id, ApprovalKind.RUN, row.tool_call_id, row.tool_name),
+        shown | {"arguments": {"path": "b.md"}},
+    )
+    assert other != row
+    assert [approvals.get_approval(each.pk).state for each in (row, other)] == ["withdrawn", "open"]
+
+
+def test_a_call_finds_its_open_prompt_alone(run: Run):
+    row = making.prompt(run)
+    found = approvals.find_open_for_call(run.conversation_id, ApprovalKind.RUN, row.tool_call_id)
+    assert found == row
+    assert (
+        approvals.find_open_for_call(run.conversation_id, ApprovalKind.DELIVER, row.tool_call_id)
+        is None
+    )
+    approvals.withdraw_approval(row.pk)
+    assert (
+        approvals.find_open_for_call(run.conversation_id, ApprovalKind.RUN, row.tool_call_id)
+        is None
+    )

@@ -1,0 +1,77 @@
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from django.db import OperationalError, connection
+from django.db.migrations.recorder import MigrationRecorder
+
+from jpweb.store import bootstrap
+from jpweb.store.errors import DatabaseUnavailable
+from jpweb.store.models import Duty
+
+
+def test_a_database_that_is_up_to_date_stays_so(db: None):
+    bootstrap.prepare_database()
+
+
+def test_one_that_cannot_be_reached_is_one_line(db: None, monkeypatch: pytest.MonkeyPatch):
+    def refuse(*_args: Any, **_options: Any) -> None:
+        raise OperationalError("connection refused\nis the server running?")
+
+    monkeypatch.setattr(bootstrap, "MigrationExecutor", refuse)
+    with pytest.raises(DatabaseUnavailable) as told:
+        bootstrap.prepare_database()
+    assert "connection refused" in str(told.value)
+    assert "\n" not in str(told.value)
+
+
+@pytest.fixture
+def commands(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Return the Django commands that are called, none of which runs."""
+    names: list[str] = []
+    monkeypatch.setattr(bootstrap, "call_command", lambda name, **_options: names.append(name))
+    return names
+
+
+def test_prepare_migrates_where_a_migration_is_not_applied(db: None, commands: list[str]):
+    recorder = MigrationRecorder(connection)
+    newest = max(name for app, name in recorder.applied_migrations() if app == "store")
+    recorder.record_unapplied("store", newest)  # rolled back with the test
+    bootstrap.prepare_database()
+    assert commands == ["migrate"]
+
+
+def test_prepare_migrates_nothing_that_is_applied(db: None, commands: list[str]):
+    bootstrap.prepare_database()
+    assert commands == []
+
+
+def test_prepare_refuses_a_database_of_a_newer_version(db: None):
+    recorder = MigrationRecorder(connection)
+    recorder.record_applied("store", "9999_future")
+    try:
+        with pytest.raises(
+            DatabaseUnavailable, match=r"newer jpweb: its migration store\.9999_future"
+        ):
+            bootstrap.prepare_database()
+    finally:
+        recorder.record_unapplied("store", "9999_future")
+
+
+def test_prepare_ignores_migrations_of_apps_that_are_not_used(db: None):
+    MigrationRecorder(connection).record_applied("elsewhere", "0001_initial")
+    bootstrap.prepare_database()
+
+
+def test_prepare_refuses_a_table_that_lacks_a_column(transactional_db: None):
+    field = Duty._meta.get_field("holder")
+    with connection.schema_editor() as editor:
+        editor.remove_field(Duty, field)
+    try:
+        with pytest.raises(DatabaseUnavailable, match="store_duty has no column holder") as told:
+            bootstrap.prepare_database()
+    finally:
+        with connection.schema_editor() as editor:
+            editor.add_field(Duty, field)
+    assert "\n" not in str(told.value)

@@ -1,0 +1,112 @@
+"""What is appended is found where it would be found in the whole."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from jpweb.store import journal, rebuild
+from jpweb.store.models import Conversation, JournalEntry, Turn
+from jpweb.stream.events import (
+    ChatRequest,
+    ChatResponse,
+    ConfigDelta,
+    ToolCallRequest,
+    ToolCallResponse,
+    TurnStart,
+)
+from jpweb.stream.inquiry import Answered, InquiryResponse
+from jpweb.stream.transcript.categories import categorize_element
+from jpweb.stream.transcript.grouping import group_elements
+from tests.builders import asked
+from tests.machine.sizes import choose_size
+from tests.store import making
+
+pytestmark = pytest.mark.django_db
+
+IDS = st.sampled_from(["a", "a.b", "ünsafe", "c"])
+STEPS = st.lists(
+    st.one_of(
+        st.just(TurnStart()),
+        st.just(ConfigDelta({})),
+        st.builds(ChatRequest, st.text("ab \n", max_size=5)),
+        st.builds(ChatResponse, st.sampled_from(["message", "reasoning"]), st.just("x")),
+        st.builds(ToolCallRequest, IDS, st.sampled_from(["vault", "git"])),
+        st.builds(ToolCallResponse, IDS, st.just("done"), st.booleans()),
+        st.builds(asked, IDS.map(lambda call: f"{call}.q")),
+        st.just("answer"),
+    ),
+    max_size=25,
+)
+
+
+def played(steps: Any, notes: Any) -> Conversation:
+    """Append the steps one at a time; an answer goes to the question that waits longest."""
+    talk: Conversation = making.conversation(making.workspace())
+    waiting: list[str] = []
+    for step, noted in zip(steps, notes, strict=False):
+        event = making.event(step) if step != "answer" else None
+        if event is not None and getattr(step, "TAG", "") == "inquiry_request":
+            waiting.append(step.id)
+            if noted is not None:
+                event = making.event(step)
+                event.metadata["jpweb"] = {"tool_call_id": noted}
+        elif event is None:
+            if not waiting:
+                continue
+            event = making.event(InquiryResponse(waiting.pop(0), Answered(True)))
+        elif isinstance(step, TurnStart):
+            waiting.clear()  # an answer after its turn belongs to nothing there
+        journal.append_events(talk.pk, [event])
+    return Conversation.objects.get(pk=talk.pk)
+
+
+def rows(talk: Conversation) -> Any:
+    own = JournalEntry.objects.filter(conversation=talk).order_by("position")
+    turns = Turn.objects.filter(conversation=talk).order_by("number")
+    return (
+        list(own.values_list("head", "facet")),
+        list(turns.values_list("number", "position", "words")),
+        (talk.length, talk.turns, talk.accounts, talk.placed),
+    )
+
+
+@settings(deadline=None, max_examples=choose_size(15, 60))
+@given(STEPS, st.lists(st.none() | IDS, min_size=25, max_size=25))
+def test_rows_that_grew_are_those_of_the_whole_stream(steps, notes):
+    talk = played(steps, notes)
+    elements = journal.read_elements(talk.pk)
+    found = group_elements(elements)
+    facets = [categorize_element(element) for element in elements]
+    turns = [(number, *turn) for number, turn in enumerate(found.turns)]
+    counted = (len(elements), len(turns), dict(Counter(facets)), talk.placed)
+    assert rows(talk) == (list(zip(found.heads, facets, strict=True)), turns, counted)
+
+
+@pytest.mark.parametrize("call", ["a", "a_b", "100 %", 'quoted"\n', "ü\\"])
+def test_a_result_goes_to_the_first_call_that_has_none_however_its_id_is_spelled(call: str):
+    done, other = ToolCallResponse(call, "done", False), ToolCallRequest("aXb 100", "git")
+    asks = ToolCallRequest(call, "git")
+    talk = played([TurnStart(), other, asks, done, asks, asks, done, done, done], [None] * 9)
+    assert [head for head, _ in rows(talk)[0]] == [0, 1, 2, 2, 4, 5, 4, 5, 8]
+
+
+def test_rows_of_an_older_version_are_derived_again():
+    talk = played([TurnStart(), ChatRequest("Hi"), ToolCallRequest("a", "git")], [None] * 3)
+    journal.append_events(talk.pk, [making.event(ToolCallResponse("a", "done", False))])
+    talk.refresh_from_db()
+    expected = rows(talk)
+    JournalEntry.objects.update(head=0, facet="")
+    Turn.objects.all().delete()
+    Conversation.objects.update(placed=0, accounts={}, unindexed=False, indexed_length=4)
+    told: list[tuple[int, int]] = []
+    assert rebuild.rebuild_all(lambda done, total: told.append((done, total))) == 1
+    talk.refresh_from_db()
+    assert rows(talk) == expected
+    assert (talk.unindexed, talk.indexed_length) == (True, 0)
+    assert told == [(0, 1), (1, 1)]
+    assert rebuild.rebuild_all(lambda *_: None) == 0

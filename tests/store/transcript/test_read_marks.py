@@ -1,0 +1,54 @@
+"""Noting how far somebody has read never makes a page wait."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from threading import Event, Thread
+
+import pytest
+from django.db import connections, transaction
+
+from jpweb.store.models import Conversation, Reading
+from jpweb.store.transcript import read_marks
+from tests.store import making
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+@contextmanager
+def locked(talk: Conversation) -> Iterator[None]:
+    """Let another connection hold a conversation and what is noted of it."""
+    holds, over = Event(), Event()
+
+    def hold() -> None:
+        try:
+            with transaction.atomic():
+                Conversation.objects.filter(pk=talk.pk).update(title="Held")
+                Reading.objects.filter(conversation=talk).update(length=0)
+                list(Conversation.objects.select_for_update().filter(pk=talk.pk))
+                holds.set()
+                over.wait(30)
+        finally:
+            holds.set()
+            connections.close_all()
+
+    thread = Thread(target=hold)
+    thread.start()
+    holds.wait(30)
+    try:
+        yield
+    finally:
+        over.set()
+        thread.join()
+
+
+@pytest.mark.parametrize("known", [False, True], ids=["first", "again"])
+def test_read_of_a_locked_conversation_is_left_out(known: bool):
+    person, talk = making.person(), making.conversation(making.workspace())
+    if known:
+        assert read_marks.record_read(person.pk, talk.pk, 0)
+    with locked(talk):
+        assert not read_marks.record_read(person.pk, talk.pk, 0)
+    assert read_marks.record_read(person.pk, talk.pk, 0)
+    assert read_marks.get_read_length(person.pk, talk.pk) == 0

@@ -1,0 +1,294 @@
+"""Windows of a conversation: all of them together are the whole, each costs the same."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from functools import partial
+from typing import Any
+
+import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
+
+from jpweb.store import journal
+from jpweb.store.errors import UnknownAnchor
+from jpweb.store.models import Conversation, JournalEntry
+from jpweb.store.sql.compiled_query import CompiledQuery
+from jpweb.store.transcript import item_loader, navigation, windows
+from jpweb.store.transcript.windows import Window
+from jpweb.stream.events import ChatRequest, ChatResponse, Element, TurnStart
+from jpweb.stream.inquiry import Answered, InquiryResponse
+from jpweb.stream.outline import build_outline
+from jpweb.stream.transcript.builder import TurnItem
+from jpweb.stream.transcript.items import ToolCall
+from tests.builders import asked, called, returned
+from tests.store import making
+
+pytestmark = pytest.mark.django_db
+
+FAR = 10**9
+
+
+def held(*kinds: Any) -> Conversation:
+    """Return a mirrored conversation of these, in a workspace of its own."""
+    return making.mirrored(making.workspace(), *kinds)
+
+
+def long(turns: int) -> Conversation:
+    kinds: list[Any] = []
+    for n in range(turns):
+        kinds += [
+            TurnStart(), ChatRequest(f"Ask {n}"), called(f"c{n}"), called(f"d{n}"),
+            asked(f"c{n}.q"), returned(f"d{n}", is_error=n % 7 == 0),
+            InquiryResponse(f"c{n}.q", Answered(True)), returned(f"c{n}"),
+            ChatResponse("reasoning", "Hm"), ChatResponse("message", f"Done {n}"),
+        ]  # fmt: skip
+    return held(*kinds)
+
+
+def whole(talk: Conversation) -> list[TurnItem]:
+    elements: tuple[Element, ...] = journal.read_elements(talk.pk)
+    return [TurnItem(t.index, item) for t in build_outline(elements).turns for item in t.items]
+
+
+def forward(talk: Conversation, facets: windows.FacetFilter = None) -> list[Window]:
+    found = [windows.load_first(talk.pk, facets)]
+    while found[-1].has_later:
+        found.append(windows.load_after(talk.pk, found[-1].heads[-1], facets))
+    return found
+
+
+def backward(talk: Conversation, facets: windows.FacetFilter = None) -> list[Window]:
+    found = [windows.load_last(talk.pk, facets)]
+    while found[0].has_earlier:
+        found.insert(0, windows.load_before(talk.pk, found[0].heads[0], facets))
+    return found
+
+
+def items(found: list[Window]) -> list[TurnItem]:
+    return [one for window in found for one in window.contents.items]
+
+
+@pytest.mark.parametrize("through", [forward, backward])
+@pytest.mark.parametrize("turns", [0, 1, 9, 40])
+def test_all_windows_together_are_the_whole(through: Any, turns: int):
+    talk = long(turns)
+    found = through(talk)
+    assert items(found) == whole(talk)
+    assert len(found) == max(-(-turns * 6 // windows.MAX_ITEMS), 1)
+    assert [window.has_earlier for window in found] == [False, *([True] * (len(found) - 1))]
+    assert [window.has_later for window in found] == [*([True] * (len(found) - 1)), False]
+
+
+def test_a_window_around_a_permalink_has_its_item_in_the_middle():
+    talk = long(100)
+    every = whole(talk)
+    for one in every[::37]:
+        place = windows.get_position(talk.pk, _anchor(one))
+        found = windows.load_around(talk.pk, place)
+        assert one in found.contents.items
+        at = found.contents.items.index(one)
+        assert at == windows.MAX_ITEMS // 2 or not (found.has_earlier and found.has_later)
+        assert len(found.contents.items) <= windows.MAX_ITEMS
+
+
+def test_a_window_around_a_place_says_whether_there_is_more_on_either_side():
+    talk = long(20)
+    every = whole(talk)
+    heads = [window.heads for window in forward(talk)]
+    first, last = heads[0][0], heads[-1][-1]
+    for one in every:
+        found = windows.load_around(talk.pk, windows.get_position(talk.pk, _anchor(one)))
+        assert len(found.heads) == windows.MAX_ITEMS
+        assert (found.has_earlier, found.has_later) == (
+            found.heads[0] > first,
+            found.heads[-1] < last,
+        )
+
+
+def _anchor(one: TurnItem) -> str:
+    item: Any = one.item
+    return (item.request if isinstance(item, ToolCall) else item.placed).anchor
+
+
+def test_the_window_of_a_result_shows_its_call():
+    talk = long(1)
+    anchors = build_outline(journal.read_elements(talk.pk)).anchors
+    place = windows.get_position(talk.pk, anchors[7])
+    found = windows.load_around(talk.pk, place)
+    calls = [one.item for one in found.contents.items if isinstance(one.item, ToolCall)]
+    assert [call.first for call in calls] == [2, 3]
+
+
+def test_a_permalink_to_nothing_is_an_unknown_event():
+    with pytest.raises(UnknownAnchor):
+        windows.get_position(long(1).pk, "e-none")
+
+
+def test_no_such_position_shows_nothing():
+    assert windows.load_around(long(1).pk, FAR) == Window()
+
+
+@pytest.mark.parametrize("facets", [{"person"}, {"message", "reasoning"}, {"question"}])
+def test_chosen_facets_show_the_items_that_they_are_part_of(facets: set[str]):
+    talk = long(60)
+    rows = JournalEntry.objects.filter(conversation=talk, facet__in=facets)
+    heads = sorted(set(rows.values_list("head", flat=True)))
+    assert [head for window in forward(talk, facets) for head in window.heads] == heads
+    assert [head for window in backward(talk, facets) for head in window.heads] == heads
+
+
+def test_an_item_that_was_not_chosen_is_shown_where_a_link_leads_to_it():
+    talk = long(3)
+    found = windows.load_around(talk.pk, 1, {"message"})
+    assert found.heads == [1, 9, 19, 29]
+
+
+def test_what_is_left_out_adds_up():
+    talk = long(3)
+    asking = {"call": 3, "question": 3, "outcome": 3, "result": 3}
+    assert windows.count_by_facet(talk.pk, {"question"}) == asking
+    assert windows.count_by_facet(talk.pk, {"question", "person"}) == asking | {"person": 3}
+    assert windows.count_by_facet(talk.pk, set(talk.accounts)) == talk.accounts
+    assert sum(talk.accounts.values()) == talk.length == 30
+
+
+def test_heavy_items_make_a_short_window():
+    talk = held(TurnStart(), *(ChatRequest("x" * 200_000) for _ in range(30)))
+    sizes = [len(window.heads) for window in forward(talk)]
+    assert set(sizes[:-1]) == {
+        windows.MAX_WEIGHT_CHARS // 12_400,
+        windows.MAX_WEIGHT_CHARS // 12_400 + 1,
+    }
+    assert sum(sizes) == 31
+
+
+def test_of_a_call_that_asks_without_end_the_beginning_and_the_result_are_read():
+    questions = [asked(f"c.{n}") for n in range(1000)]
+    talk = held(TurnStart(), called("c"), *questions, returned("c", "The end"), ChatRequest("Hi"))
+    found = windows.load_after(talk.pk, 0)
+    call: Any = found.contents.items[0].item
+    assert len(call.inquiries) == item_loader.MAX_ITEM_ELEMENTS - 2
+    assert call.response.element.kind.content == "The end"
+    assert found.contents.unread_counts == {1: 1002 - item_loader.MAX_ITEM_ELEMENTS}
+    assert found.heads == [1]
+
+
+def test_a_question_of_which_the_outcome_stands_in_the_part_left_out_is_no_question_without():
+    asking = [asked(f"c.{n}") for n in range(item_loader.MAX_ITEM_ELEMENTS)]
+    ends = [InquiryResponse(f"c.{n}", Answered(True)) for n in range(item_loader.MAX_ITEM_ELEMENTS)]
+    talk = held(TurnStart(), called("c"), *asking, *ends, returned("c"))
+    found = windows.load_after(talk.pk, 0)
+    call: Any = found.contents.items[0].item
+    assert {inquiry.state for inquiry in call.inquiries} == {"answered"}
+    assert found.contents.unread_counts == {
+        1: 2 * (item_loader.MAX_ITEM_ELEMENTS - len(call.inquiries))
+    }
+
+
+@pytest.mark.parametrize("through", [forward, backward])
+def test_where_much_is_asked_nearby_the_nearest_items_are_shown(
+    through: Any, monkeypatch: pytest.MonkeyPatch
+):
+    talk = long(9)
+    monkeypatch.setattr(item_loader, "_MAX_LOOKED_UP", 7)
+    for nearest in (
+        item_loader._ELEMENT_QUERIES
+    ):  # the usual ones have had the usual limit since they were made
+        made = CompiledQuery(partial(item_loader._element_rows, nearest))
+        monkeypatch.setitem(item_loader._ELEMENT_QUERIES, nearest, made)
+    assert items(through(talk)) == whole(talk)
+    for place in range(talk.length):
+        found = windows.load_around(talk.pk, place)
+        assert [one.item.first for one in found.contents.items] == found.heads
+        assert found.heads
+
+
+def test_a_question_without_an_outcome_stands_as_its_row_does():
+    talk = held(TurnStart(), called("c"), asked("c.q"), TurnStart(), called("d"), asked("d.q"))
+    states = [
+        one.item.inquiries[0].state
+        for one in windows.load_first(talk.pk).contents.items
+        if isinstance(one.item, ToolCall)
+    ]
+    assert states == ["unanswered", "open"]
+
+
+def test_a_question_is_left_as_soon_as_a_turn_begins_though_its_run_goes_on():
+    run = making.running(making.conversation(making.workspace()))
+    making.question(run)
+    states = []
+    for _ in range(2):
+        item = windows.load_items(run.conversation_id, [2]).items[0].item
+        assert isinstance(item, ToolCall)
+        states.append(item.inquiries[0].state)
+        journal.append_events(run.conversation_id, [making.event(TurnStart())])
+    assert states == ["open", "unanswered"]
+
+
+@pytest.mark.parametrize(
+    ("heads", "turns"),
+    [([0], [0]), ([9], [0]), ([9, 10], [0, 1]), ([10], [1]), ([2, 20], [0, 1, 2])],
+)
+def test_the_turns_are_those_that_the_items_are_in(heads: list[int], turns: list[int]):
+    found = windows.load_items(long(3).pk, heads).turns
+    assert list(found) == turns
+    assert [turn.position for turn in found.values()] == [10 * number for number in turns]
+
+
+def test_changed_items_are_those_that_new_entries_are_part_of():
+    talk = long(2)
+    assert windows.find_changed_heads(talk.pk, 17) == [12, 18, 19]
+    assert windows.find_changed_heads(talk.pk, 20) == []
+    shown = windows.load_items(talk.pk, [12, 18, 19])
+    assert [one.item.first for one in shown.items] == [12, 18, 19]
+    assert [one.turn for one in shown.items] == [1, 1, 1]
+
+
+def test_where_more_items_changed_than_a_window_holds_nobody_says_which():
+    talk = held(*(ChatRequest(f"Ask {n}") for n in range(windows.MAX_ITEMS + 1)))
+    assert windows.find_changed_heads(talk.pk, 0) is None
+    assert windows.find_changed_heads(talk.pk, 1) == list(range(1, windows.MAX_ITEMS + 1))
+
+
+def test_where_more_is_new_than_is_looked_through_nobody_says_what_changed():
+    """However few items it is part of: there may be others beyond."""
+    asking = [asked(f"c.{n}") for n in range(windows._MAX_CHANGED_ENTRIES)]
+    talk = held(TurnStart(), called("c"), *asking, ChatRequest("Hi"))
+    beyond = talk.length - 1
+    assert windows.find_changed_heads(talk.pk, 1) is None
+    assert windows.find_changed_heads(talk.pk, 2) is None
+    assert windows.find_changed_heads(talk.pk, 3) == [1, beyond]
+
+
+@pytest.mark.parametrize("facets", [None, {"message", "call"}])
+def test_no_window_costs_more_in_a_longer_conversation(facets: windows.FacetFilter):
+    counted = []
+    for turns in (20, 300):
+        talk = long(turns)
+        middle = turns * 5
+        with CaptureQueriesContext(connection) as captured:
+            windows.load_first(talk.pk, facets)
+            windows.load_last(talk.pk, facets)
+            windows.load_after(talk.pk, middle, facets)
+            windows.load_before(talk.pk, middle, facets)
+            windows.load_around(talk.pk, middle, facets)
+        counted.append(len(captured))
+    assert counted[0] == counted[1]
+
+
+def test_when_something_happened_is_read_of_its_events():
+    talk = held(TurnStart(), called("c"), called("d"), returned("c"), returned("d"))
+    begun = datetime(2026, 1, 2, 3, tzinfo=UTC)
+    happened = [windows.get_event_time(talk.pk, place) for place in (-1, 0, 3, 5, FAR)]
+    assert happened == [None, begun, begun + timedelta(seconds=3), None, None]
+    ended = [windows.get_end_time(talk.pk, head) for head in (-1, 0, 1, 2, 3, FAR)]
+    assert ended == [None, begun, happened[2], begun + timedelta(seconds=4), None, None]
+
+
+def test_an_entry_is_named_by_its_anchor():
+    talk = held(TurnStart(), called("c"), returned("c"))
+    anchors = list(talk.journal.order_by("position").values_list("anchor", flat=True))
+    assert [navigation.get_anchor(talk.pk, place) for place in (-1, 0, 2, 3)] == [
+        "", anchors[0], anchors[2], "",
+    ]  # fmt: skip

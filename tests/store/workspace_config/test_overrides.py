@@ -1,0 +1,124 @@
+from __future__ import annotations
+
+import tomllib
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from jpweb.store.errors import InvalidConfigFile, StaleVersion
+from jpweb.store.models import Workspace
+from jpweb.store.workspace_config import overrides
+from tests.store import making
+
+
+def enable(text: str, tool: str = "t") -> Any:
+    return tomllib.loads(text)["conversation"]["tools"][tool]["enable"]
+
+
+def test_overrides_are_kept_as_typed(db: None):
+    home = making.workspace()
+    text = "# why\n[assistant]   # here\nname = 'x'\n"
+    overrides.save_overrides(home, text, overrides.hash_text(""))
+    assert Workspace.objects.get(pk=home.pk).overrides == home.overrides == text
+
+
+def test_what_somebody_else_saved_meanwhile_is_not_written_over(db: None):
+    home = making.workspace()
+    stale = Workspace.objects.get(pk=home.pk)
+    overrides.save_overrides(home, "a = 1", overrides.hash_text(""))
+    for seen in (stale, home):
+        with pytest.raises(StaleVersion, match="Someone else saved"):
+            overrides.save_overrides(seen, "a = 2", overrides.hash_text(""))
+    assert Workspace.objects.get(pk=home.pk).overrides == "a = 1"
+
+
+def test_a_forms_line_ends_become_those_of_toml():
+    assert overrides.normalize_text("a = 1\r\nb = '\0'\r\n") == "a = 1\nb = '\ufffd'\n"
+
+
+@pytest.mark.parametrize("text", ["a = ", "[a", "x" * (overrides.MAX_OVERRIDES_CHARS + 1)])
+def test_what_is_no_toml_is_refused(text: str):
+    with pytest.raises(InvalidConfigFile, match=r"^overrides: (not TOML: |longer)"):
+        overrides.parse_overrides(text)
+
+
+SHAPES = {
+    "": {"state": True},
+    "# only a comment\n": {"state": True},
+    "[conversation.tools.t]\nrun = 'ask'\n": {"state": True},
+    "[conversation.tools.other]\nrun = 'ask'  # why\n": {"state": True},
+    "conversation.tools.t.run = 'ask'\n": {"state": True},
+    "[conversation]\ntools = {t = {run = 'ask'}}\n": {"state": True},
+    "[conversation.tools.t]\nenable = false\n": {"state": True},
+    "[conversation.tools.t]\nenable = 'explicit'\n": {"state": True, "allow_toggle": "if_named"},
+    "[conversation.tools.t.enable]\nstate = false\nallow_toggle = 'any'\n": {
+        "state": True,
+        "allow_toggle": "any",
+    },
+    "[conversation.tools.t]\nenable = {state = false} # why\n": {"state": True},
+    "conversation.tools.t.enable.state = false\n": {"state": True},
+    "[conversation.tools.t.questions.q]\nanswer = 1\n[assistant]\nname = 'x'\n": {"state": True},
+}
+
+
+@pytest.mark.parametrize("text", SHAPES)
+def test_a_switch_changes_the_state_alone(text: str):
+    found = overrides.toggle_tools(text, {"t": True})
+    assert enable(found) == SHAPES[text]
+    before, after = tomllib.loads(text), tomllib.loads(found)
+    for values in (before, after):
+        tools = values.setdefault("conversation", {}).setdefault("tools", {})
+        tools.setdefault("t", {}).pop("enable", None)
+    assert before == after
+    assert [line for line in text.splitlines() if line.startswith("#")] == [
+        line for line in found.splitlines() if line.startswith("#")
+    ]
+
+
+def test_a_comment_beside_what_is_switched_stays():
+    found = overrides.toggle_tools(
+        "[conversation.tools.t]\nenable = {state = false} # why\n", {"t": True}
+    )
+    assert "# why" in found
+
+
+def test_switching_back_and_forth_ends_where_it_began():
+    once = overrides.toggle_tools("", {"t": False})
+    assert overrides.toggle_tools(overrides.toggle_tools(once, {"t": True}), {"t": False}) == once
+
+
+@given(st.sampled_from(sorted(SHAPES)), st.text("abz_-09", min_size=1, max_size=5), st.booleans())
+def test_any_tool_is_switched_or_the_text_stays(text: str, tool: str, on: bool):
+    assert enable(overrides.toggle_tools(text, {tool: on}), tool)["state"] is on
+
+
+@pytest.mark.parametrize(
+    "text", ["conversation = 1", "conversation.tools = []", "[conversation.tools]\nt = 1"]
+)
+def test_what_is_no_table_cannot_be_switched(text: str):
+    with pytest.raises(InvalidConfigFile, match=r"^overrides: \w+ is not a table\.$"):
+        overrides.toggle_tools(text, {"t": True})
+
+
+def test_where_the_edit_goes_wrong_the_owner_is_told_what_to_write(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr("tomlkit.dumps", lambda document: "a = 1")
+    with pytest.raises(
+        InvalidConfigFile, match=r"Add: conversation\.tools\.t\.enable\.state = true$"
+    ):
+        overrides.toggle_tools("", {"t": True})
+    monkeypatch.setattr("tomlkit.dumps", lambda document: document["missing"])
+    with pytest.raises(
+        InvalidConfigFile, match=r"Add: conversation\.tools\.t\.enable\.state = false$"
+    ):
+        overrides.toggle_tools("", {"t": False})
+
+
+def test_several_are_switched_in_one_text_and_comments_stay():
+    found = overrides.toggle_tools(
+        "# mine\n[conversation.tools.a]\nrun = 'ask' # why\n", {"a": False, "b": True}
+    )
+    assert (enable(found, "a"), enable(found, "b")) == ({"state": False}, {"state": True})
+    assert "# mine" in found
+    assert "# why" in found

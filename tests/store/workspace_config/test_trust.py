@@ -1,0 +1,54 @@
+from __future__ import annotations
+
+from jpweb.store.models import Trust
+from jpweb.store.workspace_config import trust
+from jpweb.store.workspace_config.trust import ReviewedItem, TrustState
+from tests.store import making
+
+SEEN = ReviewedItem("tool", "t", "f1", "program: p")
+
+
+def test_what_nobody_has_seen_is_new(db: None):
+    home = making.workspace()
+    assert trust.list_trusted(home.pk) == {}
+    assert trust.get_trust_state(None, "f1") is TrustState.NEW
+
+
+def test_trust_is_in_what_was_seen_and_in_nothing_else(db: None):
+    home, ada = making.workspace(), making.person("ada")
+    trust.grant_trust(home, [SEEN, SEEN._replace(kind="server")], ada)
+    given = trust.list_trusted(home.pk)
+    assert set(given) == {("tool", "t"), ("server", "t")}
+    assert trust.get_trust_state(given["tool", "t"], "f1") is TrustState.TRUSTED
+    assert trust.get_trust_state(given["tool", "t"], "f2") is TrustState.CHANGED
+    assert (given["tool", "t"].shown, given["tool", "t"].trusted_by) == ("program: p", ada)
+
+
+def test_trusting_again_replaces_what_was_seen(db: None):
+    home, ada, bob = making.workspace(), making.person("ada"), making.person("bob")
+    trust.grant_trust(home, [SEEN], ada)
+    trust.grant_trust(home, [SEEN._replace(fingerprint="f2", shown="program: q")], bob)
+    (row,) = Trust.objects.all()
+    assert (row.fingerprint, row.shown, row.trusted_by) == ("f2", "program: q", bob)
+
+
+def test_one_workspaces_trust_is_not_anothers(db: None):
+    home, other, ada = making.workspace("a"), making.workspace("b"), making.person("ada")
+    trust.grant_trust(home, [SEEN], ada)
+    assert trust.list_trusted(other.pk) == {}
+    assert trust.withdraw_trust(other, [("tool", "t")]) == 0
+    assert len(trust.list_trusted(home.pk)) == 1
+
+
+def test_trust_that_is_withdrawn_is_gone(db: None):
+    home = making.workspace()
+    trust.grant_trust(home, [SEEN], making.person("ada"))
+    assert trust.withdraw_trust(home, [("tool", "t"), ("tool", "other")]) == 1
+    assert trust.list_trusted(home.pk) == {}
+
+
+def test_trust_outlives_who_gave_it(db: None):
+    home, ada = making.workspace(), making.person("ada")
+    trust.grant_trust(home, [SEEN], ada)
+    ada.delete()
+    assert trust.list_trusted(home.pk)["tool", "t"].trusted_by is None

@@ -1,0 +1,200 @@
+"""A conversation as Markdown: JP's lines, and nothing hostile gets out of its place."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from jpweb.stream.answer_type import Text
+from jpweb.stream.events import ChatRequest, ChatResponse, ConfigDelta, TurnStart
+from jpweb.stream.inquiry import (
+    Answered,
+    CancellationReason,
+    Cancelled,
+    InquiryQuestion,
+    InquiryRequest,
+    InquiryResponse,
+    InquirySource,
+    Redacted,
+    UnknownReason,
+)
+from jpweb.stream.markdown_export import MarkdownOptions, export_markdown, format_outcome
+from jpweb.stream.outline import build_outline
+from tests.builders import answered, asked, called, element, raw, returned, stream
+from tests.stream import strategies
+
+FULL = MarkdownOptions(title="Title", reasoning=True)
+PLAIN = MarkdownOptions(turns=False, arguments=False, results=False)
+
+
+WHOLE = """# Title
+
+## Turn 1
+
+### Jean \\*M\\*
+
+> Hi
+>
+> there
+
+### Tool call `fs`
+
+```json
+{
+  "a": 1
+}
+```
+
+#### Question, attempt 1
+
+> Sure?
+
+Answer: false
+
+#### Question, attempt 2
+
+> Sure?
+
+Answer: true
+
+#### Result
+
+```
+Done.
+```
+
+### Reasoning
+
+> Hm.
+
+### Assistant
+
+> Hello
+
+## Turn 2 (incomplete)
+
+Omitted: turn_start 2.
+"""
+
+
+def lines(*kinds, options=None) -> Any:
+    return export_markdown(build_outline(stream(*kinds)), options).split("\n")
+
+
+@pytest.mark.parametrize(
+    ("outcome", "line"),
+    [
+        (Answered(True), "Answer: true"),
+        (Answered("a\nb"), r'Answer: "a\nb"'),
+        (Answered({"é": [1, None]}), 'Answer: {"é": [1, null]}'),
+        (Redacted(), "Answer: <redacted>"),
+        *((Cancelled(reason), f"Cancelled ({reason.value})") for reason in CancellationReason),
+        (Cancelled(UnknownReason("some_future_variant")), "Cancelled (some_future_variant)"),
+        (Cancelled(UnknownReason("Any/thing *odd*")), "Cancelled (Any/thing *odd*)"),
+        (Cancelled(UnknownReason("a\n# b\u2028")), "Cancelled (a\\n# b\\u2028)"),
+    ],
+)
+def test_the_lines_of_outcomes_are_those_of_the_rfd(outcome, line):
+    assert format_outcome(outcome) == line
+    kinds = (ChatRequest("Hi"), called("c"), asked("q"), InquiryResponse("q", outcome))
+    assert line in lines(*kinds)
+    assert line in lines(InquiryResponse("q", outcome))
+
+
+def test_a_conversation_reads_from_top_to_bottom():
+    kinds = (
+        *(TurnStart(), ChatRequest("Hi\n\nthere", author="Jean *M*"), called("c", "fs", a=1)),
+        *(asked("c.q.1", "Sure?"), answered("c.q.1", False), asked("c.q.2", "Sure?")),
+        *(answered("c.q.2"), returned("c", "Done.")),
+        *(ChatResponse("reasoning", "Hm."), ChatResponse("message", "Hello"), TurnStart()),
+    )
+    assert export_markdown(build_outline(stream(*kinds)), FULL) == WHOLE
+
+
+def test_what_is_left_out_is_counted():
+    kinds = (
+        *(TurnStart(), ChatRequest("Hi"), ConfigDelta({}), called("c"), returned("c", "secret")),
+        *(ChatResponse("reasoning", "secret"), ChatResponse("message", "Hello")),
+    )
+    shown = lines(*kinds, options=PLAIN)
+    assert "Omitted: arguments 1, config_delta 1, reasoning 1, results 1, turn_start 1." in shown
+    assert not any("secret" in line or line.startswith("## ") for line in shown)
+    assert not any(line.startswith("Omitted") for line in lines(ChatRequest("Hi")))
+
+
+def test_everything_else_has_its_place_too():
+    question = InquiryQuestion("Name?", Text(), context="Because.")
+    kinds = (
+        *(ChatRequest("Hi"), called("c", ""), asked("c.q.1"), returned("c", "bad", is_error=True)),
+        *(InquiryRequest("stray", InquirySource.for_tool("x"), question), returned("x", "alone")),
+        *(answered("none"), ChatResponse("data", {"a": 1}), raw({"type": "weather"}), called("d")),
+        *(raw({"type": "chat_request"}), asked("d.q.1")),
+    )
+    shown = lines(*kinds)
+    for line in (
+        *("### User", "### Tool call (no name)", "Unanswered", "#### Error", "### Question"),
+        *("> Name?", "> Because.", "### Result without a call", "### Outcome without a question"),
+        *(
+            '  "a": 1',
+            "### Unknown type: `weather`",
+            "### Unreadable: `chat_request`",
+            "No answer yet",
+        ),
+    ):
+        assert line in shown
+
+
+hostile = st.text(
+    st.sampled_from([*"`~#>- \t\n\r*_[]()<!", "\\", "a", "\u2028", "\x85"]), max_size=40
+)
+
+
+@given(hostile)
+@settings(deadline=None)
+def test_no_text_gets_out_of_its_fence_its_quote_or_its_line(text):
+    kinds = (
+        ChatRequest(text, author=text),
+        called("c", text, a=text),
+        asked("c.q.1", text),
+        InquiryResponse("c.q.1", Cancelled(UnknownReason(text))),
+        returned("c", text),
+        ChatResponse("message", text),
+        raw({"type": text, "text": text}),
+    )
+    found = export_markdown(
+        build_outline([raw_or(kind) for kind in kinds]), MarkdownOptions(title=text)
+    )
+    outside = unfenced(re.split(r"\r\n|\r|\n", found))
+    assert sum(line.startswith("#") for line in outside) == 7 + bool(text)
+    for line in outside:
+        assert re.match(r"#|>|Cancelled \(|Omitted: |$", line)
+
+
+def raw_or(kind) -> Any:
+    return kind if hasattr(kind, "raw") else element(kind)
+
+
+def unfenced(lines) -> list[str]:
+    """What is outside fences, as CommonMark closes them."""
+    fence, outside = "", []
+    for line in lines:
+        marks = re.match(r" {0,3}(`{3,})[ \t]*$", line)
+        if fence:
+            fence = "" if marks and len(marks[1]) >= len(fence) else fence
+        elif opened := re.match(r"(`{3,})(json)?$", line):
+            fence = opened[1]
+        else:
+            outside.append(line)
+    assert not fence
+    return outside
+
+
+@given(strategies.streams)
+@settings(deadline=None)
+def test_any_stream_has_its_markdown(elements):
+    for options in (None, FULL, PLAIN):
+        assert export_markdown(build_outline(elements), options).endswith("\n")

@@ -1,0 +1,252 @@
+"""What repair changes, and what it leaves alone."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+
+from jpweb.stream import anchor_ids
+from jpweb.stream.events import (
+    BrokenEvent,
+    ChatRequest,
+    ChatResponse,
+    Compaction,
+    ConfigDelta,
+    LegacyEvents,
+    ToolCallRequest,
+    ToolCallResponse,
+    TurnStart,
+    UnknownEvent,
+)
+from jpweb.stream.inquiry import InquiryRequest, InquiryResponse
+from jpweb.stream.sanitize import INTERRUPTED, sanitize_stream
+from jpweb.stream.turns import find_unfinished_turn, iter_events, match_events, split_turns
+from tests.builders import AT, answered, asked, called, element, raw, returned, stream
+from tests.stream import strategies
+
+START, SAYS, REPLY = TurnStart(), ChatRequest("Hi"), ChatResponse("message", "Hello")
+UNKNOWN, BROKEN = raw({"type": "weather"}), raw({"type": "chat_response"})
+BROKEN_START = raw({"type": "turn_start"})
+PAIR = raw({"timestamp": AT, "message": "Hi", "reply": {"tool_calls": [{"id": "c", "name": "t"}]}})
+WHOLE = (START, SAYS, called("c"), asked("c.q.1"), answered("c.q.1"), returned("c"), REPLY)
+
+
+def tags(*kinds) -> Any:
+    return [one.tag for one in sanitize_stream(stream(*kinds)).elements]
+
+
+def done(*kinds) -> Any:
+    return [
+        (change.step, change.action, change.position)
+        for change in sanitize_stream(stream(*kinds)).changes
+    ]
+
+
+def test_a_sound_stream_is_left_as_it_is():
+    elements = stream(*WHOLE, ConfigDelta({}), START, SAYS, REPLY)
+    found = sanitize_stream(elements)
+    assert found.changes == ()
+    assert all(a is b for a, b in zip(found.elements, elements, strict=True))
+
+
+def test_an_empty_stream_stays_empty():
+    assert sanitize_stream([]).elements == ()
+
+
+def test_step_1_drops_events_before_the_first_message():
+    kinds = (REPLY, ConfigDelta({}), UNKNOWN, BROKEN, START, called("c"), SAYS, REPLY)
+    assert done(*kinds) == [(1, "removed", 0), (1, "removed", 5)]
+    assert tags(*kinds) == [
+        "config_delta", "weather", "chat_response", "turn_start", "chat_request", "chat_response"
+    ]  # fmt: skip
+
+
+def test_step_1_does_nothing_where_nobody_spoke():
+    assert done(START, REPLY) == []
+
+
+def test_step_2_drops_results_that_no_call_waits_for():
+    assert done(START, SAYS, returned("x"), REPLY) == [(2, "removed", 2)]
+
+
+def test_step_3_gives_an_open_call_a_result_with_its_time_right_after_it():
+    elements = stream(START, SAYS, called("a"), called("b"), returned("b"), REPLY)
+    found = sanitize_stream(elements)
+    made = found.elements[3]
+    assert made.kind == ToolCallResponse("a", INTERRUPTED, True)
+    assert made.events[0].timestamp == elements[2].events[0].timestamp
+    assert found.changes[0].description == "tool_call_response inserted: the call had no result"
+    assert found.changes[0].anchor == anchor_ids.make_anchors(elements)[2]
+
+
+def test_step_3_leaves_results_with_the_calls_that_came_first():
+    elements = stream(START, SAYS, called("a"), called("a"), returned("a", "first"), REPLY)
+    contents = [
+        kind.content
+        for one in sanitize_stream(elements).elements
+        if isinstance(kind := one.kind, ToolCallResponse)
+    ]
+    assert contents == ["first", INTERRUPTED]
+
+
+def test_steps_2_and_3_do_not_look_beyond_the_turn():
+    kinds = (START, SAYS, called("a"), REPLY, START, SAYS, returned("a"), REPLY)
+    assert done(*kinds) == [(3, "inserted", 2), (2, "removed", 6)]
+
+
+def test_steps_4_and_5_drop_halves_of_inquiries():
+    kinds = (START, SAYS, called("c"), answered("q"), asked("p"), returned("c"), REPLY)
+    assert done(*kinds) == [(4, "removed", 3), (5, "removed", 4)]
+
+
+def test_of_one_question_and_two_answers_the_first_answer_stays():
+    kinds = (START, SAYS, called("c"), asked("q"), answered("q"), answered("q"), returned("c"))
+    assert done(*kinds) == [(4, "removed", 5)]
+
+
+def test_step_6_drops_turn_starts_at_the_end_however_many():
+    kinds = (*WHOLE, START, ConfigDelta({}), START, UNKNOWN)
+    assert sorted(done(*kinds)) == [(6, "removed", 7), (6, "removed", 9)]
+    assert tags(*kinds)[-2:] == ["config_delta", "weather"]
+    assert tags(START) == []
+
+
+def test_step_6_keeps_a_broken_turn_start():
+    assert done(*WHOLE, START, BROKEN_START) == []
+
+
+def test_step_7_keeps_the_last_of_the_first_turn_starts():
+    assert done(START, START, ConfigDelta({}), START, SAYS, REPLY) == [
+        (7, "removed", 0),
+        (7, "removed", 1),
+    ]
+
+
+def test_step_7_opens_the_first_turn_with_the_time_of_the_first_message():
+    elements = stream(ConfigDelta({}), SAYS, REPLY)
+    found = sanitize_stream(elements)
+    assert [one.tag for one in found.elements][:2] == ["config_delta", "turn_start"]
+    assert found.elements[1].events[0].timestamp == elements[1].events[0].timestamp
+    assert done(ConfigDelta({}), SAYS, REPLY) == [(7, "inserted", 1)]
+
+
+def test_step_7_without_a_message_opens_the_turn_of_the_first_event():
+    assert tags(UNKNOWN, REPLY) == ["weather", "turn_start", "chat_response"]
+    assert tags(START, START, REPLY) == ["turn_start", "chat_response"]
+    first = sanitize_stream([BROKEN]).elements[0]
+    assert (first.tag, first.events[0].timestamp) == ("turn_start", "1970-01-01 00:00:00.0")
+
+
+def test_a_broken_turn_start_opens_the_first_turn_and_is_kept():
+    assert done(BROKEN_START, SAYS, REPLY) == []
+    assert tags(BROKEN_START, START, SAYS, REPLY) == [
+        "turn_start", "turn_start", "chat_request", "chat_response"
+    ]  # fmt: skip
+
+
+def test_a_legacy_element_stands_where_a_message_could():
+    assert done(REPLY, PAIR) == [(1, "removed", 0), (3, "inserted", 1), (7, "inserted", 1)]
+    assert tags(PAIR, returned("c"), REPLY) == [
+        "turn_start", "legacy_pair", "tool_call_response", "chat_response"
+    ]  # fmt: skip
+    orphaned = raw(
+        {"timestamp": AT, "type": "user_message", "message": [{"id": "x", "content": ""}]}
+    )
+    assert done(START, orphaned, REPLY) == []
+
+
+def test_a_half_turn_is_split_off_before_and_stays():
+    elements = stream(*WHOLE, START, SAYS, called("c"), asked("c.q.1"))
+    found = find_unfinished_turn(elements)
+    assert found
+    assert sanitize_stream(elements[: found.turn.start]).changes == ()
+    assert [change.step for change in sanitize_stream(elements).changes] == [3, 5]
+
+
+@pytest.mark.parametrize("strategy", [strategies.streams, strategies.tangles])
+def test_repair_is_idempotent(strategy):
+    @given(strategy)
+    @settings(deadline=None)
+    def law(elements):
+        once = sanitize_stream(elements)
+        again = sanitize_stream(once.elements)
+        assert again.changes == ()
+        assert all(a is b for a, b in zip(again.elements, once.elements, strict=True))
+
+    law()
+
+
+@given(strategies.tangles)
+@settings(deadline=None)
+def test_repair_pairs_everything_within_its_turn(elements):
+    repaired = sanitize_stream(elements).elements
+    for turn in split_turns(repaired):
+        events = list(iter_events(repaired, turn))
+        found = match_events(events)
+        legacy = {at for at in range(turn.start, turn.end) if repaired[at].kind is None}
+        assert {place[0] for place in found.orphans} <= legacy
+        for place, event in events:
+            if isinstance(event.kind, ToolCallRequest | InquiryRequest):
+                assert place in found.responses
+
+
+@given(strategies.tangles, strategies.tangles)
+@settings(deadline=None)
+def test_repair_never_pairs_across_turns(before, after):
+    """What stands in one turn does not depend on what is said in another."""
+    opening = stream(START, SAYS)
+    closing = stream(SAYS, REPLY)
+    first = [*opening, *_one_turn(before), *closing]
+    second = [*opening, *_one_turn(after), *closing]
+    both = sanitize_stream([*first, *second]).elements
+    assert _said(both) == _said(
+        [*sanitize_stream(first).elements, *sanitize_stream(second).elements]
+    )
+
+
+def _one_turn(elements) -> Any:
+    return [one for one in elements if one.tag != "turn_start"]
+
+
+def _said(elements) -> Any:
+    return [one.raw for one in elements]
+
+
+@given(strategies.streams)
+@settings(deadline=None)
+def test_repair_never_removes_what_is_no_event_and_changes_nothing_it_keeps(elements):
+    found = sanitize_stream(elements)
+    kept = Counter(map(id, found.elements))
+    for one in elements:
+        safe = isinstance(one.body, UnknownEvent | BrokenEvent | LegacyEvents)
+        if safe or isinstance(one.kind, ConfigDelta | Compaction):
+            assert kept[id(one)]
+    fresh = [one for one in found.elements if id(one) not in set(map(id, elements))]
+    assert {one.tag for one in fresh} <= {"tool_call_response", "turn_start"}
+    removed = [change for change in found.changes if change.action == "removed"]
+    assert len(found.elements) == len(elements) - len(removed) + len(fresh)
+    assert len(found.changes) == len(removed) + len(fresh)
+    anchors = anchor_ids.make_anchors(elements)
+    assert all(change.anchor == anchors[change.position] for change in found.changes)
+    assert all(elements[change.position].tag == change.tag for change in removed)
+    assert all(change.description for change in found.changes)
+
+
+def test_an_answer_before_its_question_is_none():
+    kinds = (START, SAYS, called("c"), answered("q"), asked("q"), answered("q"), returned("c"))
+    assert done(*kinds) == [(4, "removed", 3)]
+    shown = [
+        type(one.kind)
+        for one in sanitize_stream(stream(*kinds)).elements
+        if isinstance(one.kind, InquiryRequest | InquiryResponse)
+    ]
+    assert shown == [InquiryRequest, InquiryResponse]
+
+
+def test_an_untimed_event_gives_what_is_inserted_the_epoch():
+    untimed = raw({"type": "chat_response", "timestamp": "then", "message": "Hi"})
+    assert sanitize_stream([untimed]).elements[0].events[0].timestamp == "1970-01-01 00:00:00.0"
+    assert element(START).tag == "turn_start"

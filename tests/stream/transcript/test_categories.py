@@ -1,0 +1,66 @@
+"""What an element is to a reader."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given, settings
+
+from jpweb.stream.events import ChatRequest, ChatResponse, TurnStart
+from jpweb.stream.inquiry import CancellationReason, Cancelled, InquiryResponse, Redacted
+from jpweb.stream.transcript.categories import (
+    CATEGORIES,
+    CATEGORY_GROUPS,
+    PROBLEM_CATEGORIES,
+    categorize_element,
+)
+from jpweb.stream.wire.partial import read_partial
+from tests.builders import AT, answered, asked, called, element, raw, returned
+from tests.stream import strategies
+
+
+@pytest.mark.parametrize(
+    ("kind", "expected"),
+    [
+        (TurnStart(), "turn"),
+        (ChatRequest("Hi"), "person"),
+        (ChatResponse("message", "Hello"), "message"),
+        (ChatResponse("reasoning", "Hm"), "reasoning"),
+        (ChatResponse("data", {"a": 1}), "structure"),
+        (called("a"), "call"),
+        (returned("a"), "result"),
+        (asked("a.q"), "question"),
+        (answered("a.q"), "outcome"),
+        (InquiryResponse("a.q", Redacted()), "outcome"),
+        (InquiryResponse("a.q", Cancelled(CancellationReason.USER)), "outcome"),
+        (InquiryResponse("a.q", Cancelled(CancellationReason.EXPIRED)), "dropped"),
+    ],
+)
+def test_each_kind_has_its_facet(kind, expected):
+    assert (
+        categorize_element(element(kind))
+        == categorize_element(read_partial(element(kind).raw))
+        == expected
+    )
+
+
+def test_what_cannot_be_read_and_what_is_unknown_have_theirs():
+    broken = {"type": "chat_request", "timestamp": AT, "content": 3}
+    assert (
+        categorize_element(raw(broken))
+        == categorize_element(read_partial(raw(broken).raw))
+        == "broken"
+    )
+    assert categorize_element(raw({"type": "from_the_future"})) == "unknown"
+
+
+@given(strategies.streams)
+@settings(deadline=None)
+def test_a_glance_has_the_facet_of_its_element(elements):
+    for one in elements:
+        assert categorize_element(read_partial(one.raw)) == categorize_element(one) in CATEGORIES
+
+
+def test_every_facet_but_the_turn_is_in_one_group():
+    grouped = [each for group in CATEGORY_GROUPS.values() for each in group]
+    assert sorted([*grouped, "turn"]) == sorted(CATEGORIES)
+    assert set(PROBLEM_CATEGORIES) < set(CATEGORIES)

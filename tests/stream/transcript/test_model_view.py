@@ -1,0 +1,99 @@
+"""What the model is sent of a turn's items."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from hypothesis import given, settings
+
+from jpweb.agent.history import normalize_history
+from jpweb.stream.events import (
+    ChatRequest,
+    ChatResponse,
+    Compaction,
+    ConfigDelta,
+    TurnStart,
+)
+from jpweb.stream.outline import build_outline
+from jpweb.stream.sanitize import INTERRUPTED
+from jpweb.stream.thread import Thread
+from jpweb.stream.transcript.items import StandaloneItem, ToolCall
+from jpweb.stream.transcript.model_view import count_withheld, list_sent_events, split_requests
+from tests.builders import answered, asked, called, raw, returned, stream
+from tests.stream import strategies
+
+
+def told_of(*kinds: Any) -> Any:
+    """Return what is sent of one turn."""
+    return list_sent_events(items(*kinds))
+
+
+def items(*kinds: Any) -> Any:
+    (turn,) = build_outline(stream(TurnStart(), *kinds)).turns
+    return turn.items
+
+
+@given(strategies.streams | strategies.tangles)
+@settings(deadline=None)
+def test_all_turns_together_are_the_thread_that_is_sent(elements: Any):
+    told = [each for turn in build_outline(elements).turns for each in list_sent_events(turn.items)]
+    thread = Thread((), normalize_history(elements)).raw_parts()
+    assert [each.kind for each in told] == [event.kind for event in thread.events]
+
+
+@given(strategies.streams | strategies.tangles)
+@settings(deadline=None)
+def test_what_is_sent_and_what_is_not_add_up(elements: Any):
+    for turn in build_outline(elements).turns:
+        calls = [item for item in turn.items if isinstance(item, ToolCall)]
+        marks = [item for item in turn.items if isinstance(item, StandaloneItem) and is_mark(item)]
+        told = [each for each in list_sent_events(turn.items) if not each.is_synthetic]
+        results = [call for call in calls if call.response]
+        every = len(turn.items) + len(results) + sum(len(call.inquiries) for call in calls)
+        assert every == len(told) + len(marks) + sum(count_withheld(turn.items).values())
+
+
+def is_mark(entry: StandaloneItem) -> bool:
+    return isinstance(entry.placed.element.kind, TurnStart)
+
+
+def test_roles_are_those_of_messages():
+    told = list_sent_events(
+        items(ChatRequest("Hi"), called("c"), returned("c"), ChatResponse("message", "Yo"))
+    )
+    assert [each.role for each in told] == ["user", "assistant", "tool", "assistant"]
+
+
+def test_a_call_without_a_result_is_told_that_it_was_interrupted():
+    (_, call, told) = told_of(ChatRequest("Hi"), called("c"))
+    assert (told.kind.content, told.is_synthetic, told.placed) == (INTERRUPTED, True, call.placed)
+
+
+def test_questions_and_what_is_no_message_are_counted_apart():
+    found = count_withheld(
+        items(
+            ChatRequest("Hi"), called("c"), asked("c.q"), answered("c.q"), returned("c"),
+            asked("loose"), returned("nobody"), answered("none"), ConfigDelta({}),
+            Compaction(0, 0), raw({"type": "weather"}), raw({"type": "chat_request"}),
+        )
+    )  # fmt: skip
+    assert found == {
+        "question": 2, "stray": 1, "outcome": 1, "configuration": 1, "compaction": 1,
+        "unknown": 1, "broken": 1,
+    }  # fmt: skip
+
+
+def test_each_request_ends_where_the_assistant_goes_on():
+    told = list_sent_events(
+        items(
+            ChatRequest("Hi"), ChatResponse("reasoning", "Hm"), called("c"), called("d"),
+            returned("c"), returned("d"), ChatResponse("message", "Done"),
+        )
+    )  # fmt: skip
+    pieces = [[each.kind.TAG for each in piece] for piece in split_requests(told)]
+    assert pieces == [
+        ["chat_request"],
+        ["chat_response", "tool_call_request", "tool_call_request", *["tool_call_response"] * 2],
+        ["chat_response"],
+    ]
+    assert list(split_requests([])) == []

@@ -1,0 +1,142 @@
+"""What a jp before RFD 082 could not open, and the mode that spares it."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+
+from jpweb.stream import wire
+from jpweb.stream.answer_type import Secret, Text
+from jpweb.stream.events import ChatRequest, ConversationEvent, TurnStart
+from jpweb.stream.inquiry import (
+    Answered,
+    CancellationReason,
+    Cancelled,
+    InquiryResponse,
+    Redacted,
+)
+from tests.builders import AT, answered, asked, element, raw, stream
+from tests.stream import strategies
+
+
+def reasons(*kinds) -> Any:
+    return [
+        (one.position, one.reason, one.is_trashed)
+        for one in wire.find_incompatibilities(stream(*kinds))
+    ]
+
+
+def request(answer_type) -> Any:
+    question = {"text": "?", "answer_type": answer_type}
+    source = {"source": "assistant"}
+    fields = {"id": "q", "source": source, "question": question}
+    return raw({"timestamp": AT, "type": "inquiry_request"} | fields)
+
+
+def compatible(kind, metadata=None) -> Any:
+    return json.loads(
+        wire.write_element(ConversationEvent(AT, kind, metadata or {}), compatible=True).raw
+    )
+
+
+@pytest.mark.parametrize("outcome", [Redacted(), Cancelled(CancellationReason.USER)])
+def test_a_compatible_response_without_an_answer_has_null(outcome):
+    value = compatible(InquiryResponse("q", outcome))
+    assert list(value)[-1] == "answer"
+    assert value["answer"] is None
+    assert raw(value).kind == InquiryResponse("q", outcome)
+    assert "answer" not in json.loads(element(InquiryResponse("q", outcome)).raw)
+
+
+def test_a_compatible_secret_question_is_text_and_read_as_secret():
+    note = {"jpweb": {"question_id": "a"}, "other": 1}
+    value = compatible(asked("q", type=Secret()), note)
+    assert value["question"]["answer_type"] == {"type": "text"}
+    found: Any = raw(value)
+    assert found.kind.question.answer_type == Secret()
+    assert found.body.metadata == {"jpweb": {"question_id": "a", "secret": True}, "other": 1}
+    made = wire.write_element(ConversationEvent(AT, asked("q", type=Secret())), compatible=True)
+    assert wire.read_element(made.raw) == made
+
+
+@pytest.mark.parametrize("note", [{"secret": False}, {"secret": 1}, "secret", {}])
+def test_text_stays_text_where_nothing_says_secret(note):
+    found: Any = element(asked("q", type=Text()), metadata={"jpweb": note})
+    assert found.kind.question.answer_type == Text()
+
+
+@given(strategies.kinds, strategies.objects)
+@settings(deadline=None)
+def test_everything_that_is_written_compatibly_can_be_opened_and_says_the_same(kind, metadata):
+    made = wire.write_element(ConversationEvent(AT, kind, metadata), compatible=True)
+    assert wire.read_element(made.raw) == made
+    assert made.kind == kind
+    assert wire.find_incompatibilities([made]) == []
+    other = InquiryResponse | type(asked("q"))
+    if not isinstance(kind, other):
+        assert made == wire.write_element(ConversationEvent(AT, kind, metadata))
+
+
+def test_what_every_jp_opens_is_no_obstacle():
+    kinds = (TurnStart(), ChatRequest("Hi"), asked("q"), answered("q"))
+    assert reasons(*kinds, raw({"type": "weather", "timestamp": AT})) == []
+    assert reasons(request({"type": "select", "options": [{"value": 1}]})) == []
+
+
+def test_what_is_of_rfd_082_is_named():
+    kinds = (
+        asked("q", type=Secret()),
+        InquiryResponse("q", Redacted()),
+        InquiryResponse("q", Cancelled(CancellationReason.LOST)),
+        InquiryResponse("q", Answered(None)),
+    )
+    assert reasons(*kinds) == [
+        (0, "secret questions are of RFD 082", False),
+        (1, "an inquiry_response without “answer” is of RFD 082", False),
+        (2, "an inquiry_response without “answer” is of RFD 082", False),
+    ]
+
+
+def test_an_extra_key_on_a_turn_start_is_named():
+    start = {"event_id": "a", "index": 1, "timestamp": AT, "type": "turn_start", "metadata": {}}
+    assert reasons(raw(start)) == [(0, "a turn_start may not have “event_id”, “index”", False)]
+    assert (
+        reasons(raw({"event_id": "a", "timestamp": AT, "type": "chat_request", "content": ""}))
+        == []
+    )
+
+
+def test_spellings_before_march_2026_are_named():
+    found = reasons(request("Boolean"), request({"type": "select", "options": ["a"]}))
+    assert found == [
+        (0, "its answer type is spelled as before March 2026", False),
+        (1, "its options are spelled as before March 2026", False),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("found", "why", "trashed"),
+    [
+        (raw(1), "it has no “timestamp” and no “type”", True),
+        (raw({"type": "weather"}), "it has no “timestamp”", True),
+        (raw({"timestamp": AT, "message": "Hi", "reply": {}}), "it has no “type”", True),
+        (raw({"type": "config_delta"}), "it has no “timestamp”", True),
+        (wire.read_element("[" * 9000), "it has no “timestamp” and no “type”", True),
+        (raw({"timestamp": AT, "type": "chat_request"}), "it is broken: “content” must be", False),
+    ],
+)
+def test_what_jp_never_opened_is_named(found, why, trashed):
+    (only,) = wire.find_incompatibilities([found])
+    assert only.reason.startswith(why)
+    assert only.is_trashed == trashed
+    assert only.anchor
+    assert only.tag == found.tag
+
+
+def test_a_byte_order_mark_is_the_files_own():
+    texts, framing = wire.split_with_framing(b"\xef\xbb\xbf[]")
+    (only,) = wire.find_incompatibilities([wire.read_element(text) for text in texts], framing)
+    assert (only.position, only.is_trashed) == (None, True)

@@ -1,0 +1,250 @@
+"""The layouts before event streams: every one read, none lost."""
+
+from __future__ import annotations
+
+import base64
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+
+from jpweb.stream import outline, turns, wire
+from jpweb.stream.anchor_ids import split_anchor
+from jpweb.stream.events import (
+    BrokenEvent,
+    ChatRequest,
+    ChatResponse,
+    ConfigDelta,
+    ConversationEvent,
+    LegacyEvents,
+    ToolCallRequest,
+    ToolCallResponse,
+    TurnStart,
+    UnknownEvent,
+)
+from jpweb.stream.thread import visible_events
+from jpweb.stream.transcript.items import StandaloneItem, ToolCall
+from jpweb.stream.wire import legacy
+from tests.builders import AT, element, everywhere, raw, returned, stream
+from tests.stream import strategies
+
+FOLDER = Path(__file__).parents[2] / "samples" / "layouts"
+FILES = sorted(FOLDER.glob("*.json"))
+
+
+def wrap(text: str) -> str:
+    return base64.b64encode(text.encode()).decode()
+
+
+def pair(**more) -> Any:
+    return raw({"timestamp": AT, "message": None, "reply": None} | more)
+
+
+def kinds(found) -> Any:
+    return [event.kind for event in found.events]
+
+
+def problem(found) -> str:
+    assert isinstance(found.body, BrokenEvent)
+    return found.body.problem
+
+
+CALLS = {
+    "provider": "anthropic",
+    "reasoning": "Hm.",
+    "content": "Look:",
+    "tool_calls": [
+        {"id": "a", "name": "ls", "arguments": {"path": wrap("src"), "n": 1}},
+        {"id": "b", "name": "cat", "arguments": wrap('{"path": "x"}')},
+    ],
+    "metadata": {"signature": wrap("s")},
+}
+RESULTS = [
+    {"id": "a", "content": base64.urlsafe_b64encode("café???>".encode()).decode(), "error": False},
+    {"id": "b", "content": wrap("no such file"), "error": True},
+]
+FIRST, SECOND = (
+    pair(message="Hi", reply=CALLS, config_delta={"assistant": {}}, context={"persona_id": "x"}),
+    pair(message=RESULTS, reply={"provider": "anthropic", "content": "Done."}),
+)
+
+
+def test_a_pair_stands_for_what_happened_in_its_order():
+    assert FIRST.tag == "legacy_pair"
+    assert FIRST.kind is None
+    assert kinds(FIRST) == [
+        ConfigDelta({"assistant": {}}),
+        ChatRequest("Hi"),
+        ChatResponse("reasoning", "Hm."),
+        ChatResponse("message", "Look:"),
+        ToolCallRequest("a", "ls", {"path": "src", "n": 1}),
+        ToolCallRequest("b", "cat", {"path": "x"}),
+    ]
+    assert [event.metadata for event in FIRST.events] == [{}, {}, {"signature": "s"}, {}, {}, {}]
+    assert {event.timestamp for event in FIRST.events} == {AT}
+
+
+def test_a_message_may_be_the_results_of_the_pair_before():
+    assert kinds(SECOND) == [
+        ToolCallResponse("a", "café???>", False),
+        ToolCallResponse("b", "no such file", True),
+        ChatResponse("message", "Done."),
+    ]
+
+
+def test_calls_of_one_pair_are_answered_by_the_next():
+    (turn,) = outline.build_outline([FIRST, SECOND]).turns
+    calls = [item for item in turn.items if isinstance(item, ToolCall)]
+    assert [[each.position for each in call.elements] for call in calls] == [[0, 1]] * 2
+    assert all(call.response for call in calls)
+    assert not turn.is_incomplete
+    (whole_turn,) = turns.split_turns([FIRST, SECOND])
+    assert turns.pair_elements([FIRST, SECOND], whole_turn) == turns.ElementPairs(
+        {0: 1}, frozenset()
+    )
+
+
+def test_a_pair_with_an_open_call_has_no_response_yet_and_is_no_orphan():
+    half = [FIRST, element(returned("b"))]
+    (turn,) = turns.split_turns(half)
+    assert turns.pair_elements(half, turn) == turns.ElementPairs({}, frozenset())
+    assert turns.pair_elements([SECOND], turns.split_turns([SECOND])[0]) == turns.ElementPairs(
+        {}, frozenset()
+    )
+    found = turns.find_unfinished_turn([FIRST])
+    assert found
+    assert isinstance(found.phase, turns.Executing)
+    assert [(position, call.id) for position, call in found.phase.calls] == [(0, "a"), (0, "b")]
+
+
+def test_the_parts_of_a_pair_have_anchors_of_their_own():
+    shown = outline.build_outline([FIRST, FIRST])
+    every = everywhere(shown)
+    anchors = [here.anchor for here in every if here.position == 1]
+    assert anchors[0] == shown.anchors[1] == f"{shown.anchors[0]}-x2"
+    assert anchors[1:3] == [f"{anchors[0]}-p2", f"{anchors[0]}-p3"]
+    assert [split_anchor(anchor) for anchor in anchors] == [(anchors[0], part) for part in range(6)]
+    assert split_anchor("e-abc-x2") == ("e-abc-x2", 0)
+    assert {here.legacy_tag for here in every} == {"legacy_pair"}
+    assert all(here.element.raw == FIRST.raw for here in every)
+
+
+def test_a_provider_sees_the_messages_of_a_pair_and_not_its_configuration():
+    assert [event.kind for event in visible_events([FIRST])] == kinds(FIRST)[1:]
+
+
+def test_the_halves_of_july_2025_are_read():
+    said = raw({"timestamp": AT, "type": "user_message", "message": "Hi"})
+    replied = raw({"timestamp": AT, "type": "assistant_message", "content": "Hello"})
+    assert (said.tag, kinds(said)) == ("user_message", [ChatRequest("Hi")])
+    assert (replied.tag, kinds(replied)) == (
+        "assistant_message",
+        [ChatResponse("message", "Hello")],
+    )
+    (turn,) = outline.build_outline([said, replied]).turns
+    assert [type(item) for item in turn.items] == [StandaloneItem, StandaloneItem]
+    assert not turn.is_incomplete
+
+
+def test_a_legacy_element_happens_in_a_turn_and_configuration_alone_does_not():
+    assert turns.is_event(FIRST)
+    assert not turns.is_event(pair(config_delta={}))
+    start = element(TurnStart())
+    assert len(turns.split_turns([FIRST, start])) == 2
+    assert len(turns.split_turns([pair(config_delta={}), start])) == 1
+
+
+@pytest.mark.parametrize(
+    ("arguments", "read"),
+    [
+        (wrap("[1]"), {"arguments": "[1]"}),
+        (wrap("no json"), {"arguments": "no json"}),
+        (wrap('{"a": NaN}'), {"arguments": '{"a": NaN}'}),
+        (wrap("[" * 200 + "]" * 200), {"arguments": "[" * 200 + "]" * 200}),
+        ({}, {}),
+    ],
+)
+def test_arguments_that_are_no_object_are_shown_as_they_are(arguments, read):
+    call = {"id": "a", "name": "ls", "arguments": arguments}
+    assert kinds(pair(reply={"tool_calls": [call]})) == [ToolCallRequest("a", "ls", read)]
+
+
+@pytest.mark.parametrize(
+    ("more", "says"),
+    [
+        ({}, "neither a message nor a reply"),
+        ({"timestamp": 1}, "“timestamp” must be a string"),
+        ({"timestamp": "then"}, "“timestamp” cannot be read"),
+        ({"message": 1}, "“message” must be a string or a list"),
+        ({"message": [1]}, "a result must be an object"),
+        ({"message": [{"id": "a"}]}, "“content” must be a string"),
+        ({"message": [{"id": "a", "content": "", "error": 1}]}, "“error” must be"),
+        ({"reply": "Hi"}, "“reply” must be an object"),
+        ({"reply": {"content": 1}}, "“content” must be a string"),
+        ({"reply": {"tool_calls": 1}}, "“tool_calls” must be a list"),
+        ({"reply": {"tool_calls": [1]}}, "a tool call must be an object"),
+        ({"reply": {"tool_calls": [{"id": "a"}]}}, "“name” must be a string"),
+        ({"message": "", "context": [[[]] * 2] * 2, "reply": json.loads("[" * 126 + "]" * 126)},
+         "nested too deeply"),
+    ],
+)  # fmt: skip
+def test_a_legacy_element_of_another_shape_is_broken_and_says_why(more, says):
+    found = pair(**more)
+    assert says in problem(found)
+    assert found.tag == "legacy_pair"
+
+
+def test_other_elements_without_a_known_kind_stay_unknown():
+    for value in (
+        {"timestamp": AT, "message": "Hi"},
+        {"type": "message", "message": "", "reply": {}},
+    ):
+        assert isinstance(raw(value).body, UnknownEvent)
+
+
+@pytest.mark.parametrize("where", ["beside", "inside"])
+def test_tool_answers_are_kept_and_readable(where):
+    answers = {"tool_answers": {"overwrite": wrap("yes"), "n": 1}}
+    inside = {"path": wrap("x")} | (answers if where == "inside" else {})
+    call = {"id": "c", "name": "fs", "arguments": inside} | (answers if where == "beside" else {})
+    found: Any = raw({"timestamp": AT, "type": "tool_call_request"} | call)
+    old = pair(reply={"tool_calls": [call], "metadata": {"m": "x"}}).events[0]
+    read = {"tool_answers": {"overwrite": "yes", "n": 1}}
+    for event in (found.body, old):
+        kept = event.kind.arguments if where == "inside" else event.metadata
+        assert kept.items() >= read.items()
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
+def test_every_layout_of_section_12_is_read_whole_and_comes_back(path):
+    data = path.read_bytes()
+    texts, framing = wire.split_with_framing(data)
+    assert wire.join_array(texts, framing).encode() == data
+    elements = [wire.read_element(text) for text in texts]
+    assert all(isinstance(one.body, ConversationEvent | LegacyEvents) for one in elements)
+    shown = outline.build_outline(elements)
+    assert not any(
+        isinstance(item, StandaloneItem) and item.orphan for t in shown.turns for item in t.items
+    )
+    wanted = set(path.stem.split(".")[1:]) - {"empty"}
+    assert wanted <= {here.legacy_tag or here.element.tag for here in everywhere(shown)}
+
+
+def test_each_layout_has_a_sample():
+    shown = {part for path in FILES for part in path.stem.split(".")[1:]}
+    assert set(legacy.LEGACY_TAGS) <= shown
+
+
+@given(strategies.legacy)
+@settings(deadline=None)
+def test_a_legacy_element_stands_for_at_least_one_event_or_says_why_not(found):
+    assert found.events or problem(found)
+
+
+@given(strategies.legacy)
+@settings(deadline=None)
+def test_the_parts_of_a_legacy_element_have_their_place_each(found):
+    shown = [here.part for here in everywhere(outline.build_outline(stream(found)))]
+    assert sorted(shown) == list(range(max(1, len(found.events))))

@@ -1,0 +1,125 @@
+"""A glance says of an element what reading it says."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from jpweb.stream import anchor_ids, wire
+from jpweb.stream.events import (
+    ChatRequest,
+    ConversationEvent,
+    Element,
+    ToolCallRequest,
+    ToolCallResponse,
+)
+from jpweb.stream.inquiry import InquiryRequest, InquiryResponse
+from jpweb.stream.wire.partial import PartialElement, read_partial
+from tests.builders import AT, answered, asked, called, element, raw, returned
+from tests.machine.sizes import choose_size
+from tests.stream import strategies
+from tests.stream.wire.test_fast_codec import KEYS, armoured, values
+
+#: The kinds that a glance gives whole.
+WHOLE = (ToolCallRequest, ToolCallResponse, InquiryRequest, InquiryResponse)
+
+
+def same(text: str) -> PartialElement:
+    """Look and read; both must say the same. Returns the glance."""
+    read, seen = wire.read_element(text), read_partial(text)
+    assert (seen.raw, seen.tag, seen.content_anchor) == (
+        text,
+        read.tag,
+        anchor_ids.content_anchor(read),
+    )
+    assert type(seen.kind) is type(read.kind)
+    if isinstance(read.kind, WHOLE):
+        assert repr(seen.kind) == repr(read.kind)
+    events = seen.events
+    assert [type(event.kind) for event in events] == [type(event.kind) for event in read.events]
+    assert [event.note for event in events] == [event.note for event in read.events]
+    assert seen.note == next((event.note for event in read.events), {})
+    assert repr(read_partial(text).element) == repr(read)
+    return seen
+
+
+@given(strategies.streams | strategies.questionings)
+@settings(deadline=None, max_examples=choose_size(15, 60))
+def test_a_glance_is_what_reading_makes_of_a_stream(elements):
+    for each in elements:
+        same(each.raw)
+
+
+@given(
+    strategies.kinds,
+    strategies.objects,
+    st.lists(st.tuples(st.sampled_from(KEYS), values), max_size=3),
+    st.sets(st.sampled_from(KEYS), max_size=2),
+)
+@settings(deadline=None, max_examples=choose_size(75, 300))
+def test_a_glance_is_what_reading_makes_of_odd_elements(kind, metadata, more, less):
+    written = json.loads(wire.write_element(ConversationEvent(AT, kind, metadata)).raw)
+    members = [*((key, value) for key, value in written.items() if key not in less), *more]
+    same("{" + ",".join(f"{json.dumps(key)}:{json.dumps(value)}" for key, value in members) + "}")
+
+
+@given(armoured)
+@settings(deadline=None, max_examples=choose_size(50, 200))
+def test_a_glance_decodes_base64_as_reading_does(text):
+    head = {"timestamp": AT, "id": "c"}
+    same(json.dumps(head | {"type": "tool_call_response", "content": text, "is_error": False}))
+    arguments = {"a": text, "b": [text, {"c": text}], "d": 1, "e": None}
+    same(json.dumps(head | {"type": "tool_call_request", "name": "n", "arguments": arguments}))
+
+
+DEEP = '{"a": ' + "[" * 130 + "]" * 130 + "}"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "{",
+        "NaN",
+        '{"type": "weather", "timestamp": "x"}',
+        '{"type": "turn_start", "timestamp": "2026-02-30 00:00:00.0"}',
+        f'{{"type": "chat_response", "timestamp": "{AT}"}}',
+        f'{{"type": "chat_response", "timestamp": "{AT}", "message": "x", "metadata": {DEEP}}}',
+        f'{{"type": "chat_response", "timestamp": "{AT}", "reasoning": "x", "metadata": {{}}}}',
+        f'{{"type": "tool_call_request", "timestamp": "{AT}", "id": "c", "name": "n", '
+        f'"arguments": {DEEP}}}',
+        '{"type": "tool_call", "id": "c"}',
+    ],
+)
+def test_what_is_odd_is_read(text):
+    same(text)
+
+
+@pytest.mark.parametrize("kind", [called("c", path="a"), returned("c"), ChatRequest("Hi")])
+def test_what_mirrors_see_most_is_not_read(kind):
+    seen = same(element(kind).raw)
+    looked = read_partial(seen.raw)
+    assert looked.decoded is None
+    assert looked.events == (looked,)
+    assert looked.element is looked.element
+
+
+@pytest.mark.parametrize("kind", [asked("c.q.1"), answered("c.q.1")])
+def test_inquiries_are_read_with_what_is_noted(kind):
+    seen = same(element(kind, metadata={"jpweb": {"tool_call_id": "c"}}).raw)
+    assert seen.note == {"tool_call_id": "c"}
+
+
+def test_what_holds_no_event_has_no_note():
+    assert same(raw({"type": "weather"}).raw).note == {}
+
+
+def test_a_note_beside_what_was_said_is_there_when_asked_for():
+    said = raw({"type": "chat_response", "timestamp": AT, "message": "x",
+                "metadata": {"jpweb": {"a": "MQ=="}}})  # fmt: skip
+    looked = read_partial(said.raw)
+    assert looked.decoded is None
+    assert looked.note == {"a": "1"}
+    assert looked.element == Element(said.raw, said.body)

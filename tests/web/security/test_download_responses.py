@@ -1,0 +1,319 @@
+"""Downloads: made as they are taken, one large one a person, ended with their readers."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+from collections.abc import Callable, Iterator
+from functools import partial
+from typing import Any
+
+import pytest
+from django.db import OperationalError
+
+from jpweb.runtime import downloads as under_way
+from jpweb.runtime import exports, process_identity
+from jpweb.runtime.db_threads import run_in_background_thread
+from jpweb.runtime.downloads import DownloadUnderWay
+from jpweb.store import audit
+from jpweb.store import exports as store_exports
+from jpweb.store.choices import Role
+from jpweb.store.exports import ExportChunk
+from jpweb.store.maintenance import task_leases
+from jpweb.store.models import Conversation, Duty, Membership, Person
+from jpweb.store.people import downloads as leases
+from jpweb.store.people.downloads import DownloadLease
+from jpweb.store.transcript import item_batches
+from jpweb.web.security import download_responses
+from jpweb.web.views import events
+from tests.architecture.tree import modules, text
+from tests.load.synthetic import imported
+from tests.web.security.receiving import receiving, sign_in, until
+from tests.web.world import World
+
+EVENTS = 120
+FORMATS = [f"export/{name}" for name in exports.FORMATS]
+#: Every route that answers with a file.
+ROUTES = ["/audit.csv", *FORMATS, "events/{anchor}.json", "events/{anchor}/raw.txt"]
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+class Shelf:
+    """Somebody who audits, with a conversation and inquiries that take many pieces."""
+
+    def __init__(self, world: World) -> None:
+        self.talk = imported(world.home, EVENTS)
+        longest = max(self.talk.journal.all(), key=lambda entry: len(entry.text))
+        self.anchor = longest.anchor
+        self.person: Person = world.people["auditor"]
+        self.cookie = sign_in(self.person)
+        self.others_cookie = sign_in(world.people["owner"])
+
+    def path(self, route: str) -> str:
+        if route.startswith("/"):
+            return route
+        return f"/conversations/{self.talk.pk}/{route.format(anchor=self.anchor)}"
+
+
+class Steps:
+    """Counts the batches that were read, or cut from what was read."""
+
+    count = 0
+
+
+@pytest.fixture
+def shelf(lasting: World, monkeypatch: pytest.MonkeyPatch) -> Shelf:
+    """Return a shelf where a piece holds little."""
+    made = Shelf(lasting)
+    for module, name, amount in (
+        (audit, "BATCH_ROWS", 2),
+        (store_exports, "MAX_CHUNK_ENTRIES", 10),
+        (item_batches, "MAX_BATCH_ENTRIES", 10),
+        (download_responses, "SLICE_BYTES", 500),
+        (under_way, "REST_RATIO", 0),
+    ):
+        monkeypatch.setattr(module, name, amount)
+    return made
+
+
+@pytest.fixture
+def steps(monkeypatch: pytest.MonkeyPatch) -> Steps:
+    counter = Steps()
+
+    def counted(function: Callable[..., Any]) -> Callable[..., Any]:
+        def count(*given: Any) -> Any:
+            counter.count += 1
+            return function(*given)
+
+        return count
+
+    def cut(data: bytes) -> Iterator[ExportChunk]:
+        for piece in download_responses.cut_into_pieces(data):
+            counter.count += 1
+            yield piece
+
+    monkeypatch.setattr(audit, "_read_rows", counted(audit._read_rows))
+    monkeypatch.setattr(store_exports, "_read_texts", counted(store_exports._read_texts))
+    monkeypatch.setattr(item_batches, "_read_entries", counted(item_batches._read_entries))
+    monkeypatch.setattr(events, "cut_into_pieces", cut)
+    return counter
+
+
+def find_lease(shelf: Shelf) -> DownloadLease | None:
+    return leases.find_lease(shelf.person.pk)
+
+
+async def wait_for_no_mark(shelf: Shelf) -> None:
+    """Wait until neither this process nor the database says that a download is under way."""
+    await until(lambda: shelf.person.pk not in under_way._marks)
+    async with asyncio.timeout(30):
+        while await run_in_background_thread(find_lease, shelf) is not None:  # noqa: ASYNC110  a row
+            await asyncio.sleep(0.01)
+
+
+def test_files_are_sent_by_one_function_alone():
+    sending = [
+        str(path)
+        for path in modules("jpweb")
+        if any(word in text(path) for word in ("Content-Disposition", "StreamingHttp", "FileResp"))
+    ]
+    assert sending == ["jpweb/web/security/download_responses.py"]
+
+
+@pytest.mark.parametrize("route", ROUTES)
+async def test_first_part_comes_before_the_second_piece_is_made(
+    shelf: Shelf, steps: Steps, route: str
+):
+    async with receiving(shelf.path(route), shelf.cookie) as receiver:
+        assert receiver.status == 200
+        assert b"attachment" in receiver.headers[b"content-disposition"]
+        assert b"content-length" not in receiver.headers
+        assert steps.count == 1
+        assert len(await receiver.take()) > 0
+        # One part waits to be taken, and one is being made.
+        assert steps.count <= 3
+        await receiver.take_all()
+        assert steps.count > 5
+
+
+@pytest.mark.parametrize("route", ROUTES)
+async def test_reader_that_leaves_ends_the_work_and_the_mark(
+    shelf: Shelf, steps: Steps, route: str
+):
+    async with receiving(shelf.path(route), shelf.cookie) as receiver:
+        await receiver.take()
+    made = steps.count
+    await wait_for_no_mark(shelf)
+    assert steps.count == made <= 4
+
+
+@pytest.mark.parametrize("route", ROUTES)
+async def test_second_large_download_of_a_person_is_refused_with_the_name(shelf: Shelf, route: str):
+    async with receiving(shelf.path("export/jp"), shelf.cookie) as first:
+        async with receiving(shelf.path(route), shelf.cookie) as second:
+            assert second.status == 429
+            page = (await second.take_all()).decode()
+            assert f"You are downloading jp-c{shelf.talk.jp_id}.events.json." in page
+            assert f'<a href="{shelf.path(route)}">try again</a>' in page
+        async with receiving(shelf.path(route), shelf.others_cookie) as another:
+            assert another.status == 200
+            assert await another.take_all()
+        assert await first.take_all()
+    async with receiving(shelf.path(route), shelf.cookie) as third:
+        assert third.status == 200
+
+
+async def test_small_download_is_whole_beside_a_large_one(shelf: Shelf, lasting: World):
+    small = f"/conversations/{lasting.talk.pk}/export/jp"
+    large = receiving(shelf.path("export/jp"), shelf.cookie)
+    async with large, receiving(small, shelf.cookie) as receiver:
+        assert receiver.status == 200
+        length = int(receiver.headers[b"content-length"])
+        assert len(await receiver.take_all()) == length
+
+
+async def test_head_of_a_download_makes_nothing(shelf: Shelf, steps: Steps):
+    async with receiving(shelf.path("export/jp"), shelf.cookie, "HEAD") as receiver:
+        assert receiver.status == 200
+        assert await receiver.take_all() == b""
+    assert steps.count == 0
+
+
+async def test_mark_ends_with_the_download_and_says_how_far_it_is(shelf: Shelf):
+    async with receiving(shelf.path("export/jp"), shelf.cookie) as receiver:
+        await receiver.take()
+        lease = under_way.find_download(shelf.person.pk)
+        assert lease is not None
+        assert (lease.file_name, 0 < lease.percent < 50) == (
+            f"jp-c{shelf.talk.jp_id}.events.json",
+            True,
+        )
+        async with receiving("/download", shelf.cookie) as status:
+            page = (await status.take_all()).decode()
+            assert f"You are downloading {lease.file_name}." in page
+            assert 'hx-trigger="every 2s"' in page
+        await receiver.take_all()
+    await wait_for_no_mark(shelf)
+
+
+@pytest.mark.parametrize("route", [*FORMATS])
+async def test_conversation_rewritten_meanwhile_cuts_the_connection(shelf: Shelf, route: str):
+    async with receiving(shelf.path(route), shelf.cookie) as receiver:
+        await receiver.take()
+        own = Conversation.objects.filter(pk=shelf.talk.pk)
+        await run_in_background_thread(own.update, revision=shelf.talk.revision + 1)
+        await receiver.take_all()
+        assert receiver.has_left
+        await wait_for_no_mark(shelf)
+
+
+async def test_database_that_goes_away_cuts_the_connection(
+    shelf: Shelf, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+):
+    async with receiving("/audit.csv", shelf.cookie) as receiver:
+        await receiver.take()
+
+        def fail(*_: object) -> None:
+            raise OperationalError("the server has not replied for 3 seconds")
+
+        monkeypatch.setattr(audit, "_read_rows", fail)
+        await receiver.take_all()
+        assert receiver.has_left
+        await wait_for_no_mark(shelf)
+    assert [r.getMessage() for r in caplog.records if "broken off" in r.getMessage()] == [
+        "/audit.csv was broken off: the server has not replied for 3 seconds"
+    ]
+
+
+@pytest.mark.parametrize("change", ["role", "sign-in"])
+async def test_download_ends_with_the_right_to_read(
+    shelf: Shelf, monkeypatch: pytest.MonkeyPatch, change: str
+):
+    monkeypatch.setattr(under_way, "RENEWAL_SECONDS", 0.01)
+    async with receiving(shelf.path("export/jp"), shelf.cookie) as receiver:
+        await receiver.take()
+        if change == "role":
+            membership = Membership.objects.filter(person=shelf.person)
+            await run_in_background_thread(membership.update, role=Role.READER)
+        else:
+            person = Person.objects.filter(pk=shelf.person.pk)
+            await run_in_background_thread(person.update, is_active=False)
+        mark = under_way._marks[shelf.person.pk]
+        await until(lambda: mark.is_revoked)
+        await receiver.take_all()
+        assert receiver.has_left
+
+
+async def test_download_that_nobody_closes_loses_its_mark_when_it_is_dropped(shelf: Shelf):
+    begin = partial(
+        under_way.begin_download, shelf.person.pk, "a.csv", ExportChunk(b"", 1, 2), iter(())
+    )
+    download = await begin(lambda: True)
+    with pytest.raises(DownloadUnderWay, match=r"a\.csv is being downloaded"):
+        await begin(lambda: True)
+    del download
+    gc.collect()
+    await wait_for_no_mark(shelf)
+
+
+def _other_lease(shelf: Shelf, name: str = "other#1") -> DownloadLease:
+    return DownloadLease(shelf.person.pk, name, "b.csv", 42)
+
+
+async def test_download_in_another_process_refuses_one_here(shelf: Shelf):
+    assert await run_in_background_thread(leases.acquire_lease, _other_lease(shelf)) is None
+    async with receiving(shelf.path("export/jp"), shelf.cookie) as receiver:
+        assert receiver.status == 429
+        page = (await receiver.take_all()).decode()
+        assert "You are downloading b.csv." in page
+        assert "42%" in page
+    assert shelf.person.pk not in under_way._marks
+    await run_in_background_thread(leases.release_lease, _other_lease(shelf))
+    async with receiving(shelf.path("export/jp"), shelf.cookie) as receiver:
+        assert receiver.status == 200
+
+
+async def test_lease_of_a_killed_process_ends_by_itself(
+    shelf: Shelf, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(leases, "LEASE_SECONDS", -1.0)
+    await run_in_background_thread(leases.acquire_lease, _other_lease(shelf))
+    async with receiving(shelf.path("export/jp"), shelf.cookie) as receiver:
+        assert receiver.status == 200
+
+
+def test_server_that_starts_again_drops_the_leases_of_the_killed_one(shelf: Shelf):
+    leases.acquire_lease(_other_lease(shelf, f"{process_identity.get_installation_name()}#1"))
+    task_leases.expire_installation(process_identity.get_installation_name())
+    assert find_lease(shelf) is None
+
+
+def test_renewal_keeps_the_lease_and_tells_how_far(shelf: Shelf):
+    leases.acquire_lease(_other_lease(shelf))
+    further = DownloadLease(shelf.person.pk, "other#1", "b.csv", 77)
+    assert leases.renew_lease(further)
+    assert leases.find_lease(shelf.person.pk) == further
+    Duty.objects.all().delete()
+    assert leases.renew_lease(further), "a lease that ran out is taken again"
+    assert not leases.renew_lease(_other_lease(shelf, "other#2"))
+
+
+async def test_database_that_takes_no_write_keeps_nobody_from_downloading(
+    shelf: Shelf, monkeypatch: pytest.MonkeyPatch
+):
+    def fail(*_: object) -> None:
+        raise OperationalError("database or disk is full")
+
+    monkeypatch.setattr(task_leases, "acquire_or_renew", fail)
+    async with receiving(shelf.path("export/jp"), shelf.cookie) as receiver:
+        assert receiver.status == 200
+        async with receiving("/audit.csv", shelf.cookie) as second:
+            assert second.status == 429
+        assert len(await receiver.take_all()) > 0
+
+
+def test_holder_of_the_longest_names_fits_its_column(shelf: Shelf):
+    longest = max((each.suffix for each in exports.FORMATS.values()), key=len)
+    lease = DownloadLease(2**31, f"{'x' * 100}#12345678", f"jp-c{10**18}{longest}", 99)
+    assert len(lease.holder_text) <= (Duty._meta.get_field("holder").max_length or 0)
+    assert len(lease.name) <= (Duty._meta.get_field("name").max_length or 0)

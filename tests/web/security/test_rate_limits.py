@@ -1,0 +1,40 @@
+from __future__ import annotations
+
+import pytest
+
+from jpweb.web.security import rate_limits
+from jpweb.web.security.rate_limits import RateLimit
+from tests.web.reading import read
+from tests.web.world import World
+
+
+def test_admit_within_a_window_refuses_until_the_oldest_is_over():
+    now = [0.0]
+    limit = RateLimit(2, 60, lambda: now[0])
+    assert limit.admit_event("ada") == 0
+    now[0] = 30.5
+    assert (limit.admit_event("ada"), limit.admit_event("ada")) == (0, 30)
+    assert limit.admit_event("eve") == 0
+    now[0] = 60.0
+    assert (limit.admit_event("ada"), limit.admit_event("ada")) == (0, 31)
+
+
+def test_admit_of_many_keys_forgets_the_first(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(rate_limits, "MAX_KEYS", 2)
+    limit = RateLimit(1, 60)
+    assert [limit.admit_event(key) for key in "abc"] == [0, 0, 0]
+    assert len(limit._times) == 2
+
+
+@pytest.mark.parametrize("path", ["/search?q=word", "/conversations/{talk}/find?q=word"])
+def test_searches_above_the_limit_get_429_with_one_line(
+    world: World, path: str, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(rate_limits.SEARCH_LIMIT, "count", 2)
+    path = path.format(talk=world.talk.pk)
+    reader, owner = world.client("reader"), world.client("owner")
+    assert [reader.get(path).status_code for _ in range(3)] == [200, 200, 429]
+    refused = reader.get(path)
+    assert int(refused["Retry-After"]) in range(1, 61)
+    assert "You searched 2 times within a minute. Try again in" in read(refused).text
+    assert owner.get(path).status_code == 200

@@ -1,0 +1,31 @@
+"""What addresses and forms write is a number or nothing, whatever was typed."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from jpweb.web import converters
+
+
+@given(st.integers(0, converters.MAX_KEY))
+def test_a_number_is_read_up_to_the_largest(number: int):
+    assert converters.parse_number(str(number), converters.MAX_KEY) == number
+    assert converters.parse_number(str(number), number) == number
+    if number:
+        assert converters.parse_number(str(number), number - 1) is None
+
+
+@pytest.mark.parametrize(
+    "text",
+    [None, "", " 1", "-1", "+1", "1.0", "1_0", "0x1", "٣", "²", "9" * 5_000, str(2**31)],
+)
+def test_anything_else_is_none(text: str | None):
+    assert converters.parse_number(text) is None
+
+
+@given(st.text())
+def test_no_text_raises(text: str):
+    found = converters.parse_number(text)
+    assert found is None or 0 <= found <= converters.MAX_POSITION

@@ -1,0 +1,47 @@
+from __future__ import annotations
+
+import pytest
+from django.db import InterfaceError, OperationalError
+from django.urls import reverse
+
+from jpweb.runtime.inquiries import resolution
+from jpweb.store import approvals
+from tests.web.world import World
+
+
+@pytest.mark.parametrize("problem", [OperationalError, InterfaceError])
+def test_while_the_database_is_away_people_are_told_so(
+    world: World, monkeypatch: pytest.MonkeyPatch, problem: type[Exception]
+):
+    client = world.client("owner")
+
+    def gone(*_: object) -> None:
+        raise problem("server closed the connection unexpectedly")
+
+    monkeypatch.setattr(approvals, "list_waiting", gone)
+    response = client.get(reverse("questions"))
+    assert response.status_code == 503
+    assert response["Retry-After"] == "5"
+    assert "Saved data is not affected" in response.text
+    assert "closed the connection" not in response.text
+
+
+def test_an_answer_is_told_the_same(world: World, monkeypatch: pytest.MonkeyPatch):
+    async def gone(*_: object, **__: object) -> None:
+        raise OperationalError("server closed the connection unexpectedly")
+
+    monkeypatch.setattr(resolution, "answer_inquiry", gone)
+    there = reverse("question-answer", args=[world.question.pk])
+    response = world.client("owner").post(there, {"answer": "true"})
+    assert response.status_code == 503
+
+
+def test_what_else_breaks_is_no_absence(world: World, monkeypatch: pytest.MonkeyPatch):
+    client = world.client("owner")
+    client.raise_request_exception = False
+
+    def breaks(*_: object) -> None:
+        raise ZeroDivisionError
+
+    monkeypatch.setattr(approvals, "list_waiting", breaks)
+    assert client.get(reverse("questions")).status_code == 500

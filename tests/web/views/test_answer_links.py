@@ -1,0 +1,270 @@
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator
+from datetime import timedelta
+from typing import Any
+from unittest.mock import AsyncMock
+
+import pytest
+from asgiref.sync import ThreadSensitiveContext
+from django.test import AsyncClient, Client
+from django.utils import timezone
+
+from jpweb.runtime.db_threads import run_in_db_thread
+from jpweb.runtime.inquiries import resolution
+from jpweb.runtime.inquiries.secret_handover import NoWaitingCall
+from jpweb.store import inquiries
+from jpweb.store.choices import Role, RunState
+from jpweb.store.models import AnswerLink, Inquiry, JournalEntry, Membership, Run
+from jpweb.store.notifications import answer_links
+from jpweb.stream.answer_type import Secret, Text
+from jpweb.stream.errors import InvalidAnswer
+from tests.store import making
+from tests.web.reading import Page, read
+from tests.web.world import World, signed_in
+
+CANARY = "canary-91f0"
+PRIVATE = "<b>Roses</b> to go?"
+
+
+@pytest.fixture
+def text(world: World) -> Inquiry:
+    return making.question(world.run, Text(), PRIVATE)
+
+
+def link(world: World, row: Inquiry | None = None, who: str = "responder") -> str:
+    return f"/answer/{answer_links.issue_link((row or world.question).pk, world.people[who].pk)}"
+
+
+def shown(url: str, client: Client | None = None, status: int = 200) -> Page:
+    response = (client or Client()).get(url)
+    assert response.status_code == status
+    found = read(response)
+    assert (found.crossed, found.unclosed) == ([], [])
+    return found
+
+
+def test_the_card_stands_alone_and_is_shown_as_often_as_wanted(world: World, text: Inquiry):
+    url = link(world, text)
+    for _ in range(3):
+        found = shown(url)
+        assert "Question for Responder" in found.text
+        assert PRIVATE in found.text
+        assert "Go on?" not in found.text
+        assert not found.all(href=f"/conversations/{world.talk.pk}#{text.anchor}")
+    assert Client().head(url).status_code == 200
+    assert AnswerLink.objects.get().used_at is None
+    text.refresh_from_db()
+    assert text.state == "open"
+
+
+def test_an_answer_is_given_as_that_person_and_uses_the_link_up(world: World, text: Inquiry):
+    url = link(world, text)
+    response = Client(enforce_csrf_checks=True).post(url, {"answer": "Seven"})
+    assert response.status_code == 200
+    assert "Your answer was sent." in response.content.decode()
+    row = inquiries.get_inquiry(text.pk)
+    assert (row.state, row.answer, row.decider) == ("answered", "Seven", world.people["responder"])
+    assert AnswerLink.objects.get().used_at is not None
+    found = shown(url)
+    assert "This question is closed" in found.text
+    assert "Seven" in found.text
+    assert not found.all(name="answer")
+
+
+def test_a_question_is_declined_with_a_note(world: World):
+    url = link(world)
+    response = Client().post(url, {"do": "decline", "note": "Not on a Friday"})
+    assert "You declined" in response.content.decode()
+    row = inquiries.get_inquiry(world.question.pk)
+    assert (row.state, row.reason, row.note) == ("cancelled", "user", "Not on a Friday")
+    assert row.decider == world.people["responder"]
+
+
+def test_an_answer_counts_for_the_turn_where_that_is_ticked(world: World):
+    Client().post(link(world), {"answer": "true", "remember": "turn"})
+    assert inquiries.is_remembered(inquiries.get_inquiry(world.question.pk))
+
+
+def test_an_answer_that_does_not_fit_is_told_and_uses_nothing_up(world: World):
+    url = link(world)
+    response = Client().post(url, {"answer": "maybe", "remember": "turn"})
+    assert response.status_code == 422
+    found = read(response)
+    assert found.one(role="alert").text
+    assert "checked" in found.one(name="remember")
+    assert AnswerLink.objects.get().used_at is None
+    assert Client().post(url, {"answer": "true"}).status_code == 200
+
+
+def test_who_is_second_is_told_and_changes_nothing(world: World):
+    url = link(world)
+    making.settle(world.question, making.ANSWER, making.decider(world.people["owner"]))
+    response = Client().post(url, {"answer": "false"})
+    assert response.status_code == 409
+    assert "Your answer wasn't used." in read(response).one(role="alert").text
+    assert inquiries.get_inquiry(world.question.pk).decider == world.people["owner"]
+    assert "by Owner" in " ".join(shown(url).text.split())
+
+
+@pytest.mark.parametrize("how", [{"answer": "false"}, {"do": "decline"}])
+def test_who_sends_again_what_had_arrived_is_told_so(world: World, how: dict[str, str]):
+    url = link(world)
+    assert Client().post(url, {"answer": "true"}).status_code == 200
+    response = Client().post(url, how)
+    assert response.status_code == 409
+    assert "You already responded" in read(response).one(role="alert").text
+    assert "wasn't used" not in response.content.decode()
+    assert inquiries.get_inquiry(world.question.pk).answer is True
+
+
+def test_of_two_links_to_one_question_the_first_counts(world: World):
+    first, second = link(world), link(world, who="owner")
+    assert Client().post(first, {"answer": "true"}).status_code == 200
+    assert Client().post(second, {"answer": "false"}).status_code == 409
+    assert inquiries.get_inquiry(world.question.pk).answer is True
+
+
+def test_who_is_second_at_the_same_moment_is_told(world: World, monkeypatch: pytest.MonkeyPatch):
+    """The question is settled after the link was looked at."""
+    url, find = link(world), answer_links.resolve_link
+
+    def overtaken(token: str) -> Any:
+        found = find(token)
+        if found.inquiry.state == "open":
+            making.settle(world.question, making.ANSWER)
+        return found
+
+    monkeypatch.setattr(answer_links, "resolve_link", overtaken)
+    assert Client().post(url, {"do": "decline"}).status_code == 409
+    assert inquiries.get_inquiry(world.question.pk).state == "answered"
+
+
+@pytest.mark.parametrize("role", [Role.READER, None])
+def test_who_may_no_longer_answer_is_told_and_changes_nothing(
+    world: World, text: Inquiry, role: Role | None
+):
+    url = link(world, text)
+    found = Membership.objects.filter(person=world.people["responder"])
+    found.update(role=role) if role else found.delete()
+    for response in (Client().get(url), Client().post(url, {"answer": "Seven"})):
+        assert response.status_code == 403
+        assert "can no longer answer questions" in response.content.decode()
+        assert "Roses" not in response.content.decode()
+    assert inquiries.get_inquiry(text.pk).state == "open"
+
+
+def test_who_may_no_longer_read_sees_how_it_ended_and_nothing_else(world: World, text: Inquiry):
+    url = link(world, text)
+    Client().post(url, {"answer": CANARY})
+    assert CANARY in shown(url).text
+    Membership.objects.filter(person=world.people["responder"]).delete()
+    found = shown(url)
+    assert "Answered" in found.text
+    for told in (CANARY, "Roses", "Responder"):
+        assert told not in found.text
+
+
+def test_a_link_of_a_run_that_is_over_says_so(world: World):
+    url = link(world)
+    Run.objects.update(state=RunState.LOST)
+    assert "This question is closed" in shown(url, status=410).text
+    assert Client().post(url, {"answer": "true"}).status_code == 410
+    assert inquiries.get_inquiry(world.question.pk).state == "open"
+
+
+def test_an_old_link_tells_as_little_as_one_that_never_was(world: World):
+    url = link(world)
+    AnswerLink.objects.update(expires_at=timezone.now() - timedelta(seconds=1))
+    texts = set()
+    for path in (url, "/answer/mistyped"):
+        for response in (Client().get(path), Client().post(path, {"answer": "true"})):
+            assert response.status_code == 404
+            texts.add(read(response).text)
+    assert len(texts) == 1
+    assert "valid for seven days" in texts.pop()
+    assert inquiries.get_inquiry(world.question.pk).state == "open"
+
+
+def test_only_the_person_of_the_link_is_led_to_the_conversation(world: World):
+    url, there = link(world), f"/conversations/{world.talk.pk}#{world.question.anchor}"
+    assert shown(url, signed_in(world.people["responder"])).one(href=there)
+    assert not shown(url, signed_in(world.people["owner"])).all(href=there)
+    assert "You're answering as Responder" in shown(url, signed_in(world.people["owner"])).text
+
+
+@pytest.mark.parametrize("state", ["one", "settled", "over", "barred", "bad"])
+def test_the_pages_are_kept_nowhere_listed_nowhere_and_tell_nobody_their_address(
+    world: World, state: str
+):
+    url = link(world)
+    changes: dict[str, Any] = {
+        "settled": lambda: making.settle(world.question, making.ANSWER),
+        "over": lambda: Run.objects.update(state="lost"),
+        "barred": lambda: Membership.objects.all().delete(),
+        "bad": lambda: AnswerLink.objects.all().delete(),
+    }
+    changes.get(state, lambda: None)()
+    response = Client().get(url)
+    assert f"links/{state}.html" in {each.name for each in response.templates}
+    assert response["Referrer-Policy"] == "no-referrer"
+    assert "no-store" in response["Cache-Control"]
+    assert "noindex" in response["X-Robots-Tag"]
+    assert "noindex" in read(response).one(name="robots")["content"]
+
+
+@pytest.fixture
+def quiet_end() -> Iterator[None]:
+    yield
+    assert resolution.handover._arrivals == {}
+
+
+async def test_a_secret_reaches_the_call_and_nothing_else(
+    lasting: World, quiet_end: None, caplog: pytest.LogCaptureFixture
+):
+    caplog.set_level(1)
+    row = await run_in_db_thread(making.question, lasting.run, Secret(), "Passphrase?")
+    url = await run_in_db_thread(link, lasting, row)
+    page = (await AsyncClient().get(url)).content.decode()
+    assert 'type="password"' in page
+    call = asyncio.create_task(resolution.wait_for_secret(row))
+    async with asyncio.timeout(10):
+        while row.pk not in resolution.handover._arrivals:  # noqa: ASYNC110  it tells nobody
+            await asyncio.sleep(0.01)
+    async with ThreadSensitiveContext():  # as the server gives each request one
+        response = await AsyncClient().post(url, {"answer": CANARY})
+    assert await call == CANARY
+    assert response.status_code == 200
+    after = (await AsyncClient().get(url)).content.decode()
+    kept = await run_in_db_thread(
+        lambda: repr([*JournalEntry.objects.values_list(), *Inquiry.objects.values_list()])
+    )
+    assert "Redacted" in after
+    for text in (response.content.decode(), after, kept, caplog.text):
+        assert CANARY not in text
+
+
+@pytest.mark.parametrize("refusal", [NoWaitingCall(), InvalidAnswer("Not so.")])
+def test_a_secret_never_comes_back(
+    world: World, monkeypatch: pytest.MonkeyPatch, refusal: Exception
+):
+    monkeypatch.setattr(resolution, "answer_inquiry", AsyncMock(side_effect=refusal))
+    url = link(world, making.question(world.run, Secret(), "Passphrase?"))
+    response = Client().post(url, {"answer": CANARY})
+    assert response.status_code == 422
+    assert response.context["typed"] == ""
+    assert CANARY not in response.content.decode()
+
+
+def test_a_secret_that_nobody_waits_for_is_dropped_and_the_link_stays(
+    world: World, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(resolution, "answer_inquiry", AsyncMock(side_effect=NoWaitingCall))
+    row = making.question(world.run, Secret(), "Passphrase?")
+    url = link(world, row)
+    response = Client().post(url, {"answer": CANARY})
+    assert response.status_code == 422
+    assert "was discarded, not stored" in response.content.decode()
+    assert CANARY not in response.content.decode()
+    assert AnswerLink.objects.get().used_at is None

@@ -1,0 +1,307 @@
+"""Cards of permission and delivery prompts, decided with htmx and by a plain form."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, field
+from typing import Any
+
+import pytest
+from django.utils import timezone
+
+from jpweb.store import approvals
+from jpweb.store.choices import ApprovalKind
+from jpweb.store.models import Inquiry, Prompt
+from tests.store import making
+from tests.web.reading import Page, Tag, read
+from tests.web.world import World, signed_in
+
+HTMX = {"HX-Request": "true"}
+DELIVER = ApprovalKind.DELIVER
+
+
+def post(world: World, row: Prompt, how: str, who: str = "responder", **more: Any) -> Any:
+    headers = HTMX if more.pop("htmx", False) else {}
+    return world.client(who).post(f"/prompts/{row.pk}/{how}", more, headers=headers)
+
+
+def card(page: Page, row: Prompt) -> Tag:
+    return page.one(id=f"prompt-{row.pk}")
+
+
+def inside(page: Page, row: Prompt, tag: str, **wanted: str) -> list[Tag]:
+    within = [t for t in page.all(**wanted) if t.tag == tag]
+    return [t for t in within if t.inside(id=f"prompt-{row.pk}")]
+
+
+def questions(world: World, who: str = "responder") -> Page:
+    return read(world.client(who).get("/questions"))
+
+
+def talk(world: World, who: str = "responder") -> Page:
+    return read(world.client(who).get(f"/conversations/{world.talk.pk}"))
+
+
+def test_a_card_says_what_is_to_run_and_with_what(world: World):
+    row = making.prompt(world.run, described="search (MCP server Web)")
+    for page in (questions(world), talk(world)):
+        assert (card(page, row)["data-outcome"], card(page, row)["data-prompt-kind"]) == (
+            "open",
+            "run",
+        )
+        assert inside(page, row, "p", **{"class": "ask"})[0].text == ("search (MCP server Web)")
+        (shown,) = inside(page, row, "pre")
+        assert json.loads(shown.text) == {"path": "a.md"}
+
+
+def test_the_words_of_a_formatter_stand_in_place_of_the_arguments(world: World):
+    row = making.prompt(world.run, text="diff <b>\n-a\n+b")
+    page = questions(world)
+    assert inside(page, row, "pre")[0].text.strip() == "diff <b>\n-a\n+b"
+    assert json.loads(inside(page, row, "textarea")[0].text) == {"path": "a.md"}
+
+
+def test_a_call_without_arguments_says_so(world: World):
+    row = making.prompt(world.run, arguments={})
+    assert "No arguments" in card(questions(world), row).text
+
+
+def test_a_result_is_shown_and_an_error_is_called_one(world: World):
+    fine = making.prompt(world.run, DELIVER, content="All <b>done</b>.")
+    failed = making.prompt(world.run, DELIVER, content="It broke.", is_error=True)
+    empty = making.prompt(world.run, DELIVER, content="")
+    page = questions(world)
+    assert inside(page, fine, "pre")[0].text.strip() == "All <b>done</b>."
+    assert "Send this result to the model?" in card(page, fine).text
+    assert "Send this error to the model?" in card(page, failed).text
+    assert inside(page, failed, "textarea")[0].text.strip() == ""
+    assert "No content" in card(page, empty).text
+
+
+def test_a_field_holds_the_text_whole_its_first_line_ends_included(world: World):
+    row = making.prompt(world.run, DELIVER, content="\n\n<one>")
+    # HTML drops the first line end of a field; this one is the template's.
+    assert inside(questions(world), row, "textarea")[0].text == "\n\n\n<one>"
+
+
+@pytest.mark.parametrize("kind", [ApprovalKind.RUN, DELIVER])
+@pytest.mark.parametrize("edit", [True, False])
+def test_where_editing_is_wanted_the_field_is_open_first(
+    world: World, kind: ApprovalKind, edit: bool
+):
+    row = making.prompt(world.run, kind, edit=edit)
+    (details,) = inside(questions(world), row, "details")
+    assert ("open" in details) is edit
+
+
+def test_a_long_text_is_cut_says_its_size_and_leads_to_the_whole(world: World):
+    row = making.prompt(world.run, DELIVER, content="x" * 50_000)
+    page = questions(world)
+    assert len(inside(page, row, "pre")[0].text) < 13_000
+    assert "total: 50000 characters" in card(page, row).text
+    (link,) = inside(page, row, "a", href=f"/prompts/{row.pk}")
+    whole = read(world.client("responder").get(link["href"]))
+    assert len(inside(whole, row, "pre")[0].text.strip()) == 50_000
+
+
+def test_what_is_too_long_to_edit_can_still_be_delivered(world: World):
+    row = making.prompt(world.run, DELIVER, content="x" * 200_000)
+    page = questions(world)
+    assert inside(page, row, "textarea") == []
+    assert "Too long to edit here." in card(page, row).text
+    assert post(world, row, "allow").status_code == 302
+    assert approvals.get_approval(row.pk).decision == {"allow": True}
+
+
+@dataclass(frozen=True)
+class Press:
+    """A button that is pressed, what it decides and what is said of that."""
+
+    kind: ApprovalKind
+    how: str
+    decision: dict[str, Any]
+    said: str
+    fields: dict[str, str] = field(default_factory=dict)
+
+
+RUN, TURN = ApprovalKind.RUN, {"remember": "turn"}
+ONCE, ALWAYS = {"allow": True, "remember": False}, {"allow": True, "remember": True}
+PRESSES = [
+    Press(RUN, "allow", ONCE, "Allowed"),
+    Press(RUN, "allow", ALWAYS, "Allowed, for this turn", TURN),
+    Press(
+        RUN,
+        "allow",
+        ONCE | {"arguments": {"path": "b"}},
+        "Allowed, edited",
+        {"text": '{"path": "b"}'},
+    ),
+    Press(
+        RUN,
+        "refuse",
+        {"allow": False, "remember": False, "reason": "Too <b>"},
+        "Denied",
+        {"reason": "Too <b>"},
+    ),
+    Press(
+        RUN,
+        "refuse",
+        {"allow": False, "remember": True, "reason": ""},
+        "Denied, for this turn",
+        TURN,
+    ),
+    Press(DELIVER, "allow", {"allow": True}, "Sent to the model", {"text": "All done."}),
+    Press(
+        DELIVER,
+        "allow",
+        {"allow": True, "content": "Nearly."},
+        "Sent to the model, edited",
+        {"text": "Nearly."},
+    ),
+    Press(DELIVER, "refuse", {"allow": False}, "Not sent to the model"),
+]
+
+
+@pytest.mark.parametrize("press", PRESSES)
+@pytest.mark.parametrize("htmx", [True, False])
+def test_each_button_decides_what_it_says(world: World, press: Press, htmx: bool):
+    row = making.prompt(world.run, press.kind)
+    response = post(world, row, press.how, htmx=htmx, **press.fields)
+    settled = approvals.get_approval(row.pk)
+    assert (settled.state, settled.decision) == ("decided", press.decision)
+    assert settled.decider == world.people["responder"]
+    if htmx:
+        page = read(response)
+        assert press.said in card(page, row).text
+        assert "by Responder" in page.text
+        assert not page.all(id="main")
+    else:
+        there = f"/conversations/{world.talk.pk}"
+        assert (response.status_code, response["Location"]) == (302, there)
+
+
+@pytest.mark.parametrize("htmx", [True, False])
+@pytest.mark.parametrize("typed", ['{"path": <b>', "[]", ""])
+def test_arguments_that_cannot_be_used_come_back_as_typed(world: World, typed: str, htmx: bool):
+    row = making.prompt(world.run)
+    response = post(world, row, "allow", text=typed, htmx=htmx)
+    page = read(response)
+    assert response.status_code == 422
+    (problem,) = inside(page, row, "p", role="alert")
+    (area,) = inside(page, row, "textarea")
+    assert area["aria-describedby"] == problem["id"]
+    assert area.text == f"\n{typed}"
+    assert "open" in inside(page, row, "details")[0]
+    assert approvals.get_approval(row.pk).state == "open"
+    assert bool(page.all(id="main")) is not htmx
+
+
+def test_edited_arguments_are_not_for_the_rest_of_the_turn(world: World):
+    row = making.prompt(world.run)
+    response = post(world, row, "allow", text="{}", remember="turn", htmx=True)
+    assert response.status_code == 422
+    assert "only be allowed once" in inside(read(response), row, "p", role="alert")[0].text
+
+
+@pytest.mark.parametrize("htmx", [True, False])
+@pytest.mark.parametrize("how", ["allow", "refuse"])
+def test_the_loser_of_a_race_sees_who_was_first(world: World, how: str, htmx: bool):
+    row = making.prompt(world.run)
+    approvals.decide_approval(row.pk, {"allow": True}, making.decider(world.people["owner"]))
+    response = post(world, row, how, text='{"a": "<b>"}', reason="<i>", htmx=htmx)
+    page = read(response)
+    assert response.status_code == 409
+    assert "Already decided by Owner" in page.one(role="alert").text
+    assert inside(page, row, "textarea")[0].text.strip() == (
+        '{"a": "<b>"}' if how == "allow" else "<i>"
+    )
+
+
+def test_who_comes_after_the_end_of_the_call_is_told(world: World):
+    row = making.prompt(world.run)
+    approvals.withdraw_approval(row.pk)
+    page = read(post(world, row, "allow", htmx=True))
+    assert "The tool call ended" in page.one(role="alert").text
+    assert "Withdrawn" in page.text
+
+
+@pytest.mark.parametrize("settle", [None, "decide", "withdraw"])
+def test_the_page_of_a_prompt_shows_it_or_what_became_of_it(world: World, settle: str | None):
+    row = making.prompt(world.run)
+    if settle == "decide":
+        approvals.decide_approval(row.pk, {"allow": False}, making.decider(world.people["owner"]))
+    elif settle:
+        approvals.withdraw_approval(row.pk)
+    page = read(world.client("responder").get(f"/prompts/{row.pk}"))
+    shown = {"decide": "decided", "withdraw": "withdrawn", None: "open"}[settle]
+    assert card(page, row)["data-outcome"] == shown
+
+
+def test_questions_and_prompts_stand_in_one_queue_with_their_places(world: World):
+    first, second = making.prompt(world.run), making.prompt(world.run, DELIVER)
+    last = making.question(world.run)
+    Inquiry.objects.filter(pk=last.pk).update(asked_at=timezone.now())
+    page = questions(world)
+    cards = [t for t in page if t.tag == "article" and t["data-outcome"] == "open"]
+    assert [t["id"] for t in cards] == [
+        f"question-{world.question.pk}",
+        f"prompt-{first.pk}",
+        f"prompt-{second.pk}",
+        f"question-{last.pk}",
+    ]
+    places = [t.text for t in page if "data-position" in t]
+    assert places == ["1 of 4", "2 of 4", "3 of 4", "4 of 4"]
+    assert page.one(id="waiting")["data-count"] == "4"
+
+
+def test_alone_in_the_queue_nothing_has_a_place(world: World):
+    assert [t.text for t in questions(world) if "data-position" in t] == [""]
+
+
+def test_a_reader_sees_no_card_and_others_nothing(world: World):
+    row = making.prompt(world.run)
+    assert not talk(world, "reader").all(id=f"prompt-{row.pk}")
+    assert not questions(world, "rival").all(id=f"prompt-{row.pk}")
+
+
+def test_every_form_has_its_token_and_an_enter_that_runs_nothing_by_mistake(world: World):
+    """Enter in a field sends the form it stands in: in the field of a reason, that skips."""
+    row = making.prompt(world.run)
+    page = questions(world)
+    forms = inside(page, row, "form")
+    assert [form["action"].rpartition("/")[2] for form in forms] == ["allow", "refuse"]
+    assert all(form["method"] == "post" for form in forms)
+    tokens = inside(page, row, "input", name="csrfmiddlewaretoken")
+    assert len(tokens) == 2
+    assert all(token["value"] for token in tokens)
+    (reason,) = inside(page, row, "input", name="reason")
+    assert forms[1] in reason.parents
+    assert all(button["type"] == "submit" for button in inside(page, row, "button"))
+
+
+def test_a_form_of_our_own_page_is_taken_and_one_of_another_is_not(world: World):
+    row, client = making.prompt(world.run), signed_in(world.people["owner"], csrf=True)
+    assert client.post(f"/prompts/{row.pk}/allow").status_code == 403
+    token = str(client.get("/questions").context["csrf_token"])
+    sent = client.post(f"/prompts/{row.pk}/allow", {"csrfmiddlewaretoken": token})
+    assert sent.status_code == 302
+
+
+def test_a_boolean_offers_to_be_remembered_and_nothing_else_does(world: World):
+    page = questions(world)
+    assert [t["type"] for t in page.all(name="remember") if t.tag == "input"] == ["checkbox"]
+    response = world.client("responder").post(
+        f"/questions/{world.question.pk}/answer", {"answer": "perhaps", "remember": "turn"}
+    )
+    (box,) = [t for t in read(response).all(name="remember") if t.tag == "input"]
+    assert "checked" in box
+
+
+def test_an_answer_for_the_rest_of_the_turn_says_so_in_the_transcript(world: World):
+    client = world.client("responder")
+    client.post(f"/questions/{world.question.pk}/answer", {"answer": "true", "remember": "turn"})
+    other = making.question(world.run)
+    client.post(f"/questions/{other.pk}/answer", {"answer": "true"})
+    found = [t for t in talk(world) if "data-remembered" in t]
+    assert [t.text for t in found] == ["remembered for this turn"]
+    assert found[0].inside(id=world.anchor)

@@ -1,0 +1,144 @@
+"""The start page: what needs the person who looks."""
+
+from __future__ import annotations
+
+import re
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+from django.utils import timezone
+
+from jpweb.store import journal
+from jpweb.store import runs as runs_in_store
+from jpweb.store.choices import Role, RunState
+from jpweb.store.conversation_list import dashboard
+from jpweb.store.models import Conversation, Inquiry, Membership, Reading, Run
+from jpweb.stream.events import ChatResponse
+from tests.store import making
+from tests.web.reading import Page, read
+from tests.web.world import World
+
+START = datetime(2026, 1, 1, tzinfo=UTC)
+
+
+def start(world: World, who: str = "responder") -> Page:
+    return read(world.client(who).get("/"))
+
+
+def part(page: Page, title: str) -> list[str]:
+    """Return the texts of the rows below a heading; an empty list where it is not there."""
+    return [
+        " ".join(tag.text.split())
+        for tag in page
+        if tag.tag == "li" and tag.inside(**{"aria-labelledby": f"{title}-title"})
+    ]
+
+
+def test_what_waits_for_the_person_comes_oldest_first_with_the_way_to_all(world: World):
+    rows = [world.question, world.prompt]
+    rows += [making.question(world.run, text=f"Question {n}?\nmore") for n in range(5)]
+    for n, row in enumerate(rows):
+        kind: Any = type(row)
+        kind.objects.filter(pk=row.pk).update(asked_at=START + timedelta(days=n))
+    page = start(world)
+    shown = part(page, "waiting")
+    assert [re.split(" waiting| asked", text)[0] for text in shown] == [
+        "Go on?", "Approve running vault?", "Question 0?", "Question 1?", "Question 2?"
+    ]  # fmt: skip
+    links = [t["href"] for t in page if t.get("class") == "row-link" and t.inside(
+        **{"aria-labelledby": "waiting-title"})]  # fmt: skip
+    assert links[:2] == [f"/questions/{world.question.pk}", f"/prompts/{world.prompt.pk}"]
+    assert "View all 7" in page.text
+
+
+def test_nothing_waits_for_who_may_not_answer_or_is_elsewhere(world: World):
+    assert "Go on?" not in start(world, "reader").text
+    assert part(start(world, "rival"), "waiting") == []
+    Inquiry.objects.all().delete()
+    assert "You're all caught up" in start(world).text
+
+
+def test_runs_that_go_on_or_failed_are_shown_until_something_follows(world: World):
+    for state in RunState:
+        talk = making.conversation(world.home, f"talk that is {state}")
+        run = making.running(talk)
+        Run.objects.filter(pk=run.pk).update(
+            state=state, problem=f"because {state}", ended_at=timezone.now()
+        )
+    old = making.running(making.conversation(world.home, "failed long ago"))
+    runs_in_store.end_run(old, RunState.FAILED)
+    Run.objects.filter(pk=old.pk).update(ended_at=timezone.now() - timedelta(days=8))
+    again = making.conversation(world.home, "failed and begun again")
+    runs_in_store.end_run(making.running(again), RunState.FAILED)
+    runs_in_store.end_run(making.running(again), RunState.DONE)
+    elsewhere = making.running(making.conversation(world.elsewhere, "of others"))
+    runs_in_store.end_run(elsewhere, RunState.FAILED)
+    Run.objects.filter(pk=world.run.pk).update(state=RunState.DONE)
+    shown = part(start(world, "reader"), "runs")
+    named = [text.split(" ")[3] for text in shown]
+    assert named == ["lost", "failed", "running", "queued"]
+    assert "because failed" in shown[1]
+
+
+def test_what_grew_since_the_person_read_it_is_shown_with_how_much(world: World):
+    for name, ago in (("one", 3), ("two", 2), ("same", 1)):
+        talk = making.conversation(world.home, name)
+        journal.append_events(talk.pk, [making.event(ChatResponse("message", "Hi"))] * 2)
+        Conversation.objects.filter(pk=talk.pk).update(
+            last_activity=timezone.now() - timedelta(hours=ago)
+        )
+        Reading.objects.create(
+            person=world.people["reader"], conversation=talk, at=START,
+            length=2 if name == "same" else 1,
+        )  # fmt: skip
+    shown = part(start(world, "reader"), "changed")
+    assert [text.split(" ")[0] for text in shown] == ["two", "one"]
+    assert all("1 new" in text for text in shown)
+    assert part(start(world, "responder"), "changed") == []
+    Membership.objects.filter(person=world.people["reader"]).delete()
+    assert "not in any workspace" in start(world, "reader").text
+
+
+def test_only_what_was_read_last_is_looked_at(world: World, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(dashboard, "READ_CONVERSATIONS", 1)
+    for n, name in enumerate(("early", "late")):
+        talk = making.conversation(world.home, name)
+        journal.append_events(talk.pk, [making.event(ChatResponse("message", "Hi"))])
+        Reading.objects.create(
+            person=world.people["reader"], conversation=talk, length=0, at=START + timedelta(days=n)
+        )
+    assert [text.split(" ")[0] for text in part(start(world, "reader"), "changed")] == ["late"]
+
+
+def test_pinned_ones_and_the_newest_are_at_hand(world: World):
+    for n in range(7):
+        made = making.conversation(world.home, f"talk {n}")
+        Conversation.objects.filter(pk=made.pk).update(
+            last_activity=START + timedelta(days=n),
+            pinned_at=START if n == 1 else None,
+            archived=n == 6,
+        )
+    Conversation.objects.filter(pk=world.talk.pk).update(last_activity=START)
+    page = start(world, "reader")
+    assert ["talk 1" in text for text in part(page, "pinned")] == [True]
+    assert [text[:6] for text in part(page, "newest")] == [
+        *("talk 5", "talk 4", "talk 3", "talk 2", "talk 0")
+    ]
+    ids = [tag["id"] for tag in page if "id" in tag]
+    assert len(ids) == len(set(ids))
+
+
+@pytest.mark.parametrize(
+    ("role", "said"),
+    [
+        (Role.RESPONDER, "Start one"),
+        (Role.READER, "once someone starts one"),
+        (None, "Ask an owner of one to invite you"),
+    ],
+)
+def test_who_has_nothing_sees_what_to_do_next(world: World, role: Role | None, said: str):
+    world.people["newcomer"] = making.person("newcomer", role, making.workspace("New"))
+    page = start(world, "newcomer")
+    assert said in page.text
+    assert not [tag for tag in page if tag.get("class") == "row-link"]

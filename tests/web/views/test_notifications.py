@@ -1,0 +1,186 @@
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from jpweb.runtime.periodic import apprise_sender
+from jpweb.store.choices import Role
+from jpweb.store.models import Address, Membership
+from jpweb.store.notifications import destinations
+from jpweb.web.views import notifications
+from tests.runtime.periodic.receiver import Receiver, receiver
+from tests.web.reading import Page, read
+from tests.web.world import World
+
+KEY = "tk_c4n4ryc4n4ryc4n4ry"
+URL = f"ntfys://{KEY}@ntfy.example.org/garden"
+
+
+@pytest.fixture
+def there(settings: Any) -> Iterator[Receiver]:
+    settings.NOTIFY_PRIVATE = ("127.0.0.1",)
+    with receiver() as running:
+        yield running
+
+
+def page(world: World, who: str = "responder") -> Page:
+    found = read(world.client(who).get("/notifications"))
+    assert (found.crossed, found.unclosed) == ([], [])
+    return found
+
+
+def add(world: World, who: str = "responder", **data: Any) -> Any:
+    form = {"url": URL, "delay": "60", "workspace": str(world.home.pk)} | data
+    return world.client(who).post("/notifications/add", form)
+
+
+def test_a_page_says_what_is_sent_and_what_never_is(world: World):
+    text = " ".join(page(world).text.split())
+    assert "the first 300 characters of the question, and a single-use link to answer it" in text
+    assert "the text of a secret question, any answer, the arguments or results" in text
+    for example in ("mailtos://", "hooks.slack.com", "ntfy://"):
+        assert example in text
+    assert page(world).one(name="delay")["value"] == "60"
+
+
+def test_the_menu_leads_there(world: World):
+    assert read(world.client("reader").get("/")).one(href="/notifications").text == "Notifications"
+
+
+def test_an_address_is_added_and_from_then_on_shown_without_its_key(world: World):
+    client = world.client("responder")
+    form = {"url": f" {URL} ", "delay": "90", "workspace": str(world.home.pk)}
+    response = client.post("/notifications/add", form, follow=True)
+    assert "Added ntfys://t...y@ntfy.example.org/garden." in response.content.decode()
+    kept = Address.objects.get()
+    assert (kept.url, kept.delay, kept.person) == (URL, 90, world.people["responder"])
+    html = client.get("/notifications").content.decode()
+    assert "ntfys://t...y@ntfy.example.org/garden" in html
+    assert "after 90 seconds" in html
+    assert KEY not in html + response.content.decode()
+
+
+@pytest.mark.parametrize(
+    ("wrong", "told"),
+    [
+        ({"url": ""}, "Enter a URL."),
+        (
+            {"url": "json://127.0.0.1/x"},
+            "“json” is not supported here. Use one of: mailto, mailtos",
+        ),
+        ({"url": f"slack://{KEY}"}, "An invalid Slack"),
+        ({"delay": "-1"}, "a whole number of seconds from 0 to 86400 (one day)"),
+        ({"delay": "86401"}, "a whole number of seconds"),
+        ({"delay": "soon"}, "a whole number of seconds"),
+        ({"delay": ""}, "a whole number of seconds"),
+        ({"workspace": "x"}, "Choose a workspace in which you can answer."),
+        ({"workspace": "99999999999"}, "Choose a workspace in which you can answer."),
+    ],
+    ids=str,
+)
+def test_what_cannot_be_kept_is_told_and_stays_in_the_form(
+    world: World, wrong: dict[str, str], told: str
+):
+    response = add(world, **wrong)
+    found = read(response)
+    assert response.status_code == 422
+    assert "no-store" in response["Cache-Control"]
+    assert told in found.one(role="alert").text
+    assert found.one(name="url")["value"] == wrong.get("url", URL)
+    assert found.one(name="delay")["value"] == wrong.get("delay", "60")
+    assert not Address.objects.exists()
+
+
+def test_a_day_and_no_delay_at_all_are_taken(world: World):
+    add(world, delay="0")
+    add(world, delay="86400", url="ntfy://other")
+    assert "immediately" in page(world).text
+    assert "after 1 day" in page(world).text
+
+
+@pytest.mark.parametrize(
+    ("seconds", "words"),
+    [(0, "immediately"), (1, "after 1 second"), (60, "after 1 minute"), (7_200, "after 2 hours")],
+)
+def test_a_delay_is_said_in_words(seconds: int, words: str):
+    assert notifications._format_delay(seconds) == words
+
+
+@pytest.mark.parametrize("who", ["reader", "rival", "outsider"])
+def test_nobody_adds_an_address_where_they_may_not_answer(world: World, who: str):
+    assert add(world, who).status_code == 422
+    assert not Address.objects.exists()
+
+
+def test_who_may_answer_nowhere_gets_no_form(world: World):
+    found = page(world, "reader")
+    assert not found.all(name="url")
+    assert "you need the Responder role" in found.text
+
+
+def test_addresses_of_others_are_neither_shown_nor_removed_nor_tested(world: World):
+    add(world)
+    key = str(Address.objects.get().pk)
+    assert not page(world, "owner").all(**{"data-address": key})
+    for what in ("remove", "test"):
+        client = world.client("owner")
+        response = client.post(f"/notifications/{what}", {"address": key}, follow=True)
+        assert "No such channel." in response.content.decode()
+    assert Address.objects.exists()
+
+
+@pytest.mark.parametrize("key", ["", "x", "0", "99999999999", "²"])
+def test_an_address_that_is_none_is_told(world: World, key: str):
+    client = world.client("responder")
+    for what in ("remove", "test"):
+        response = client.post(f"/notifications/{what}", {"address": key}, follow=True)
+        assert "No such channel." in response.content.decode()
+
+
+def test_an_address_is_removed_even_by_who_may_no_longer_answer(world: World):
+    add(world)
+    Membership.objects.update(role=Role.READER)
+    found = page(world)
+    assert "Nothing is sent: you can no longer answer in Garden." in found.text
+    key = found.one(form="remove")["value"]
+    client = world.client("responder")
+    response = client.post("/notifications/remove", {"address": key}, follow=True)
+    assert "Removed the channel." in response.content.decode()
+    assert not Address.objects.exists()
+
+
+def test_a_test_is_sent(world: World, there: Receiver):
+    made = destinations.add_destination(
+        world.people["responder"].pk, world.home.pk, there.url(), 60
+    )
+    client = world.client("responder")
+    response = client.post("/notifications/test", {"address": made.pk}, follow=True)
+    assert "Sent a test to ntfy://127.0.0.1" in response.content.decode()
+    assert "test notification for Garden" in there.bodies[0]
+
+
+def test_a_test_that_fails_is_told_and_stays_told_without_the_key(world: World, there: Receiver):
+    there.manner = "fails"
+    url = there.url(key=f"{KEY}@")
+    made = destinations.add_destination(world.people["responder"].pk, world.home.pk, url, 60)
+    client = world.client("responder")
+    response = client.post("/notifications/test", {"address": made.pk}, follow=True)
+    html = response.content.decode() + client.get("/notifications").content.decode()
+    assert html.count(f"failed. {apprise_sender.UNDELIVERED_TEXT}") == 3
+    assert KEY not in html
+
+
+def test_an_address_whose_service_is_no_longer_allowed_is_told(world: World, settings: Any):
+    add(world)
+    settings.NOTIFY_SCHEMAS = ("slack",)
+    found = page(world)
+    assert "This service is no longer supported here. Remove the channel." in found.text
+    assert "ntfys://…" in found.text
+    assert KEY not in found.text
+
+
+@pytest.mark.parametrize("example", [url for _, url in notifications.URL_EXAMPLES])
+def test_each_example_would_be_taken(example: str):
+    apprise_sender.check_address(example)

@@ -1,0 +1,187 @@
+"""The page of one question: its card or how it ended, its course, and what people saw of it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from django.template.loader import render_to_string
+from django.utils import timezone
+
+from jpweb.runtime.inquiries import receipt_buffer
+from jpweb.store.inbox import receipt_log
+from jpweb.store.inbox.receipt_log import ReceiptTimes
+from jpweb.store.models import Address, Inquiry, Notice, Run
+from jpweb.stream.answer_type import Option, Secret, Select
+from jpweb.stream.inquiry import Answered, CancellationReason, Cancelled
+from tests.store import making
+from tests.web.reading import Page, read
+from tests.web.world import MEMBERS, World
+
+
+@pytest.fixture(autouse=True)
+def nothing_held() -> Iterator[None]:
+    yield
+    receipt_buffer._pending_receipts.clear()
+    receipt_buffer._written_receipts.clear()
+
+
+def page_of(world: World, who: str, row: Inquiry | None = None, *, htmx: bool = False) -> Page:
+    row = row or world.question
+    headers = {"HX-Request": "true"} if htmx else {}
+    return read(world.client(who).get(f"/questions/{row.pk}", headers=headers))
+
+
+def steps(page: Page) -> list[str]:
+    return [tag["data-step"] for tag in page if "data-step" in tag]
+
+
+@pytest.mark.parametrize("who", MEMBERS)
+def test_it_is_a_card_for_those_who_may_answer(world: World, who: str):
+    page = page_of(world, who)
+    stands = page.one(id=f"question-{world.question.pk}")
+    assert ("data-question" in stands) is (who != "reader")
+    assert bool(page.all(action=f"/questions/{world.question.pk}/answer")) is (who != "reader")
+    assert "hidden" in page.one(id="asked") or who == "reader"
+    assert steps(page) == ["asked", "waits"]
+
+
+def test_a_question_whose_run_is_over_is_no_card(world: World):
+    Run.objects.filter(pk=world.run.pk).update(state="lost")
+    page = page_of(world, "owner")
+    assert not page.all(action=f"/questions/{world.question.pk}/answer")
+    assert "can't be answered here" in page.text
+
+
+def test_it_says_how_it_ended_and_what_was_asked(world: World):
+    options = (Option("red", "like a rose"), Option("blue"))
+    row = making.question(world.run, Select(options), "Which?\nOf these.")
+    making.settle(row, Answered("red"), making.decider(world.people["owner"]))
+    page = page_of(world, "reader", row)
+    assert page.one(id=f"question-{row.pk}")["data-outcome"] == "answered"
+    assert "like a rose" in page.one(id="asked").text
+    assert "Of these." in page.one(id="asked").text
+    assert steps(page) == ["asked", "settled"]
+    assert "by Owner" in " ".join(page.one(id="course").text.split())
+
+
+def test_auditors_see_what_was_seen_in_order_and_readers_do_not(world: World):
+    row, asked = world.question, world.question.asked_at
+    owner, responder = world.people["owner"], world.people["responder"]
+
+    def at(seconds: int) -> Any:
+        return asked + timedelta(seconds=seconds)
+
+    receipt_log.save_receipts(
+        {
+            (row.pk, owner.pk): ReceiptTimes(
+                delivered=at(1), visible=at(2), focused=at(30), draft=at(40)
+            ),
+            (row.pk, responder.pk): ReceiptTimes(delivered=at(3)),
+        }
+    )
+    address = Address.objects.create(
+        person=responder, workspace=world.home, url="mailto://secret", delay=5
+    )
+    Notice.objects.create(address=address, inquiry=row, sent_at=at(5), problem="no such host")
+    page = page_of(world, "auditor")
+    assert steps(page) == [
+        *("asked", "delivered_at", "visible_at", "told", "focused_at", "draft_at", "waits")
+    ]
+    course = " ".join(page.one(id="course").text.split())
+    assert "Delivered to Owner (2 people in total)" in course
+    assert "Notified: Responder — no such host" in course
+    assert "mailto" not in course
+    rows = [tag for tag in page if "data-shown" in tag]
+    assert [" ".join(tag.text.split()) for tag in rows] == [
+        "Owner 1.0 s 2.0 s 30.0 s 40.0 s",
+        "Responder 3.0 s never never never",
+    ]
+    for who in ("reader", "responder"):
+        assert steps(page_of(world, who)) == ["asked", "waits"]
+        assert "Delivered to" not in page_of(world, who).text
+
+
+def test_what_no_page_showed_is_said_to_be_shown_to_nobody(world: World):
+    making.settle(world.question, Cancelled(CancellationReason.LOST))
+    assert page_of(world, "auditor").all(**{"data-shown": "nobody"})
+
+
+def test_a_page_that_shows_a_card_has_delivered_it(world: World):
+    row, person = world.question, world.people["responder"]
+    for path in ("/questions", f"/questions/{row.pk}", f"/conversations/{world.talk.pk}"):
+        receipt_buffer._pending_receipts.clear()
+        world.client("responder").get(path)
+        assert list(receipt_buffer._pending_receipts) == [(row.pk, person.pk)]
+    receipt_buffer._pending_receipts.clear()
+    world.client("reader").get(f"/questions/{row.pk}")
+    making.settle(row, Answered(True))
+    world.client("responder").get(f"/questions/{row.pk}")
+    assert receipt_buffer._pending_receipts == {}
+
+
+def test_to_htmx_an_open_card_is_never_sent_again(world: World):
+    row = world.question
+    page = page_of(world, "responder", htmx=True)
+    assert [tag["id"] for tag in page if "hx-swap-oob" in tag] == ["course"]
+    making.settle(row, Answered(True))
+    page = page_of(world, "responder", htmx=True)
+    assert [tag["id"] for tag in page if "hx-swap-oob" in tag] == [
+        *(f"question-{row.pk}", "asked", "course")
+    ]
+    assert "hidden" not in page.one(id="asked")
+
+
+def test_a_card_says_when_it_expires(world: World):
+    assert "expires in" not in page_of(world, "owner").text
+    at = timezone.now() + timedelta(hours=2, minutes=30, seconds=30)
+    Inquiry.objects.filter(pk=world.question.pk).update(expires_at=at)
+    page = page_of(world, "owner")
+    (left,) = [tag for tag in page if "data-left" in tag]
+    assert left.text == "2 h 30 min"
+    assert 9000 < int(left["data-left"]) <= 9030
+
+
+def test_a_card_lists_what_the_team_decided_before_and_a_secret_does_not(world: World):
+    first = making.settle(world.question, Answered(False), making.decider(world.people["owner"]))
+    secret = making.settle(making.question(world.run, Secret()), Cancelled(CancellationReason.USER))
+    assert secret.alike == ""
+    making.question(world.run, Secret())
+    again = making.question(world.run)
+    page = read(world.client("responder").get("/questions"))
+    before = [tag for tag in page if "data-earlier" in tag]
+    assert [tag["data-earlier"] for tag in before] == [str(first.pk)]
+    assert before[0].inside(id=f"question-{again.pk}")
+    assert "false by Owner" in " ".join(before[0].text.split())
+
+
+def test_the_default_is_marked_and_chosen(world: World):
+    rows = Inquiry.objects.filter(pk=world.question.pk)
+    rows.update(question=world.question.question | {"default": False})
+    page = page_of(world, "owner")
+    (label,) = [tag for tag in page if "data-default" in tag]
+    assert label.text.strip() == "No"
+    assert [tag["value"] for tag in page if "checked" in tag] == ["false"]
+
+
+def test_what_waits_last_is_told_to_pages_but_no_secret(world: World):
+    secret = making.question(world.run, Secret(), "The canary's name?")
+    for row, ask in ((world.question, "Go on?"), (secret, "Secret requested")):
+        html = render_to_string("_waiting.html", {"waiting_count": 2, "newest": row})
+        told = read(html).one(id="waiting")
+        assert (told["data-newest"], told["data-ask"]) == (f"question-{row.pk}", ask)
+        assert told["data-href"] == f"/questions/{row.pk}"
+        assert float(told["data-asked"]) == pytest.approx(row.asked_at.timestamp())
+        assert "canary" not in html
+    prompt = render_to_string("_waiting.html", {"waiting_count": 2, "newest": world.prompt})
+    assert read(prompt).one(id="waiting")["data-href"] == f"/prompts/{world.prompt.pk}"
+    assert "data-newest" not in render_to_string("_waiting.html", {"waiting_count": 0})
+
+
+def test_a_transcript_and_the_audit_lead_to_the_page(world: World):
+    there = f"/questions/{world.question.pk}"
+    for path in (f"/conversations/{world.talk.pk}", "/audit"):
+        page = read(world.client("auditor").get(path))
+        assert [tag.text for tag in page if tag.get("href") == there] == ["Details"]
