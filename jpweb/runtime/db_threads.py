@@ -13,7 +13,7 @@ from jpweb.store.database.availability import keep_connection
 from jpweb.store.database.timeouts import limit_replies
 
 #: Seconds that one reply may hold up the thread that all others share; what takes longer goes
-#: through ``in_background``.
+#: through ``run_in_background_thread``.
 SHARED_REPLY_SECONDS = 10.0
 
 P = ParamSpec("P")

@@ -31,7 +31,7 @@ async def start_turn(conversation: Conversation, person: Person, text: str) -> R
     """Start a turn with a person's message; return once the run is committed.
 
     Raises AlreadyRunning, ReadOnlyConversation, InvalidConfiguration, LockHeld and what else
-    ``attached.attach`` raises.
+    ``attachments.attach_files`` raises.
     """
     return await _begin_shielded(
         conversation, person, make_opening_events(text, person.display_name, clock.now())

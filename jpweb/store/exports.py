@@ -15,9 +15,9 @@ from jpweb.store.errors import ExportBroken
 from jpweb.store.models import Conversation, JournalEntry
 from jpweb.stream import wire
 
-#: Entries of one piece, and characters after which a piece takes no further entry.
+#: Entries of one chunk, and characters after which a chunk takes no further entry.
 MAX_CHUNK_ENTRIES, MAX_CHUNK_CHARS = 1000, 1_000_000
-#: Rows that are fetched at once: a piece holds at most so many beyond ``MAX_PIECE_CHARACTERS``.
+#: Rows that are fetched at once: a chunk holds at most so many beyond ``MAX_CHUNK_CHARS``.
 FETCH_ROWS = 16
 
 

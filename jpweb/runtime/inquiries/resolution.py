@@ -172,7 +172,7 @@ async def settle_inquiry(
 
 
 def _commit_response(row: Inquiry, event: ConversationEvent, run: Run | None) -> SettledInquiry:
-    """Append the response to the journal and return the settled inquiry. Raises as ``append``."""
+    """Append the response and return the settled inquiry. Raises as ``append_events``."""
     journal.append_events(row.conversation_id, [event], run, row)
     settled_row = inquiries.get_inquiry(row.pk)
     return SettledInquiry(settled_row, inquiries.is_remembered(settled_row))

@@ -50,8 +50,9 @@ _ZERO_WIDTH_JOINER = "\N{ZERO WIDTH JOINER}"
 async def send_due_notifications() -> int:
     """Send the due notifications, each once across all processes; return how many arrived.
 
-    A failed message is not sent again. A round sends at most ``notices.EACH`` messages to one
-    address, and none after the first failure, so a round ends even where no service answers.
+    A failed message is not sent again. A round sends at most
+    ``deliveries.MAX_PER_DESTINATION`` messages to one address, and none after the first
+    failure, so a round ends even where no service answers.
     """
     notifications = await run_in_background_thread(deliveries.list_due, MAX_ROUND_MESSAGES)
     queues: dict[int, list[DueNotification]] = defaultdict(list)

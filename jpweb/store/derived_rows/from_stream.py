@@ -23,7 +23,7 @@ from jpweb.stream.wire.partial import PartialElement
 EntryColumns: TypeAlias = tuple[str, str, str, int, str]
 #: The turns of a stream, in order: the position where each begins, how what was asked begins.
 TurnColumns: TypeAlias = tuple[int, str]
-#: An inquiry, in the order of ``INQUIRY``.
+#: An inquiry, in the order of ``INQUIRY_COLUMNS``.
 InquiryColumns: TypeAlias = tuple[Any, ...]
 
 INQUIRY_COLUMNS = (

@@ -1,4 +1,4 @@
-"""Derives the columns of an appended event: as ``stream.layout.places`` of a whole stream."""
+"""Derives the columns of an appended event: as ``grouping`` of a whole stream."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ class CurrentTurn:
         return begins_turn
 
     def find_asker(self, entry: JournalEntry, event: ConversationEvent) -> tuple[int, str]:
-        """Return the position of the call that asks (``turns.owners``), else the question's own.
+        """Return the position of the call that asks (``find_owners``), else the question's own.
 
         Also the name of its tool, where the event's note has the call.
         """

@@ -66,7 +66,7 @@ class ConversationFiles:
 
     ``metadata`` changes the file on disk: a key that it lacks stays, None removes it, so a
     pin or a label that ``jp`` set is kept. Times are datetimes with a zone, or text that JP
-    reads. Its title names the folder. ``events`` is the whole file, from ``wire.join``.
+    reads. Its title names the folder. ``events`` is the whole file, from ``wire.join_array``.
     ``base_config`` is used only where there is none; None makes the smallest that JP loads
     for a new conversation, and leaves one in the legacy layout as it is (section 12).
     """

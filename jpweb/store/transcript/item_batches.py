@@ -145,7 +145,8 @@ def _find_open_questions(
 ) -> dict[int, InquiryState]:
     """Return the state of questions without an outcome, as ``outline`` has it, by position.
 
-    Questions of an incomplete turn are open; laying makes those unanswered whose call has ended.
+    Questions of an incomplete turn are open; ``build_items`` makes those unanswered whose call
+    has ended.
     """
     if last_turn is None or not last_turn.is_incomplete:
         return {}

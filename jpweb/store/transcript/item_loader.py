@@ -23,10 +23,10 @@ from jpweb.stream.transcript.items import InquiryState
 MAX_ITEM_ELEMENTS = 120
 #: Elements of all items on one side of a place of which it is looked up what they are.
 _MAX_LOOKED_UP = 20_000
-#: Characters that a page shows of an element at once, by its facet; of others ``_HEAVY``.
+#: Characters that a page shows of an element at once, by its facet; of others ``_MAX_CHARS``.
 _MAX_CHARS_BY_FACET = {"call": 2_000, "result": 2_000, "failure": 2_000}
 _MAX_CHARS = 12_000
-#: What the markup around an element counts as, by its facet; that of others is ``_FRAME``.
+#: What the markup around an element counts as, by its facet; that of others is ``_MARKUP_CHARS``.
 _MARKUP_CHARS_BY_FACET = {"question": 3_000, "outcome": 1_000, "dropped": 1_000}
 _MARKUP_CHARS = 400
 

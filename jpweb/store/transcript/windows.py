@@ -1,6 +1,6 @@
 """Windows: consecutive items of a conversation, at a cost independent of its length.
 
-Items are named by their heads (``stream.layout.places``); a window is chosen by heads
+Items are named by their heads (``stream.transcript.grouping``); a window is chosen by heads
 alone, and then only its shown content is read.
 """
 

@@ -37,7 +37,7 @@ class ElementWithBody(turns.ElementLike, Protocol):
 
 
 class TurnOpening(NamedTuple):
-    """A turn: the position of its first element, and the first line of the person's message."""
+    """A turn: the position of its first element, and the first line that the person wrote."""
 
     position: int
     title: str
@@ -120,12 +120,15 @@ def _find_head(heads: list[int], position: int) -> int:
 
 
 def _opening_title(elements: Sequence[ElementWithBody], turn: TurnSpan) -> str:
+    """Return the title of a turn: that of its first request that says anything."""
     for position in range(turn.start, turn.end):
         element = elements[position]
         if type(element.kind) is ChatRequest or element.kind is None:
             for event in _body_events(element.body):
                 if isinstance(event.kind, ChatRequest):
-                    return extract_title(event.kind.content)
+                    title = extract_title(event.kind.content)
+                    if title:
+                        return title
     return ""
 
 

@@ -38,11 +38,10 @@ OTHER = "another#process"
 @pytest.fixture(autouse=True)
 def hurried(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let everything that is done now and then be done often."""
-    for name in ("PAUSE", "SILENCE", "TICK"):
+    for name in ("REJOIN_SECONDS", "RETRY_AFTER_SECONDS", "WATCH_POLL_SECONDS"):
         monkeypatch.setattr(channel_layer, name, 0.2)
-    monkeypatch.setattr(
-        channel_layer, "HEARTBEAT_SECONDS", 1.0
-    )  # also a limit, which a slow machine must keep
+    # Also a limit, which a slow machine must keep.
+    monkeypatch.setattr(channel_layer, "HEARTBEAT_SECONDS", 1.0)
 
 
 @pytest.fixture
@@ -89,9 +88,13 @@ async def test_another_process_is_heard(redis_url: str, over: Callable[[str], No
         "import asyncio, sys, django; django.setup()\n"
         "from jpweb.runtime.broadcast import publisher\n"
         "async def all():\n"
-        " await publisher.publish_conversation_changed(7); await publisher.publish_questions_changed(8)\n"
-        " await publisher.publish_partial_text(7, 'message', 'Te'); await publisher.publish_signed_out(['key'])\n"
-        " await publisher.publish_run_changed(3); await publisher.publish_question_settled(4); await publisher.publish_approval_decided(5)\n"
+        " await publisher.publish_conversation_changed(7)\n"
+        " await publisher.publish_questions_changed(8)\n"
+        " await publisher.publish_partial_text(7, 'message', 'Te')\n"
+        " await publisher.publish_signed_out(['key'])\n"
+        " await publisher.publish_run_changed(3)\n"
+        " await publisher.publish_question_settled(4)\n"
+        " await publisher.publish_approval_decided(5)\n"
         " a = dict(message='m', sender='s', inquiry=4, by={})\n"
         " await publisher.send_to_process(sys.argv[1], 'secret', sealed='x', **a)\n"
         " await publisher.send_to_process('nobody', 'secret', sealed='y', **a)\n"

@@ -15,7 +15,7 @@ from jpweb.runtime.broadcast.publisher import (
 )
 from tests.machine.serving import ROOT
 
-_SUBSCRIBED = re.compile(r'fanout\.subscribe\(\s*"(\w+)"')
+_HANDLED = re.compile(r'local_bus\.add_handler\(\s*"(\w+)"')
 
 #: One good signal of each kind.
 GOOD: dict[str, dict[str, Any]] = {
@@ -70,7 +70,7 @@ def test_fits_refuses_every_field_that_is_wrong():
 def test_every_kind_that_is_subscribed_to_has_its_shape():
     """What a process says to itself alone is no kind that Redis may carry."""
     sources = [path.read_text() for path in (ROOT / "jpweb").rglob("*.py")]
-    heard = {kind for text in sources for kind in _SUBSCRIBED.findall(text)}
+    heard = {kind for text in sources for kind in _HANDLED.findall(text)}
     known = {"run", "settled", "decided", "secret", "secret_ack", "partial", "conversation"}
     assert heard == known <= signal_schemas.SIGNAL_FIELDS.keys()
     assert set(channel_layer.BROADCAST_KINDS) == signal_schemas.BROADCAST_FIELDS.keys()

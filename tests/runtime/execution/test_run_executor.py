@@ -188,7 +188,7 @@ async def test_what_another_process_settled_is_heard(scene: Scene, monkeypatch: 
     providers.use(monkeypatch)
     _, task = await scene.start()
     row = await scene.opened()
-    monkeypatch.setattr(resolution.settlement_waiters, "ring", lambda *_: None)
+    monkeypatch.setattr(resolution.settlement_waiters, "notify", lambda *_: None)
     await resolution.answer_inquiry(row.pk, "true", decider(scene.ada))
     second = await scene.opened()
     assert second != row

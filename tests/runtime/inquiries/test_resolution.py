@@ -296,8 +296,8 @@ async def test_a_call_of_this_process_has_what_is_on_record_without_a_look(
     monkeypatch.setattr(inquiries, "get_if_settled", lambda _key: pytest.fail("it looked"))
     await resolution.answer_inquiry(row.pk, "true", decider(scene.ada), remember=True)
     found = await done(call)
-    assert (found.inquiry.answer, found.remembered) == (True, True)
-    assert found.row.response_position is not None
+    assert (found.inquiry.answer, found.is_remembered) == (True, True)
+    assert found.inquiry.response_position is not None
 
 
 async def test_a_row_that_was_read_before_somebody_else_was_first_changes_nothing(scene: Scene):

@@ -47,7 +47,7 @@ def test_of_much_that_waits_the_oldest_the_newest_and_a_count_are_read(
     monkeypatch: pytest.MonkeyPatch,
 ):
     for module in (queue, approvals):
-        monkeypatch.setattr(module, "DESK", 3)
+        monkeypatch.setattr(module, "MAX_INBOX_CARDS", 3)
     full, other = making.workspace("Garden"), making.workspace("Shed")
     ada = making.person("ada", Role.RESPONDER, full)
     Membership.objects.create(person=ada, workspace=other, role=Role.OWNER)

@@ -207,7 +207,7 @@ async def test_one_turn_at_a_time_here_too(stage: Attached, monkeypatch: pytest.
     assert await run_in_db_thread(Run.objects.count) == 1
 
 
-@pytest.mark.parametrize("step", ["disk.attached.attach", "runs.begin"])
+@pytest.mark.parametrize("step", ["jp_files.attachments.attach_files", "runs.start_run"])
 async def test_a_request_that_is_cancelled_meanwhile_leaves_no_lock_and_no_row(
     stage: Attached, monkeypatch: pytest.MonkeyPatch, step: str
 ):

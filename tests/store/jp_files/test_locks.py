@@ -23,7 +23,7 @@ NAME = f"jp-c{DS}.lock"
 OURS = """
 import sys, pathlib
 from jpweb.store.jp_files import locks
-with locks.lock(pathlib.Path(sys.argv[1]), pathlib.Path(sys.argv[2]), int(sys.argv[3])):
+with locks.hold_lock(pathlib.Path(sys.argv[1]), pathlib.Path(sys.argv[2]), int(sys.argv[3])):
     print("held", flush=True)
     sys.stdin.read()
 """

@@ -232,11 +232,12 @@ PROGRAM = """
 import os, signal, sys
 signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background job ignores it
 from pathlib import Path
-from jpweb.store.jp_files import workers, workspace
-workers.MUCH = 1
+from jpweb.store.jp_files import reader_pool, workspace
+reader_pool.MIN_POOL_BYTES = 1
 os.sched_getaffinity = lambda pid: {0, 1, 2}
-found = list(workspace.conversations(workspace.find(Path(sys.argv[1]))))
-with workers.readings(found) as readings:
+root = workspace.find_workspace(Path(sys.argv[1]))
+found = list(workspace.iterate_conversations(root))
+with reader_pool.read_ahead(found) as readings:
     next(readings)
     print("reading", flush=True)
     sys.stdin.read()

@@ -6,7 +6,7 @@ from collections import Counter
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from jpweb.store import journal, rebuild
@@ -77,6 +77,7 @@ def rows(talk: Conversation) -> Any:
 
 @settings(deadline=None, max_examples=choose_size(15, 60))
 @given(STEPS, st.lists(st.none() | IDS, min_size=25, max_size=25))
+@example([ChatRequest(""), ChatRequest("a")], [None] * 25)
 def test_rows_that_grew_are_those_of_the_whole_stream(steps, notes):
     talk = played(steps, notes)
     elements = journal.read_elements(talk.pk)

@@ -130,6 +130,8 @@ def test_a_turn_is_named_by_the_first_line_that_a_person_said():
         )
     )  # fmt: skip
     assert [turn.title for turn in found.turns] == ["Mend it", ""]
+    found = group_elements(stream(TurnStart(), ChatRequest(" \n"), ChatRequest("Mend it")))
+    assert [turn.title for turn in found.turns] == ["Mend it"], "a blank message names nothing"
 
 
 def test_of_a_long_line_the_beginning_is_kept():
