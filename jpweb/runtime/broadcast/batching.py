@@ -89,7 +89,10 @@ class BatchRunner(Generic[K, M]):
         """Report a failed batch to its members, and begin the waiting batches."""
         del self._tasks[key]
         members = self._running_members.pop(key, [])
-        error = asyncio.CancelledError() if task.cancelled() else task.exception()
+        if task.cancelled():  # the event loop ends, and nothing that begins now would ever run
+            self._due_members.clear()
+            return
+        error = task.exception()
         if error is not None:
             self._log_failure(key, error)
             for member in members:

@@ -132,3 +132,26 @@ async def test_a_round_that_fails_lets_the_waiting_ones_begin():
     hall.of.schedule_member("b", 1)
     await hall.empty()
     assert (hall.rounds, hall.failed) == ([("a", [13]), ("b", [1])], [13])
+
+
+def test_loop_that_ends_while_updates_gather_leaves_nothing_behind():
+    told: list[list[str]] = []
+
+    async def tell(_key: str, members: list[str]) -> None:
+        told.append(members)
+
+    batches: BatchRunner[str, str] = BatchRunner(tell, lambda _member, _error: None, 0.01)
+
+    async def leave_at_once() -> None:
+        batches.schedule_member("key", "early")
+
+    async def stay() -> None:
+        batches.schedule_member("key", "late")
+        async with asyncio.timeout(10):
+            while not told:
+                await asyncio.sleep(0.01)
+
+    asyncio.run(leave_at_once())
+    assert not batches.is_busy
+    asyncio.run(stay())
+    assert told == [["late"]]
