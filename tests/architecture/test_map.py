@@ -1,0 +1,149 @@
+"""The map: complete, of two pages, and true of the code.
+
+``ARCHITECTURE.md`` names each package by the file to start at. What it and the pages beside it have
+in backticks exists: files as they are, functions, classes and constants as the code defines them.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+from tests.architecture.tree import files, modules, text
+
+MAP = Path("ARCHITECTURE.md")
+MAX_BYTES = 8192
+PAGES = [MAP, Path("CONTRIBUTING.md"), Path("docs/decisions.md")]
+LAYERS = ("stream", "agent", "store", "runtime", "web", "cli")
+
+#: Modules of one layer that share a name, and why.
+SHARED_NAMES = {
+    ("agent", "tool"): "a tool by its transport: a subprocess, an MCP server",
+    ("store", "accounts"): "the tables, and the functions over them",
+    ("store", "conversations"): "the tables, and the functions over them",
+    ("store", "inquiries"): "the tables, and the functions over them",
+    ("store", "reader"): "of JP's files: conversations, and configuration",
+    ("store", "runs"): "the tables, and the functions over them",
+}
+
+_CODE_BLOCK = re.compile(r"^```.*?^```\n", re.DOTALL | re.MULTILINE)
+_SPAN = re.compile(r"`([^`\n]+)`")
+_ROW = re.compile(r"^- `([^`]+)`: \S", re.MULTILINE)
+#: A part of a path that stands for any name.
+_PLACEHOLDER = re.compile(r"<\w+>")
+_FILE = re.compile(r"[\w<>./-]+\.(?:py|md|html|js|css|toml|txt)")
+_FOLDER = re.compile(r"[\w<>.-]+(?:/[\w<>.-]+)+/?")
+_DOTTED = re.compile(r"(?:jpweb|tests)(?:\.\w+)+")
+#: A name that only code spells: snake_case, CamelCase, CAPITALS.
+_SYMBOL = re.compile(r"_?[a-z]+(?:_[a-z0-9]+)+|(?:[A-Z]+[a-z0-9]+){2,}|[A-Z]+(?:_[A-Z]+)*")
+
+
+def list_packages() -> set[str]:
+    """Return the folders below ``jpweb`` that hold modules, ``jpweb`` itself as a dot."""
+    holders = {path.parent for path in modules("jpweb") if path.name != "__init__.py"}
+    return {str(folder.relative_to("jpweb")) for folder in holders}
+
+
+def list_rows() -> list[str]:
+    """Return the files that the map says to start at."""
+    section = text(MAP).partition("\n## Packages\n")[2].partition("\n## ")[0]
+    return _ROW.findall(section)
+
+
+def list_spans(page: Path) -> list[str]:
+    """Return what a page has in backticks, code blocks left out, each once."""
+    return list(dict.fromkeys(_SPAN.findall(_CODE_BLOCK.sub("", text(page)))))
+
+
+def is_path(span: str) -> bool:
+    """Tell whether a text looks like a file or folder of the project."""
+    tops = {path.parts[0] for path in files()} | {path.parts[1] for path in modules("jpweb")}
+    if _FOLDER.fullmatch(span):
+        return span.partition("/")[0] in tops
+    return bool(_FILE.fullmatch(span))
+
+
+@cache
+def list_names() -> frozenset[str]:
+    """Return every file and folder, by its path from the root and from ``jpweb``."""
+    known = {str(path) for path in files()}
+    known |= {str(folder) for path in files() for folder in path.parents}
+    return frozenset(known | {name.removeprefix("jpweb/") for name in known})
+
+
+def is_known_path(span: str) -> bool:
+    """Tell whether a file or folder exists; ``<name>`` in it stands for anything."""
+    parts = _PLACEHOLDER.split(span.rstrip("/"))
+    pattern = re.compile("[^/]+".join(map(re.escape, parts)))
+    return any(pattern.fullmatch(name) for name in list_names())
+
+
+@cache
+def read_code() -> str:
+    """Return the text of everything that can define a name."""
+    return "\n".join(text(path) for path in modules("jpweb", "tests"))
+
+
+def is_defined(name: str) -> bool:
+    """Tell whether code defines a function, class, constant or field, or spells it as a tag."""
+    name = re.escape(name)
+    definition = rf"(?:def|class) {name}\b|^\s*{name}(?:: |, | = )|[\"']{name}[\"']"
+    return re.search(definition, read_code(), re.MULTILINE) is not None
+
+
+def test_map_has_a_row_for_each_package():
+    assert {str(Path(row).parent) for row in list_rows()} == list_packages()
+
+
+def test_map_has_one_row_a_package():
+    folders = [Path(row).parent for row in list_rows()]
+    assert len(folders) == len(set(folders))
+
+
+def test_map_takes_two_pages():
+    assert len(text(MAP).encode()) <= MAX_BYTES
+
+
+@pytest.mark.parametrize("page", PAGES, ids=str)
+def test_files_that_a_page_names_exist(page: Path):
+    dotted = [span.replace(".", "/") + ".py" for span in list_spans(page) if _DOTTED.match(span)]
+    paths = [span for span in list_spans(page) if is_path(span)]
+    assert paths
+    assert [path for path in [*paths, *dotted] if not is_known_path(path)] == []
+
+
+@pytest.mark.parametrize("page", PAGES, ids=str)
+def test_names_that_a_page_quotes_are_defined(page: Path):
+    symbols = [span for span in list_spans(page) if _SYMBOL.fullmatch(span)]
+    assert symbols
+    assert [symbol for symbol in symbols if not is_defined(symbol)] == []
+
+
+def test_module_names_of_a_layer_differ():
+    holders: defaultdict[tuple[str, str], list[Path]] = defaultdict(list)
+    for path in modules("jpweb"):
+        if path.parts[1] in LAYERS and path.name != "__init__.py":
+            holders[path.parts[1], path.stem].append(path)
+    shared = {key: paths for key, paths in holders.items() if len(paths) > 1}
+    assert {key: paths for key, paths in shared.items() if key not in SHARED_NAMES} == {}
+    assert set(SHARED_NAMES) - set(shared) == set(), "names that are not shared any more"
+
+
+@pytest.mark.parametrize(
+    "span", ["store/journal.py", "templates/events/<tag>.html", "jpweb/store", "urls.py"]
+)
+def test_existing_paths_are_known(span: str):
+    assert is_path(span)
+    assert is_known_path(span)
+
+
+@pytest.mark.parametrize(
+    "span", ["store/diary.py", "templates/<tag>/none.html", "web/pages/<family>.py", "here.py"]
+)
+def test_missing_paths_are_recognised(span: str):
+    assert is_path(span)
+    assert not is_known_path(span)
