@@ -202,7 +202,7 @@ def test_commands_refuse_what_would_destroy_something(settings: Any, tmp_path: P
         call("restore", backup, "--force")
     with pytest.raises(CommandError, match=r"rows already\. Use an empty one, or --force"):
         call("restore", backup)
-    assert "Start it with “make run”" in call("restore", backup, "--force")
+    assert "Start jpweb with “make run”" in call("restore", backup, "--force")
 
 
 def test_backup_without_data_is_one_line_and_makes_none(live: Live, tmp_path: Path):

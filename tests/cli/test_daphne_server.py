@@ -75,7 +75,7 @@ async def test_it_leaves_once_what_it_started_has_ended_and_not_later_than_its_p
     async def ends() -> None:
         ended.append("tools")
 
-    await DaphneServer(ends, application=None, endpoints=["tcp:port=0"])._ended()
+    await DaphneServer(ends, application=None, endpoints=["tcp:port=0"])._run_on_stop()
     assert ended == ["tools"]
     monkeypatch.setattr(daphne_server, "SHUTDOWN_TIMEOUT_SECONDS", 0.01)
 

@@ -28,9 +28,10 @@ DEATHS = (1, 5_000, 10_000) if IS_PROOF else (1, 2_000)
 LAST = "amaryllis"
 _SEARCH = f"""
 from jpweb.store import accounts
-from jpweb.store.search import language, search
-found = search.search(accounts.first_owner().pk, language.read("{LAST}"))
-print([hit.position for hit in found.newest().rows])
+from jpweb.store.search import engine, query_parser
+owner = accounts.get_or_create_owner()
+found = engine.make_search(owner.pk, query_parser.parse_query("{LAST}"))
+print([hit.position for hit in found.list_newest().rows])
 """
 
 

@@ -116,7 +116,7 @@ def test_what_is_missing_is_named_with_what_gets_it(tmp_path: Path):
     """Nothing is on the PATH, and no versioned folder has it either."""
     code = (
         "import sys, jpweb.cli.local_cluster.binaries as p\n"
-        "p.on_machine = lambda program: None\n"
+        "p.find_program = lambda program: None\n"
         "from django.core.management import execute_from_command_line\n"
         "execute_from_command_line(['manage.py', 'team'])\n"
     )

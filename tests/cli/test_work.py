@@ -31,10 +31,10 @@ import asyncio, sys
 from jpweb.runtime import runs
 from jpweb.store import accounts, conversations
 from jpweb.store.jp_files import mirror
-home, _ = mirror.mirror(mirror.DEMO, "Demo")
-owner = accounts.first_owner()
-talk = conversations.begin(home, "A talk", owner.pk)
-print(asyncio.run(runs.start(talk, owner, {text!r})).pk)
+home, _ = mirror.mirror_workspace(mirror.DEMO_PATH, "Demo")
+owner = accounts.get_or_create_owner()
+talk = conversations.create_conversation(home, "A talk", owner.pk)
+print(asyncio.run(runs.start_turn(talk, owner, {text!r})).pk)
 """
 
 

@@ -61,7 +61,7 @@ def test_an_invited_person_signs_in_by_a_link_that_is_shown_once(visit: Visit, n
     page.locator(".menu summary").click()
     page.get_by_role("link", name="Demo: People").click()
     page.get_by_label("Name", exact=True).fill(name)
-    page.locator("form[action$=invite] select").select_option("responder")
+    page.locator("form[action$=invite] select").select_option("Responder")
     page.get_by_role("button", name="Invite").click()
     link = page.locator("[data-link]").inner_text()
     expect(page.locator(f"[data-invited={name!r}]")).to_be_visible()

@@ -30,7 +30,7 @@ def tour(visit: Visit) -> Page:
 def test_second_page_of_a_visit_asks_for_no_static_file_again(visit: Visit):
     page = tour(visit)
     sent = {name for name, size in page.evaluate(STATIC_FILES) if size}
-    assert {name.rpartition("/")[2] for name in sent} >= {"jpweb.css", "jpweb.js", "page.js"}
+    assert {name.rpartition("/")[2] for name in sent} >= {"jpweb.css", "jpweb.js", "socket.js"}
     page.get_by_role("link", name="Search", exact=True).click()
     page.wait_for_url("**/search")
     sizes = dict(page.evaluate(STATIC_FILES))

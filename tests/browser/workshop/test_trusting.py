@@ -72,7 +72,7 @@ def test_what_a_workspace_would_run_is_shown_and_offered_once_an_owner_trusts_it
     save(page, shop.overrides)
     address = f"requests and key go to: {shop.model.base_url}"
     expect(waiting(page, "anthropic").locator("pre")).to_contain_text(address)
-    expect(page.locator("tr[data-provider=anthropic]")).to_contain_text("ANTHROPIC_API_KEY is set")
+    expect(page.locator("tr[data-provider=anthropic]")).to_contain_text("ANTHROPIC_API_KEY set")
     for name in (*COMMANDS, "anthropic"):
         trust(page, name)
     for tool in WHY:
