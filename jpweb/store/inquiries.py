@@ -149,22 +149,10 @@ _newest_open_query = CompiledQuery(
 def list_open(*person_ids: int) -> QuerySet[Inquiry]:
     """Return the open questions of unfinished runs that these people may answer, oldest first."""
     return (
-        _list_answerable(*person_ids)
+        list_answerable(*person_ids)
         .filter(run_is_unfinished(), state=OPEN_STATE)
         .order_by("asked_at", "id")
     )
-
-
-def list_closed_unanswered(person_id: int, limit: int = 20) -> list[Inquiry]:
-    """Return the newest questions that were lost or expired without an answer."""
-    closed = _list_answerable(person_id).filter(run__isnull=False, reason__in=("lost", "expired"))
-    return list(closed.order_by("-settled_at", "-id")[:limit])
-
-
-def list_decided_by(person_id: int, limit: int = 20) -> list[Inquiry]:
-    """Return the newest questions that this person answered or declined."""
-    decided = _list_answerable(person_id).filter(decider_id=person_id)
-    return list(decided.order_by("-settled_at", "-id")[:limit])
 
 
 def count_by_state(conversation_ids: Iterable[int]) -> dict[int, dict[str, int]]:
@@ -382,7 +370,8 @@ def run_is_unfinished() -> Exists:
     return Exists(Run.objects.filter(pk=OuterRef("run_id"), state__in=UNFINISHED_STATES))
 
 
-def _list_answerable(*person_ids: int) -> QuerySet[Inquiry]:
+def list_answerable(*person_ids: int) -> QuerySet[Inquiry]:
+    """Return the questions, open or not, that these people may answer."""
     workspaces = Membership.objects.filter(person_id__in=person_ids, role__gte=Role.RESPONDER)
     return Inquiry.objects.filter(workspace__in=workspaces.values("workspace_id")).select_related(
         "conversation__workspace", "run", "decider"

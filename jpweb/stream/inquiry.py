@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, ClassVar, Literal, Self, TypeAlias
@@ -33,6 +34,19 @@ class CancellationReason(StrEnum):
     def tag(self) -> str:
         """The wire tag."""
         return self.value
+
+
+#: Whether people could have answered what was cancelled so, and nobody decided it.
+IS_UNDECIDED_BY_REASON: Mapping[CancellationReason, bool] = {
+    CancellationReason.USER: False,
+    CancellationReason.BACKEND_ERROR: False,
+    CancellationReason.NO_PROMPT_BACKEND: False,
+    CancellationReason.ASSISTANT_ROUTING_DENIED: False,
+    CancellationReason.INVALID_STATIC_ANSWER: False,
+    CancellationReason.EXPIRED: True,
+    CancellationReason.LOST: True,
+}
+UNDECIDED_REASONS = tuple(reason for reason, is_so in IS_UNDECIDED_BY_REASON.items() if is_so)
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,23 +1,47 @@
-"""A kind, outcome, reason or answer type that is added here and there, but not everywhere."""
+"""A kind, reason, answer type or provider that is added here and there, but not everywhere."""
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import get_args
 
 import pytest
 
+from jpweb.agent.config.trust import KNOWN_PROVIDERS
 from jpweb.agent.errors import FailureKind
+from jpweb.agent.providers import PROVIDER_DEFAULTS
+from jpweb.agent.tool_calls import turn_state
+from jpweb.agent.tools import ask_user
+from jpweb.runtime.rendering import payloads
 from jpweb.store.choices import ApprovalKind
-from jpweb.stream import answer_type, events, inquiry
+from jpweb.store.search import passages
+from jpweb.stream import answer_type, events, inquiry, markdown_export, outline, wire
+from jpweb.stream.transcript.categories import CATEGORIES, categorize_element
 from jpweb.web import display_text
-from tests.architecture.tree import files
+from jpweb.web.views.transcript_modes import omissions
+from tests.architecture.tree import files, text
 
 TEMPLATES = {str(path) for path in files() if path.parts[0] == "templates"}
 SAMPLES = {path.name for path in files() if path.parts[:3] == ("tests", "samples", "events")}
 OUTCOMES = [outcome.TAG for outcome in get_args(inquiry.InquiryOutcome)]
 UNSETTLED = ["open", "unanswered"]
 REASONS = [reason.value for reason in inquiry.CancellationReason]
+#: The samples that are of a kind, by their file's name.
+SAMPLED = {
+    name: element
+    for name in sorted(SAMPLES)
+    if (element := wire.read_element(text(Path("tests/samples/events", name)))).kind
+}
+ALL_OPTIONS = markdown_export.MarkdownOptions(reasoning=True)
+#: Kinds that the Markdown export counts as omitted, and kinds in which search finds nothing.
+OMITTED_KINDS = {"turn_start", "config_delta", "compaction"}
+UNSEARCHED_KINDS = {"turn_start", "config_delta"}
+#: Samples without words of their own: search finds the question that they end.
+UNSEARCHED_SAMPLES = {f"inquiry_response.cancelled.{reason}.json" for reason in REASONS} | {
+    "inquiry_response.cancelled.some_future_reason.json",
+    "inquiry_response.redacted.json",
+}
 
 
 def test_each_tag_has_the_word_that_people_read():
@@ -37,6 +61,44 @@ def test_each_kind_has_its_template_and_sample(tag: str):
     assert any(name.split(".")[0] == tag for name in SAMPLES)
 
 
+@pytest.mark.parametrize("name", SAMPLED)
+def test_each_sample_has_a_category(name: str):
+    assert categorize_element(SAMPLED[name]) in CATEGORIES
+
+
+def test_each_category_is_that_of_a_sample_and_is_counted_in_words():
+    found = {categorize_element(element) for element in SAMPLED.values()}
+    assert found | {"legacy", "unknown", "broken"} == {*CATEGORIES}
+    assert {*omissions._COUNT_LABELS} == {*CATEGORIES, "stray"}
+
+
+def test_each_kind_has_a_payload_iterator():
+    assert {*payloads._ITERATORS_BY_KIND} == {*events.KINDS.values()}
+
+
+def list_passages(element: events.Element) -> list[passages.PassageDraft]:
+    """Return the passages of an element whose question is known and not a secret one."""
+    source = passages.SourceEntry(0, 0, "a", element)
+    info = passages.InquiryInfo("tool", "answered", "", "Ada", is_secret=False)
+    terms = passages.ConversationTerms(datetime(2026, 1, 1, tzinfo=UTC), frozenset())
+    context = passages.EntryContext({}, {0: info}, {0: info})
+    return list(passages.make_passages(source, terms, context))
+
+
+@pytest.mark.parametrize("name", SAMPLED)
+def test_search_finds_each_sample_but_those_named(name: str):
+    drafts = list_passages(SAMPLED[name])
+    is_named = SAMPLED[name].tag in UNSEARCHED_KINDS or name in UNSEARCHED_SAMPLES
+    assert any(draft.body for draft in drafts) == (not is_named)
+    assert {draft.facet for draft in drafts} <= {*display_text.HIT_CATEGORY_LABELS}
+
+
+@pytest.mark.parametrize("name", SAMPLED)
+def test_markdown_has_each_sample_but_those_of_kinds_named(name: str):
+    exported = markdown_export.export_markdown(outline.build_outline([SAMPLED[name]]), ALL_OPTIONS)
+    assert ("\nOmitted: " in exported) == (SAMPLED[name].tag in OMITTED_KINDS)
+
+
 @pytest.mark.parametrize("tag", [*OUTCOMES, *UNSETTLED])
 def test_each_outcome_has_its_template(tag: str):
     assert f"templates/outcomes/{tag}.html" in TEMPLATES
@@ -52,10 +114,46 @@ def test_each_reason_has_its_sample(tag: str):
     assert f"inquiry_response.cancelled.{tag}.json" in SAMPLES
 
 
+def test_for_each_reason_is_said_whether_it_is_final_and_whether_it_is_listed():
+    reasons = {*inquiry.CancellationReason}
+    assert {*turn_state._IS_FINAL_BY_REASON} == {*inquiry.IS_UNDECIDED_BY_REASON} == reasons
+
+
+@pytest.mark.parametrize("tag", inquiry.UNDECIDED_REASONS)
+def test_each_reason_that_is_listed_is_explained(tag: str):
+    assert f'row.reason == "{tag}"' in text(Path("templates/questions/_row.html"))
+
+
 @pytest.mark.parametrize("tag", answer_type.ANSWER_TYPES)
 def test_each_answer_type_has_its_template_and_sample(tag: str):
     assert f"templates/answers/{tag}.html" in TEMPLATES
     assert f"inquiry_request.{tag}.json" in SAMPLES
+
+
+def test_the_one_answer_that_is_not_recorded_is_the_secret():
+    """Templates, views and search know it by its tag."""
+    kinds = answer_type.ANSWER_TYPES.values()
+    assert [kind.TAG for kind in kinds if not kind.RECORDS_ANSWER] == ["secret"]
+
+
+@pytest.mark.parametrize("tag", sorted({*answer_type.ANSWER_TYPES} - {"secret"}))
+def test_the_assistant_can_ask_for_each_recorded_answer(tag: str):
+    arguments = {"question": "Which?", "answer_type": tag}
+    if tag == "select":
+        arguments["options"] = ["a", "b"]
+    assert ask_user._find_problem(arguments) is None
+    assert ask_user._make_answer_type(arguments).to_fields()["type"] == tag
+    assert f"“{tag}”" in ask_user._text_problem({"question": "Which?", "answer_type": "?"})
+
+
+@pytest.mark.parametrize("name", PROVIDER_DEFAULTS)
+def test_each_provider_is_known_with_its_usual_address_and_key(name: str):
+    defaults = PROVIDER_DEFAULTS[name]
+    address, variable = KNOWN_PROVIDERS[name]
+    assert address.startswith(defaults.base_url)
+    assert variable == (defaults.api_key_env or "")
+    row = next(line for line in text(Path("docs/models.md")).splitlines() if f"| `{name}`" in line)
+    assert f"`{variable}`" in row if variable else "none" in row
 
 
 @pytest.mark.parametrize(

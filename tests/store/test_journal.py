@@ -13,6 +13,7 @@ from jpweb.store.errors import (
     UnknownConversation,
     UnknownInquiry,
 )
+from jpweb.store.inbox import closed_inquiries
 from jpweb.store.inquiries import Decider
 from jpweb.store.models import Conversation, Inquiry, JournalEntry, Person, Run, Workspace
 from jpweb.store.sql import compiled_write
@@ -194,9 +195,9 @@ def test_what_one_decided_and_what_nobody_did(run: Run, ada: Person):
     mine = making.settle(making.question(run), Answered(True), making.decider(ada))
     lost = making.settle(making.question(run), Cancelled(CancellationReason.LOST))
     making.settle(making.question(run), Cancelled(CancellationReason.USER), Decider("system"))
-    assert inquiries.list_decided_by(ada.pk) == [mine]
-    assert inquiries.list_closed_unanswered(ada.pk) == [lost]
-    assert inquiries.list_closed_unanswered(ada.pk, limit=0) == []
+    assert closed_inquiries.list_decided_by(ada.pk) == [mine]
+    assert closed_inquiries.list_undecided(ada.pk) == [lost]
+    assert closed_inquiries.list_undecided(ada.pk, limit=0) == []
 
 
 def test_one_run_a_conversation(talk: Conversation, run: Run, ada: Person):

@@ -21,6 +21,17 @@ from jpweb.stream.inquiry import (
     InquiryResponse,
 )
 
+#: Whether a restarted call keeps a cancelled question closed; otherwise it asks again.
+_IS_FINAL_BY_REASON: Mapping[CancellationReason, bool] = {
+    CancellationReason.USER: True,
+    CancellationReason.BACKEND_ERROR: False,
+    CancellationReason.NO_PROMPT_BACKEND: False,
+    CancellationReason.ASSISTANT_ROUTING_DENIED: False,
+    CancellationReason.INVALID_STATIC_ANSWER: False,
+    CancellationReason.EXPIRED: True,
+    CancellationReason.LOST: False,
+}
+
 
 @dataclass(frozen=True, slots=True)
 class AnswerKey:
@@ -280,9 +291,11 @@ def _is_self_answered(note: Mapping[str, Any]) -> bool:
 
 def _read_closed(outcome: InquiryOutcome, note: Mapping[str, Any]) -> Declined | None:
     """Return the final decline of a question; one that an interrupt withdrew is asked again."""
-    if outcome == Cancelled(CancellationReason.EXPIRED):
-        return Declined(CancellationReason.EXPIRED)
-    if outcome == Cancelled(CancellationReason.USER) and note.get("withdrawn") is not True:
-        text = note.get("note")
-        return Declined(CancellationReason.USER, text if isinstance(text, str) else "")
-    return None
+    match outcome:
+        case Cancelled(CancellationReason() as reason) if _IS_FINAL_BY_REASON[reason]:
+            if note.get("withdrawn") is True:
+                return None
+            text = note.get("note")
+            return Declined(reason, text if isinstance(text, str) else "")
+        case _:
+            return None

@@ -30,8 +30,9 @@ from jpweb.stream.events import (
     Element,
     ToolCallRequest,
     ToolCallResponse,
+    TurnStart,
 )
-from jpweb.stream.inquiry import InquiryRequest
+from jpweb.stream.inquiry import InquiryRequest, InquiryResponse
 
 #: Characters of a message that a page holds; of what stands in a fold, and its beginning if longer.
 MAX_PROSE_CHARS, MAX_FOLDED_CHARS, EXCERPT_CHARS = 12_000, 1_500, 600
@@ -204,7 +205,7 @@ def _iter_payloads(element: Element, part: int) -> Iterator[Payload]:
     for event in element.events[part : part + 1]:
         if payload := find_formatted_payload(event):
             yield payload
-        yield from _ITERATORS_BY_KIND.get(type(event.kind), _iter_nothing)(event.kind)
+        yield from _ITERATORS_BY_KIND[type(event.kind)](event.kind)
 
 
 def _iter_chat(kind: ChatRequest | ChatResponse) -> Iterator[Payload]:
@@ -248,12 +249,15 @@ def _iter_nothing(_kind: object) -> Iterator[Payload]:
     return iter(())
 
 
+#: Every kind is here; ``_iter_nothing`` for one that its template shows without a payload.
 _ITERATORS_BY_KIND: dict[type, Callable[[Any], Iterator[Payload]]] = {
+    TurnStart: _iter_nothing,
     ChatRequest: _iter_chat,
     ChatResponse: _iter_chat,
     ToolCallRequest: _iter_call,
     ToolCallResponse: _iter_result,
     InquiryRequest: _iter_question,
+    InquiryResponse: _iter_nothing,
     ConfigDelta: _iter_config_delta,
     Compaction: _iter_compaction,
 }

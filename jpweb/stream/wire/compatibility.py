@@ -9,10 +9,11 @@ from typing import Any
 import msgspec
 
 from jpweb.stream import anchor_ids
-from jpweb.stream.answer_type import ANSWER_TYPES, Secret
+from jpweb.stream.answer_type import ANSWER_TYPES, Boolean, Select, Text
 from jpweb.stream.events import BrokenEvent, Element, TurnStart
 from jpweb.stream.inquiry import InquiryRequest, InquiryResponse
 
+_ANSWER_TYPES_BEFORE_RFD_082 = {Boolean.TAG, Select.TAG, Text.TAG}
 _TURN_START_KEYS = {"timestamp", "type", "metadata"}
 
 
@@ -67,10 +68,10 @@ def _find_reasons(element: Element) -> Iterator[tuple[str, bool]]:
 
 def _question_reasons(answer_type: Any) -> Iterator[tuple[str, bool]]:
     tag = answer_type.get("type") if isinstance(answer_type, dict) else None
-    if tag == Secret.TAG:
-        yield "secret questions are of RFD 082", False
-    elif tag not in ANSWER_TYPES:
+    if tag not in ANSWER_TYPES:
         yield "its answer type is spelled as before March 2026", False
+    elif tag not in _ANSWER_TYPES_BEFORE_RFD_082:
+        yield f"{tag} questions are of RFD 082 or later", False
     elif not all(isinstance(option, dict) for option in answer_type.get("options", ())):
         yield "its options are spelled as before March 2026", False
 

@@ -14,7 +14,7 @@ from jpweb.runtime.db_threads import run_in_db_thread
 from jpweb.runtime.inquiries import receipt_buffer
 from jpweb.store import approvals, inquiries
 from jpweb.store.choices import UNFINISHED_STATES, Role
-from jpweb.store.inbox import previous_answers, receipt_log
+from jpweb.store.inbox import closed_inquiries, previous_answers, receipt_log
 from jpweb.store.inquiries import Decider
 from jpweb.web import access, answer_submission, display_text
 from jpweb.web.answer_submission import AnswerForm
@@ -39,8 +39,8 @@ def list_questions(request: Request) -> HttpResponse:
         "waiting_here": rows,
         "waiting_all": total_count,
         "more": max(total_count - len(rows), 0),
-        "unasked": inquiries.list_closed_unanswered(person_id),
-        "mine": inquiries.list_decided_by(person_id),
+        "undecided": closed_inquiries.list_undecided(person_id),
+        "mine": closed_inquiries.list_decided_by(person_id),
     }
     return render(request, "questions/index.html", context)
 

@@ -94,7 +94,7 @@ def test_what_is_of_rfd_082_is_named():
         InquiryResponse("q", Answered(None)),
     )
     assert reasons(*kinds) == [
-        (0, "secret questions are of RFD 082", False),
+        (0, "secret questions are of RFD 082 or later", False),
         (1, "an inquiry_response without “answer” is of RFD 082", False),
         (2, "an inquiry_response without “answer” is of RFD 082", False),
     ]

@@ -1,17 +1,22 @@
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-from jpweb.agent.providers.adapter.messages import CONTINUE_TEXT
+from jpweb.agent.providers import ollama
+from jpweb.agent.providers.adapter.messages import CONTINUE_TEXT, make_messages
+from jpweb.stream import wire
 from jpweb.stream.events import (
+    KINDS,
     ChatRequest,
     ChatResponse,
     ConversationEvent,
     ToolCallRequest,
     ToolCallResponse,
 )
+from jpweb.stream.thread import ThreadParts
 from tests.agent.providers.conversing import MODELS, event, opened, received, request
 from tests.machine.vendors import Reply, Say, vendor
 
@@ -22,6 +27,17 @@ async def sent(name: str, *events: ConversationEvent) -> Any:
     with vendor(name, [Reply(Say("."))]) as standin:
         await received(opened(standin), request(*events))
         return standin.requests[0].body
+
+
+def test_each_kind_that_providers_may_see_is_sent_and_no_other():
+    sent_tags = set()
+    for path in sorted((Path(__file__).parents[3] / "samples" / "events").glob("*.json")):
+        samples = wire.read_element(path.read_text()).events
+        messages = make_messages(ThreadParts((), samples), ollama.VENDOR)
+        parts = [part for message in messages for part in message.parts]
+        if any(getattr(part, "content", "") != CONTINUE_TEXT for part in parts):
+            sent_tags |= {sample.kind.TAG for sample in samples}
+    assert sent_tags == {tag for tag, kind in KINDS.items() if kind.PROVIDER_VISIBLE}
 
 
 async def test_data_goes_back_as_json():
