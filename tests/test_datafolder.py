@@ -84,9 +84,9 @@ def test_a_folder_that_cannot_be_made_is_one_line(tmp_path: Path):
 def test_what_tools_make_has_the_umask_of_the_people(tmp_path: Path):
     code = (
         "import asyncio, os, pathlib, django; django.setup()\n"
-        "from jpweb.agent.tools.local.subprocess_runner import Limits, run\n"
+        "from jpweb.agent.tools.local.subprocess_runner import ProcessLimits, run_program\n"
         f"here = pathlib.Path({str(tmp_path)!r})\n"
-        "asyncio.run(run(['touch', 'by-tool'], here, dict(os.environ), Limits()))\n"
+        "asyncio.run(run_program(['touch', 'by-tool'], here, dict(os.environ), ProcessLimits()))\n"
         "(here / 'by-jpweb').touch()\n"
     )
     env = {

@@ -95,7 +95,7 @@ def test_what_memory_alone_holds_is_not_put_down():
         assert rest(resting)
 
 
-@pytest.mark.parametrize("block", ["waiting", "queued", "holding"])
+@pytest.mark.parametrize("block", ["waiting_for_person", "queued_at_gate", "prevent_idle"])
 def test_a_block_that_fails_counts_no_longer(block):
     resting = IdleTracker()
     with pytest.raises(RuntimeError), getattr(resting, block)():
@@ -207,10 +207,10 @@ async def test_while_the_gate_passes_from_one_call_to_the_next_nothing_rests():
 
     async def watched() -> Any:
         if made.prompter.prompts:
-            seen.append(made.state.resting.resting)
+            seen.append(made.state.idle_tracker.is_idle)
         return await reachable()
 
-    made.prompter.reachable = watched
+    made.prompter.has_reachable_person = watched
     calls = [called("a", "gated"), called("b", "gated"), CALL]
     assert await rests(made, calls, lambda: len(made.prompter.prompts) == 2)
     assert seen
@@ -248,16 +248,16 @@ async def test_while_it_is_decided_who_answers_nothing_rests():
         await seen.wait()
         return True
 
-    made.prompter.reachable = reachable
+    made.prompter.has_reachable_person = reachable
     running = asyncio.create_task(made.run([CALL]))
     await looking.wait()
     for _ in range(10):
         await asyncio.sleep(0)
-    assert not made.state.resting.resting
+    assert not made.state.idle_tracker.is_idle
     seen.set()
-    await made.state.resting.wait()
+    await made.state.idle_tracker.wait_idle()
     assert made.prompter.asked
-    made.stop.say(Stop())
+    made.stop.interrupt(Stop())
     await running
 
 

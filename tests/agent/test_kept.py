@@ -222,7 +222,7 @@ async def test_a_restart_runs_what_was_kept_by_an_earlier_process():
 
 async def test_where_no_call_is_open_nothing_kept_is_looked_for():
     made = stage(tools=(), held={"c2": CallProgress("kept", is_final=True)})
-    made.recorder.kept = never
+    made.recorder.load_progress = never
     assert await resume(made) is TurnEnd.COMPLETE
 
 
@@ -280,7 +280,7 @@ async def test_a_restart_does_not_make_anybody_forget_that_a_call_was_running():
     made.stop.interrupt(Restart())
     await until(lambda: len(made.prompter.asked) == 2)
     assert made.recorder.held == {"c1": CallProgress(None, was_cut_off=True)}
-    made.stop.say(Stop())
+    made.stop.interrupt(Stop())
     await running
     assert made.recorder.notes(ToolCallResponse) == [{"again": True}]
 

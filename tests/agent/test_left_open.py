@@ -94,7 +94,7 @@ async def test_what_is_said_while_questions_are_closed_is_something_else():
 
     async def withdraw_and_say(*what: Any) -> None:
         await withdraw(*what)
-        made.stop.say(Respond("And this."))
+        made.stop.interrupt(Respond("And this."))
 
     made.prompter.withdraw = withdraw_and_say
     made.stop.interrupt(Respond("Leave it."))

@@ -394,7 +394,7 @@ async def test_two_calls_wait_and_the_one_that_was_answered_goes_on_alone():
     running = asyncio.create_task(
         resume_turn(made.ports, made.stop, made.setup, waiting=frozenset())
     )
-    await made.ports.resting.wait()
+    await made.ports.idle_tracker.wait_idle()
     assert [asked.inquiry_id for asked in made.prompter.asked] == ["c2.other.1"]
     assert list(made.recorder.held) == ["c1"]
     running.cancel()

@@ -203,7 +203,7 @@ async def test_a_stop_while_open_calls_run_ends_the_turn_before_any_request():
     made = stage(START, SAYS, CALL, replies=[never()])
     running = asyncio.create_task(resume(made))
     await until(lambda: made.prompter.asked)
-    made.stop.say(Stop())
+    made.stop.interrupt(Stop())
     assert await running is TurnEnd.STOPPED
     assert made.recorder.results == [("c1", model_messages.STOPPED, False)]
     assert made.provider.requests == []
@@ -213,7 +213,7 @@ async def test_a_response_while_open_calls_run_is_told_and_the_turn_goes_on():
     made = stage(START, SAYS, CALL, replies=[never()])
     running = asyncio.create_task(resume(made))
     await until(lambda: made.prompter.asked)
-    made.stop.say(Respond("Leave it."))
+    made.stop.interrupt(Respond("Leave it."))
     assert await running is TurnEnd.COMPLETE
     assert made.recorder.results == [("c1", model_messages.describe_response("Leave it."), False)]
     assert made.recorder.of(ChatRequest) == [SAYS]

@@ -38,8 +38,6 @@ def _is_touch(call: ast.Call) -> bool:
     match call.func:
         case ast.Name(id=name):
             return name == "open"
-        case ast.Attribute(value=ast.Name(id="directory")):
-            return False
         case ast.Attribute(value=ast.Name(id="os"), attr=name):
             return name not in ALLOWED
         case ast.Attribute(value=ast.Call(), attr="exists"):  # a query's

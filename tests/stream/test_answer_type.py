@@ -80,7 +80,7 @@ def test_what_is_typed_becomes_the_answer(kind, typed, answer):
     found = kind.parse_input(typed)
     assert found == answer
     assert type(found) is type(answer)
-    assert kind.fits(found)
+    assert kind.is_valid(found)
 
 
 @pytest.mark.parametrize(

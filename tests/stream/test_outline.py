@@ -253,7 +253,7 @@ def ask(inquiry_id, text="?", kind=None, question_id=None) -> Any:
 def grouped(*kinds) -> Any:
     (call,) = items(called("c"), *kinds)
     assert [i for group in call.question_groups for i in group.attempts] != [] or not kinds
-    return [[inquiry.asked.id for inquiry in attempts] for _, attempts in call.groups]
+    return [[inquiry.inquiry_request.id for inquiry in attempts] for _, attempts in call.question_groups]
 
 
 def test_attempts_are_grouped_by_the_question_that_jpweb_noted():
@@ -264,8 +264,8 @@ def test_attempts_are_grouped_by_the_question_that_jpweb_noted():
     )
     assert grouped(*kinds) == [["c.a.1", "c.a.2"], ["c.b.1"]]
     (call,) = items(called("c"), *kinds)
-    assert [group.key for group in call.groups] == ["a", "b"]
-    assert [inquiry.asked.id for inquiry in call.inquiries] == ["c.a.1", "c.b.1", "c.a.2"]
+    assert [group.key for group in call.question_groups] == ["a", "b"]
+    assert [inquiry.inquiry_request.id for inquiry in call.inquiries] == ["c.a.1", "c.b.1", "c.a.2"]
 
 
 def test_elsewhere_attempts_share_text_and_answer_type():

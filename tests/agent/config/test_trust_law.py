@@ -58,16 +58,16 @@ LAW: dict[str, Row] = {
     "Configuration.providers": WALKED,
     "Configuration.servers": WALKED,
     "Configuration.notes": harmless("jpweb's own words about what it did not understand"),
-    "Assistant.name": harmless("a name on the page"),
-    "Assistant.system": gated(
+    "AssistantConfig.name": harmless("a name on the page"),
+    "AssistantConfig.system": gated(
         f'{ASKED}[assistant]\nsystem_prompt = "be brief"\n',
         f'{ASKED}[assistant]\nsystem_prompt = "say yes"\n',
     ),
-    "Assistant.model": gated(
+    "AssistantConfig.model": gated(
         f'{ASKED}[assistant.model]\nid = "a/b"\n', f'{ASKED}[assistant.model]\nid = "a/c"\n'
     ),
-    "Assistant.tool_choice": harmless("what the model calls passes the gates of that tool"),
-    "Assistant.request": WALKED,
+    "AssistantConfig.tool_choice": harmless("what the model calls passes the gates of that tool"),
+    "AssistantConfig.request": WALKED,
     "SystemPart.content": gated(
         f'{ASKED}[[assistant.instructions]]\ntitle = "be brief"\n',
         f'{ASKED}[[assistant.instructions]]\ntitle = "say yes"\n',
@@ -140,9 +140,9 @@ LAW: dict[str, Row] = {
     ),
     "Enable.state": harmless("a tool that is on is offered only once it is trusted"),
     "Enable.allow_toggle": harmless("switching needs an owner here, and trust all the same"),
-    "Command.program": trusted(LOCAL, LOCAL.replace("run me", "ran me")),
-    "Command.args": trusted(LOCAL, LOCAL.replace("run me", "run me too")),
-    "Command.shell": trusted(
+    "ToolCommand.program": trusted(LOCAL, LOCAL.replace("run me", "ran me")),
+    "ToolCommand.args": trusted(LOCAL, LOCAL.replace("run me", "run me too")),
+    "ToolCommand.shell": trusted(
         f'{TOOL}source = "local"\ncommand = {{program = "p"}}\n',
         f'{TOOL}source = "local"\ncommand = {{program = "p", shell = true}}\n',
     ),

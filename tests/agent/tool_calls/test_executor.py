@@ -136,11 +136,11 @@ async def test_questions_from_outside_come_from_the_tool_whatever_a_builtin_of_i
 
 def test_a_tool_that_cannot_be_used_now_says_why():
     executing = both((asks(CONFIRM),), (), unavailable={"gone": "Its server is down."})
-    assert executing.missing("tool") is None
-    assert executing.missing("gone") == model_messages.describe_unavailable(
+    assert executing.explain_missing("tool") is None
+    assert executing.explain_missing("gone") == model_messages.describe_unavailable(
         "gone", "Its server is down."
     )
-    assert executing.missing("other") == model_messages.describe_unknown_tool("other")
+    assert executing.explain_missing("other") == model_messages.describe_unknown_tool("other")
 
 
 SECRET = SecretAnswer("hunter2")

@@ -51,7 +51,7 @@ async def test_who_is_asked_for_permission_sees_what_it_makes_of_the_arguments()
     made = stage({"a": "b"}, Mode.ASK)
     made.prompter.decisions = [Permitted({"a": "b"})]
     await run_turn(made.ports, "Go.", None, made.stop, made.setup)
-    assert [getattr(prompt, "shown", None) for prompt in made.prompter.prompts] == ["B"]
+    assert [getattr(prompt, "formatted_arguments", None) for prompt in made.prompter.prompts] == ["B"]
 
 
 @pytest.mark.parametrize(

@@ -164,8 +164,8 @@ import resource, sys
 from pathlib import Path
 from jpweb.stream import wire
 before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-texts, framing = wire.split_framed(Path(sys.argv[1]).read_bytes())
-broken = sum(wire.read(text).tag == "unknown" for text in texts)
+texts, framing = wire.split_with_framing(Path(sys.argv[1]).read_bytes())
+broken = sum(wire.read_element(text).tag == "unknown" for text in texts)
 after = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
 print(len(texts), broken, framing == "", (after - before) * 1024)
 """
