@@ -343,15 +343,6 @@ async def test_what_closed_a_question_counts_no_longer_once_it_was_asked_anew():
     assert made.recorder.results == [("c1", "done", False)]
 
 
-async def test_a_tool_that_asks_in_the_middle_is_told_that_time_ran_out():
-    async def run(arguments: Any, answers: Any, ask: Any) -> Any:
-        return Success(str(await ask(CONFIRM)))
-
-    bench = Bench((OutsideStub("tool", run),), [Declined(EXPIRED)])
-    await bench.run([CALL])
-    assert bench.recorder.results == [("c1", str(Declined(EXPIRED)), False)]
-
-
 async def test_a_question_tells_when_it_expires_and_does_so_after_the_turn_was_put_down_too():
     config = QuestionConfig(expires_after=90.0)
     bench = await live(Declined(USER), config)

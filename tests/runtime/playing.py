@@ -98,6 +98,12 @@ async def done(task: asyncio.Task[Any]) -> Any:
     return await asyncio.wait_for(task, SOON)
 
 
+async def cut_off(task: asyncio.Task[None]) -> None:
+    """End a process as a kill does: it tells nobody."""
+    task.cancel()
+    await asyncio.gather(task, return_exceptions=True)
+
+
 async def waiting(row: Inquiry, call: Callable[[Inquiry], Any]) -> asyncio.Task[Any]:
     """Start a call that waits for a row; return once it does."""
     task = asyncio.create_task(call(row))

@@ -4,18 +4,19 @@ import asyncio
 import logging
 from collections.abc import AsyncIterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from jpweb.runtime.broadcast import publisher
 from jpweb.runtime.db_threads import run_in_db_thread
-from jpweb.runtime.periodic import watch_workspaces
+from jpweb.runtime.periodic import scheduler, watch_workspaces
 from jpweb.store.jp_files import mirror
 from jpweb.store.jp_files.mirror import MirrorReport
 from jpweb.store.models import Conversation
 from jpweb.stream.events import ChatResponse
 from tests.builders import stream
-from tests.runtime.playing import ear, eventually
+from tests.runtime.playing import cut_off, ear, eventually
 from tests.store.making import folder
 
 NAME = "17000000000-a-talk"
@@ -123,3 +124,61 @@ async def test_problems_are_lines_in_the_log(root: Path, caplog: pytest.LogCaptu
     (root / ".jp" / "conversations" / NAME / "events.json").write_text("{")
     await watch_workspaces.mirror_changes(root, watch_workspaces._log_problems)
     assert f"{NAME}: events.json" in caplog.text
+
+
+async def several(passes: list[int]) -> None:
+    """Return after three more passes."""
+    until = len(passes) + 3
+
+    async def reached() -> bool:
+        return len(passes) >= until
+
+    await eventually(reached)
+
+
+async def broken(ends: asyncio.Event) -> None:
+    await ends.wait()
+    raise ZeroDivisionError("broken")
+
+
+async def test_the_files_of_each_workspace_are_followed_once(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+):
+    roots, ends = [Path("/a"), Path("/b")], asyncio.Event()
+    followed, began, passes = list[Path](), list[Path](), list[int]()
+
+    async def follow(root: Path) -> None:
+        began.append(root)
+        followed.append(root)
+        try:
+            await broken(ends)
+        finally:
+            followed.remove(root)
+
+    def both(*expected: str) -> Any:
+        async def now() -> bool:
+            return {str(root) for root in followed} == set(expected)
+
+        return now
+
+    monkeypatch.setattr(scheduler, "WORKSPACE_POLL_SECONDS", 0.01)
+
+    def listed() -> list[Path]:
+        passes.append(len(roots))
+        return list(roots)
+
+    monkeypatch.setattr(mirror, "list_roots", listed)
+    monkeypatch.setattr(watch_workspaces, "follow_workspace", follow)
+    task = asyncio.create_task(scheduler.follow_workspaces())
+    await eventually(both("/a", "/b"))
+    roots[:] = [Path("/b"), Path("/c")]
+    await eventually(both("/b", "/c"))
+    await several(passes)
+    assert sorted(map(str, began)) == ["/a", "/b", "/c"]
+    ends.set()
+    await eventually(both())
+    ends.clear()
+    await eventually(both("/b", "/c"))
+    assert "following /b failed" in caplog.text
+    await cut_off(task)
+    assert followed == []

@@ -23,14 +23,6 @@ from typing import Self
 from jpweb import datafolder
 
 MIB = 1024 * 1024
-#: Bytes of events.json; 100,000 events have about 74 MB.
-MAX_STREAM_BYTES = 256 * MIB
-#: Bytes of metadata.json.
-MAX_METADATA_BYTES = MIB
-#: Bytes of base_config.json; the largest known one has 300 KiB.
-MAX_BASE_CONFIG_BYTES = 16 * MIB
-#: Bytes of ``.id``, which has 57.
-MAX_ID_BYTES = 4096
 #: Entries of one directory.
 MAX_ENTRIES = 200_000
 #: Files, levels and bytes of a conversation's folder that is copied into the user-local copies.

@@ -64,7 +64,7 @@ def _parse_stream(disk_conversation: DiskConversation) -> tuple[ParsedStream | N
     name = workspace.find_stream_file(disk_conversation.folder).name
     try:
         data = directory_handles.read_file(
-            disk_conversation.folder / name, directory_handles.MAX_STREAM_BYTES
+            disk_conversation.folder / name, workspace.MAX_STREAM_BYTES
         )
         if _NUL in data:  # JP reads none, and PostgreSQL keeps none
             return None, f"{name} cannot be read: it holds a NUL at byte {data.index(_NUL)}"

@@ -14,9 +14,17 @@ from typing import Any
 
 from jpweb.store.errors import NoWorkspace
 from jpweb.store.jp_files import directory_handles, silo
-from jpweb.store.jp_files.directory_handles import Directory, EntryRefused
+from jpweb.store.jp_files.directory_handles import MIB, Directory, EntryRefused
 from jpweb.stream import timestamps
 
+#: Bytes of events.json; 100,000 events have about 74 MB.
+MAX_STREAM_BYTES = 256 * MIB
+#: Bytes of metadata.json.
+MAX_METADATA_BYTES = MIB
+#: Bytes of base_config.json; the largest known one has 300 KiB.
+MAX_BASE_CONFIG_BYTES = 16 * MIB
+#: Bytes of ``.id``, which has 57.
+_MAX_ID_BYTES = 4096
 _WORKSPACE_ID = re.compile(r"[0-9a-z]{5}", re.ASCII)
 #: An id that fits a database's largest integer.
 _DECISECONDS = re.compile(r"\d{1,18}", re.ASCII)
@@ -151,8 +159,7 @@ def read_metadata(disk_conversation: DiskConversation) -> ConversationMetadata:
     try:
         value = json.loads(
             directory_handles.read_file(
-                disk_conversation.metadata_folder / "metadata.json",
-                directory_handles.MAX_METADATA_BYTES,
+                disk_conversation.metadata_folder / "metadata.json", MAX_METADATA_BYTES
             )
         )
     except OSError as error:
@@ -173,9 +180,7 @@ def read_metadata(disk_conversation: DiskConversation) -> ConversationMetadata:
 
 def read_events(disk_conversation: DiskConversation) -> bytes:
     """Return the bytes of the stream's file. Raises OSError."""
-    return directory_handles.read_file(
-        find_stream_file(disk_conversation.folder), directory_handles.MAX_STREAM_BYTES
-    )
+    return directory_handles.read_file(find_stream_file(disk_conversation.folder), MAX_STREAM_BYTES)
 
 
 def find_stream_file(folder: Path) -> Path:
@@ -193,7 +198,7 @@ def get_stream_size(disk_conversation: DiskConversation) -> int:
         status = directory_handles.stat_path(find_stream_file(disk_conversation.folder))
     except OSError:
         return 0
-    return status.st_size if status and status.st_size <= directory_handles.MAX_STREAM_BYTES else 0
+    return status.st_size if status and status.st_size <= MAX_STREAM_BYTES else 0
 
 
 def get_created_at(jp_id: int) -> datetime:
@@ -325,11 +330,7 @@ def _read_workspace_id(root: Path) -> tuple[str, tuple[str, ...]]:
     """
     notes: tuple[str, ...] = ()
     try:
-        lines = (
-            directory_handles.read_file(root / ".jp" / ".id", directory_handles.MAX_ID_BYTES)
-            .decode()
-            .split()
-        )
+        lines = directory_handles.read_file(root / ".jp" / ".id", _MAX_ID_BYTES).decode().split()
     except EntryRefused as error:
         lines, notes = [], (f".jp/.id: {error.strerror}",)
     except (OSError, UnicodeDecodeError):

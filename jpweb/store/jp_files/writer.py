@@ -19,16 +19,16 @@ from typing import Any
 
 from jpweb.store.database import clock
 from jpweb.store.errors import StoreError
-from jpweb.store.jp_files import directory_handles
+from jpweb.store.jp_files import directory_handles, workspace
 from jpweb.store.jp_files.directory_handles import Directory
 from jpweb.store.jp_files.locks import ConversationLock
 from jpweb.stream import timestamps
 
 METADATA_NAME, BASE_CONFIG_NAME, EVENTS_NAME = "metadata.json", "base_config.json", "events.json"
 _MAX_BYTES = {
-    METADATA_NAME: directory_handles.MAX_METADATA_BYTES,
-    BASE_CONFIG_NAME: directory_handles.MAX_BASE_CONFIG_BYTES,
-    EVENTS_NAME: directory_handles.MAX_STREAM_BYTES,
+    METADATA_NAME: workspace.MAX_METADATA_BYTES,
+    BASE_CONFIG_NAME: workspace.MAX_BASE_CONFIG_BYTES,
+    EVENTS_NAME: workspace.MAX_STREAM_BYTES,
 }
 _EMPTY_EVENTS = b"[]\n"
 _TIME_KEYS = ("last_activated_at", "pinned_at", "archived_at", "expires_at")
@@ -394,7 +394,7 @@ def _read_title(metadata: bytes | None) -> str | None:
 def _read_file(path: Path) -> bytes | None:
     try:
         return directory_handles.read_file(
-            path, _MAX_BYTES.get(path.name, directory_handles.MAX_STREAM_BYTES)
+            path, _MAX_BYTES.get(path.name, workspace.MAX_STREAM_BYTES)
         )
     except FileNotFoundError:
         return None

@@ -5,7 +5,6 @@ import logging
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from datetime import timedelta
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -14,13 +13,12 @@ from django.db.models.functions import Now
 from jpweb.cli import supervisor
 from jpweb.runtime import process_identity
 from jpweb.runtime.db_threads import run_in_db_thread
-from jpweb.runtime.periodic import scheduler, watch_workspaces
+from jpweb.runtime.periodic import scheduler
 from jpweb.runtime.periodic.scheduler import LeaderScheduler, PeriodicTask
 from jpweb.store.database.availability import DATABASE_UNAVAILABLE
-from jpweb.store.jp_files import mirror
 from jpweb.store.maintenance import task_leases
 from jpweb.store.models import Duty as Row
-from tests.runtime.playing import done, eventually
+from tests.runtime.playing import cut_off, done, eventually
 
 pytestmark = pytest.mark.django_db(transaction=True)
 #: Seconds: a lease that no test sees the end of; one that a test waits for; between two looks.
@@ -70,12 +68,6 @@ async def kept(
         yield keeper, task
     finally:
         await cut_off(task)
-
-
-async def cut_off(task: asyncio.Task[None]) -> None:
-    """End a process as a kill does: it tells nobody."""
-    task.cancel()
-    await asyncio.gather(task, return_exceptions=True)
 
 
 async def holder() -> str:
@@ -268,64 +260,6 @@ async def test_work_that_is_done_in_passes_begins_again():
 
     async with kept("one", PeriodicTask("works", work, interval_seconds=0.01)):
         await eventually(several)
-
-
-async def several(passes: list[int]) -> None:
-    """Return after three more passes."""
-    until = len(passes) + 3
-
-    async def reached() -> bool:
-        return len(passes) >= until
-
-    await eventually(reached)
-
-
-async def broken(ends: asyncio.Event) -> None:
-    await ends.wait()
-    raise ZeroDivisionError("broken")
-
-
-async def test_the_files_of_each_workspace_are_followed_once(
-    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
-):
-    roots, ends = [Path("/a"), Path("/b")], asyncio.Event()
-    followed, began, passes = list[Path](), list[Path](), list[int]()
-
-    async def follow(root: Path) -> None:
-        began.append(root)
-        followed.append(root)
-        try:
-            await broken(ends)
-        finally:
-            followed.remove(root)
-
-    def both(*expected: str) -> Any:
-        async def now() -> bool:
-            return {str(root) for root in followed} == set(expected)
-
-        return now
-
-    monkeypatch.setattr(scheduler, "WORKSPACE_POLL_SECONDS", 0.01)
-
-    def listed() -> list[Path]:
-        passes.append(len(roots))
-        return list(roots)
-
-    monkeypatch.setattr(mirror, "list_roots", listed)
-    monkeypatch.setattr(watch_workspaces, "follow_workspace", follow)
-    task = asyncio.create_task(scheduler.follow_workspaces())
-    await eventually(both("/a", "/b"))
-    roots[:] = [Path("/b"), Path("/c")]
-    await eventually(both("/b", "/c"))
-    await several(passes)
-    assert sorted(map(str, began)) == ["/a", "/b", "/c"]
-    ends.set()
-    await eventually(both())
-    ends.clear()
-    await eventually(both("/b", "/c"))
-    assert "following /b failed" in caplog.text
-    await cut_off(task)
-    assert followed == []
 
 
 @pytest.mark.parametrize(("way", "left"), [("embedded", set()), ("workers", {"tidy"})])
