@@ -1,15 +1,18 @@
-"""One conversation with a run, and a channel layer of the test's own event loop."""
+"""A stage with one conversation, a workspace to configure, and nothing left from other tests."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from channels.layers import channel_layers
 
 from jpweb.runtime.execution import run_executor
 from jpweb.runtime.inquiries import approvals, resolution
+from jpweb.store.models import Person, Workspace
 from tests.runtime.playing import Scene
+from tests.store import making
 
 
 @pytest.fixture(autouse=True)
@@ -27,3 +30,18 @@ def nothing_left() -> Iterator[None]:
 @pytest.fixture
 def scene(transactional_db: None) -> Scene:
     return Scene()
+
+
+@pytest.fixture
+def home(db: None, tmp_path: Path) -> Workspace:
+    """Return a workspace whose configuration files a test may write."""
+    (tmp_path / ".jp").mkdir()
+    made = making.workspace()
+    Workspace.objects.filter(pk=made.pk).update(root=str(tmp_path))
+    made.refresh_from_db()
+    return made
+
+
+@pytest.fixture
+def ada(db: None) -> Person:
+    return making.person("ada")
