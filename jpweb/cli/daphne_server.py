@@ -29,7 +29,7 @@ from jpweb.runtime.broadcast.flow_control import CUT_CONNECTION_KEY, FLOW_CONTRO
 
 HOST = "127.0.0.1"
 #: The largest message that is sent: a whole transcript has to fit. What comes is far smaller
-#: (jpweb/cli/frames).
+#: (jpweb/cli/websocket_limits.py).
 MAX_SENT_BYTES = 16 * 1024 * 1024
 #: The close code of a message that is larger; the page does not come back by itself.
 TOO_BIG_CODE = 3009
@@ -92,7 +92,7 @@ class DaphneServer(Server):  # type: ignore[misc]  # daphne is untyped
         if message["type"] == "websocket.close" and message.get("code") == SERVER_FAULT:
             protocol.transport.abortConnection()
             return
-        # A browser may leave between a change and its telling; that it did arrives next.
+        # A browser may leave between a change and its message; that it did arrives next.
         with suppress(Disconnected):
             try:
                 await super().handle_reply(protocol, message)

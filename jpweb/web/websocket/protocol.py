@@ -15,7 +15,7 @@ from jpweb.web.transcript import MAX_QUERY_CHARS, parse_groups
 from jpweb.web.websocket.conversation_updates import RenderedState
 from jpweb.web.websocket.inbox_updates import CardKeys
 
-#: Cards that a page may name: five times what the fullest desk shows (``standing.DESK``).
+#: Cards that a page may name: five times what the fullest inbox shows (``queue.MAX_INBOX_CARDS``).
 MAX_CARDS = 500
 #: What a page may say at once that it saw of cards: everything of each.
 MAX_RECEIPTS = MAX_CARDS * len(receipt_buffer.RECEIPT_KINDS)

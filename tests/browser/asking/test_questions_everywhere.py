@@ -63,7 +63,7 @@ def test_a_question_comes_and_goes_everywhere_without_a_reload(visit: Visit):
         for each in (page, second, desk, phone):
             expect(each.locator(".card.settled")).to_contain_text("by Owner")
             card(each, SELECT)
-        expect(plain_list).to_have_title("(1) Start · jpweb")
+        expect(plain_list).to_have_title("(1) Home · jpweb")
 
 
 def test_the_desk_says_when_nothing_waits_any_more(visit: Visit):
