@@ -83,6 +83,8 @@ def test_everything_that_is_written_compatibly_can_be_opened_and_says_the_same(k
 def test_what_every_jp_opens_is_no_obstacle():
     kinds = (TurnStart(), ChatRequest("Hi"), asked("q"), answered("q"))
     assert reasons(*kinds, raw({"type": "weather", "timestamp": AT})) == []
+    for answer_type in ("boolean", "text"):
+        assert reasons(request({"type": answer_type})) == []
     assert reasons(request({"type": "select", "options": [{"value": 1}]})) == []
 
 
