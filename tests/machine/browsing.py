@@ -10,7 +10,16 @@ from pathlib import Path
 from typing import Literal
 
 from axe_playwright_python.base import AXE_SCRIPT
-from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Page, sync_playwright
+from playwright.sync_api import (
+    Browser,
+    BrowserContext,
+    ConsoleMessage,
+    Page,
+    expect,
+    sync_playwright,
+)
+
+from tests.machine.sizes import choose_size
 
 ARGUMENTS = (
     "--no-sandbox",
@@ -24,6 +33,9 @@ ARGUMENTS = (
 )
 WIDE = (1280, 800)
 PHONE = (390, 844)
+#: Milliseconds that a page may take for what a test expects of it. Under coverage, beside other
+#: tests and in full Chromium a step takes several times as long.
+EXPECT_MS = choose_size(10_000, 40_000)
 _FIND_VIOLATIONS = """([part, options]) => axe.run(part || document, options).then(found =>
   found.violations.map(
   each => `${each.id}: ${each.help} ${JSON.stringify(each.nodes[0].target)}`))"""
@@ -32,6 +44,7 @@ _FIND_VIOLATIONS = """([part, options]) => axe.run(part || document, options).th
 @contextmanager
 def chromium(path: Path) -> Iterator[Browser]:
     """Run a browser without a window."""
+    expect.set_options(timeout=EXPECT_MS)
     with sync_playwright() as library:
         running = library.chromium.launch(executable_path=path, args=list(ARGUMENTS))
         yield running
@@ -89,7 +102,7 @@ class Pages:
             locale="en-GB",
             timezone_id="UTC",
         )
-        context.set_default_timeout(10_000)
+        context.set_default_timeout(EXPECT_MS)
         self.contexts.append(context)
         return context
 
