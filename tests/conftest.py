@@ -56,8 +56,11 @@ def shortcuts(django_test_environment: None) -> Iterator[None]:
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
-    """Return a worker more than there are cores: a third of the time tests wait for others."""
-    return int(xdist_plugin.pytest_xdist_auto_num_workers(config)) + 1
+    """Return a worker more than there are cores: a third of the time tests wait for others.
+
+    Under ``make proof`` they compute instead, in coverage and a full browser.
+    """
+    return int(xdist_plugin.pytest_xdist_auto_num_workers(config)) + (not IS_PROOF)
 
 
 @pytest.hookimpl(optionalhook=True)

@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import expect
 
 from tests.browser.workshop.shop import ENVIRONMENT, Shop, Stay, copied, stay
 from tests.machine.browsing import Pages
@@ -14,18 +13,6 @@ from tests.machine.fixtures import Live
 from tests.machine.ports import free_port
 from tests.machine.serving import Server
 from tests.machine.vendors import vendor
-
-#: Milliseconds until a page shows what it should: the first turn of a server loads the vendor's
-#: library and starts an MCP server. The other is Playwright's own.
-PATIENCE, USUAL = 20_000, 5_000
-
-
-@pytest.fixture(autouse=True)
-def patient() -> Iterator[None]:
-    """Wait longer for what stands behind a model and tools that start."""
-    expect.set_options(timeout=PATIENCE)
-    yield
-    expect.set_options(timeout=USUAL)
 
 
 @pytest.fixture(scope="package")

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from tests import conftest
+from tests.machine.sizes import IS_PROOF
 from tests.machine.suite.grouping import arrange_items, choose_group, find_group
 
 
@@ -63,10 +64,10 @@ def test_choose_group_keeps_browsers_in_their_workers(
     assert choose_group(groups, is_browser_worker) == chosen
 
 
-def test_number_of_workers_without_affinity_is_one_more_than_cores(
+def test_number_of_workers_without_affinity_follows_the_cores(
     monkeypatch: pytest.MonkeyPatch, pytestconfig: pytest.Config
 ):
     monkeypatch.delenv("PYTEST_XDIST_AUTO_NUM_WORKERS", raising=False)
     monkeypatch.delattr(os, "sched_getaffinity", raising=False)  # macOS has none
     monkeypatch.setattr(os, "cpu_count", lambda: 7)
-    assert conftest.pytest_xdist_auto_num_workers(pytestconfig) == 8
+    assert conftest.pytest_xdist_auto_num_workers(pytestconfig) == (7 if IS_PROOF else 8)
