@@ -332,7 +332,7 @@ LOGGING = {
         "psycopg.pool": {"level": "ERROR"},
         # It shows where each connection was lost; the worker says in one line that it was.
         "procrastinate": {"level": "CRITICAL"},
-        # It shows where it failed each second of an outage; the channel layer says once that there is one.
+        # It shows where it failed each second of an outage; the channel layer says so once.
         "channels_redis.pubsub": {"level": "CRITICAL"},
         # One line an event, whatever else is logged.
         "jpweb.security": {"level": "INFO"},

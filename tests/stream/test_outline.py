@@ -252,8 +252,9 @@ def ask(inquiry_id, text="?", kind=None, question_id=None) -> Any:
 
 def grouped(*kinds) -> Any:
     (call,) = items(called("c"), *kinds)
-    assert [i for group in call.question_groups for i in group.attempts] != [] or not kinds
-    return [[inquiry.inquiry_request.id for inquiry in attempts] for _, attempts in call.question_groups]
+    groups = call.question_groups
+    assert [i for group in groups for i in group.attempts] != [] or not kinds
+    return [[inquiry.inquiry_request.id for inquiry in attempts] for _, attempts in groups]
 
 
 def test_attempts_are_grouped_by_the_question_that_jpweb_noted():

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from jpweb.agent.config import Mode, ToolCommand, ToolConfig
-from jpweb.agent.ports import CompleteToolCall, Permitted, ReplyFinished
+from jpweb.agent.ports import CompleteToolCall, Permitted, ReplyFinished, RunPrompt
 from jpweb.agent.tool_outcome import Success
 from jpweb.stream.events import ToolCallRequest
 from tests.agent.doubles import QueueProvider, Stage, StubTool, run_turn
@@ -51,7 +51,9 @@ async def test_who_is_asked_for_permission_sees_what_it_makes_of_the_arguments()
     made = stage({"a": "b"}, Mode.ASK)
     made.prompter.decisions = [Permitted({"a": "b"})]
     await run_turn(made.ports, "Go.", None, made.stop, made.setup)
-    assert [getattr(prompt, "formatted_arguments", None) for prompt in made.prompter.prompts] == ["B"]
+    (prompt,) = made.prompter.prompts
+    assert isinstance(prompt, RunPrompt)
+    assert prompt.formatted_arguments == "B"
 
 
 @pytest.mark.parametrize(

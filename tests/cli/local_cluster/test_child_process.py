@@ -73,7 +73,9 @@ def end(*_):
 signal.signal(signal.SIGINT, end)
 print('up', flush=True); time.sleep(60)
 """
-    async with run_supervised([python(code, said, tmp_path, stop_signal=signal.SIGINT)], said.append):
+    async with run_supervised(
+        [python(code, said, tmp_path, stop_signal=signal.SIGINT)], said.append
+    ):
         await eventually(lambda: "up" in said)
     assert said[-1] == "ending"
 
@@ -82,7 +84,9 @@ async def test_one_that_does_not_end_is_killed(tmp_path: Path):
     said: list[str] = []
     code = "import signal, time; signal.signal(15, signal.SIG_IGN); print('up', flush=True)\n"
     code += "while True: time.sleep(60)"
-    async with run_supervised([python(code, said, tmp_path, stop_timeout_seconds=0.2)], said.append):
+    async with run_supervised(
+        [python(code, said, tmp_path, stop_timeout_seconds=0.2)], said.append
+    ):
         await eventually(lambda: "up" in said)
     pid = int(said[0].removeprefix("Process ").rstrip("."))
     with pytest.raises(ProcessLookupError):

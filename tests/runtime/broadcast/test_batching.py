@@ -142,16 +142,11 @@ def test_loop_that_ends_while_updates_gather_leaves_nothing_behind():
 
     batches: BatchRunner[str, str] = BatchRunner(tell, lambda _member, _error: None, 0.01)
 
-    async def leave_at_once() -> None:
-        batches.schedule_member("key", "early")
+    async def schedule(member: str, seconds: float) -> None:
+        batches.schedule_member("key", member)
+        await asyncio.sleep(seconds)
 
-    async def stay() -> None:
-        batches.schedule_member("key", "late")
-        async with asyncio.timeout(10):
-            while not told:
-                await asyncio.sleep(0.01)
-
-    asyncio.run(leave_at_once())
+    asyncio.run(schedule("early", 0))
     assert not batches.is_busy
-    asyncio.run(stay())
+    asyncio.run(schedule("late", 0.5))
     assert told == [["late"]]

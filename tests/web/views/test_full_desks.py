@@ -171,7 +171,9 @@ async def test_pages_whose_roles_stand_are_told_after_one_crossing(
     monkeypatch.setattr(update_batches, "run_in_db_thread", counted)
     async with page(lasting.people["responder"], desk=True) as socket:
         await socket.everything()
-        assert crossed == ["find_inbox_updates", "find_inbox_updates"], "it hears of its workspaces, then reads"
+        assert crossed == ["find_inbox_updates", "find_inbox_updates"], (
+            "it hears of its workspaces, then reads"
+        )
         await run_in_db_thread(ask, lasting, 1)
         await publisher.publish_questions_changed(lasting.home.pk)
         assert "<article" in await socket.everything()
