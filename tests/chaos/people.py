@@ -24,7 +24,7 @@ BROKEN = (httpx2.TransportError,)
 #: Seconds after which somebody's page sends a form for what its socket does not answer.
 PATIENCE = 5.0
 _CARD = re.compile(r'data-question="(\d+)"[^>]*data-answer-type="(\w+)"')
-_FIRST = re.compile(r"this question was settled by (\S+)")
+_FIRST = re.compile(r"Already answered by (\S+)")
 _TYPED = {"boolean": ("true", "false")}
 
 
