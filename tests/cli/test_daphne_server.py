@@ -83,4 +83,4 @@ async def test_it_leaves_once_what_it_started_has_ended_and_not_later_than_its_p
         await asyncio.Event().wait()
 
     stuck = DaphneServer(never_ends, application=None, endpoints=["tcp:port=0"])
-    await stuck._ended()
+    await stuck._run_on_stop()

@@ -62,7 +62,8 @@ class Owner:
         wait_until(lambda: not self.is_running(path), f"{path} ends")
 
     def is_running(self, path: str) -> bool:
-        return re.search(r'data-run="\d+-running', self.visitor.get(path).text) is not None
+        page = self.visitor.get(path).text
+        return "</span> Running ·" in page or "Queued, waiting for a worker" in page
 
     def read(self, path: str) -> str:
         """Return a page's text."""
