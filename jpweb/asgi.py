@@ -7,7 +7,7 @@ import os
 from django.core.asgi import get_asgi_application
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "jpweb.settings")
-http_application = get_asgi_application()  # before anything that imports models
+http_application = get_asgi_application()  # sets Django up before models are imported
 
 from channels.routing import ProtocolTypeRouter, URLRouter  # noqa: E402  needs Django set up
 from channels.sessions import CookieMiddleware  # noqa: E402  needs Django set up

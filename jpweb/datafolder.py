@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 CLOSED_UMASK = 0o077
-#: Says to processes that this one starts which umask people have.
+#: Environment variable that passes the first command's umask to child processes.
 _UMASK_VARIABLE = "JPWEB_USER_UMASK"
 
 
@@ -22,7 +22,7 @@ def close_umask() -> int:
     return int(os.environ.setdefault(_UMASK_VARIABLE, oct(previous_umask)), 8)
 
 
-#: The umask for what is made on behalf of people, such as by their tools.
+#: The umask for files that are created on behalf of people, such as by tools.
 USER_UMASK = close_umask()
 
 
@@ -32,7 +32,7 @@ def make_folder(folder: Path) -> None:
 
 
 def share_file(descriptor: int, mode: int = 0o666) -> None:
-    """Give an open file among the people's own the mode that their umask gives."""
+    """Give an open file outside the data folder the mode that the user's umask allows."""
     if os.fstat(descriptor).st_uid == os.geteuid():
         os.fchmod(descriptor, mode & ~USER_UMASK)
 
@@ -58,7 +58,7 @@ def _walk_folder(folder: Path) -> Iterator[Path]:
 def _close_path(path: Path) -> bool:
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
-    except OSError:  # a link, a socket, gone meanwhile, or another user's
+    except OSError:  # a link, a socket, a removed file, or another user's
         return False
     try:
         status = os.fstat(descriptor)

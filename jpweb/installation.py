@@ -20,7 +20,7 @@ RESOURCE_DIR = PACKAGE_DIR.parent if IS_CHECKOUT else PACKAGE_DIR
 DOCS_DIR = RESOURCE_DIR / "docs"
 PICTURES_DIR = DOCS_DIR / "pictures"
 
-#: What a person types to start a server, and to start a team's processes on one machine.
+#: Commands, as shown to people, that start a server and a local cluster.
 SERVE_COMMAND = "make run" if IS_CHECKOUT else "jpweb serve"
 TEAM_COMMAND = "make run-team" if IS_CHECKOUT else "jpweb team"
 

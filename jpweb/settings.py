@@ -38,7 +38,7 @@ def read_site_url(name: str) -> SplitResult | None:
         url = urlsplit(text)
         is_whole = f"{url.scheme}://{url.netloc}" == text and "@" not in text
         if not text or (url.scheme in ("http", "https") and url.hostname and is_whole):
-            _ = url.port  # raises where it is none
+            _ = url.port  # raises ValueError for an invalid port
             return url if text else None
     except ValueError:
         pass
@@ -67,7 +67,7 @@ def _load_secret_key() -> str:
             temporary_path = path.with_name(f"secret-key.{os.getpid()}")
             temporary_path.touch(mode=0o600)
             temporary_path.write_text(secrets.token_urlsafe(50))
-            with suppress(FileExistsError):  # who starts at the same time has the same key
+            with suppress(FileExistsError):  # a concurrent start was first; its key is read below
                 path.hardlink_to(temporary_path)
             temporary_path.unlink()
         return path.read_text()
@@ -135,8 +135,8 @@ INSTALLED_APPS = [
     "channels",
     "csp",
     "django_htmx",
-    # Only the packages in which Django has to find models, tags or commands;
-    # stream, agent and runtime are plain Python.
+    # Only packages in which Django discovers models, tags or commands; stream, agent and runtime
+    # are plain Python.
     "jpweb.store",
     "jpweb.web",
     "jpweb.cli",
@@ -175,23 +175,23 @@ TEMPLATES: list[dict[str, Any]] = [
     },
 ]
 
-# Seconds that a write to SQLite waits for one that is under way.
+# Seconds that a write to SQLite waits for the write lock (busy timeout).
 SQLITE_LOCK_SECONDS = 5
-# Seconds that a statement of PostgreSQL may take, and a page or a turn wait for it.
+# Seconds that a PostgreSQL statement may take, and that a page or a turn waits for its reply.
 STATEMENT_SECONDS = read_number("JPWEB_STATEMENT_SECONDS", 30)
 DATABASES: dict[str, dict[str, Any]] = {
     "default": env.db("DATABASE_URL", default=f"sqlite:///{DATA_DIR / 'jpweb.sqlite3'}")
 }
 if DATABASES["default"]["ENGINE"] == "django.db.backends.sqlite3":
     _prepare_folder(Path(DATABASES["default"]["NAME"]))
-    # A read that turns into a write cannot wait for the lock in SQLite's default mode.
+    # In SQLite's default mode (DEFERRED) a read that becomes a write fails instead of waiting.
     DATABASES["default"]["OPTIONS"] = {
         "transaction_mode": "IMMEDIATE",
         "timeout": SQLITE_LOCK_SECONDS,
         "init_command": f"PRAGMA journal_mode=WAL; PRAGMA synchronous={_read_sqlite_sync()};",
     }
 else:
-    # Loaded where it is used: SQLite needs no psycopg.
+    # Imported here, because SQLite needs no psycopg.
     from jpweb.store.database import timeouts
 
     _options = DATABASES["default"].get("OPTIONS", {})
@@ -199,33 +199,33 @@ else:
         **timeouts.make_connection_options(STATEMENT_SECONDS, _options),
         "pool": timeouts.make_pool_options(STATEMENT_SECONDS, min_size=1, max_size=10, timeout=5),
     }
-    # A connection that died with its server is replaced, and no request gets it.
+    # The pool replaces a dead connection before a request gets it.
     DATABASES["default"]["CONN_HEALTH_CHECKS"] = True
 
-# What in the folder was open to other users of the machine; it is told once logging works.
+# Paths of the folder that were open to other users; ``CliConfig.ready`` logs them.
 DATA_MENDED = _close_folder()
 
 REDIS_URL = env.str("REDIS_URL", default="")
-# Between processes alone; what reaches one is handed on inside it (jpweb/runtime/broadcast).
+# For signals between processes; inside one, jpweb/runtime/broadcast dispatches them.
 CHANNEL_LAYERS: dict[str, dict[str, Any]] = {}
 if REDIS_URL:
     CHANNEL_LAYERS["default"] = {
         "BACKEND": "channels_redis.pubsub.RedisPubSubChannelLayer",
-        # Encrypted and authenticated: text that is being received passes there.
+        # Encrypted and authenticated, because partial texts of replies pass through Redis.
         "CONFIG": {
             "hosts": [REDIS_URL],
             "symmetric_encryption_keys": [f"jpweb channel layer\n{SECRET_KEY}"],
         },
     }
 
-# Who executes runs: this server itself, or processes of their own (`jpweb work`).
+# Runs execute in the server ("embedded") or in worker processes ("workers": `jpweb work`).
 RUNS = env.str("JPWEB_RUNS", default="embedded")
 _check_runs(RUNS)
 if RUNS == "workers":
     INSTALLED_APPS.append("procrastinate.contrib.django")
 
-# Seconds for which a process holds a run without a sign of life, and for which a run that only
-# waits for people stays with its process.
+# Seconds until a run's lease expires without a renewal; seconds of hold time before a run that
+# only waits for people is parked.
 LEASE = read_number("JPWEB_LEASE", 15)
 HOLD = read_number("JPWEB_HOLD", 30)
 
@@ -234,14 +234,14 @@ LOGIN_URL = "sign-in"
 SESSION_COOKIE_NAME = "jpweb_session"
 CSRF_COOKIE_NAME = "jpweb_csrf"
 SESSION_ENGINE = "jpweb.store.people.sessions"
-# A sign-in ends after so long, and after so long without a request.
+# Seconds until a sign-in ends; seconds until it ends without a request.
 SESSION_COOKIE_AGE = int(read_number("JPWEB_SESSION_DAYS", 30) * 86_400)
 SESSION_IDLE_SECONDS = read_number("JPWEB_IDLE_HOURS", 12) * 3600
 MESSAGE_STORAGE = "django.contrib.messages.storage.session.SessionStorage"
 X_FRAME_OPTIONS = "DENY"
 SECURE_REFERRER_POLICY = "same-origin"
 DATA_UPLOAD_MAX_MEMORY_SIZE = 1024 * 1024
-# Django writes what is larger into temporary files; nothing is (jpweb/cli/connections).
+# Equal, so that Django writes no temporary file; jpweb/cli/http_limits.py refuses larger bodies.
 FILE_UPLOAD_MAX_MEMORY_SIZE = DATA_UPLOAD_MAX_MEMORY_SIZE
 
 CONTENT_SECURITY_POLICY = {
@@ -263,21 +263,21 @@ TIME_ZONE = "UTC"
 USE_TZ = True
 USE_I18N = False
 
-#: The address of a static file names what the files are, so that a browser asks for each once.
+#: Contains a digest of all static files, so that browsers can cache each address forever.
 STATIC_URL = f"static/{installation.compute_static_version()}/"
 STATICFILES_DIRS = [BASE_DIR / "static", ("pictures", installation.PICTURES_DIR)]
 WHITENOISE_USE_FINDERS = True
 WHITENOISE_IMMUTABLE_FILE_TEST = r"^/static/"
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 
-# The model that plays turns where a workspace configures none: provider/name. The providers are
-# those of jpweb.agent.providers.PROVIDERS; the script has one model.
+# The model for workspaces that configure none: provider/name. Providers are the keys of
+# jpweb.agent.providers.PROVIDERS, and "scripted", which has one model.
 PROVIDER, _, MODEL = env.str("JPWEB_MODEL", default="scripted/script").partition("/")
 # Seconds between the pieces that the scripted provider sends.
 SCRIPT_PACE = read_number("JPWEB_SCRIPT_PACE", 0.03)
 
-# Where people reach this installation from elsewhere: links in messages begin with it. With https
-# a proxy in front of this server takes the requests, and has to say so in X-Forwarded-Proto.
+# The public address of this installation, with which links in messages begin. With https a
+# reverse proxy terminates TLS, and has to set X-Forwarded-Proto.
 PUBLIC_URL = f"http://127.0.0.1:{PORT}"
 if (_site := read_site_url("JPWEB_URL")) is not None:
     PUBLIC_URL = _site.geturl()
@@ -285,14 +285,14 @@ if (_site := read_site_url("JPWEB_URL")) is not None:
     if _site.scheme == "https":
         CSRF_TRUSTED_ORIGINS = [PUBLIC_URL]
         CSRF_COOKIE_SECURE = SESSION_COOKIE_SECURE = True
-        # A browser takes a cookie of such a name from this host alone, over https.
+        # Browsers accept a __Host- cookie from this host alone, over https.
         SESSION_COOKIE_NAME = f"__Host-{SESSION_COOKIE_NAME}"
         CSRF_COOKIE_NAME = f"__Host-{CSRF_COOKIE_NAME}"
         SECURE_HSTS_SECONDS = 60 * 60 * 24 * 365
         SECURE_HSTS_INCLUDE_SUBDOMAINS = True
         SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https")
-# The services through which people may be told of questions. Others would let a member have this
-# server call or write what they like.
+# Apprise schemas that are allowed for notifications. Others would let a member make this server
+# send arbitrary requests or write files.
 _SERVICES = (
     *("mailto", "mailtos", "slack", "ntfy", "ntfys", "discord", "workflow", "workflows", "tgram"),
     *("matrix", "matrixs", "mmost", "mmosts", "rocket", "rockets", "gchat", "webex", "zulip"),
@@ -306,10 +306,9 @@ NOTIFY_PRIVATE = tuple(
     name.strip().lower() for name in env.list("JPWEB_NOTIFY_PRIVATE", default=[]) if name.strip()
 )
 
-# Who talks to models and MCP servers, and who sends messages, repeats in its log what passes:
-# conversations, answers to secret questions, keys. Nothing of it is logged at any level; jpweb
-# says itself what went wrong.
-# "client" and "server" are what the MCP library calls two of its loggers.
+# Loggers of libraries that log request contents: conversations, answers to secret questions,
+# keys. They are disabled at every level, and jpweb logs the errors itself.
+# "client" and "server" are two loggers of the MCP library.
 MUTE = (
     *("mcp", "client", "server", "httpx", "httpx2", "httpcore", "httpcore2"),
     *("anthropic", "openai", "google", "google_genai", "pydantic_ai", "genai-prices", "urllib3"),
@@ -328,15 +327,15 @@ LOGGING = {
             name: {"handlers": ["nowhere"], "propagate": False, "level": "CRITICAL"}
             for name in MUTE
         },
-        # It reports every attempt to connect; the error that ends them says enough.
+        # It warns of every attempt to connect; the final error suffices.
         "psycopg.pool": {"level": "ERROR"},
-        # It shows where each connection was lost; the worker says in one line that it was.
+        # It logs a traceback for each lost connection; the worker logs one line.
         "procrastinate": {"level": "CRITICAL"},
-        # It shows where it failed each second of an outage; the channel layer says so once.
+        # It logs a traceback each second of an outage; our channel_layer module logs it once.
         "channels_redis.pubsub": {"level": "CRITICAL"},
-        # One line an event, whatever else is logged.
+        # One line per security event, whatever JPWEB_LOG_LEVEL is.
         "jpweb.security": {"level": "INFO"},
-        # A refusal is an answer; with its traceback it would look like a fault.
+        # 4xx responses are warnings here, and are no faults.
         "django.request": {"level": "ERROR"},
     },
     "root": {"handlers": ["stderr"], "level": env.str("JPWEB_LOG_LEVEL", default="WARNING")},

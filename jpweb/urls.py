@@ -1,4 +1,4 @@
-"""Every page has its line here; each view carries its access rule."""
+"""URL patterns of all pages; each view declares its access rule."""
 
 from __future__ import annotations
 

@@ -28,14 +28,14 @@ from jpweb.runtime.broadcast.close_codes import SERVER_FAULT
 from jpweb.runtime.broadcast.flow_control import CUT_CONNECTION_KEY, FLOW_CONTROL_KEY, FlowControl
 
 HOST = "127.0.0.1"
-#: The largest message that is sent: a whole transcript has to fit. What comes is far smaller
-#: (jpweb/cli/websocket_limits.py).
+#: The largest message that is sent, so that a whole transcript fits. Received messages are limited
+#: to far less (jpweb/cli/websocket_limits.py).
 MAX_SENT_BYTES = 16 * 1024 * 1024
-#: The close code of a message that is larger; the page does not come back by itself.
+#: The close code for a larger message; the page does not reconnect.
 TOO_BIG_CODE = 3009
-#: Seconds that requests in flight get to finish.
+#: Seconds for requests in flight at shutdown.
 DRAIN_SECONDS = 0.3
-#: Seconds that what the server has started gets to end.
+#: Seconds for ``on_stop`` at shutdown.
 SHUTDOWN_TIMEOUT_SECONDS = 8.0
 
 
@@ -60,7 +60,7 @@ def check_port(port: int) -> None:
 class DaphneServer(Server):  # type: ignore[misc]  # daphne is untyped
     """daphne that drops its WebSockets when it stops, so that browsers reconnect.
 
-    ``on_stop`` is awaited before it ends, because tasks that it started would outlive it.
+    ``on_stop`` is awaited first, because tasks that requests started would outlive the server.
     """
 
     def __init__(self, on_stop: Callable[[], Awaitable[None]], **options: Any) -> None:
@@ -68,7 +68,7 @@ class DaphneServer(Server):  # type: ignore[misc]  # daphne is untyped
         self._on_stop = on_stop
 
     def run(self) -> None:
-        # daphne looks its factories up in the module, and nowhere else.
+        # daphne takes its factories from module globals; it has no parameter for them.
         daphne.server.HTTPFactory = BoundedFactory
         daphne.server.WebSocketFactory = BoundedSocketFactory
         super().run()
@@ -77,7 +77,7 @@ class DaphneServer(Server):  # type: ignore[misc]  # daphne is untyped
         """Give a WebSocket its flow control, and a request the function that cuts it off."""
         if scope["type"] == "websocket":
             scope[FLOW_CONTROL_KEY] = FlowControl()
-            # Until here the line was HTTP's.
+            # Until here the HTTP channel was the transport's producer.
             protocol.transport.unregisterProducer()
             protocol.transport.registerProducer(scope[FLOW_CONTROL_KEY], True)
             return super().create_application(protocol, scope)
@@ -92,12 +92,12 @@ class DaphneServer(Server):  # type: ignore[misc]  # daphne is untyped
         if message["type"] == "websocket.close" and message.get("code") == SERVER_FAULT:
             protocol.transport.abortConnection()
             return
-        # A browser may leave between a change and its message; that it did arrives next.
+        # A browser may disconnect before its message is sent; the disconnect event follows.
         with suppress(Disconnected):
             try:
                 await super().handle_reply(protocol, message)
             except PayloadExceededError:
-                # Coming back would bring as much again: the page has to be loaded anew.
+                # A reconnect would cause the same message: the page has to be reloaded.
                 protocol.sendClose(TOO_BIG_CODE)
         if isinstance(protocol, BoundedRequest):
             await protocol.drain()
@@ -145,7 +145,7 @@ def run_server(
         ready_callable=on_ready,
         server_name="jpweb",
         websocket_max_message_size=MAX_SENT_BYTES,
-        # A page may stay open for days. Its sign-in is looked at every ten seconds.
+        # A page may stay open for days; session_expiry checks its sign-in every ten seconds.
         websocket_timeout=-1,
         verbosity=0,
     ).run()

@@ -13,7 +13,7 @@ import django
 from django.core.exceptions import ImproperlyConfigured
 from django.core.management import execute_from_command_line, find_commands, get_commands
 
-#: Every command of ``jpweb.cli.management.commands`` in one line, in the order of the help.
+#: One help line for each command of ``jpweb.cli.management.commands``, in the help's order.
 COMMANDS = {
     "serve": "start jpweb and print a sign-in link; --workspace PATH adds a JP workspace",
     "sign_in_link": "print a new one-time sign-in link",
@@ -31,7 +31,7 @@ COMMANDS = {
 def main(argv: Sequence[str] | None = None) -> None:
     """Run a command of jpweb or Django; exit with one line where that is impossible."""
     arguments = list(sys.argv if argv is None else argv)
-    # ``python -m jpweb`` leaves the path of a file that nobody typed.
+    # With ``python -m jpweb`` argv[0] is the path of ``__main__.py``.
     program = "jpweb" if Path(arguments[0]).name == "__main__.py" else Path(arguments[0]).name
     name = arguments[1] if len(arguments) > 1 else "help"
     if arguments[1:] in ([], ["help"], ["--help"], ["-h"]):  # "help serve" is Django's

@@ -8,13 +8,13 @@ import sys
 from time import perf_counter
 from typing import Any
 
-#: Seconds of looking through old objects for rubbish, from which on the rest is set aside.
+#: Seconds of a full collection above which the surviving objects are frozen (``gc.freeze``).
 LONG_COLLECTION_SECONDS = 0.01
-#: Seconds after which a thread that computes lets another have the interpreter. An answer goes
-#: back and forth between threads, and beside one that indexes each way may take Python's 5 ms:
-#: `answer.p99.durable` 60 ms, with this 45 and 50.
+#: Thread switch interval in seconds. An answer passes between threads several times, and beside a
+#: thread that indexes each pass may wait for Python's default of 5 ms: `answer.p99.durable` was
+#: 60 ms, with this 45 and 50.
 SWITCH_INTERVAL_SECONDS = 0.0005
-#: Seconds between two looks at what was set aside, and how much it has to have grown by.
+#: Seconds between two checks of the frozen objects, and growth that causes a full collection.
 COLLECT_INTERVAL_SECONDS, GROWTH_FACTOR = 600.0, 1.5
 
 

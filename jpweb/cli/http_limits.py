@@ -22,13 +22,13 @@ from jpweb.runtime.broadcast.flow_control import FlowControl
 
 logger = logging.getLogger(__name__)
 
-#: Seconds from the first byte, or from the connection, to the end of a request's head; of its body.
+#: Seconds for a request's head, from the connection or the first byte; seconds for its body.
 HEAD_SECONDS, BODY_SECONDS = 10.0, 30.0
-#: Seconds for which a refused body is still read and dropped, so that the refusal is received.
+#: Seconds for which a refused body is read and discarded, so that the browser receives the 413.
 LINGER_SECONDS = 2.0
-#: Seconds for which a response waits for a reader that takes nothing; networks fail for minutes.
+#: Seconds for which a response waits for a stalled reader; networks fail for minutes.
 STALL_SECONDS = 300.0
-#: Bytes of a body from a browser without a sign-in; others may send what Django takes.
+#: Bytes of a body without a session cookie; with one, DATA_UPLOAD_MAX_MEMORY_SIZE applies.
 MAX_ANONYMOUS_BYTES = 64 * 1024
 
 

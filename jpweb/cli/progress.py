@@ -13,7 +13,7 @@ def show_progress(title: str) -> Iterator[Callable[..., None]]:
     if not sys.stderr.isatty():
         yield _ignore_report
         return
-    # Loading it takes a tenth of a second, which servers without a terminal do not need.
+    # Importing rich takes 0.1 s, which servers without a terminal save.
     from rich.console import Console  # noqa: PLC0415  as it says
     from rich.progress import (  # noqa: PLC0415  as above
         BarColumn,

@@ -13,12 +13,12 @@ logger = logging.getLogger(__name__)
 
 CoroutineFunction = Callable[[], Coroutine[Any, Any, None]]
 
-#: Seconds until work that has ended is begun again: at first, and at most.
+#: First and longest delay of a restart, in seconds.
 MIN_BACKOFF_SECONDS, MAX_BACKOFF_SECONDS = 0.5, 15.0
-#: Seconds at most until what needs a server that is away is begun again: it asks at once, and is
-#: refused at once.
+#: Longest delay in seconds after an expected error: an attempt during an outage costs little,
+#: because the connection is refused at once.
 MAX_OUTAGE_BACKOFF_SECONDS = 2.0
-#: Seconds after which an attempt counts as a good one.
+#: Seconds of running after which the backoff is reset.
 RESET_BACKOFF_AFTER_SECONDS = 60.0
 
 _NEWLINE = "\n"

@@ -13,9 +13,9 @@ from daphne.ws_protocol import WebSocketFactory, WebSocketProtocol
 from jpweb.runtime.broadcast import close_codes
 from jpweb.runtime.broadcast.token_bucket import TokenBucket
 
-#: Bytes of one message: an answer of 100,000 characters, however they are written in JSON.
+#: Bytes of one message: an answer of 100,000 characters, however JSON escapes them.
 MAX_MESSAGE_BYTES = 640 * 1024
-#: Frames and bytes that one socket may send at once, and a second after that.
+#: Capacity and refill rate of each socket's token buckets, for frames and for bytes.
 FRAMES_AT_ONCE, FRAMES_PER_SECOND = 200, 20.0
 BYTES_AT_ONCE, BYTES_PER_SECOND = 2 * MAX_MESSAGE_BYTES, 64 * 1024.0
 
@@ -51,7 +51,7 @@ class BoundedSocket(WebSocketProtocol):  # type: ignore[misc]  # daphne is untyp
         """Send the close code, ignore further input, and let the connection end a second later."""
         if self.failedByMe:
             return
-        self.failedByMe = True  # autobahn drops what still comes
+        self.failedByMe = True  # autobahn discards further input
         self.sendCloseFrame(code=code)
         self.transport.pauseProducing()
 

@@ -20,11 +20,11 @@ from jpweb.store.run_queue.job_engine import ENGINE_UNAVAILABLE
 
 logger = logging.getLogger(__name__)
 
-#: Seconds between two signs of life of a worker, and of silence after which it counts as dead.
+#: Seconds between two heartbeats of a worker, and without one until it counts as dead.
 HEARTBEAT_SECONDS, WORKER_DEAD_AFTER_SECONDS = 3.0, 12.0
-#: Seconds after which the queue is looked at, should a notification be lost.
+#: Seconds between two polls of the queue, in case a notification was lost.
 QUEUE_POLL_SECONDS = 2.0
-#: Seconds that the runs get to let go when the worker ends.
+#: Seconds for releasing the runs when the worker stops.
 SHUTDOWN_TIMEOUT_SECONDS = 10.0
 
 
@@ -63,7 +63,7 @@ class Worker:
         released_count = len(self._runs)
         try:
             async with asyncio.timeout(SHUTDOWN_TIMEOUT_SECONDS):
-                await _cancel_and_wait(queue_tasks)  # from here on nothing new is taken
+                await _cancel_and_wait(queue_tasks)  # first, so that no new job is fetched
                 await _cancel_and_wait(list(self._runs.values()))
                 await _cancel_and_wait(background_tasks)
                 await self._executor.release_all()
@@ -71,7 +71,7 @@ class Worker:
             logger.warning(
                 "Some runs did not stop in time; other workers resume them once leases expire."
             )
-            # asyncio holds tasks weakly: one that nobody refers to is destroyed in mid-flight.
+            # asyncio holds tasks weakly: an unreferenced one is destroyed while it runs.
             _cancel_tasks([*self._runs.values(), *background_tasks])
         return released_count
 
@@ -115,8 +115,8 @@ class Worker:
     async def _execute_job(self, run_id: int) -> None:
         """Execute a run; a job that ends before its run leaves the run alone."""
         while (earlier_execution := self._runs.get(run_id)) is not None:
-            await asyncio.wait({earlier_execution})  # it may be putting the run down just now
-        await self._executor.wait_for_capacity()  # meanwhile others may take the run
+            await asyncio.wait({earlier_execution})  # it may be parking the run
+        await self._executor.wait_for_capacity()  # another worker may acquire the run meanwhile
         if run_id in self._runs:
             return
         task = asyncio.ensure_future(self._executor.execute_run(run_id))

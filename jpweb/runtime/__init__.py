@@ -1,1 +1,1 @@
-"""What is alive in a server process: where the agent and the store meet."""
+"""Services of a running process, which connect the agent to the store."""

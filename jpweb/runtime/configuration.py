@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from jpweb.store.models import Person, Trust, Workspace
 
 
-#: Configurations that are remembered.
+#: Merged configurations in the LRU cache of ``_merge_layers``.
 MAX_CONFIGURATIONS = 16
 
 
@@ -331,7 +331,7 @@ def _merge_layers(
         return configuration, configuration, notes
     try:
         return configuration, load_configuration([*layers, ungated_layer], builtin_configs()), notes
-    except InvalidConfiguration:  # a file's own word is none, and the overrides put it right
+    except InvalidConfiguration:  # a file's gate is invalid and an override corrects it
         return configuration, configuration, notes
 
 

@@ -12,8 +12,8 @@ from channels.db import database_sync_to_async
 from jpweb.store.database.availability import keep_connection
 from jpweb.store.database.timeouts import limit_replies
 
-#: Seconds that one reply may hold up the thread that all others share; what takes longer goes
-#: through ``run_in_background_thread``.
+#: Seconds for one reply of the database in the shared thread-sensitive thread. Slower functions
+#: use ``run_in_background_thread``.
 SHARED_REPLY_SECONDS = 10.0
 
 P = ParamSpec("P")
@@ -23,7 +23,7 @@ T = TypeVar("T")
 async def run_in_db_thread(function: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> T:
     """Run a synchronous database function in Django's thread-sensitive executor."""
     if SyncToAsync.thread_sensitive_context.get(None) is None:
-        # No request's own thread, which ends with it, but the one that all others share.
+        # Outside a request: asgiref's shared thread, whose connection outlives the call.
         function = _keep_connection_after(_limit_reply(function))
     result: T = await database_sync_to_async(function)(*args, **kwargs)
     return result

@@ -32,7 +32,7 @@ T = TypeVar("T")
 
 #: Seconds between two renewals of a lease.
 RENEWAL_SECONDS = downloads.LEASE_SECONDS / 3
-#: Seconds of rest after each second of work: all downloads of a process take a third of a core.
+#: Seconds of rest per second of work, so that all downloads of a process use a third of a core.
 REST_RATIO = 2.0
 
 
@@ -60,10 +60,10 @@ class _DownloadThrottle:
             try:
                 return await asyncio.shield(batch)
             except asyncio.CancelledError:
-                # Its thread cannot be interrupted, and uses the generator.
+                # The thread cannot be interrupted and still advances the generator.
                 await asyncio.wait([batch])
                 with suppress(asyncio.CancelledError):
-                    batch.exception()  # is nobody's concern any more
+                    batch.exception()  # mark as retrieved, so that asyncio does not log it
                 raise
             finally:
                 finished_at = perf_counter()
@@ -109,7 +109,7 @@ async def begin_download(
     try:
         if (earlier_mark := _ending_marks.get(person_id)) is not None:
             await earlier_mark.wait_for_release()
-        # None also where the database takes no write: then no other process has a lease either.
+        # None also in an outage: then no other process can acquire a lease either.
         other_lease = await run_in_db_thread(
             _run_tolerating_outage, downloads.acquire_lease, mark.lease
         )
@@ -131,7 +131,7 @@ class Download:
         self._mark = mark
         self._next_piece: ExportChunk | None = first_piece
         self._remaining_pieces = remaining_pieces
-        # A response that Django drops without closing it, as where its request is cancelled.
+        # Django drops a response without ``close()`` where its request is cancelled.
         self._finalizer = finalize(self, mark.end_mark)
         self._finalizer.atexit = False
 
@@ -193,7 +193,7 @@ class _DownloadMark:
             if self.is_renewed:
                 _ending_marks[self.lease.person_id] = self
             del _marks[self.lease.person_id]
-        with suppress(RuntimeError):  # the loop is closed: the lease runs out by itself
+        with suppress(RuntimeError):  # the loop is closed: the lease expires
             self._loop.call_soon_threadsafe(self._over_event.set)
 
     async def wait_for_release(self) -> None:

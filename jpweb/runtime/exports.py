@@ -20,7 +20,7 @@ from jpweb.stream.markdown_export import BLOCK_SEPARATOR, MarkdownOptions, Markd
 if TYPE_CHECKING:
     from jpweb.store.models import Conversation
 
-#: Where the template of the page that stands alone has its body; no escaped text holds it.
+#: Marks the body in the template of the standalone page; escaped text cannot contain it.
 _BODY_PLACEHOLDER = SafeString("<!--body-->")
 
 
@@ -40,7 +40,7 @@ def make_markdown(conversation: Conversation, *, reasoning: bool = True) -> Iter
     for groups, entries_done in _read_blocks(conversation, reasoning=reasoning):
         blocks = [block for group in groups for block in group]
         text = (separator if blocks else "") + BLOCK_SEPARATOR.join(blocks)
-        separator = BLOCK_SEPARATOR  # the first piece has the title
+        separator = BLOCK_SEPARATOR  # none before the first piece, which has the title
         end = "\n" if entries_done >= conversation.length else ""
         yield ExportChunk(f"{text}{end}".encode(), entries_done, conversation.length)
 

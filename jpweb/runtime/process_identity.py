@@ -10,11 +10,14 @@ from django.conf import settings
 
 
 def get_installation_name() -> str:
-    """Return the installation's name: host and data folder; one embedded server has it."""
+    """Return the installation's name: host and data folder.
+
+    One embedded server at a time has it, because that server locks the data folder.
+    """
     return f"{socket.gethostname()}:{settings.DATA_DIR}"[:100]
 
 
-#: Made once; a process that is started again has another.
+#: Random, because a restarted process may get the same pid.
 _PROCESS_SUFFIX = f"{os.getpid()}-{secrets.token_hex(4)}"
 
 

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from jpweb.store.models import Run
     from jpweb.stream.events import ConversationEvent, Element
 
-#: Seconds between two looks at text that is being received.
+#: Seconds between two published partial texts (throttling).
 DISPLAY_INTERVAL_SECONDS = 0.1
 
 
@@ -50,10 +50,10 @@ class JournalRecorder:
             )
         except AlreadySettled as error:
             raise SettlementConflict(str(error)) from error
-        # Those who are asked before those who look on.
+        # Members who may answer get the signal before readers of the conversation.
         if any(isinstance(event.kind, InquiryRequest | InquiryResponse) for event in events):
             await publisher.publish_questions_changed(self.workspace_id)
-            await asyncio.sleep(0)  # they are looked for before this call goes on
+            await asyncio.sleep(0)  # lets their batch begin first
         await publisher.publish_conversation_changed(self.run.conversation_id)
         if self.attachment is not None:
             await run_in_db_thread(self.attachment.write_files)

@@ -30,8 +30,8 @@ _begin_tasks: set[asyncio.Task[Run]] = set()
 async def start_turn(conversation: Conversation, person: Person, text: str) -> Run:
     """Start a turn with a person's message; return once the run is committed.
 
-    Raises AlreadyRunning, ReadOnlyConversation, InvalidConfiguration, LockHeld and what else
-    ``attachments.attach_files`` raises.
+    Raises AlreadyRunning, ReadOnlyConversation, InvalidConfiguration, LockHeld and the other
+    errors of ``attachments.attach_files``.
     """
     return await _begin_shielded(
         conversation, person, make_opening_events(text, person.display_name, clock.now())
@@ -76,7 +76,7 @@ async def interrupt_run(
 
 
 async def release_runs() -> None:
-    """Release every run of this process; return once none executes here."""
+    """Release every run of this process; return once none executes in it."""
     await asyncio.gather(*_begin_tasks, return_exceptions=True)
     await run_executor.release_all()
 
@@ -89,11 +89,11 @@ async def _begin_shielded(
     The request may be cancelled when its browser disconnects: the run begins nevertheless, so that
     no lock and no row is orphaned.
     """
-    # A context of its own: what belongs to the request ends with the request.
+    # An empty context: the request's context variables must not outlive the request.
     begin_task = asyncio.get_running_loop().create_task(
         _begin_run(conversation, person, events), context=contextvars.Context()
     )
-    _begin_tasks.add(begin_task)  # the loop itself holds no task
+    _begin_tasks.add(begin_task)  # the event loop holds only a weak reference
     begin_task.add_done_callback(_begin_tasks.discard)
     return await asyncio.shield(begin_task)
 
@@ -101,7 +101,8 @@ async def _begin_shielded(
 async def _begin_run(
     conversation: Conversation, person: Person, events: Sequence[ConversationEvent]
 ) -> Run:
-    await run_in_db_thread(runs.require_no_run, conversation.pk)  # before its lock makes us wait
+    # Checked first, because a running turn holds the file lock that attach_files waits for.
+    await run_in_db_thread(runs.require_no_run, conversation.pk)
     model = await run_in_db_thread(wiring.get_turn_model, conversation)
     attachment = await run_in_background_thread(attachments.attach_files, conversation.pk)
     active = None
@@ -111,10 +112,10 @@ async def _begin_run(
         )
         if settings.RUNS == "embedded":
             active = await run_executor.acquire_run(run.pk, attachment)
-    finally:  # whatever broke, nobody would let go later
+    finally:  # on any error: nothing else releases the attachment
         if active is None and attachment is not None:
             attachment.release()
     if active is None:
-        return run  # a worker takes it, by its job
+        return run  # a worker acquires it through its job
     run_executor.start_execution(active)
     return active.run

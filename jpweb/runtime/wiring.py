@@ -54,7 +54,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class TurnResources:
-    """What one turn works with: setup, provider and inquiry backend."""
+    """The setup, provider and inquiry backend of one turn."""
 
     setup: TurnSetup
     provider: Provider
@@ -235,7 +235,7 @@ def _build_setup(
         definitions={
             tool.name: _hash_definition(workspace_config, tool)
             for tool in offered_tools
-            if not isinstance(tool.source, Builtin)  # jpweb's own code; no file defines it
+            if not isinstance(tool.source, Builtin)  # defined by jpweb's code, not by a file
         },
     )
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 
 class MissingProgram(Exception):
-    """A program is not installed; the text is one line that says how to install it."""
+    """A program is not installed; the message is one line that says how to install it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -13,9 +13,9 @@ from typing import Any
 
 from jpweb.cli.supervisor import run_with_restart
 
-#: Seconds between two looks whether a process is ready.
+#: Seconds between two readiness checks.
 _READY_POLL_SECONDS = 0.1
-#: Seconds that are listened after a process has ended.
+#: Seconds for which output is read after a process has exited.
 _OUTPUT_GRACE_SECONDS = 1.0
 
 
@@ -49,7 +49,7 @@ class ChildProcess:
             stderr=asyncio.subprocess.STDOUT,
             cwd=self.folder,
             env=self.env,
-            start_new_session=True,  # a Ctrl-C is ours; it is ended in its turn
+            start_new_session=True,  # Ctrl-C reaches this process alone, which stops the child
             **self.account_options,
         )
         self.on_line(f"Process {process.pid}.")
@@ -60,7 +60,7 @@ class ChildProcess:
             await self._stop_process(process)
             await asyncio.wait(
                 {output_task}, timeout=_OUTPUT_GRACE_SECONDS
-            )  # what it left behind may hold on
+            )  # its own children may keep the pipe open
             output_task.cancel()
         raise ProcessExited(
             f"killed by signal {-exit_code}" if exit_code < 0 else f"ended with code {exit_code}"

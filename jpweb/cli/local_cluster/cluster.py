@@ -24,7 +24,7 @@ from jpweb.installation import build_command, build_import_path
 
 DATABASE_NAME = "jpweb"
 WEB_SERVER_COUNT, WORKER_COUNT = 2, 2
-#: Seconds that the servers, and then jpweb's own processes, get until they are ready.
+#: Seconds until PostgreSQL and Redis, and then jpweb's processes, have to be ready.
 SERVERS_TIMEOUT_SECONDS, WEB_TIMEOUT_SECONDS = 60.0, 180.0
 
 
@@ -169,7 +169,7 @@ def _make_socket_dir(link_path: Path) -> Iterator[Path]:
     """
     with tempfile.TemporaryDirectory(prefix="jpweb-team-") as temp_dir:
         folder = Path(temp_dir)
-        folder.chmod(0o711)  # PostgreSQL's account goes through; what is inside is closed
+        folder.chmod(0o711)  # PostgreSQL's account traverses it; the folders inside are 0700
         link_path.unlink(missing_ok=True)
         link_path.symlink_to(folder)
         yield folder

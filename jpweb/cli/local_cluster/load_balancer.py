@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager, closing, suppress
 from itertools import count
 
-#: Bytes that are relayed at once.
+#: Bytes per read of a relayed stream.
 _CHUNK_BYTES = 64 * 1024
 
 _CONNECTION_ERRORS = (OSError, asyncio.IncompleteReadError)
@@ -23,7 +23,7 @@ class LoadBalancer:
         self._host = host
         self._ports = ports
         self._counter = count()
-        self._relay_tasks: set[asyncio.Task[None]] = set()  # the loop itself holds no task
+        self._relay_tasks: set[asyncio.Task[None]] = set()  # the loop holds only weak references
 
     @asynccontextmanager
     async def listen_on(self, port: int) -> AsyncIterator[None]:
@@ -55,7 +55,7 @@ class LoadBalancer:
                 await _pipe_stream(upstream_reader, writer)
             finally:
                 request_task.cancel()
-                # It has said all; what is still for it, nobody reads.
+                # The server has sent everything; unsent request data is discarded.
                 upstream_writer.transport.abort()
 
     async def _connect_next(self) -> tuple[asyncio.StreamReader, asyncio.StreamWriter] | None:

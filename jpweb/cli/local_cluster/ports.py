@@ -1,4 +1,4 @@
-"""Free TCP ports for the servers of a team."""
+"""Free TCP ports for the servers of a local cluster."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ import os
 import socket
 from itertools import count
 
-#: Below the ports that systems give to outgoing connections (Linux: from 32768), any of which may
-#: take a port between the look at it and its use.
+#: Below the ephemeral ports (Linux: from 32768), which an outgoing connection may take between
+#: the check of a port and its use.
 FIRST_PORT, LAST_PORT = 20_000, 32_000
 
-#: Processes begin at different places, and a process gives a port out once.
+#: Processes start at different offsets, and a process returns a port once.
 _offsets = count(os.getpid() * 97)
 
 

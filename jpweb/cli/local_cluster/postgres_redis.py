@@ -12,7 +12,7 @@ from typing import Any
 
 from jpweb.cli.local_cluster.binaries import MissingProgram
 
-#: The account of Debian's package, and the database's own owner.
+#: The system account of Debian's package, and the database superuser.
 POSTGRES_ACCOUNT = "postgres"
 
 

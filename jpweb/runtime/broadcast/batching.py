@@ -15,7 +15,7 @@ M = TypeVar("M")
 
 logger = logging.getLogger(__name__)
 
-#: Keys whose last round failed that are remembered, so that each is logged once.
+#: Keys whose last batch failed that are remembered, so that each is logged once.
 MAX_REMEMBERED_KEYS = 1000
 
 
@@ -61,7 +61,7 @@ class BatchRunner(Generic[K, M]):
         """Begin a batch, unless one of the key runs or ``max_parallel`` is reached."""
         if key in self._tasks or len(self._tasks) >= self._max_parallel:
             return
-        # A context of its own: what belongs to a request ends with the request.
+        # An empty context: a request's context variables must not outlive the request.
         context = contextvars.Context()
         task = asyncio.create_task(self._run_batches(key), context=context)
         self._tasks[key] = task
@@ -89,7 +89,7 @@ class BatchRunner(Generic[K, M]):
         """Report a failed batch to its members, and begin the waiting batches."""
         del self._tasks[key]
         members = self._running_members.pop(key, [])
-        if task.cancelled():  # the event loop ends, and nothing that begins now would ever run
+        if task.cancelled():  # the event loop is closing; a new batch would never run
             self._due_members.clear()
             return
         error = task.exception()
@@ -99,7 +99,7 @@ class BatchRunner(Generic[K, M]):
                 self._on_failure(member, error)
         remaining = self._due_members.pop(key, None)
         if remaining:
-            self._due_members[key] = remaining  # behind those that wait already
+            self._due_members[key] = remaining  # after the keys that already wait
         for waiting_key in list(self._due_members):
             self._begin_batch(waiting_key)
 

@@ -31,26 +31,26 @@ from jpweb.store.inbox import queue
 
 logger = logging.getLogger(__name__)
 
-#: What everybody may have to hear, a group each.
+#: Kinds of signals for every process; the layer has one group per kind.
 BROADCAST_KINDS = tuple(signal_schemas.BROADCAST_FIELDS)
-#: Seconds that a caller waits for the layer.
+#: Seconds that a sender waits for the layer.
 LAYER_TIMEOUT_SECONDS = 1.0
-#: Seconds for which nothing is sent after a failure, and after which the reader joins again.
+#: Seconds after a failure for which senders drop signals; until the receiver rejoins its groups.
 RETRY_AFTER_SECONDS, REJOIN_SECONDS = 5.0, 1.0
-#: Seconds after which the reader says something to itself, to hear whether the layer carries it.
+#: Seconds between two heartbeats to this process, and for each to arrive.
 HEARTBEAT_SECONDS = 2.0
-#: Seconds between two looks at what is watched here, should a signal have been lost.
+#: Seconds between two queries for changes of subscribed topics, in case a signal was lost.
 WATCH_POLL_SECONDS = 10.0
-#: What a layer that is down raises.
+#: Errors of an unavailable layer.
 LAYER_ERRORS = (RedisError, OSError)
-#: What a message that no process of ours has sent raises when it is read.
+#: Errors of decoding a message that was not sent with our key and version.
 DECODE_ERRORS = (InvalidToken, ValueError, TypeError)
-#: Seconds between two log lines about messages that were passed over.
+#: Seconds between two log lines about ignored messages.
 INVALID_LOG_SECONDS = 60.0
 
 
 class _InvalidMessageLog:
-    """Counts messages that are no signals, and logs the number once a minute."""
+    """Counts invalid messages, and logs the number once a minute."""
 
     def __init__(self) -> None:
         self.count = 0

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-#: The page sent what no page of ours sends; it does not come back by itself.
+#: The page sent a message that our script never sends; it does not reconnect.
 MALFORMED_MESSAGE = 4400
-#: The sign-in has ended, or the conversation is not theirs to read; it does not come back either.
+#: The sign-in has ended, or the person may not read the conversation; it does not reconnect.
 SIGNED_OUT, FORBIDDEN = 4401, 4404
-#: The page, or its person, sent more than is taken; it comes back after a while.
+#: The page, or its person, exceeded a rate limit; it reconnects after a delay.
 RATE_LIMITED = 4429
-#: The person has too many sockets; the page comes back once somebody looks at it.
+#: The person has too many sockets; the page reconnects once it is visible.
 TOO_MANY_SOCKETS = 4430
-#: A fault of ours. No browser is sent it: the server drops the connection, which is what lets the
-#: page come back by itself.
+#: An internal error. Browsers never receive this code: the server aborts the connection, so that
+#: the page reconnects.
 SERVER_FAULT = 3011

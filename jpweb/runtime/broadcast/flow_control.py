@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-#: Where a server puts the line of a socket, in its scope.
+#: Key of a socket's FlowControl in its ASGI scope.
 FLOW_CONTROL_KEY = "jpweb.line"
-#: Where a server puts the function that cuts the connection of a request, in its scope.
+#: Key of the function that aborts a request's connection, in its ASGI scope.
 CUT_CONNECTION_KEY = "jpweb.cut"
 
 

@@ -1,7 +1,7 @@
 """In-process publish/subscribe: dispatches signals to local subscribers and handlers.
 
-A signal is a small dictionary: its ``kind``, the topic ``to`` which it goes, and keys.
-Receivers query the database.
+A signal is a small dictionary: its ``kind``, its topic under ``to``, and row keys. Receivers
+query the database.
 """
 
 from __future__ import annotations
@@ -13,9 +13,9 @@ from typing import Any, Protocol
 Signal = dict[str, Any]
 Handler = Callable[[Signal], None]
 
-#: Said to the handlers of this kind after an outage: signals may have been missed.
+#: Kind of the signal that is dispatched after an outage, in which signals may have been lost.
 RESYNC = "look"
-#: What is said to those who look at a thing, by how the name of the thing begins.
+#: Kind of the signal that reports a change, by the subject of its topic.
 _CHANGE_KINDS = {"conversation": "conversation", "workspace": "questions"}
 
 

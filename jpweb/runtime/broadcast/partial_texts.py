@@ -13,9 +13,9 @@ from time import monotonic
 from jpweb.runtime.broadcast import local_bus
 from jpweb.runtime.broadcast.local_bus import Signal
 
-#: Conversations whose text is kept; beyond, the one whose text is oldest goes.
+#: Conversations in the cache; above it, the oldest text is evicted.
 MAX_CONVERSATIONS = 200
-#: Seconds after which a text is no longer told: the process that received it died before its end.
+#: Seconds after which a text is stale: the process that received the reply has died.
 MAX_AGE_SECONDS = 300.0
 
 _texts: dict[str, tuple[float, Signal]] = {}

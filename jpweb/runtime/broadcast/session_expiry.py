@@ -17,10 +17,10 @@ from jpweb.store.people import sessions
 
 logger = logging.getLogger(__name__)
 
-#: A page whose sign-in has ended is closed within this time.
+#: Seconds within which a page whose sign-in has ended is closed.
 CHECK_INTERVAL_SECONDS = 10.0
 
-#: The hashes of the sign-ins that were used and of which that is not written yet.
+#: Key hashes of sign-ins whose use is not yet written to the database.
 used_key_hashes: set[str] = set()
 
 
@@ -36,7 +36,7 @@ async def run_checks() -> None:
 
 
 async def write_used_sign_ins() -> None:
-    """Write which sign-ins were used; in an outage they stay for the next time."""
+    """Write which sign-ins were used. Raises the database's error in an outage; none is lost."""
     due_hashes = set(used_key_hashes)
     if due_hashes:
         await run_in_db_thread(sessions.record_requests, due_hashes)

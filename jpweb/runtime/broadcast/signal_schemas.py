@@ -13,11 +13,11 @@ from jpweb.runtime.broadcast import local_bus
 
 FieldCheck = Callable[[Any], bool]
 
-#: The largest key that a row can have.
+#: The largest row key, a signed 64-bit integer.
 MAX_KEY = 2**63 - 1
-#: Kinds of text that is being received.
+#: Variants of partial text.
 TEXT_VARIANTS = frozenset({"message", "reasoning", "tool_call"})
-#: What a process says to itself, to hear whether the layer carries it.
+#: Kind of the signal that a process sends to itself, to test the layer.
 HEARTBEAT_KIND = "pulse"
 
 
@@ -61,7 +61,7 @@ _IS_CONVERSATION_TOPIC, _IS_WORKSPACE_TOPIC = (
     _make_topic_check("workspace"),
 )
 
-#: The fields of each kind that other processes send to everybody.
+#: Fields and their checks, by kind, of signals to all processes.
 BROADCAST_FIELDS: Mapping[str, Mapping[str, FieldCheck]] = {
     "conversation": {"to": _IS_CONVERSATION_TOPIC},
     "questions": {"to": _IS_WORKSPACE_TOPIC},
@@ -71,7 +71,7 @@ BROADCAST_FIELDS: Mapping[str, Mapping[str, FieldCheck]] = {
     "settled": {"inquiry": is_key},
     "decided": {"prompt": is_key},
 }
-#: The fields of each kind that one process sends to another.
+#: Fields and their checks, by kind, of signals to one process.
 DIRECT_FIELDS: Mapping[str, Mapping[str, FieldCheck]] = {
     HEARTBEAT_KIND: {},
     "secret": {

@@ -22,7 +22,7 @@ from jpweb.store.run_queue import heartbeats, leases
 
 logger = logging.getLogger(__name__)
 
-#: Shares of a lease: from one renewal to the next, to the next try, and for one statement.
+#: Shares of a lease: the renewal interval, the delay of a retry, one statement's timeout.
 RENEWAL_SHARE, RETRY_SHARE, STATEMENT_SHARE = 1 / 3, 1 / 15, 1 / 5
 
 
@@ -101,5 +101,5 @@ class LeaseRenewer:
         self._call_in_loop(self._on_renewed, keys, held_keys)
 
     def _call_in_loop(self, function: Callable[..., None], *arguments: object) -> None:
-        with suppress(RuntimeError):  # the loop has ended, and with it what was executed in it
+        with suppress(RuntimeError):  # the event loop is closed, so its runs have ended
             self._loop.call_soon_threadsafe(function, *arguments)

@@ -11,12 +11,12 @@ from django.conf import settings
 
 from jpweb.runtime.db_threads import run_in_db_thread
 
-#: Share of a lease that a trip to the store and back may take while new runs are taken.
+#: Share of a lease: a longer delay of the database thread or event loop stops admission.
 DELAY_SHARE = 1 / 20
-#: Seconds between two trips, and how many of the latest delays count.
+#: Seconds between two samples of the delay, and number of latest samples that count.
 SAMPLE_INTERVAL_SECONDS = 0.25
 SAMPLE_COUNT = 8
-#: Runs that are taken between two samples: what they cost shows in the next one.
+#: Runs admitted between two samples; only the next sample shows their load.
 MAX_RUNS_PER_SAMPLE = 10
 
 

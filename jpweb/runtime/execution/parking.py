@@ -47,4 +47,4 @@ async def _park_run(active: ActiveRun) -> bool:
             frozenset(awaited_rows.approval_keys),
         )
     except DATABASE_UNAVAILABLE:
-        return False  # the next hold looks again
+        return False  # tried again after the next hold time

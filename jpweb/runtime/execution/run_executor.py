@@ -32,14 +32,14 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-#: Runs that a server without workers takes up at once; what people begin, begins.
+#: Working runs up to which an embedded server starts queued ones; new turns start at any number.
 MAX_EMBEDDED_RUNS = 50
-#: Seconds between two looks while the database is away.
+#: Seconds between two polls in a database outage.
 OUTAGE_POLL_SECONDS = 1.0
 
 _active_runs: dict[int, ActiveRun] = {}
 admission = AdmissionControl()
-#: Runs on their way into this process's hands; the loop itself holds no task.
+#: Strong references to background tasks, of which the event loop holds weak ones.
 _background_tasks: set[asyncio.Task[None]] = set()
 
 
@@ -74,7 +74,7 @@ def start_execution(active: ActiveRun) -> asyncio.Task[None]:
     """Start the execution of an acquired run in a task of its own."""
     _active_runs[active.run.pk] = active
     admission.start_measuring()
-    # A context of its own: what belongs to a request ends with the request.
+    # An empty context: a request's context variables must not outlive the request.
     task = asyncio.get_running_loop().create_task(
         _execute_active(active), context=contextvars.Context()
     )
@@ -93,14 +93,14 @@ async def maintain_leases() -> None:
     )
     tasks = [asyncio.create_task(coroutine) for coroutine in coroutines]
     try:
-        await asyncio.gather(*tasks)  # the first that fails ends all: they are begun again
+        await asyncio.gather(*tasks)  # the first failure ends all; the supervisor restarts them
     finally:
         await _wait_for_tasks(_cancel_tasks(tasks))
         await renewal.stop()
 
 
 async def _poll_runs() -> None:
-    # Where the data folder is locked no process of this installation lives but this one.
+    # An embedded server has locked the data folder: other leases belong to dead processes.
     must_expire_leases, is_outage_logged = settings.RUNS == "embedded", False
     while True:
         try:
@@ -112,7 +112,7 @@ async def _poll_runs() -> None:
                 )
             must_expire_leases = False
             if is_outage_logged:
-                # Others that are back as well renew their leases before anybody looks at them.
+                # No recovery in this poll, so that live processes can renew their leases first.
                 await start_queued_runs(0)
                 is_outage_logged = False
             else:
@@ -126,7 +126,7 @@ async def _poll_runs() -> None:
 
 async def renew_and_recover() -> None:
     """Check the leases, deliver interrupts, and recover runs that no process executes."""
-    actives = list(_active_runs.values())  # what is taken meanwhile is not missed
+    actives = list(_active_runs.values())  # a snapshot: runs acquired during the query stay out
     keys = [active.run.pk for active in actives]
     held_keys = await run_in_db_thread(leases.find_held, keys, process_identity.get_process_name())
     _abandon_unheld(keys, held_keys)
@@ -259,7 +259,7 @@ async def _execute_active(active: ActiveRun) -> None:
         if active.attachment is not None:
             await run_in_db_thread(active.attachment.release)
     if active.is_abandoned and settings.RUNS == "embedded":
-        _start_run(run.pk)  # an answer may have come while it was being put down
+        _start_run(run.pk)  # an answer may have requeued it while it was being parked
     await publisher.publish_partial_text(run.conversation_id, "message", "")
     await publisher.publish_conversation_changed(run.conversation_id)
     await publisher.publish_questions_changed(active.conversation.workspace_id)
@@ -303,7 +303,7 @@ def _on_resync(_signal: local_bus.Signal) -> None:
 
 
 async def _resync_runs() -> None:
-    with suppress(*DATABASE_UNAVAILABLE):  # tending tells of it
+    with suppress(*DATABASE_UNAVAILABLE):  # _poll_runs logs the outage
         await renew_and_recover()
 
 

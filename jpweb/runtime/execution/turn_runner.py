@@ -56,7 +56,7 @@ async def play_turn(active: ActiveRun) -> None:
     try:
         await deliver_interrupts(active)
         while not await _record_end(active, await _execute_turn(active)):
-            # Somebody said something while the turn came to its end.
+            # An interrupt arrived before the end was committed: the turn continues with it.
             active.is_over = False
             await deliver_interrupts(active)
     except (LeaseLost, *DATABASE_UNAVAILABLE) as error:
@@ -85,7 +85,7 @@ async def _execute_turn(active: ActiveRun) -> RunEnd:
         return RunEnd(RunState.FAILED, str(error), error.kind.value)
     except AgentError as error:
         return RunEnd(RunState.FAILED, str(error))
-    except Exception as error:  # the one boundary: whatever broke, the record says so
+    except Exception as error:  # the boundary: any error is recorded as a failed run
         logger.exception("run %s failed", active.run.pk)
         return RunEnd(
             RunState.FAILED, f"Internal error in jpweb: {type(error).__name__}. See the server log."
@@ -110,7 +110,7 @@ async def _play_with_resources(active: ActiveRun) -> TurnEnd:
             crashed=active.run.phase != RunPhase.WAITING,
             permissions=await run_in_db_thread(approvals.get_turn_permissions, active.run),
         )
-        active.is_over = True  # its servers take a while to end, and nobody listens any more
+        active.is_over = True  # set before the MCP servers stop, which may take seconds
     return turn_end
 
 
@@ -131,7 +131,7 @@ async def _record_end(active: ActiveRun, end: RunEnd) -> bool:
         return await _commit_end(active, end)
     except (LeaseLost, *DATABASE_UNAVAILABLE):
         raise
-    except Exception:  # the one boundary: a run that seems to go on would bar the conversation
+    except Exception:  # the boundary: a run without an end would block its conversation
         logger.exception("the end of run %s cannot be put on record", active.run.pk)
         problem = "Internal error in jpweb while saving the end of the turn. See the server log."
         return await run_in_db_thread(runs.end_run, active.run, RunState.FAILED, problem)
@@ -150,7 +150,7 @@ async def _commit_end(active: ActiveRun, end: RunEnd) -> bool:
             runs.fail_run, run, reason, end.state, end.problem, end.failure_kind
         )
     if is_recorded and active.attachment is not None:
-        # What the desk committed itself is not written yet.
+        # JP's files lack the events that the end of the run has committed.
         await run_in_db_thread(active.attachment.write_files)
     return is_recorded
 

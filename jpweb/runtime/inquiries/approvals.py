@@ -74,7 +74,7 @@ async def publish_decided(row: Prompt) -> None:
     """Wake the waiting call and publish the change to pages."""
     await publisher.publish_approval_decided(row.pk)
     if row.run.state == RunState.QUEUED:
-        await publisher.publish_run_changed(row.run_id)  # it was parked, and goes on now
+        await publisher.publish_run_changed(row.run_id)  # parked until now, requeued
     await publisher.publish_questions_changed(row.conversation.workspace_id)
 
 

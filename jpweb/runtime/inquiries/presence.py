@@ -20,7 +20,7 @@ from jpweb.store.inbox.presence import PresenceKey
 
 logger = logging.getLogger(__name__)
 
-#: Seconds between two refreshments of the rows.
+#: Seconds between two refreshes of the presence rows.
 HEARTBEAT_SECONDS = 15.0
 
 

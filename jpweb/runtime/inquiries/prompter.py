@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from jpweb.store.models import Inquiry, Prompt, Run
 
 
-#: What colours a terminal; the page shows the words.
+#: Terminal escape codes (CSI, OSC and others), which are removed from formatted arguments.
 _ANSI_ESCAPES = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)|[@-Z\\-_])")
 
 
@@ -87,7 +87,7 @@ class BrowserPrompter:
     async def ask(self, prompt: QuestionPrompt) -> Answer | Declined:
         with (
             self.idle_tracker.prevent_idle()
-        ):  # put down now, an answer to it would bring nothing back
+        ):  # parked before the row is awaited, the run would not be requeued by an answer
             row = await self._get_row(prompt)
         with self.awaited_rows.await_inquiry(row.pk):
             if prompt.question.answer_type.RECORDS_ANSWER:
@@ -106,7 +106,7 @@ class BrowserPrompter:
                 row, Cancelled(reason), self.get_withdrawer(), self.run, withdrawn=True
             )
         except AlreadySettled:
-            return  # it ended a moment earlier, and that stands
+            return  # an earlier settlement wins (compare-and-set)
 
     async def permit(self, prompt: RunPrompt) -> Permitted | Skipped:
         display = {
@@ -140,7 +140,7 @@ class BrowserPrompter:
         try:
             row = await run_in_db_thread(rows.withdraw_approval, row.pk)
         except AlreadyDecided:
-            return  # it was decided a moment earlier, and that stands
+            return  # an earlier decision wins (compare-and-set)
         await approvals.publish_decided(row)
 
     async def _wait_for_decision(self, row: Prompt) -> Prompt:
@@ -155,7 +155,7 @@ class BrowserPrompter:
         """Create an approval and publish it; None where its run is over."""
         call_info = (self.conversation_id, kind, prompt.tool_call_id, prompt.tool_name, display)
         try:
-            with self.idle_tracker.prevent_idle():  # put down now, nobody would see it
+            with self.idle_tracker.prevent_idle():  # parked here, it would stay unpublished
                 row = await run_in_db_thread(rows.request_approval, *call_info, held_run=self.run)
         except UnknownApproval:
             return None

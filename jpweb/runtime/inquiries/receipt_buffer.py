@@ -21,21 +21,21 @@ from jpweb.store.inbox.receipt_log import ReceiptKey, ReceiptTimes
 
 logger = logging.getLogger(__name__)
 
-#: What a page may say of a card that it was sent.
+#: Kinds of receipt that a page may report of a card.
 RECEIPT_KINDS = frozenset({"visible", "focused", "draft"})
-#: Seconds between two writes.
+#: Seconds between two writes of the buffer.
 FLUSH_INTERVAL_SECONDS = 1.0
-#: Pairs of question and person that are held at most between two writes.
+#: Pairs of question and person in the buffer; further receipts are dropped.
 MAX_PENDING_RECEIPTS = 10_000
 
-#: Of them those of one person, whatever their pages say.
+#: Pairs of one person in the buffer, so that one person's pages cannot fill it.
 MAX_PENDING_PER_PERSON = 1_000
 
 _pending_receipts: dict[ReceiptKey, ReceiptTimes] = {}
 _pending_counts: Counter[int] = Counter()
-#: What is written already and need not be again; forgotten when it is too much.
+#: Receipts that are already written; cleared above MAX_PENDING_RECEIPTS.
 _written_receipts: set[tuple[ReceiptKey, str]] = set()
-#: Pages are made in threads, sockets are heard in the loop.
+#: Pages are rendered in threads, and sockets report in the event loop.
 _lock = threading.Lock()
 
 

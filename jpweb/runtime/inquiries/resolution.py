@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-#: Seconds after which a waiting call looks at its row again, should a wake-up be lost.
+#: Seconds after which a waiting call queries its row, in case a wake-up was lost.
 ROW_POLL_SECONDS = 2.0
 
 
@@ -61,7 +61,7 @@ class RowWaiters(Generic[T]):
     async def wait_for(self, key: int, fetch: Callable[[], Awaitable[T | None]]) -> T:
         """Return the first result of ``fetch``, called at once, on wake-ups and at intervals."""
         waiter: _RowWaiter[T] = _RowWaiter()
-        # A run that was put down and taken up again waits twice for a moment.
+        # A set, because a run that was parked and resumed briefly has two waiters.
         self.waiters_by_key.setdefault(key, set()).add(waiter)
         try:
             while True:
@@ -82,7 +82,7 @@ class _RowWaiter(asyncio.Event, Generic[T]):
     result: T | None = None
 
 
-#: Tasks that nobody waits for.
+#: Strong references to background tasks, of which the event loop holds weak ones.
 _background_tasks: set[asyncio.Task[None]] = set()
 settlement_waiters: RowWaiters[SettledInquiry] = RowWaiters()
 handover = SecretHandover()
@@ -155,7 +155,7 @@ async def settle_inquiry(
     )
     try:
         settlement = await run_in_db_thread(_commit_response, row, event, run)
-        # What is on record need not be read again by a call of this process, which goes on first.
+        # The committed result spares the waiting call of this process the query.
         settlement_waiters.notify(row.pk, settlement)
         await asyncio.sleep(0)
         await publisher.publish_question_settled(row.pk)
@@ -164,7 +164,7 @@ async def settle_inquiry(
             row, is_run_woken=asking_run is not None and asking_run.state == RunState.QUEUED
         )
     except asyncio.CancelledError:
-        # Whoever sent it has left; it is committed all the same, and others are to know.
+        # The request was cancelled after the commit; other processes still need the signal.
         _spawn_background(publisher.publish_question_settled(row.pk))
         _spawn_background(_publish_settled(row, is_run_woken=True))
         raise
@@ -217,7 +217,7 @@ async def wait_for_secret(
     async with AsyncExitStack() as stack:
         with (
             hold_run()
-        ):  # parked before it is known whether a secret was sent, it would be woken again
+        ):  # parked before it reads whether a secret was sent, the run would be requeued again
             expectation = await stack.enter_async_context(secret_channel.expecting(row))
             if expectation.is_sent:
                 hold_stack = stack.enter_context(ExitStack())
@@ -244,7 +244,7 @@ async def _receive_secret(row: Inquiry, expectation: SecretExpectation) -> str |
             if not delivery.receipt.done():
                 delivery.receipt.set_exception(error)
             return await settled_task
-        # Whoever sent it may have hung up meanwhile.
+        # The sender's request may have been cancelled.
         if not delivery.receipt.done():
             delivery.receipt.set_result(None)
         return delivery.value

@@ -39,20 +39,20 @@ from jpweb.store.run_queue import leases, secret_waiters
 if TYPE_CHECKING:
     from jpweb.store.models import Inquiry, Run
 
-#: Seconds in which a call has to come to wait for a secret that somebody typed; their page waits
-#: for 45 (``questions/_card.html``), and a dead process is found within its lease and a third.
+#: Seconds within which a call has to wait for a submitted secret. The page's request times out
+#: after 45 s (``questions/_card.html``); a dead process is detected within 4/3 of its lease.
 SECRET_TIMEOUT_SECONDS = 40.0
-#: Seconds in which the process of a call that waits has to acknowledge.
+#: Seconds within which the waiting call's process has to acknowledge.
 ACK_TIMEOUT_SECONDS = 15.0
-#: Seconds between two looks at the row meanwhile.
+#: Seconds between two queries of the row during a delivery.
 ROW_POLL_SECONDS = 0.25
-#: Looks that an acknowledgement is waited for although the row has changed.
+#: Polls for which an acknowledgement is awaited after the row has changed.
 _MAX_GRACE_POLLS = 4
-#: Messages whose repetition is recognised.
+#: Message ids that are remembered, to recognise repeated messages.
 _MAX_RECENT_MESSAGES = 1000
 
 _HPKE_SUITE = Suite(KEM.X25519, KDF.HKDF_SHA256, AEAD.CHACHA20_POLY1305)
-# A form sends no lone surrogates; the error that one would raise would hold the secret.
+# A form sends no lone surrogates. Strict encoding would raise an error that holds the secret.
 _CODEC = ("utf-8", "surrogatepass")
 
 
@@ -244,7 +244,7 @@ class SecretChannel:
     async def _wake_run(self, row: Inquiry, run: Run) -> None:
         """Requeue a parked run; its call learns from the row that the secret was sent."""
         if not await run_in_db_thread(secret_waiters.mark_secret_sent, row):
-            return  # the row has changed: the next look tells
+            return  # the row has changed: the next poll reads it
         if run.state == RunState.PARKED and await run_in_db_thread(leases.requeue_parked, run.pk):
             await self._transport.publish_run_changed(run.pk)
 
@@ -275,7 +275,7 @@ class SecretChannel:
             try:
                 await self._handover.deliver_secret(row.pk, delivery.value, delivery.decider)
             except NoWaitingCall:
-                return False  # that call has ended; the row tells whether another will come
+                return False  # that call has ended; the row says whether another waits
             delivery.is_sent = True
             return True
         is_running = row.run is not None and row.run.state == RunState.RUNNING
@@ -333,7 +333,7 @@ class SecretChannel:
 
     def _spawn_background(self, coroutine: Coroutine[Any, Any, None]) -> None:
         task = asyncio.get_running_loop().create_task(coroutine, context=contextvars.Context())
-        self._tasks.add(task)  # the loop itself holds no task
+        self._tasks.add(task)  # the event loop holds only a weak reference
         task.add_done_callback(self._tasks.discard)
 
     async def _handle_secret(self, message: str, sender: str, data: dict[str, Any]) -> None:
@@ -361,5 +361,5 @@ class SecretChannel:
                 key, seal_key.inquiry_id, self._get_process_name(), message, decider
             )
             return key, seal_key.open_secret(data["sealed"], associated_data), decider
-        except (KeyError, TypeError):  # nobody waits, or it is no message of ours
+        except (KeyError, TypeError):  # no call waits, or the message is malformed
             raise UndecryptableSecret from None

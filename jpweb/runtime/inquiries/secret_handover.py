@@ -47,7 +47,7 @@ class SecretHandover:
             if self._arrivals.get(inquiry_key) is arrival:
                 del self._arrivals[inquiry_key]
             if not arrival.cancel() and not arrival.result().receipt.done():
-                # The call ended with the secret in its hands and nothing on record.
+                # The call ended after it received the secret, without a commit.
                 arrival.result().receipt.set_exception(NoWaitingCall())
 
     def is_expecting(self, inquiry_key: int) -> bool:

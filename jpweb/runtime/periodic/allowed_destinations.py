@@ -36,7 +36,7 @@ def is_refused_literal(host: str) -> bool:
     name = host.strip("[]").rstrip(".").lower()
     if name == "localhost" or name.endswith(".localhost"):
         return not _is_allowed(name, "127.0.0.1")
-    try:  # as the resolver reads numbers: decimal, octal, hexadecimal, of one to four parts
+    try:  # the resolver reads decimal, octal and hexadecimal numbers of one to four parts
         answers = _resolve_unchecked(
             name, None, type=socket.SOCK_STREAM, flags=socket.AI_NUMERICHOST
         )

@@ -18,25 +18,25 @@ from django.views.decorators.debug import sensitive_variables
 
 from jpweb.runtime.periodic import allowed_destinations
 
-#: Seconds that a message may take. One that takes longer may still arrive.
+#: Seconds after which a message counts as undelivered, although it may still arrive.
 SEND_TIMEOUT_SECONDS = 15.0
 #: Seconds for a connection, and for each piece of a reply.
 SOCKET_TIMEOUT_SECONDS = 8.0
 #: Characters of an address, and recipients in one.
 MAX_ADDRESS_CHARS, MAX_RECIPIENTS = 2_000, 10
 MAX_PORT = 65_535
-#: Arguments with which the library would read files of this machine, or what they name elsewhere.
+#: Query arguments with which Apprise would read local files or remote ones (SSRF).
 REFUSED_ARGUMENTS = frozenset({"attach", "pgp", "pgppub", "pgpprv", "template", "wkd"})
-#: Arguments that are jpweb's to decide.
+#: Query arguments whose values jpweb decides, such as timeouts and redirects.
 FIXED_ARGUMENTS = frozenset(
     {"cto", "emojis", "format", "optional", "overflow", "redirect", "retry", "rto", "store", "wait"}
 )
 
-#: What is told of every message that was not taken, for whatever reason.
+#: The one error text of a failed message, whatever the cause.
 UNDELIVERED_TEXT = (
     "The service is unreachable or rejected the message. Private networks are blocked."
 )
-#: The messages on their way, by the key of their address.
+#: Keys of the addresses to which a message is under way.
 _busy_keys: set[int] = set()
 
 
@@ -91,7 +91,7 @@ async def send_message(key: int, url: str, title: str, body: str) -> str:
             problem = _deliver_message(url, title, body)
         finally:
             _busy_keys.discard(key)
-            with suppress(RuntimeError):  # the loop has ended meanwhile
+            with suppress(RuntimeError):  # the event loop is closed
                 loop.call_soon_threadsafe(set_outcome, problem)
 
     _busy_keys.add(key)
@@ -112,7 +112,7 @@ def _deliver_message(url: str, title: str, body: str) -> str:
     sender.add(plugin)
     with allowed_destinations.refuse_private_addresses():
         result = sender.notify(body, title=title, body_format=library.NotifyFormat.TEXT)
-    # Neither what the service said nor its status: an address is no way to ask what is there.
+    # Neither the service's reply nor its status: an address must not serve to probe hosts (SSRF).
     return "" if result else UNDELIVERED_TEXT
 
 

@@ -15,9 +15,9 @@ from jpweb.stream.inquiry import CancellationReason, Cancelled
 
 logger = logging.getLogger(__name__)
 
-#: Questions that one look at the database brings.
+#: Inquiries per query.
 BATCH_SIZE = 200
-#: Questions that cannot expire, each of which is logged once.
+#: Keys of inquiries whose expiry failed; each is logged once.
 _logged_keys: set[int] = set()
 
 

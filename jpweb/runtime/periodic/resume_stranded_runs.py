@@ -1,4 +1,4 @@
-"""Requeues parked runs that wait for nothing, whatever the cause."""
+"""Requeues parked runs that wait for no inquiry and no approval."""
 
 from __future__ import annotations
 

@@ -33,11 +33,11 @@ from jpweb.store.maintenance import cleanup, task_leases
 
 logger = logging.getLogger(__name__)
 
-#: Seconds that a duty is held for; after so many another takes over from a process that died.
+#: Seconds until the lease of a task expires, so that another process replaces a dead leader.
 LEASE_SECONDS = 15.0
-#: Seconds between two looks at the list of workspaces.
+#: Seconds between two queries for new workspaces.
 WORKSPACE_POLL_SECONDS = 10.0
-#: Seconds in which duties that are to be held gather for one trip to the database.
+#: Seconds for which lease renewals are collected into one query.
 COALESCE_SECONDS = 0.05
 CoroutineFunction: TypeAlias = Callable[[], Coroutine[Any, Any, object]]
 
@@ -187,14 +187,14 @@ _scheduler = LeaderScheduler(process_identity.get_process_name(), PERIODIC_TASKS
 async def run_scheduler() -> None:
     """Run the tasks that this process leads; return only by cancellation, also after it stopped."""
     if settings.RUNS == "embedded":
-        # The data folder is locked: no process of this installation lives but this one. Where that
-        # cannot be said now, the leases of those that died end by themselves.
+        # This process has the lock on the data folder, so other leases of the installation belong
+        # to dead processes. In an outage they expire by themselves.
         with suppress(*DATABASE_UNAVAILABLE):
             await run_in_background_thread(
                 task_leases.expire_installation, process_identity.get_installation_name()
             )
     await _scheduler.run_until_stopped()
-    # Left: whoever keeps this going would begin the duties again while the process ends.
+    # Returning would make the supervisor restart the tasks while the process shuts down.
     await asyncio.Event().wait()
 
 

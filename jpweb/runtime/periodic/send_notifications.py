@@ -26,12 +26,12 @@ if TYPE_CHECKING:
     from jpweb.store.models import Address
     from jpweb.store.notifications.deliveries import DueNotification
 
-#: Messages of one round, and how many of its addresses are told at once.
+#: Messages per round, and addresses that are sent to in parallel.
 MAX_ROUND_MESSAGES, MAX_PARALLEL_SENDS = 100, 8
-#: Characters of a question, and of a name or title, that are sent.
+#: Characters of a question, and of a name or title, in a message.
 MAX_QUESTION_CHARS, MAX_NAME_CHARS = 300, 80
 
-#: What a title says before the name of the tool, by the kind of the prompt; None is a question.
+#: Title text before the tool's name, by approval kind; None is an inquiry.
 _SUBJECTS = {
     None: "question from",
     ApprovalKind.RUN: "approval needed for",
@@ -41,7 +41,7 @@ _APPROVAL_TEXTS = {
     ApprovalKind.RUN: "A tool call needs your approval.",
     ApprovalKind.DELIVER: "A tool's result needs your approval before the model sees it.",
 }
-#: What chat programs make mentions, links and pictures of; parted, it stays what it is.
+#: Positions at which a separator keeps chat programs from making mentions, links and images.
 _MARKUP_BOUNDARY = re.compile(r"(?<=[@<])(?=\S)|(?<=\])(?=\()")
 _ZERO_WIDTH_SPACE = "\N{ZERO WIDTH SPACE}"
 _ZERO_WIDTH_JOINER = "\N{ZERO WIDTH JOINER}"

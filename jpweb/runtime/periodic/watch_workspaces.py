@@ -19,9 +19,9 @@ from jpweb.store.jp_files.mirror import MirrorReport
 
 logger = logging.getLogger(__name__)
 
-#: Milliseconds of quiet after which changed files are read.
+#: Milliseconds without a change after which changed files are mirrored (debounce).
 QUIET_MS = 100
-#: Milliseconds between two looks at files that nothing was reported of.
+#: Milliseconds without a reported change after which all files are checked.
 FULL_SCAN_INTERVAL_MS = 10_000
 
 
@@ -49,7 +49,7 @@ async def _follow_folders(
 
     Each folder is watched by itself: a recursive watch follows links out of the workspace.
     """
-    # A look now and then as well: what changed before the watch began, or was not reported.
+    # Also yields on timeout, for changes before the watch began and for lost reports.
     changes = awatch(
         *folders,
         step=QUIET_MS // 2,
@@ -61,7 +61,7 @@ async def _follow_folders(
     async with aclosing(changes):
         next_change = asyncio.ensure_future(anext(changes))
         try:
-            await asyncio.sleep(0)  # the watch begins, so that nothing is missed meanwhile
+            await asyncio.sleep(0)  # start watching before the first pass reads the files
             while True:
                 await mirror_changes(root, on_report)
                 if await run_in_background_thread(mirror.list_watched_folders, root) != folders:

@@ -14,13 +14,14 @@ from rich.style import Style
 from jpweb.runtime.rendering.invisible_characters import reveal_invisible
 
 _TERMINAL_CODE = re.compile(r"\x1b[\[\]P(]|[^\r\n]\r(?!\n)")
-#: Strings for the terminal itself: titles, links, clipboards. Of a link its text stays.
+#: Control strings (OSC, DCS, SOS, PM, APC), such as titles, links and clipboard writes. The text
+#: of a link is outside them and stays.
 _TERMINAL_STRINGS = re.compile(r"\x1b[\]PX^_](?:[^\x07\x1b\n]*(?:\x07|\x1b\\))?")
-#: Sequences that are no colours move the cursor or wipe; longer ones than these are no colours.
+#: Sequences other than SGR, such as cursor movement, and CSI sequences of over 64 parameter bytes.
 _OTHER_SEQUENCES = re.compile(
     r"\x1b\[[0-?]{0,64}[ -/]*[@-ln-~]|\x1b\[[0-?]{65,}[ -/]*[@-~]?|\x1b[(-+]."
 )
-#: Pieces of another look; what follows more of them is plain.
+#: Styled spans per text; the text after them is plain.
 MAX_STYLED_PIECES = 20_000
 _ATTRIBUTES = ("bold", "dim", "italic", "underline", "strike", "reverse")
 
@@ -31,7 +32,7 @@ def is_terminal_output(text: str) -> bool:
 
 
 def strip_codes(text: str) -> str:
-    """Return the text without codes but colours; of a rewritten line the last form counts."""
+    """Return the text with SGR codes only; of a line rewritten by CR the last version."""
     text = _OTHER_SEQUENCES.sub("", _TERMINAL_STRINGS.sub("", text.replace("\r\n", "\n")))
     if "\r" not in text:
         return text

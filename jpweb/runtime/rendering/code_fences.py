@@ -31,7 +31,7 @@ def next_fence(line: str, open_fence: Fence | None) -> Fence | None:
         return open_fence
     marks, info_string = match[1], match[2].strip()
     if open_fence is None:
-        # A line of backticks with more of them behind is code in a paragraph.
+        # CommonMark: an info string with backticks makes the line inline code, not a fence.
         return (
             None
             if marks[0] == "`" and "`" in info_string

@@ -8,16 +8,16 @@ from __future__ import annotations
 
 import re
 
-#: Line breaks of any origin become one; a lone carriage return is shown.
+#: CRLF and a lone carriage return.
 _LINE_BREAK = re.compile(r"\r\n?")
-#: Embeddings, overrides and isolates: what follows is shown in another order.
+#: Embeddings, overrides and isolates, which reorder the text after them.
 _BIDI_CONTROLS = "\u202a-\u202e\u2066-\u2069"
-#: Widthless; a few belong to scripts and emoji, more of them hide something.
+#: Characters without width. Scripts and emoji use a few; long runs hide data.
 _WIDTHLESS = "\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u2060-\u2065"
 _WIDTHLESS += "\u206a-\u206f\u3164\ufe00-\ufe0f\ufeff\uffa0\U000e0100-\U000e01ef"
 _MARKS = "\u0300-\u036f\u0483-\u0489\u0591-\u05bd\u0e47-\u0e4e\u1ab0-\u1aff\u1dc0-\u1dff"
 _MARKS += "\u20d0-\u20ff\ufe20-\ufe2f"
-#: A copy of ASCII that no font shows.
+#: Unicode's tag characters, a copy of ASCII that no font displays.
 _FIRST_TAG = 0xE0000
 _TAGS = "\U000e0000-\U000e007f"
 _CONTROLS = "\x00-\x08\x0b-\x1f\x7f-\x9f"
@@ -26,10 +26,10 @@ _SURROGATES = "\ud800-\udfff"
 _SUSPECT = re.compile(f"[{_CONTROLS}{_BIDI_CONTROLS}{_WIDTHLESS}{_MARKS}{_TAGS}{_SURROGATES}]")
 _PLAIN_BYTES = bytes([9, 10, *range(0x20, 0x7F)])
 _NON_PLAIN = re.compile(r"[^\n\t\x20-\x7e]+")
-#: Marks on one letter, and widthless characters side by side, that are shown as they are.
+#: Combining marks on one letter, and adjacent widthless characters, that stay unescaped.
 _MAX_STACKED_MARKS, _MAX_WIDTHLESS_RUN = 4, 3
 _REVEALED = re.compile(
-    # Emoji flags of regions are made of tag characters behind a black flag.
+    # Emoji flags of regions: a black flag followed by tag characters.
     f"(?P<flag>\U0001f3f4[{_TAGS}]{{2,7}})"
     f"|(?P<tags>[{_TAGS}]+)"
     f"|(?P<one>[{_CONTROLS}{_BIDI_CONTROLS}{_SURROGATES}])"
@@ -43,7 +43,7 @@ def reveal_invisible(text: str) -> str:
     """Return the text with hidden characters spelled out and plain line ends."""
     if "\r" in text:
         text = _LINE_BREAK.sub(_replace_break, text)
-    # Most texts hold little but plain characters, and bytes are rid of those fastest.
+    # Fast path: most texts are plain, and bytes.translate deletes plain characters fastest.
     non_plain = (
         text.encode("utf-8", _ERROR_HANDLER)
         .translate(None, _PLAIN_BYTES)

@@ -15,18 +15,18 @@ from django.utils.safestring import SafeString
 from jpweb.runtime.rendering import ansi, diff, syntax_highlighting
 from jpweb.runtime.rendering.invisible_characters import reveal_invisible
 
-#: A string that is a key, any other string, a number, a word. None can take long.
+#: A key, any other string, a number, a word. No alternative takes long on any input.
 _JSON_TOKEN = re.compile(
     r'("(?:[^"\\\n]|\\.)*")([ ]*:)|("(?:[^"\\\n]|\\.)*")|(-?\d[\d.eE+-]*)|\b(true|false|null)\b'
 )
 _TOKEN_CLASSES = ("v", "", "s", "n", "k")
-#: Characters of a value that stands on one line with its name.
+#: Characters of a value that is rendered on one line with its name.
 _MAX_INLINE_CHARS = 160
-#: Blanks that may stand around JSON.
+#: Whitespace characters before and after JSON that ``is_json_like`` skips.
 _MAX_BLANKS = 1_000
-#: Fields that are shown while it is not asked for the whole.
+#: Fields in the excerpt of a call's arguments.
 MAX_EXCERPT_FIELDS = 20
-#: Names of fields that say what file a text belongs to.
+#: Argument names that hold a file path, whose suffix gives the language of the other texts.
 _FILE_FIELDS = ("path", "file", "filename", "file_path", "file_name", "target")
 
 

@@ -39,7 +39,7 @@ CLEANER = nh3.Cleaner(
     url_schemes=_SCHEMES,
     link_rel="noopener noreferrer nofollow",
 )
-#: Before the ids of headings: a heading "Search" must not be taken for the form of that id.
+#: Prefix of heading ids: a heading "Search" must not collide with the form of that id.
 _ID_PREFIX = "doc-"
 _DOCUMENT_EXTENSIONS = comrak.ExtensionOptions(table=True, header_id_prefix=_ID_PREFIX)
 _DOCUMENT_CLEANER = nh3.Cleaner(
@@ -48,14 +48,15 @@ _DOCUMENT_CLEANER = nh3.Cleaner(
     url_schemes=_SCHEMES,
     link_rel="noopener noreferrer",
 )
-#: Past these the cleaner's time grows with the square of the input; the text is shown plain.
+#: HTML characters per Markdown character, and nesting depth. Beyond them the cleaner takes
+#: quadratic time, so the text is rendered plain.
 _MAX_GROWTH = 20
 _MAX_DEPTH = 100
 _NESTING_TAG = re.compile(r"<(/?)(?:ul|ol|em|strong|del|sup)\b")
 _EMPHASIS_MARKS = ("*", "_", "~", "^")
-#: Raw HTML is escaped, so only comrak can have written these.
+#: Links to other schemes or without a host. Raw HTML is escaped, so only comrak writes ``<a``.
 _UNSAFE_LINK = re.compile(r'<a href="(?!(?i:https?://|mailto:|#))[^"]*"')
-#: comrak puts a link to itself into each heading: without a text, and one more to tab through.
+#: comrak's empty self-link in each heading, which would be an extra tab stop without a name.
 _HEADING_LINK = re.compile(
     r'<a href="#[^"]*" aria-label="[^"]*" data-heading-content="[^"]*" class="anchor"></a>'
 )
@@ -80,7 +81,7 @@ def render_markdown(
     if not raw_html or len(raw_html) > _MAX_GROWTH * len(text) + 1000 or _is_deep(raw_html, text):
         return format_html("<pre>{}</pre>", text)
     safe_html = CLEANER.clean(raw_html)
-    # A link to nowhere would load this page again; one without a host would lead into this site.
+    # An empty href would reload this page, and one without a host would lead into this site.
     return SafeString("".join(_highlight_blocks(_UNSAFE_LINK.sub("<a", safe_html), max_chars)))
 
 

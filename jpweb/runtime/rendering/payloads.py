@@ -34,15 +34,15 @@ from jpweb.stream.events import (
 )
 from jpweb.stream.inquiry import InquiryRequest, InquiryResponse
 
-#: Characters of a message that a page holds; of what stands in a fold, and its beginning if longer.
+#: Characters of a message that a page holds; of a folded text; of the excerpt of a longer one.
 MAX_PROSE_CHARS, MAX_FOLDED_CHARS, EXCERPT_CHARS = 12_000, 1_500, 600
-#: Characters that one request shows.
+#: Characters of a part, which one request returns.
 PART_CHARS = 200_000
-#: JSON that is longer is shown as it came.
+#: Characters of JSON that is indented; longer JSON stays as stored.
 _MAX_JSON_CHARS = 4_000_000
-#: Text from which is told what a result is.
+#: Leading characters from which the display style of a result is detected.
 _MAX_SCANNED_CHARS = 64_000
-#: Terminal output is mostly no longer than so many times what is seen of it.
+#: Stored characters read per visible character of terminal output, because codes are removed.
 _ESCAPE_RATIO = 4
 
 DisplayStyle: TypeAlias = Literal[
@@ -64,7 +64,7 @@ class RenderedPart:
 
 @dataclass(frozen=True)
 class Payload:
-    """A text of an event; ``name`` identifies it in the event, ``text`` is the stored text."""
+    """A stored text of an event; ``name`` identifies it in the event."""
 
     name: str
     title: str
@@ -136,7 +136,7 @@ class Payload:
         return self.is_prose or (self.style == "plain" and self.name != "raw")
 
     def _cut_near(self, max_chars: int) -> str:
-        """Return enough of the text to render so many characters, and little more."""
+        """Return a prefix of the text that renders to ``max_chars`` characters or a few more."""
         if self.style == "terminal":
             return ansi.strip_codes(self.text[: _ESCAPE_RATIO * max_chars])[: max_chars + 1]
         return self.text[: max_chars + 1]
@@ -210,7 +210,7 @@ def _iter_payloads(element: Element, part: int) -> Iterator[Payload]:
 
 def _iter_chat(kind: ChatRequest | ChatResponse) -> Iterator[Payload]:
     if isinstance(kind.content, str):
-        # What a person typed is shown in the lines they typed it in.
+        # A person's message keeps its line breaks, which Markdown would join.
         style: DisplayStyle = "lines" if isinstance(kind, ChatRequest) else "markdown"
         yield Payload("content", "Content", kind.content, style)
     else:
@@ -249,7 +249,7 @@ def _iter_nothing(_kind: object) -> Iterator[Payload]:
     return iter(())
 
 
-#: Every kind is here; ``_iter_nothing`` for one that its template shows without a payload.
+#: Every event kind is a key; ``_iter_nothing`` for a kind whose template needs no payload.
 _ITERATORS_BY_KIND: dict[type, Callable[[Any], Iterator[Payload]]] = {
     TurnStart: _iter_nothing,
     ChatRequest: _iter_chat,
@@ -269,7 +269,7 @@ def _detect_style(text: str) -> DisplayStyle:
     if diff.is_diff(text):
         return "diff"
     if len(text) > _MAX_SCANNED_CHARS:
-        # Whether it can be read shows when somebody asks for the whole.
+        # Parsing is deferred until a request for a part: here it would cost each page.
         return "json" if json_values.is_json_like(text) else "plain"
     return "json" if json_values.indent_json(text) is not None else "plain"
 

@@ -15,16 +15,16 @@ from pygments.token import Token, _TokenType
 
 from jpweb.runtime.rendering import diff, text_chunks
 
-#: Characters of one block that are coloured.
+#: Characters of a highlighted block; a longer one stays plain.
 MAX_HIGHLIGHTED_CHARS = 65_536
-#: Patterns that take long do so along one line, or along blanks.
+#: Characters of a line: Pygments' slow patterns backtrack along one line, or along whitespace.
 MAX_LINE_CHARS = 1_000
 _LONG_BLANKS = re.compile(r"\s{200}")
-#: Seconds, looked at after so many characters; what is left stays plain. Some patterns take the
-#: square of what they are given, and those of a few languages long.
+#: Seconds per block, checked after each chunk of so many characters; the rest stays plain. Some
+#: patterns take quadratic time, and those of _SLOW_LANGUAGES more than others.
 _TIMEOUT_SECONDS, _CHUNK_CHARS, _SLOW_CHUNK_CHARS = 0.5, 8_000, 3_000
 _SLOW_LANGUAGES = frozenset({"java", "terraform"})
-#: The languages that are coloured, each tried with text that is made to take long.
+#: Highlighted languages by name or file suffix, each tested with adversarial text.
 LANGUAGES = {
     **{name: name for name in ("bash", "c", "cpp", "css", "dart", "docker", "elixir")},
     **{name: name for name in ("fish", "go", "graphql", "haskell", "html", "ini", "java", "json")},

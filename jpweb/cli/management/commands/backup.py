@@ -1,4 +1,4 @@
-"""Write everything that the database holds into a file, also while jpweb serves."""
+"""Write a backup of the database into a file, also while jpweb serves."""
 
 from __future__ import annotations
 

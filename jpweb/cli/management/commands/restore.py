@@ -1,4 +1,4 @@
-"""Read a backup into an empty database, of either engine."""
+"""Restore a backup into an empty database, PostgreSQL or SQLite."""
 
 from __future__ import annotations
 

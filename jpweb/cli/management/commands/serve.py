@@ -42,7 +42,7 @@ class Command(BaseCommand):
         parser.add_argument("--workspace", type=Path, help="a repository that uses jp")
 
     def handle(self, *args: Any, **options: Any) -> None:
-        # Servers beside workers execute nothing, so any number may share a data folder.
+        # With workers, servers execute no runs, so any number may share a data folder.
         lock = lock_data_dir() if settings.RUNS == "embedded" else None
         try:
             daphne_server.check_port(settings.PORT)
@@ -97,7 +97,7 @@ class Command(BaseCommand):
                 self.stderr.write(f"  {problem}")
 
     def _print_greeting(self) -> None:
-        if settings.RUNS == "workers":  # one of several: a link is made by a command
+        if settings.RUNS == "workers":  # one of several servers; `sign_in_link` makes links
             self.stdout.write(
                 f"Serving on http://{daphne_server.HOST}:{settings.PORT}. Press Ctrl-C to stop."
             )

@@ -1,4 +1,4 @@
-"""Print a one-time sign-in link for a person who has lost theirs."""
+"""Print a one-time sign-in link for a person who cannot sign in."""
 
 from __future__ import annotations
 

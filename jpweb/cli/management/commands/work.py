@@ -21,7 +21,7 @@ from jpweb.runtime.periodic import scheduler
 from jpweb.store import bootstrap
 from jpweb.store.errors import DatabaseUnavailable
 
-#: How many runs are executed at once.
+#: Runs that a worker executes in parallel.
 DEFAULT_RUN_LIMIT = 50
 
 
@@ -80,7 +80,7 @@ class Command(BaseCommand):
         asyncio.run(self._run_worker(Worker(make_executor(), limit)))
 
     async def _run_worker(self, worker: Worker) -> None:
-        """Work, and exit from here: at exit Python would wait for hanging connections."""
+        """Run the worker and exit the process: Python would wait for hanging connections at exit."""
         stop = asyncio.Event()
         for signal_number in (signal.SIGTERM, signal.SIGINT):
             asyncio.get_running_loop().add_signal_handler(signal_number, stop.set)
