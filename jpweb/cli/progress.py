@@ -14,8 +14,8 @@ def show_progress(title: str) -> Iterator[Callable[..., None]]:
         yield _ignore_report
         return
     # Importing rich takes 0.1 s, which servers without a terminal save.
-    from rich.console import Console  # noqa: PLC0415  as it says
-    from rich.progress import (  # noqa: PLC0415  as above
+    from rich.console import Console  # noqa: PLC0415  see above
+    from rich.progress import (  # noqa: PLC0415  see above
         BarColumn,
         MofNCompleteColumn,
         Progress,

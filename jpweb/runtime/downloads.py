@@ -1,6 +1,6 @@
 """Large downloads of this process: one per person, at a bounded pace.
 
-A *mark* records that a person has a download under way: in memory, which decides at once, and
+A *mark* records that a person has a download under way: in memory, which needs no query, and
 as a lease in the database for other server processes. Without database writes the mark in
 memory alone decides, so downloads work in an outage.
 """

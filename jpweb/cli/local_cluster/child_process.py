@@ -90,7 +90,7 @@ class ChildProcess:
 async def run_supervised(
     children: Sequence[ChildProcess], on_exit: Callable[[str], None]
 ) -> AsyncIterator[None]:
-    """Run processes and restart those that exit; all are stopped with the block, at once.
+    """Run processes and restart those that exit; all are stopped in parallel with the block.
 
     ``on_exit`` gets a line whenever one exits by itself.
     """

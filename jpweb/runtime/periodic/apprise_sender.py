@@ -206,6 +206,6 @@ def _describe_syntax(schema: str) -> str:
 
 def _load_apprise() -> Any:
     """Import Apprise on first use: it has 190 modules and few installations need it."""
-    import apprise  # noqa: PLC0415  as it says
+    import apprise  # noqa: PLC0415  see the docstring
 
     return apprise

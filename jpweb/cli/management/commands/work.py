@@ -80,7 +80,7 @@ class Command(BaseCommand):
         asyncio.run(self._run_worker(Worker(make_executor(), limit)))
 
     async def _run_worker(self, worker: Worker) -> None:
-        """Run the worker and exit the process: Python would wait for hanging connections at exit."""
+        """Run the worker, then exit the process: Python would wait for hanging connections."""
         stop = asyncio.Event()
         for signal_number in (signal.SIGTERM, signal.SIGINT):
             asyncio.get_running_loop().add_signal_handler(signal_number, stop.set)
