@@ -30,7 +30,7 @@ class FailureKind(StrEnum):
     BAD_REQUEST = "bad_request"
 
 
-#: What may go away by itself.
+#: Failures that a retry may resolve.
 TRANSIENT_FAILURES = frozenset(
     {FailureKind.RATE_LIMIT, FailureKind.UNAVAILABLE, FailureKind.BROKEN_OFF}
 )

@@ -94,7 +94,7 @@ class Provider(Protocol):
         ...
 
 
-#: Opens a model; raises ProviderFailed where that is not possible (no key, no such provider).
+#: Opens a model. Raises ProviderFailed without a key or for an unknown provider.
 OpenModel: TypeAlias = Callable[[ModelConfig], Provider]
 
 
@@ -117,11 +117,11 @@ class BuiltinTool(Protocol):
         ...
 
 
-#: How a tool asks while it runs: the typed answer, or why there is none.
+#: Asks a question while the tool runs; returns the typed answer, or the reason for none.
 AskQuestion: TypeAlias = Callable[[Question], Awaitable["Answer | Declined"]]
 
 
-#: Shows a call's arguments to people; None where it cannot.
+#: Formats a call's arguments for people; returns None where it cannot.
 FormatArguments: TypeAlias = Callable[[Mapping[str, Any]], Awaitable[str | None]]
 
 

@@ -20,11 +20,11 @@ from typing import Any
 from urllib.parse import quote, quote_plus
 
 REDACTED_TEXT = "[redacted]"
-#: Shorter ones would take ordinary words and numbers out of what a tool says.
+#: Shorter secrets are not redacted: they would match ordinary words and numbers.
 _MIN_SECRET_CHARS = 4
-#: Shorter ones would be found by chance where fields such as numbered options meet.
+#: Shorter forms are not searched across fields: numbered options would match by chance.
 _MIN_SPLIT_CHARS = 8
-#: How often JSON within JSON escapes a secret anew.
+#: Nesting of JSON within JSON up to which escaped secrets are found.
 _JSON_LEVELS = 3
 
 
@@ -57,7 +57,7 @@ def redact_cut_start(secrets: Iterable[SecretAnswer], text: str) -> str:
         default=0,
     )
     encoded = max((_remainder_length(form, text) for form in _secret_forms(secrets)), default=0)
-    # A digit or two that begin a text are in some form of any secret.
+    # One or two leading digits match some encoded form of any secret by chance.
     remainder = max(as_is, encoded if encoded >= _MIN_SECRET_CHARS else 0)
     return f"{REDACTED_TEXT}{text[remainder:]}" if remainder else text
 
@@ -99,7 +99,7 @@ def _iter_texts(value: Any) -> Iterator[str]:
 
 
 def _rebuild_value(value: Any, forms: Sequence[str], texts: Iterator[str]) -> Any:
-    """Return the value with these texts, in the order of ``_texts``; keys are redacted here."""
+    """Return the value with these texts, in ``_iter_texts`` order; keys are redacted here."""
     match value:
         case str():
             return next(texts)
@@ -156,7 +156,7 @@ def _secret_forms(secrets: Iterable[SecretAnswer]) -> list[str]:
     """Return the texts to search for, the longest first."""
     plain = {secret.value for secret in secrets if _is_redactable(secret)}
     spellings = plain | {form for value in plain for form in _value_forms(value)}
-    # The tools' own protocol is JSON, so that whatever they write may be escaped once more.
+    # A tool writes its outcome as JSON, so each form may be escaped once more.
     all_forms = spellings | {form for text in spellings for form in _json_forms(text, 1)}
     return sorted(all_forms, key=len, reverse=True)
 
@@ -177,7 +177,7 @@ def _value_forms(value: str) -> Iterator[str]:
         yield quoted
         yield re.sub("%..", lambda match: match[0].lower(), quoted)
     yield from _hex_forms(value, encoded)
-    for data in (encoded, encoded + b"\n"):  # as echo and here-documents end it
+    for data in (encoded, encoded + b"\n"):  # echo and here-documents append a line feed
         for encode in (base64.b64encode, base64.urlsafe_b64encode):
             yield encode(data).decode().rstrip("=")
         yield from _case_forms(base64.b32encode(data).decode().rstrip("="))

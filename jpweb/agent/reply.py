@@ -24,8 +24,8 @@ class ReplyRecorder:
 
     The calls of a reply, and the text after the first of them, are committed in one transaction
     with the end of the reply. A journal that holds one call of a reply therefore holds all of them,
-    and a reply that was cut off is requested again. ``has_begun`` tells whether any part of it has
-    come that is recorded.
+    and a reply that was cut off is requested again. ``has_begun`` tells whether a part of it that
+    is recorded has arrived.
     """
 
     def __init__(
@@ -71,7 +71,7 @@ class ReplyRecorder:
     async def close(self, *, calls_stand: bool = False, is_last: bool = False) -> None:
         """Commit the rest of the reply; the calls of an unfinished one only with ``calls_stand``.
 
-        Text of whitespace alone is no reply: vendors refuse a conversation that holds one. With
+        Text of whitespace alone is not recorded: vendors refuse a conversation that holds one. With
         ``is_last`` it is recorded that the turn is complete.
         """
         kinds, self._uncommitted = self._uncommitted, []
@@ -117,7 +117,7 @@ class ReplyRecorder:
         request = ToolCallRequest(call.id, call.name, call.arguments)
         formatter = self._formatters.get(call.name)
         formatted = None if formatter is None else await formatter(call.arguments)
-        # JP keeps it as base64, inside the base64 of all metadata.
+        # JP encodes it in base64 a second time, within its base64-encoded metadata.
         rendered = {} if formatted is None else {"rendered_arguments": _encode_base64(formatted)}
         self._uncommitted.append((request, {**call.metadata, **rendered}))
         self.calls.append(request)

@@ -41,7 +41,7 @@ from jpweb.stream.events import (
 from jpweb.stream.thread import Thread
 from jpweb.stream.turns import Executing, WaitingForInput, find_unfinished_turn, split_turns
 
-#: A pause is doubled at most so often, whatever number of retries somebody configures.
+#: Limit of the doublings in exponential backoff, however many retries are configured.
 _MAX_DOUBLINGS = 20
 
 

@@ -49,5 +49,5 @@ class TurnSetup:
     definitions: Mapping[str, str] = field(default_factory=dict)
 
 
-#: Every built-in tool as it comes, and no system prompt.
+#: Every built-in tool with its default configuration, and no system prompt.
 UNCONFIGURED_SETUP = TurnSetup()

@@ -83,7 +83,7 @@ def hash_content(content: Any) -> str:
     """Return the content anchor of a JSON value: a hash of its canonical encoding."""
     try:
         encoded = _ENCODER.encode(content)
-    except UnicodeEncodeError:  # text that is not Unicode is more than the fast one takes
+    except UnicodeEncodeError:  # msgspec refuses single surrogates
         encoded = json.dumps(content, sort_keys=True).encode()
     return "e-" + hashlib.blake2b(encoded, digest_size=9).hexdigest()
 
@@ -127,13 +127,13 @@ def normalize_uncached(text: str) -> str | None:
         try:
             datetime.fromisoformat(text[:26])
         except ValueError:
-            pass  # a leap second, or no such day: the long way tells them apart
+            pass  # a leap second or an invalid date: the slow path decides
         else:
             return text.ljust(_TIMESTAMP_CHARS, "0")
     return timestamps.normalize_timestamp(text) if timestamps.parse_timestamp(text) else None
 
 
-#: Whoever reads an element names it next.
+#: Small: an element's timestamp is normalized by its reader, and next for its anchor.
 _normalize_cached = lru_cache(maxsize=16)(normalize_uncached)
 
 
@@ -152,7 +152,7 @@ def _event_content(event: ConversationEvent) -> list[Any]:
     if isinstance(kind, InquiryRequest):
         fields["question"] = _question_content(kind.question)
     elif isinstance(kind, ToolCallResponse):
-        # jp wraps the old alphabet once more: what it holds is the same
+        # jp encodes URL-safe contents a second time; decoded, the content is the same.
         fields["content"] = base64_fields.decode_url_safe(kind.content)
     return [kind.TAG, event.timestamp if timestamp is None else timestamp, fields]
 

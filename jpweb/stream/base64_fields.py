@@ -20,12 +20,12 @@ def decode_text(text: str) -> str:
     """Return the text decoded as JP decodes it: unchanged where any step fails."""
     try:
         raw = binascii.a2b_base64(text, strict_mode=True)
-        # Canonical or not shows in the last group alone: its padding and its unused bits.
+        # The last group alone decides whether it is canonical: its padding and unused bits.
         last_group = raw[-(len(raw) % 3 or 3) :]
         if len(text) % 4 or binascii.b2a_base64(last_group, newline=False).decode() != text[-4:]:
             return text
         return raw.decode()
-    except ValueError:  # binascii.Error is one
+    except ValueError:  # binascii.Error is a subclass
         return text
 
 

@@ -35,7 +35,7 @@ UNKNOWN_TOOL_NAME = "unknown"
 class ProjectedTurn:
     """A turn as the model gets it, made of the raw turns ``first`` to ``last``, inclusive.
 
-    Of a shortened event only the body is new; ``raw`` is the text of the original event.
+    A shortened event has a new body only; ``raw`` is the text of the original event.
     """
 
     first: int
@@ -53,10 +53,10 @@ class CompactionOverlay(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class TurnPolicy:
-    """The policy of one turn: of each kind, the newest overlay's that has one."""
+    """The policy of one turn: per kind, that of the newest overlay that has one."""
 
     summary: str | None = None
-    #: What makes overlays the same: their text, range and time.
+    #: Identity of the summary's overlay: text, first turn, last turn, normalized timestamp.
     overlay: tuple[str, int, int, str] | None = None
     strip_reasoning: bool = False
     omit_calls: bool = False
@@ -73,7 +73,7 @@ class CompactionOverlays:
             for item in overlays
         ]
         keyed.sort(key=lambda overlay: overlay[:2], reverse=True)
-        #: With their times, the one that wins first: of equals, the later.
+        #: Timestamp, overlay and policies by precedence: of equal timestamps the later position.
         self._newest_first = [
             (moment, kind, _read_policies(moment, kind)) for moment, _, kind in keyed
         ]
@@ -107,7 +107,7 @@ class CompactionOverlays:
             if "summary" in opinions and overlay.from_turn <= overlay.to_turn
         ]
         for newer_overlay in summaries[: summaries.index(turn_overlay)]:
-            # It is newer and wins where it reaches, so it does not reach the turn.
+            # A newer overlay takes precedence in its range, so ``turn`` is outside that range.
             if newer_overlay[2] < turn:
                 first = max(first, newer_overlay[2] + 1)
             else:

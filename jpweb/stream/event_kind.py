@@ -14,14 +14,14 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeAlias
 from jpweb.stream.errors import MalformedElement
 
 Fields: TypeAlias = Mapping[str, Any]
-#: How many containers JP reads inside each other: 127, of which the stream's array is one.
+#: Nesting limit of an element: JP reads 127 levels, of which the stream's array is one.
 _MAX_DEPTH = 126
 
 
 if TYPE_CHECKING:
     _Base = ABC
 else:
-    # An abstract class makes every isinstance, and so every match, several times slower.
+    # ABCMeta makes every isinstance, and so every match, several times slower.
     _Base = object
 
 
@@ -30,9 +30,9 @@ class EventKindBase(_Base):
     """An event kind: its wire tag, whether providers see it, and how it is read and written."""
 
     TAG: ClassVar[str]
-    #: True where a provider may see it. An allow-list: who says nothing stays invisible.
+    #: Whether events of the kind are sent to a provider: an allow-list, False by default.
     PROVIDER_VISIBLE: ClassVar[bool] = False
-    #: True for what lies over the stream instead of happening in a turn.
+    #: Whether the kind is an overlay: it applies to the stream and is no event of a turn.
     OVERLAY: ClassVar[bool] = False
     #: The fields whose strings are base64 on disk.
     ENCODED: ClassVar[frozenset[str]] = frozenset()

@@ -133,7 +133,7 @@ class ToolCallResponse(EventKindBase):
         return {"id": self.id, "content": self.content, "is_error": self.is_error}
 
 
-#: What a flattened config_delta holds beside the configuration.
+#: Keys of a flattened config_delta that are not configuration.
 _ENVELOPE_KEYS = frozenset({"type", "timestamp", "metadata", "event_id", "request_id", "delta"})
 
 

@@ -36,7 +36,7 @@ class CancellationReason(StrEnum):
         return self.value
 
 
-#: Whether people could have answered what was cancelled so, and nobody decided it.
+#: Whether inquiries cancelled for this reason were open to people and ended undecided.
 IS_UNDECIDED_BY_REASON: Mapping[CancellationReason, bool] = {
     CancellationReason.USER: False,
     CancellationReason.BACKEND_ERROR: False,

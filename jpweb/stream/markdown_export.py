@@ -24,10 +24,9 @@ from jpweb.stream.inquiry import (
 from jpweb.stream.outline import Outline
 from jpweb.stream.transcript.items import InquiryPair, Item, StandaloneItem, ToolCall
 
-#: What ends a line in Markdown; other separators do not.
+#: Line endings of Markdown; Unicode's other line separators end no line.
 _LINE_END = re.compile(r"\r\n|\r|\n")
 _PUNCTUATION = re.compile(r"([!-/:-@\[-`{-~])")
-#: Stands between two blocks.
 BLOCK_SEPARATOR = "\n\n"
 _CONTROL = re.compile(r"[\x00-\x1f\x7f\x85\u2028\u2029]")
 
@@ -57,8 +56,8 @@ def export_markdown(outline: Outline, options: MarkdownOptions | None = None) ->
 def format_outcome(outcome: InquiryOutcome) -> str:
     """Return the line of an outcome: JP's, whatever the outcome.
 
-    A reason of another version stands verbatim but for control characters, which could make more
-    lines of it; they are escaped as in JSON.
+    A reason of another version is written verbatim but for control characters, which could add
+    lines; they are escaped as in JSON.
     """
     match outcome:
         case Answered(answer):

@@ -23,9 +23,9 @@ from jpweb.stream.turns import (
 )
 from jpweb.stream.wire.partial import PartialElement
 
-#: The kinds without which a turn asks nothing; legacy elements have none, whatever they hold.
+#: A turn without them has no inquiries; NoneType: a legacy element has no kind of its own.
 _INQUIRY_TYPES = frozenset({InquiryRequest, type(None)})
-#: What is part of a tool call or an inquiry, and so of what ``asked`` shows.
+#: The kinds of which tool calls and inquiries consist (``build_inquiry_outline``).
 _PAIRED_TYPES = frozenset({ToolCallRequest, ToolCallResponse, InquiryRequest, InquiryResponse})
 
 
@@ -128,7 +128,7 @@ def _build_inquiry_turn(
 def _paired_events(
     glances: Sequence[PartialElement], turn: TurnSpan
 ) -> list[tuple[Place, EventLike]]:
-    """Return the events of tool calls and inquiries, and all of legacy elements."""
+    """Return the events of tool calls and inquiries, and every event of legacy elements."""
     return [
         ((position, part), event)
         for position in range(turn.start, turn.end)

@@ -1,10 +1,10 @@
 """JP's ``sanitize``: makes a stream valid for a provider (jp-storage-format, section 18).
 
-All seven steps, with RFD 082's turn-scoped matching by count. Where JP and this differ:
+All seven steps, with RFD 082's turn-scoped matching by count. Differences from JP:
 
 * steps 2 and 3 match within the turn too, as RFD 023 asks, not by ids over the whole stream: a
   call whose id a later turn uses again does not count as answered
-* a response before its request is none (JP counts, and ignores the order)
+* a response before its request does not answer it (JP counts, and ignores the order)
 * steps 6 and 7 are idempotent
 * broken, unknown and legacy elements and overlays are never removed; a legacy element, which
   holds a message itself, counts as a chat_request
@@ -38,7 +38,7 @@ _EPOCH = "1970-01-01 00:00:00.0"
 
 _Events: TypeAlias = Sequence[tuple[Place, ConversationEvent]]
 SanitizeStep: TypeAlias = Literal[1, 2, 3, 4, 5, 6, 7]
-#: Why, for people, by step and by what was done.
+#: Reasons for people, by step and action.
 _REASONS: dict[tuple[SanitizeStep, str], str] = {
     (1, "removed"): "it stands before the first message",
     (2, "removed"): "no call in its turn waits for it",

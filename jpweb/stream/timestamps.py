@@ -13,7 +13,7 @@ _JP_FORM = re.compile(
 _RFC_3339 = re.compile(
     r"(\d{4})-(\d\d)-(\d\d)[Tt ](\d\d):(\d\d):(\d\d)(?:\.(\d+))?([Zz]|[+-]\d\d:[0-5]\d)", re.ASCII
 )
-#: What JP writes itself; nearly every timestamp there is.
+#: The form that JP writes, and so of nearly every timestamp: it takes the fast path.
 _CANONICAL_FORM = re.compile(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\.\d{1,9}", re.ASCII)
 
 
@@ -49,7 +49,7 @@ def _parse_uncached(text: str) -> tuple[datetime, str] | None:
         try:
             return datetime.fromisoformat(text[:26]).replace(tzinfo=UTC), text[20:].ljust(9, "0")
         except ValueError:
-            pass  # a leap second, or no such day: the long way tells them apart
+            pass  # a leap second or an invalid date: the slow path decides
     match = _JP_FORM.fullmatch(text) or _RFC_3339.fullmatch(text)
     if not match:
         return None
@@ -66,7 +66,8 @@ def _parse_uncached(text: str) -> tuple[datetime, str] | None:
         return None
 
 
-#: An event's time is read for several ends, one after the other; what is hostile is not kept.
+#: Several readers parse an event's timestamp in turn. Texts above ``_MAX_CACHED_CHARS``
+#: bypass the cache, so that a hostile file cannot fill the memory.
 _parse_cached = lru_cache(maxsize=4096)(_parse_uncached)
 _MAX_CACHED_CHARS = 40
 

@@ -240,9 +240,9 @@ class _RunningCalls:
 class TurnCompleteness:
     """Tells whether a turn is incomplete (RFD 023), element by element.
 
-    It is where it lacks a reply, where a tool call has no response, or where no reply follows the
-    last response. A turn without any event is complete. Only the ids of calls without a response
-    are kept, so a turn may have any length.
+    A turn is incomplete where it lacks a reply, where a tool call has no response, or where no
+    reply follows the last response. A turn without any event is complete. Only the ids of calls
+    without a response are kept, so a turn may have any length.
     """
 
     def __init__(self) -> None:

@@ -23,7 +23,7 @@ from jpweb.agent.config.types import (
     ToolConfig,
 )
 
-#: What people read of it, label and words.
+#: Label and text of each line that describes a gate to people.
 LabeledLines: TypeAlias = tuple[tuple[str, str], ...]
 
 _GATE_KEYS = ("run", "result", "detached")
@@ -196,7 +196,7 @@ def _detached_policies(tool: ToolConfig) -> dict[str, DetachedPolicy]:
 
 
 def _second_settings(tool: ToolConfig, second: SecondModel) -> dict[str, Any]:
-    """Return the settings of the second model by the questions it answers; "" stands for all."""
+    """Return the settings of the second model by question id; "" means all questions."""
     questions = {n: q for n, q in tool.questions.items() if q.target is QuestionTarget.ASSISTANT}
     if tool.detached.get("tool") is DetachedPolicy.AUTO:
         questions[""] = QuestionConfig()

@@ -10,7 +10,7 @@ from jpweb.agent.config.types import Builtin, Local, Mcp, ToolCommand, ToolSourc
 
 _LINE_TEXT = "a command line whose quotes are closed"
 _SOURCES_TEXT = '"builtin", "local", "local.<name>", "mcp.<server>" or "mcp.<server>.<tool>"'
-#: Words of ``style.parameters`` that jpweb decides about itself.
+#: Values of ``style.parameters`` that name a built-in style instead of a command.
 _BUILTIN_STYLES = frozenset({"json", "function_call", "off"})
 
 
@@ -68,7 +68,7 @@ def read_source(tool: TableReader, name: str, builtin: bool) -> ToolSource:
 def _split_line(table: TableReader, key: str, line: str) -> ToolCommand:
     try:
         program, *args = shlex.split(line)
-    except ValueError as error:  # open quotes, or nothing at all
+    except ValueError as error:  # an unclosed quote, or an empty line
         raise table.make_error(key, _LINE_TEXT) from error
     if not program or "\0" in line:
         raise table.make_error(key, _LINE_TEXT)

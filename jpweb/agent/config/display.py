@@ -12,7 +12,7 @@ _MAX_CHARS = 80
 
 
 def escape_invisible(text: str) -> str:
-    """Return the text with invisible characters escaped: controls, line ends, bidi, halves.
+    """Return the text with invisible characters escaped: controls, bidi, single surrogates.
 
     A backslash is doubled, so that two different texts never look the same.
     """

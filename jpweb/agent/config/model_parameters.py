@@ -7,7 +7,7 @@ from typing import Any
 
 from jpweb.agent.config.table_reader import TableReader, join_choices
 
-#: How hard to think, in JP's words.
+#: Reasoning efforts, by JP's names.
 EFFORTS = (
     "off",
     "none",

@@ -15,7 +15,7 @@ ModelAliases = Mapping[str, ModelConfig]
 
 MAX_NAME_CHARS = 100
 _VARIABLE_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*", re.ASCII)
-#: What jpweb itself is set up with: its secrets, and where its data is.
+#: Environment variables of jpweb itself: its secrets, and the locations of its data.
 _OWN_VARIABLES = re.compile(r"(JPWEB|DJANGO)_.*|DATABASE_URL|REDIS_URL", re.ASCII | re.IGNORECASE)
 _HEADER_NAME = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+", re.ASCII)
 _SHA256 = re.compile(r"[0-9A-Fa-f]{64}", re.ASCII)

@@ -99,7 +99,7 @@ def _merge_text(table: TableReader, below: str) -> tuple[str, bool]:
 
 
 def _entry_table(parent: TableReader, number: int, item: Any, main_key: str) -> TableReader:
-    """Return an entry as a table; a text stands for its main key."""
+    """Return an entry as a table; a text is the value of its main key."""
     if isinstance(item, str):
         item = {main_key: item}
     if not isinstance(item, Mapping):

@@ -14,7 +14,7 @@ from jpweb.agent.errors import InvalidConfiguration
 
 E = TypeVar("E", bound=StrEnum)
 
-#: Keys whose values may be secrets, or hold some where they are written wrongly.
+#: Keys whose values no error repeats: they may be secrets, or hold one by mistake.
 _SECRET_KEYS = frozenset({"answer", "api_key_env", "arguments", "headers", "options", "variables"})
 _ADDRESS_KEYS = frozenset({"base_url", "url"})
 _TIME_SPAN = re.compile(r"(?P<number>[0-9]{1,9})(?P<unit>[smhd])", re.ASCII)
@@ -143,7 +143,7 @@ class TableReader:
 
 
 def _describe_value(key: str, value: Any) -> str:
-    """Return a description of the value without a possible key: everybody may read the message."""
+    """Return a description of the value without a possible key: everyone may read it."""
     if isinstance(value, Mapping):
         return "is a table"
     items = value if isinstance(value, list) else [value]

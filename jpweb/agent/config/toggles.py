@@ -11,7 +11,7 @@ from jpweb.agent.config.table_reader import TableReader, join_choices
 from jpweb.agent.config.types import AllowToggle, DetachedPolicy, Enable, ToolConfig
 from jpweb.agent.errors import InvalidConfiguration
 
-#: What one word stands for.
+#: The one-word forms of ``enable`` (RFD 081).
 SHORTHANDS: Mapping[bool | str, Enable] = {
     True: Enable(True, AllowToggle.ANY),
     "on": Enable(True, AllowToggle.ANY),
@@ -21,7 +21,7 @@ SHORTHANDS: Mapping[bool | str, Enable] = {
     "explicit": Enable(False, AllowToggle.IF_NAMED),
 }
 DETACHED_KINDS = ("run", "deliver", "tool")
-#: Who may be switched by its own name.
+#: Values of ``allow_toggle`` with which a tool may be switched by its name.
 NAMED_TOGGLES = (AllowToggle.ANY, AllowToggle.IF_NAMED, AllowToggle.IF_NAMED_OR_GROUP)
 
 

@@ -1,6 +1,6 @@
 """Trust: the commands and addresses of a configuration that a person has to approve.
 
-A workspace's files come from anybody who can write to the repository. So no command of them
+A workspace's files come from everyone with write access to the repository. So no command of them
 runs, and no key is sent to an address of theirs, before a person trusts it.
 """
 
@@ -38,7 +38,7 @@ class TrustItemKind(StrEnum):
     PROVIDER = "provider"
 
 
-#: Stands between what runs and its gates: no line of either is empty.
+#: Separates ``runs`` from the gates in a displayed text; neither has an empty line.
 _SECTION_SEPARATOR = "\n\n"
 
 
@@ -76,7 +76,7 @@ class DiffLine:
     text: str
 
 
-#: Where each provider's key belongs by itself; anything else is somebody's wish.
+#: Default address and key variable of each provider; any other value needs trust.
 KNOWN_PROVIDERS: Mapping[str, tuple[str, str]] = {
     "anthropic": ("https://api.anthropic.com", "ANTHROPIC_API_KEY"),
     "cerebras": ("https://api.cerebras.ai", "CEREBRAS_API_KEY"),
@@ -89,7 +89,7 @@ KNOWN_PROVIDERS: Mapping[str, tuple[str, str]] = {
 }
 
 
-#: So much of a fingerprint is of everything; the rest is of what is not shown.
+#: Digits of a fingerprint that hash the shown state; the rest hash the hidden state.
 _SHOWN_DIGEST_CHARS = 48
 
 
@@ -201,7 +201,7 @@ class _GatedTool:
         return tuple(_format_lines([line]) for line in labeled_lines)
 
     def collect_state(self) -> list[Any]:
-        # A local tool's parameters stand with its command, a built-in's belong to jpweb.
+        # A local tool's parameters are part of its command's item, a built-in's are jpweb's own.
         parameters = self.tool.parameters if isinstance(self.tool.source, Mcp) else None
         return [
             _remote_name(self.tool),
@@ -216,8 +216,7 @@ class _GatedTool:
 def _tool_items(
     tool: ToolConfig, gated: _GatedTool, builtin: ToolConfig | None
 ) -> Iterator[TrustItem]:
-    # What a command is handed decides what it does, as much as its arguments do; and defaults
-    # are arguments that nobody wrote.
+    # Options, access and default arguments decide the effect of a command as its arguments do.
     inputs: dict[str, Any] = {"options": tool.options, "access": tool.access}
     lines = (
         *((key, json.dumps(value, sort_keys=True)) for key, value in inputs.items() if value),
@@ -272,7 +271,7 @@ def _server_item(server: McpServer, tools: Sequence[_GatedTool]) -> TrustItem:
     lines += _argument_lines(server.arguments)
     lines += [("gets environment variable", name) for name in server.variables]
     lines += [("SHA-256 of the program", server.checksum)] if server.checksum else []
-    # A header may be a key: neither its value nor a hash of it, which could be tried out.
+    # A header may be a key: no value is shown, and no hash, which can be guessed offline.
     lines += [(f"header {escape_invisible(name)}", "(set, not shown)") for name in server.headers]
     content, secret = asdict(server), {"url": server.url, "headers": dict(server.headers)}
     server_tools = [

@@ -19,7 +19,7 @@ class ModelConfig:
     parameters: Mapping[str, Any] = field(default_factory=dict)
 
 
-#: Where no model is configured; the installation then chooses.
+#: No model is configured: the installation's default applies.
 UNSET_MODEL = ModelConfig("", "")
 
 

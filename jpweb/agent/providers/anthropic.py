@@ -18,12 +18,12 @@ from jpweb.agent.providers.adapter.parameters import ReasoningSettings
 
 _SIGNATURE_KEY = "anthropic_thinking_signature"
 _REDACTED_KEY = "anthropic_redacted_thinking"
-#: The library's id of a part that holds no text, only what Anthropic can read.
+#: pydantic-ai's id of redacted reasoning: no text, only data encrypted for Anthropic.
 _REDACTED_ID = "redacted_thinking"
 
 
 class AnthropicAdapter(ProviderAdapter):
-    """Caches the prompt: a turn sends the same beginning again and again."""
+    """Enables prompt caching: the requests of a turn share a prefix."""
 
     SYSTEM: ClassVar[str] = "anthropic"
 

@@ -19,13 +19,13 @@ from jpweb.agent.providers.adapter.parameters import ReasoningSettings
 from jpweb.stream.events import ToolCallRequest
 
 _SIGNATURE_KEY = "google_thought_signature"
-#: What the library calls it.
+#: pydantic-ai's name of ``_SIGNATURE_KEY``.
 _PROVIDER_SIGNATURE_KEY = "thought_signature"
 _TIMEOUT_MS = 600_000
 
 
 class GoogleAdapter(ProviderAdapter):
-    """Signatures stand on a call, on a text, or on a thought."""
+    """Sends back the signature of a call, a text or a thought."""
 
     SYSTEM: ClassVar[str] = "google"
 
@@ -43,7 +43,7 @@ class GoogleAdapter(ProviderAdapter):
     def adapt_settings(
         self, _endpoint: ModelEndpoint, settings: dict[str, Any], reasoning: ReasoningSettings
     ) -> dict[str, Any]:
-        """Say how many tokens to think for, where a number is configured."""
+        """Set the thinking budget in tokens, where a number is configured."""
         settings.pop("extra_body", None)
         if reasoning.tokens is not None:
             settings["google_thinking_config"] = {

@@ -1,4 +1,4 @@
-"""llama.cpp's server, by its endpoint for OpenAI's chat completions. It wants nothing back."""
+"""llama.cpp's server, by its endpoint for OpenAI's chat completions. No metadata is sent back."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Ollama, by its endpoint for OpenAI's chat completions. It wants nothing back."""
+"""Ollama, by its endpoint for OpenAI's chat completions. No metadata is sent back."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class OllamaAdapter(ProviderAdapter):
     def adapt_settings(
         self, _endpoint: ModelEndpoint, settings: dict[str, Any], _reasoning: ReasoningSettings
     ) -> dict[str, Any]:
-        """Name limit and effort as Ollama does: it reads no ``max_completion_tokens``."""
+        """Rename limit and effort for Ollama: it reads no ``max_completion_tokens``."""
         effort = _EFFORT_LEVELS.get(settings.pop("thinking", None))
         if effort:
             settings["openai_reasoning_effort"] = effort

@@ -20,12 +20,12 @@ from jpweb.stream.events import ToolCallRequest
 _ITEM_ID_KEY = "openai_item_id"
 _ENCRYPTED_KEY = "openai_encrypted_content"
 _PHASE_KEY = "openai_phase"
-#: What this API has no field for.
+#: Settings that the Responses API has no field for.
 _UNSUPPORTED_SETTINGS = ("stop_sequences", "top_k")
 
 
 class OpenAIAdapter(ProviderAdapter):
-    """Items have ids; those of one reply belong together."""
+    """Sends items back with their ids; the items of one reply belong together."""
 
     SYSTEM: ClassVar[str] = "openai"
     HAS_ITEM_IDS: ClassVar[bool] = True
@@ -40,7 +40,7 @@ class OpenAIAdapter(ProviderAdapter):
     def adapt_settings(
         self, _endpoint: ModelEndpoint, settings: dict[str, Any], reasoning: ReasoningSettings
     ) -> dict[str, Any]:
-        """Ask for readable reasoning where it is wanted; keep nothing at OpenAI."""
+        """Request reasoning summaries where they are shown; disable storage at OpenAI."""
         settings["openai_store"] = False
         if reasoning.is_shown:
             settings["openai_reasoning_summary"] = "auto"
@@ -89,7 +89,7 @@ class OpenAIAdapter(ProviderAdapter):
         )
 
     def adapt_reply(self, parts: Sequence[ModelResponsePart]) -> list[ModelResponsePart]:
-        """Remove the ids of a reply whose reasoning is not sent: OpenAI would look for it."""
+        """Remove the ids of a reply whose reasoning is not sent: OpenAI would require it."""
         if any(isinstance(part, ThinkingPart) for part in parts):
             return list(parts)
         return [

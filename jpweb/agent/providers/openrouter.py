@@ -15,7 +15,7 @@ from jpweb.agent.providers.adapter.base import ProviderAdapter, add_api_path, ma
 from jpweb.agent.providers.adapter.factory import ModelEndpoint
 from jpweb.agent.providers.adapter.parameters import ReasoningSettings
 
-#: Ours: JP has no name for what OpenRouter wants back with reasoning.
+#: jpweb's key: JP has none for the details that OpenRouter wants back with reasoning.
 _REASONING_KEY = "openrouter_reasoning"
 _DETAIL_KEYS = ("type", "format", "index")
 

@@ -35,7 +35,7 @@ _OPENING_TEXT = (
     "you four questions, including one for a secret, then list what I received. You can decline "
     "any of them.\n"
 )
-#: The result of demo_vault once it has a passphrase.
+#: The result of demo_vault for any passphrase.
 _VAULT_OPEN_TEXT = "The demonstration vault is open."
 
 

@@ -46,7 +46,7 @@ from jpweb.agent.turn_setup import TurnSetup
 from jpweb.stream.events import ToolCallRequest, ToolCallResponse
 from jpweb.stream.inquiry import CancellationReason, InquirySource
 
-#: A tool that asks again although it was answered would never end.
+#: Limit of the questions of a call: a tool that repeats an answered one would never end.
 MAX_CALL_QUESTIONS = 25
 
 
@@ -79,11 +79,9 @@ class ToolCoordinator:
             definitions=setup.definitions,
         )
         self._permission_prompts = PermissionPrompts(prompter, state, interrupts, setup)
-        self._cut_off_ids: frozenset[str] = frozenset()  # were running when their process ended
-        self._rerun_ids: set[str] = set()  # those of them that were run again
-        self._duplicate_ids: frozenset[str] = (
-            frozenset()
-        )  # ids that several calls of the batch have
+        self._cut_off_ids: frozenset[str] = frozenset()  # ran when their process ended
+        self._rerun_ids: set[str] = set()  # cut-off calls that were run again
+        self._duplicate_ids: frozenset[str] = frozenset()  # shared by several calls
 
     async def run_calls(
         self, calls: Sequence[ToolCallRequest], resumed: ResumedCalls | None = None
@@ -93,8 +91,8 @@ class ToolCoordinator:
         After a stop or a person's response, calls without a result get it as their result, their
         questions are closed, and calls with a result keep it. A restart discards all results. A
         response that a call's result holds is taken; another one stays pending. ``resumed``
-        describes the calls of an earlier process; beside the response of one that it was running
-        stands ``again``.
+        describes the calls of an earlier process; the response of a call that it was running gets
+        a note ``again``.
         """
         self._duplicate_ids = frozenset(
             name for name, count in Counter(c.id for c in calls).items() if count > 1
@@ -108,7 +106,7 @@ class ToolCoordinator:
         is_response_used = any(isinstance(result, Stopped) for result in results) and isinstance(
             interrupt, Respond
         )
-        if is_response_used:  # what is said from here on is something else
+        if is_response_used:  # a response sent from here on is another interrupt
             self._interrupts.take_pending()
         await self._close_resumed_questions(calls, results)
         final_results = [
@@ -128,7 +126,7 @@ class ToolCoordinator:
     async def _close_resumed_questions(
         self, calls: Sequence[ToolCallRequest], results: Sequence[CallResult | Stopped]
     ) -> None:
-        """Close questions of an earlier process that these calls ended without."""
+        """Close the open questions of an earlier process whose calls have ended."""
         for call, result in zip(calls, results, strict=True):
             is_stopped = isinstance(result, Stopped)
             reason = CancellationReason.USER if is_stopped else CancellationReason.LOST
@@ -319,9 +317,8 @@ class ToolCoordinator:
                 )
                 if isinstance(answer, Unanswered):
                     return Stopped() if self._interrupts.is_set() else answer.result
-                if (
-                    not question.answer_type.RECORDS_ANSWER
-                ):  # nobody is to be asked for a secret twice
+                # A rebuilt turn would have to ask again: the secret is recorded nowhere.
+                if not question.answer_type.RECORDS_ANSWER:
                     stack.enter_context(self._idle_tracker.prevent_idle())
                 answers[question.id] = _mark_secret(
                     question, execution.value_for_tool(answer.value)
@@ -334,7 +331,7 @@ class ToolCoordinator:
         inquiry_runner = replace(self._inquiry_runner, interrupts=interrupts, in_call=True)
         tool = self._configs[call.name]
         numbers = itertools.count()
-        earlier_answers = dict(answers)  # what it asked in the middle before its process ended
+        earlier_answers = dict(answers)  # to in-call questions, from before its process ended
 
         async def inquire(question: Question) -> ToolAnswer | Unanswered:
             sourced = make_sourced_question(call.name, question, InquirySource.for_tool(call.name))

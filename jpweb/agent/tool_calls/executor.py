@@ -58,7 +58,7 @@ class ToolExecutor:
     ) -> Execution:
         """Run the tool from its start. Errors of the tool are not caught.
 
-        Secret answers stand in ``answers`` as SecretAnswer. The tool's output is redacted.
+        ``answers`` holds secret answers as SecretAnswer. The tool's output is redacted.
         A configured tool from outside shadows the built-in of its name (RFD 083, phase 1.3).
         """
         outside, builtin = self._outside.get(name), self._builtins.get(name)
@@ -91,7 +91,7 @@ def make_sourced_question(
     """Return the question with its source, or Failed where it cannot be recorded."""
     if not question.id or "." in question.id:
         return Failed(model_messages.describe_bad_id(name))
-    if REDACTED_TEXT in question.id:  # redacted, the tool would not find its answer
+    if REDACTED_TEXT in question.id:  # the tool would not find its answer by a redacted id
         return Failed(model_messages.describe_secret_in_id(name))
     return SourcedQuestion(question, source)
 

@@ -51,7 +51,7 @@ _Decider: TypeAlias = Literal["configuration", "memory", "assistant", "system"]
 class InquiryRunner:
     """Records questions, routes them, and records their outcomes.
 
-    ``in_call``: the tool goes on running while its question is open, so the turn is not idle.
+    ``in_call``: the tool continues to run while its question is open, so the turn is not idle.
     ``definitions`` are those of the tools, by name.
     """
 
@@ -196,9 +196,8 @@ class InquiryRunner:
         except InquiryFailed as failure:
             return await self._fail_backend(prompt, failure)
         except SettlementConflict:
-            return await self._ask_person(
-                prompt
-            )  # a person was first, or it expired: their outcome
+            # A person answered first, or the question expired: return that outcome.
+            return await self._ask_person(prompt)
         return ToolAnswer(answer)
 
     async def _fail_backend(

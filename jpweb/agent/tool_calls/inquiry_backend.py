@@ -36,12 +36,12 @@ from jpweb.stream.events import (
 )
 from jpweb.stream.thread import SystemPart, Thread
 
-#: How often a request is repeated after a failure that may pass.
+#: Retries of a request after a transient failure.
 MAX_RETRIES = 3
-#: Bytes that a reply may have where nothing is configured.
+#: Limit of a reply in bytes, where none is configured.
 MAX_REPLY_BYTES = 1024 * 1024
 _MAX_PAUSE_SECONDS = 30.0
-#: How often the copy is halved for a model that it is too long for.
+#: Times that the copy is halved where it exceeds the model's context window.
 _MAX_HALVINGS = 2
 
 
@@ -187,7 +187,7 @@ def _later_half(events: Sequence[ConversationEvent]) -> tuple[ConversationEvent,
     """
     starts: list[int] = []
     calls: set[str] = set()
-    for position, event in enumerate(events[:-1]):  # the last one asks
+    for position, event in enumerate(events[:-1]):  # the last event asks the question
         match event.kind:
             case ToolCallRequest(id=id_):
                 calls.add(id_)
@@ -224,7 +224,7 @@ def _format_options(kind: Select) -> str:
 
 
 def _utf8_size(text: str) -> int:
-    return len(text.encode("utf-8", "surrogatepass"))  # a model may write half a pair
+    return len(text.encode("utf-8", "surrogatepass"))  # a reply may hold a single surrogate
 
 
 def _single_reply(replies: Sequence[Any]) -> Any:

@@ -1,6 +1,6 @@
 """Decides whether a call may run, and the model see its result (reference 10.3; RFD 018, 049).
 
-These prompts are always for people, and no inquiries: they are not recorded as such.
+These prompts are always for people and are not recorded as inquiries.
 """
 
 from __future__ import annotations

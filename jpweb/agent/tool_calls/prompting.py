@@ -29,7 +29,7 @@ from jpweb.agent.tool_calls.turn_state import PermissionKey, TurnState
 from jpweb.agent.turn_setup import TurnSetup
 from jpweb.stream.events import ToolCallRequest
 
-#: Holds a tool's own result, until a person has let the model see it.
+#: Saves a tool's own result until a person decides whether the model may see it.
 SaveResult: TypeAlias = Callable[[CallResult], Awaitable[None]]
 
 

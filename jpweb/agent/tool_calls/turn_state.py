@@ -115,10 +115,10 @@ class OpenQuestion:
 class TurnState:
     """The memory of one turn.
 
-    Of a resumed turn also the progress of its unfinished calls: questions that are open, were
-    answered, were declined by a person or expired. ``grants`` holds the arguments of the batch's
-    calls that passed the gate. ``is_patient``: open questions are with a person, and stay with one;
-    where it is false, those whose note says so still do.
+    For a resumed turn it also holds the progress of unfinished calls: questions that are open,
+    were answered, were declined by a person or expired. ``grants`` holds the arguments of the
+    batch's calls that passed the gate. ``is_patient``: open questions are with a person, and stay
+    with one; where it is false, those whose note says so still do.
     """
 
     remembered_tool_answers: dict[AnswerKey, RememberedAnswer] = field(default_factory=dict)
@@ -229,13 +229,13 @@ class TurnState:
         match note:
             case {"tool_call_id": str(tool_call_id), "question_id": str(question_id)}:
                 key = QuestionKey(tool_call_id, question_id)
-            case _:  # another program's request, of which nothing but the id is known
+            case _:  # another program's request: only its id is known
                 return {}
         self._attempts[key] += 1
         grant = CallGrant.from_note(note)
         is_with_person = note.get("person") is True
         self._waiting[request.id] = OpenQuestion(key, request, is_with_person, grant.definition)
-        self._closed.pop(key, None)  # it is asked anew: the call was restarted
+        self._closed.pop(key, None)  # the call was restarted and asks again
         if note.get("in_call") is not True:
             self._paused.add(tool_call_id)
         self._granted[tool_call_id] = grant
@@ -249,7 +249,7 @@ class TurnState:
         note = raw_note if isinstance(raw_note, Mapping) else {}
         if isinstance(outcome, Answered):
             if not self.is_patient or _is_self_answered(note):
-                self._paused.discard(key.tool_call_id)  # it went on at once
+                self._paused.discard(key.tool_call_id)  # the call continued at once
             self._answered[key] = RememberedAnswer(outcome.answer)
             if answer_key.tool_name and note.get("remember") is True:
                 self.remembered_tool_answers[answer_key] = RememberedAnswer(outcome.answer)
@@ -283,7 +283,7 @@ def _read_inquiry_id(element: Element) -> str:
 
 
 def _is_self_answered(note: Mapping[str, Any]) -> bool:
-    """Tell whether the process itself answered, so that the call got the answer at once."""
+    """Tell whether the process answered without a person, so the call got the answer at once."""
     by = note.get("by")
     kind = by.get("kind") if isinstance(by, Mapping) else None
     return kind in ("configuration", "memory", "assistant")

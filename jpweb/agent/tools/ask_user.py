@@ -1,4 +1,4 @@
-"""The assistant asks the person a question in the middle of a turn (RFD 083)."""
+"""Built-in tool that asks a person a question of the assistant, during a turn (RFD 083)."""
 
 from __future__ import annotations
 

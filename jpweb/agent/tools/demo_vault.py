@@ -1,4 +1,4 @@
-"""A demonstration of secret questions: a pretend vault that asks for a passphrase."""
+"""Built-in tool that demonstrates secret questions: a vault that asks for a passphrase."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _QUESTION_ID = "passphrase"
 
 
 class DemoVault:
-    """Opens for any passphrase, and says nothing about it."""
+    """Accepts any passphrase; its result tells nothing about it."""
 
     NAME = "demo_vault"
     DESCRIPTION = (

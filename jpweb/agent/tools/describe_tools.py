@@ -1,4 +1,4 @@
-"""The assistant reads the documentation of tools that it has only a summary of."""
+"""Built-in tool: returns the documentation of tools that the model has only summaries of."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class DescribeTools:
         "additionalProperties": False,
     }
     QUESTIONS: Mapping[str, QuestionConfig] = {}
-    #: It is there as long as there are tools to describe, and costs nothing.
+    #: Not switchable: it is offered only with tools to describe, and costs nothing.
     ENABLE: ClassVar[Enable] = Enable(state=True, allow_toggle=AllowToggle.NEVER)
 
     def __init__(self, tools: Iterable[ToolConfig]) -> None:

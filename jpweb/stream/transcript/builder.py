@@ -137,7 +137,7 @@ class _ItemBuilder:
             self.items.append(StandaloneItem(placed, orphan=place in self._matches.orphans))
         elif owner_call := self._calls.get(self._requests[place]):
             owner_call.response = placed
-        # else it is the response of an inquiry, which holds it already
+        # Otherwise it is the response of an inquiry, whose InquiryPair holds it already.
 
     def _add_inquiry(self, place: Place) -> None:
         owner = self._owners.get(place)

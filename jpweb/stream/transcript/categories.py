@@ -14,13 +14,13 @@ from jpweb.stream.events import (
 )
 from jpweb.stream.inquiry import CancellationReason, Cancelled, InquiryResponse
 
-#: Every facet, in the order in which people list them.
+#: Every category, in display order.
 CATEGORIES = (
     "turn", "person", "message", "structure", "reasoning", "call", "result", "failure",
     "question", "outcome", "dropped", "configuration", "compaction", "legacy", "unknown", "broken",
 )  # fmt: skip
 
-#: What a reader chooses by; every facet but ``turn`` is in exactly one.
+#: Filter groups of a transcript; every category but ``turn`` is in exactly one.
 CATEGORY_GROUPS = {
     "person": ("person",),
     "assistant": ("message", "structure"),
@@ -31,7 +31,7 @@ CATEGORY_GROUPS = {
     "rest": ("legacy", "unknown", "broken"),
 }
 
-#: What went wrong: a tool's error, a question that ended without a person, what cannot be read.
+#: Tool errors, questions that ended without a person, and unreadable elements.
 PROBLEM_CATEGORIES = ("failure", "dropped", "unknown", "broken")
 
 _CATEGORY_BY_TAG = {

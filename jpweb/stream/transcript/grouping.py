@@ -22,9 +22,9 @@ from jpweb.stream.events import (
 from jpweb.stream.inquiry import InquiryRequest
 from jpweb.stream.turns import EventLike, Place, TurnSpan, find_owners, match_events, split_turns
 
-#: Characters that are kept of what a person asked.
+#: Limit of a turn's title, taken from the person's message.
 MAX_TITLE_CHARS = 200
-#: Characters that are looked at for them.
+#: Characters of the message in which the title is searched.
 _MAX_SCANNED_CHARS = 4 * MAX_TITLE_CHARS
 
 
@@ -73,7 +73,7 @@ def _link_turn(elements: Sequence[ElementWithBody], turn: TurnSpan, heads: list[
     answered: dict[str, int] = {}
     for position in range(turn.start, turn.end):
         kind = elements[position].kind
-        # By exact type: this runs for each element of an import.
+        # type() is faster than isinstance: this runs for each element of an import.
         if type(kind) is ToolCallRequest:
             calls.setdefault(kind.id, []).append(position)
         elif type(kind) is ToolCallResponse:
@@ -114,7 +114,7 @@ def _union_items(heads: list[int], first_position: int, second_position: int) ->
 
 def _find_head(heads: list[int], position: int) -> int:
     while heads[position] != position:
-        heads[position] = heads[heads[position]]  # the next look is shorter
+        heads[position] = heads[heads[position]]  # path halving (union-find)
         position = heads[position]
     return position
 

@@ -138,7 +138,7 @@ class OrphanInquiry:
         return self.inquiry.elements
 
 
-#: Each has a position, ``first``, and ``elements``, of which the first one stands there.
+#: Each has ``elements``, and ``first``, the position of the first of them.
 Item: TypeAlias = StandaloneItem | ToolCall | OrphanInquiry
 
 

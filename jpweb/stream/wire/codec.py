@@ -1,6 +1,6 @@
 """Codec of one element from and to JP's JSON (jp-storage-format, sections 6, 11 to 16).
 
-One bad element never costs the others: it becomes a ``BrokenEvent`` with its text kept.
+A bad element does not affect the others: it becomes a ``BrokenEvent`` with its text kept.
 """
 
 from __future__ import annotations
@@ -168,7 +168,7 @@ def _encoded_keys(kind: EventKind | type[EventKind]) -> frozenset[str]:
 
 def _read_metadata(kind: type[EventKind], decoded: Fields) -> dict[str, Any]:
     if kind.OVERLAY and not isinstance(decoded.get("metadata"), dict):
-        return {}  # JP gives overlays none, and ignores what is there
+        return {}  # JP writes no metadata of overlays, and ignores any
     return read_mapping(decoded, "metadata")
 
 

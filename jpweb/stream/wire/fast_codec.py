@@ -37,7 +37,8 @@ from jpweb.stream.inquiry import (
 )
 
 _CONTAINER_TYPES = (dict, list)
-#: The characters that may come last in base64 of one byte and of two, before the padding.
+#: The last characters of canonical base64 for a remainder of one byte and of two; ``=``
+#: because a text that ends in ``==`` passes both checks.
 _LAST_OF_ONE = frozenset("AQgw")
 _LAST_OF_TWO = frozenset("AEIMQUYcgkosw048=")
 _TOOL_SOURCE = SourceTag.TOOL.value
@@ -147,7 +148,7 @@ def read_partial_shape(raw: str) -> PartialShape | None:
     )
 
 
-#: A kind, and what it says.
+#: A kind, and the content that its anchor hashes.
 _KindAndContent: TypeAlias = tuple[EventKind, dict[str, Any]] | None
 
 
@@ -278,13 +279,13 @@ def _decode_text(text: str) -> str:
     """Return the result of ``base64_fields.decode_text``, 20 times as fast for long texts."""
     try:
         plain = pybase64.b64decode(text, validate=True)
-        # Canonical or not shows in the last character alone, in the bits that it does not use.
+        # The unused bits of the last character alone decide whether it is canonical.
         if text.endswith("==") and text[-3] not in _LAST_OF_ONE:
             return text
         if text.endswith("=") and text[-2] not in _LAST_OF_TWO:
             return text
         return plain.decode()
-    except ValueError:  # binascii.Error is one
+    except ValueError:  # binascii.Error is a subclass
         return text
 
 

@@ -17,18 +17,18 @@ import msgspec
 from jpweb.stream.errors import MalformedStream
 
 _SPLITTER = msgspec.json.Decoder(list[msgspec.Raw])
-#: Numbers stay text, so that no length of theirs is too long.
+#: Numbers stay text: ``int`` refuses very long ones.
 _LOOSE_DECODER = json.JSONDecoder(strict=False, parse_int=str, parse_float=str)
 _BOM = b"\xef\xbb\xbf"
 _GAP = re.compile(rb"[ \t\r\n]*[\[,][ \t\r\n]*")
-#: What decides where an element ends: a whole string, a bracket, a comma, half a string.
+#: Tokens that decide where an element ends: a string, a bracket, a comma, an unclosed quote.
 _TOKEN = re.compile(r'"[^"\\]*+(?:\\.[^"\\]*+)*+"|[\[\]{},"]', re.DOTALL)
 _DEPTH_CHANGE = {"[": 1, "{": 1, "]": -1, "}": -1}
 _STRING = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"', re.DOTALL)
 _INNERMOST = re.compile(rb"[\[{][^\[\]{}]*+[\]}]")
-#: Levels of an element that are taken away at one go; JP reads no more.
+#: Nesting levels that ``_collapse_brackets`` removes from a chunk; JP reads no more.
 _MAX_LEVELS = 127
-#: Bytes that elements are counted in at one go.
+#: Chunk size of ``has_more_elements``.
 _CHUNK_BYTES = 1024 * 1024
 _NON_MARK_BYTES = bytes(set(range(256)) - set(b"[]{},"))
 _WHITESPACE = " \t\r\n"
@@ -169,8 +169,9 @@ def _split_raw(data: bytes, *, framed: bool = False) -> tuple[list[str], list[st
 def _is_jp_framing(data: bytes, raws: list[msgspec.Raw]) -> bool:
     """Tell whether every gap is the one that JP writes, as nearly always.
 
-    After a longer one ``offset`` stays behind the ends of all elements: none ends with the first
-    characters of a gap, and no gap is short enough to catch up. So it never comes to the tail.
+    After a longer gap ``offset`` stays before the end of each further element. No element ends
+    with the first characters of a gap, and no gap is short enough for ``offset`` to catch up, so
+    it never arrives at the tail.
     """
     if not data.startswith(_HEAD):
         return False
@@ -184,13 +185,13 @@ def _is_jp_framing(data: bytes, raws: list[msgspec.Raw]) -> bool:
 
 
 def _read_gaps(data: bytes, start: int, raws: list[msgspec.Raw]) -> list[str]:
-    """Return the gaps; those that are equal are one object, for there may be millions."""
+    """Return the gaps; equal ones are interned, because there may be millions."""
     gap_by_bytes: dict[bytes, str] = {}
     gaps: list[str] = []
     offset = 0
     for raw in raws:
         edge = _GAP.match(data, offset or start)
-        end = edge.end() if edge else offset  # there is one: the codec has read this array
+        end = edge.end() if edge else offset  # always matches: msgspec has decoded this array
         gap = data[offset:end]
         gaps.append(gap_by_bytes.get(gap) or gap_by_bytes.setdefault(gap, gap.decode()))
         offset = end + len(raw)
@@ -211,7 +212,7 @@ def _split_loosely(document: str, start: int, cause: Exception) -> tuple[list[st
     )
     texts: list[str] = []
     gaps: list[str] = []
-    offset = 0  # the end of the last element
+    offset = 0  # the end of the previous element
     for begin, end in _find_pieces(document, 1 if start else 0, malformed):
         piece = document[begin:end]
         text = piece.strip(_WHITESPACE)
@@ -251,6 +252,6 @@ def _check_json(text: str, malformed: MalformedStream) -> None:
     try:
         _LOOSE_DECODER.decode(text)
     except RecursionError:
-        return  # its own brackets close: it is broken, and kept
+        return  # its brackets are balanced: it is kept as a BrokenEvent
     except ValueError as error:
         raise malformed from error

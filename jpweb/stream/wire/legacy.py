@@ -36,7 +36,6 @@ from jpweb.stream.events import (
 LEGACY_PAIR = "legacy_pair"
 USER_MESSAGE = "user_message"
 ASSISTANT_MESSAGE = "assistant_message"
-#: Every tag of this module, for who names them all.
 LEGACY_TAGS = (LEGACY_PAIR, USER_MESSAGE, ASSISTANT_MESSAGE)
 
 

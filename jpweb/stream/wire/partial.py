@@ -1,4 +1,4 @@
-"""Partially decoded elements: a mirror only counts, names and keeps most of them."""
+"""Partially decoded elements: an import only counts, anchors and stores most of them."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class PartialElement(msgspec.Struct):
 
     @property
     def events(self) -> Sequence[EventLike]:
-        """The events in it; where there is one, it may stand for itself."""
+        """The events; an undecoded element is itself its only event."""
         return (self,) if self.decoded is None else self.decoded.events
 
     @property

@@ -1,4 +1,4 @@
-"""Base class of the vendors' adapters; the defaults suit a vendor that wants nothing back."""
+"""Base class of the vendors' adapters; by default no metadata is sent back."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from jpweb.stream.events import ToolCallRequest
 
 
 class ProviderAdapter(ABC):
-    """One vendor's dialect."""
+    """Adapts requests and replies to one vendor's API."""
 
-    #: What the library calls it. Parts without this name are treated as another vendor's.
+    #: Its name in pydantic-ai. Parts without this name are treated as another vendor's.
     SYSTEM: ClassVar[str]
-    #: Whether consecutive parts of one id are pieces of one text, and come back as one.
+    #: Whether consecutive parts with one item id are pieces of one text, sent back as one.
     HAS_ITEM_IDS: ClassVar[bool] = False
 
     @abstractmethod
@@ -67,9 +67,9 @@ def make_openai_client(
     http: httpx2.AsyncClient,
     headers: Mapping[str, str] | None = None,
 ) -> openai.AsyncOpenAI:
-    """Return a client for OpenAI's API at any address. No key is looked for elsewhere."""
+    """Return a client for OpenAI's API at any address. It reads no key from the environment."""
     return openai.AsyncOpenAI(
-        api_key=endpoint.key or "none",  # the client wants one, local servers do not
+        api_key=endpoint.key or "none",  # the client requires a key, local servers do not
         base_url=base_url,
         http_client=http,
         max_retries=0,

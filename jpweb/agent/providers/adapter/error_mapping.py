@@ -26,7 +26,7 @@ VENDOR_ERRORS = (
 )
 _MAX_DETAIL_CHARS = 500
 _KindTable: TypeAlias = tuple[tuple[type[Exception], FailureKind], ...]
-#: The first that fits counts.
+#: Failure kinds by error class; the first match applies.
 _KIND_BY_CLASS: _KindTable = (
     (library.ModelContextWindowExceededError, FailureKind.CONTEXT_LENGTH),
     (library.ModelAuthenticationError, FailureKind.WRONG_KEY),
@@ -45,7 +45,7 @@ _KIND_BY_CLASS: _KindTable = (
     (ValueError, FailureKind.BAD_REQUEST),
 )
 _KIND_BY_STATUS = {408: FailureKind.UNAVAILABLE, 413: FailureKind.CONTEXT_LENGTH}
-#: What the library does not tell apart, by the vendor's own words, within any error.
+#: Failure kinds by a phrase of the vendor's message, where the error class is too general.
 _KIND_BY_PHRASE = (
     ("exceed_context_size", FailureKind.CONTEXT_LENGTH),  # llama.cpp
     ("exceeds the maximum number of tokens", FailureKind.CONTEXT_LENGTH),  # Google

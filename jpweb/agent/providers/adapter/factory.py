@@ -15,13 +15,13 @@ from jpweb.agent.errors import FailureKind, ProviderFailed
 from jpweb.agent.ports import Provider, ProviderEvent, ProviderRequest
 
 _SETTINGS_TEXT = "the server's settings"
-#: What a header may hold, outer spaces left out.
+#: A valid header value, without surrounding spaces.
 _SENDABLE = re.compile(r"[\x21-\x7e](?:[\x20-\x7e]*[\x21-\x7e])?")
 
-#: Opens a model: which, how its vendor is reached, and the key. Raises ProviderFailed.
+#: Opens a model from its configuration, its provider's, and the key. Raises ProviderFailed.
 ProviderFactory: TypeAlias = Callable[[ModelConfig, ProviderConfig, str | None], Provider]
 
-#: Where each vendor is, and the variable that its key is looked for in; none needs no key.
+#: Default address of each vendor, and the variable of its key; without one it needs no key.
 PROVIDER_DEFAULTS: Mapping[str, ProviderConfig] = {
     "anthropic": ProviderConfig("https://api.anthropic.com", "ANTHROPIC_API_KEY"),
     "google": ProviderConfig("https://generativelanguage.googleapis.com", "GEMINI_API_KEY"),

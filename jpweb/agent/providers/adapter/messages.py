@@ -1,7 +1,7 @@
 """Makes the messages of a request from a thread's parts.
 
 An allow-list, as the thread's own: only the four kinds below are sent. Text of whitespace alone
-is not, because vendors refuse a request with it, and so every later one.
+is not sent: vendors refuse a request with it, and so every later one of the conversation.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from jpweb.stream.events import (
 )
 from jpweb.stream.thread import ThreadParts
 
-#: Said after a reply that broke off: vendors refuse a request that ends with their own words.
+#: Sent after a reply that broke off: vendors refuse a request that ends with a reply.
 CONTINUE_TEXT = (
     "Your last message broke off. Go on from where it ended, without repeating any of it."
 )

@@ -27,7 +27,7 @@ from jpweb.agent.providers.adapter.factory import ModelEndpoint
 from jpweb.agent.providers.adapter.messages import make_messages
 from jpweb.agent.providers.adapter.reply_parser import OUTPUT_TOOL_NAME, ReplyParser, ReplyTooLong
 
-#: A model may think for minutes before it says a word; connecting takes no such time.
+#: Seconds. A model may reason for minutes before its first token; connecting is fast.
 REQUEST_TIMEOUT = httpx2.Timeout(600, connect=10)
 _CUT_REASONS = {"length": FailureKind.TRUNCATED, "content_filter": FailureKind.REFUSAL}
 
@@ -81,7 +81,7 @@ def _make_settings(
 
 
 def _request_parameters(request: ProviderRequest, model: Model[Any]) -> ModelRequestParameters:
-    """Return tools and the reply's form: the schema's, or by way of a tool's arguments."""
+    """Return tools and output mode: the schema natively, or as a tool's arguments."""
     tools = [
         ToolDefinition(
             name=tool.name,

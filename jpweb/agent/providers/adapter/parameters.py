@@ -25,7 +25,7 @@ def _is_table(value: object) -> bool:
     return isinstance(value, Mapping)
 
 
-#: Of each parameter the library's name, what it must be, and how that is said.
+#: By parameter: its name in pydantic-ai, the check of a value, and the error's expectation.
 _PARAMETERS: Mapping[str, tuple[str, Callable[[object], bool], str]] = {
     "max_tokens": ("max_tokens", _is_count, "a number of tokens"),
     "temperature": ("temperature", _is_number, "a number"),
@@ -34,7 +34,7 @@ _PARAMETERS: Mapping[str, tuple[str, Callable[[object], bool], str]] = {
     "stop_words": ("stop_sequences", _are_texts, "a list of texts"),
     "other": ("extra_body", _is_table, "a table"),
 }
-#: How hard to think: a level, the vendor's own choice (True), not at all (False), unsaid (None).
+#: Reasoning effort: a level, True (the vendor's choice), False (off), None (not configured).
 ReasoningEffort: TypeAlias = bool | str | None
 _EFFORT_LEVELS: Mapping[str, ReasoningEffort] = {
     "off": False,

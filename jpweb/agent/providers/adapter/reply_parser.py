@@ -35,7 +35,7 @@ from jpweb.agent.providers.adapter.surrogates import (
     split_trailing_half,
 )
 
-#: The tool that a model without structured replies is made to call instead.
+#: Name of the tool that a model without structured output has to call instead.
 OUTPUT_TOOL_NAME = "reply"
 
 

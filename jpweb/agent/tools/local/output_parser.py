@@ -12,7 +12,7 @@ from jpweb.stream.answer_type import AnswerType, Select
 from jpweb.stream.errors import MalformedElement
 from jpweb.stream.inquiry import InquiryQuestion
 
-#: Takes secrets out of a JSON value: out of a text, or of neighbouring texts in a list.
+#: Redacts the secrets in a text, or in the neighbouring texts of a list.
 Redact = Callable[[Any], Any]
 
 
@@ -95,7 +95,7 @@ def _parse_json(text: str) -> Any:
     """Return the JSON value, or None where it is none that JP would read."""
     try:
         value = json.loads(text, parse_constant=_refuse_constant)
-        json.dumps(value, ensure_ascii=False).encode()  # refuses halves of characters
+        json.dumps(value, ensure_ascii=False).encode()  # raises for single surrogates
     except (ValueError, RecursionError):
         return None
     return value

@@ -10,7 +10,7 @@ from pathlib import Path
 from stat import S_ISDIR
 from tempfile import TemporaryDirectory, gettempdir
 
-#: Kept in memory where the machine offers that: what is written to a disk can be read from it.
+#: tmpfs, where the machine has one: data written to a disk can be recovered from it.
 _MEMORY_FOLDER = Path("/dev/shm")  # noqa: S108  a private folder is made in it
 
 _FOLDER_PREFIX = "jpweb-"
@@ -23,7 +23,7 @@ def sweep_private_files(memory: Path = _MEMORY_FOLDER) -> int:
     """
     swept_count = 0
     for folder in (*_leftover_folders(memory), *_leftover_folders(Path(gettempdir()))):
-        # anybody may put something there, and may take it away meanwhile
+        # Every user can create entries in this folder, and delete them meanwhile.
         with suppress(OSError):
             status = folder.lstat()
             if S_ISDIR(status.st_mode) and status.st_uid == os.getuid() and not _is_in_use(folder):
@@ -52,7 +52,7 @@ def _is_process_alive(pid: int) -> bool:
 def private_file(text: str, memory: Path = _MEMORY_FOLDER) -> Iterator[Path]:
     """Yield a file with the text, mode 0600, in its own folder; both are deleted afterwards."""
     parent = memory if os.access(memory, os.W_OK) else None
-    # a tool may have put something in there that cannot be removed; its result counts all the same
+    # A tool may leave entries that cannot be removed; its result counts all the same.
     name = f"{_FOLDER_PREFIX}{os.getpid()}-"
     with TemporaryDirectory(prefix=name, dir=parent, ignore_cleanup_errors=True) as folder:
         path = Path(folder, "context.json")

@@ -75,7 +75,7 @@ async def run_program(
         start_task.result()
         cut = await _wait_output(output, limits)
     finally:
-        # cancelled half-way, asyncio would kill the program alone and leave its group
+        # A start cancelled half-way would kill the program alone and leave its process group.
         await asyncio.wait({start_task})
         transport, _ = start_task.result()
         try:
@@ -127,7 +127,7 @@ async def _wait_output(output: _OutputCollector, limits: ProcessLimits) -> CutRe
             await output.over.wait()
     except TimeoutError:
         return CutReason.TIME
-    # what it left running on purpose (a build's daemon) may hold the pipes for ever
+    # A process left running on purpose (a build's daemon) may hold the pipes open forever.
     if output.exited.is_set():
         with suppress(TimeoutError):
             async with asyncio.timeout(limits.grace):
@@ -136,7 +136,7 @@ async def _wait_output(output: _OutputCollector, limits: ProcessLimits) -> CutRe
 
 
 async def _end_group(group: int, output: _OutputCollector, grace: float) -> None:
-    """Send SIGTERM to the group; SIGKILL what is left of it after the grace, or when cancelled."""
+    """Send SIGTERM to the group; SIGKILL the rest of it after the grace, or when cancelled."""
     _signal_group(group, signal.SIGTERM)
     try:
         with suppress(TimeoutError):

@@ -12,7 +12,7 @@ import minijinja
 from jpweb.agent.config import ToolCommand
 from jpweb.agent.errors import ToolUnavailable
 
-#: Steps that a template may take: enough for any context, and an end for an endless loop.
+#: Fuel of minijinja (instructions): enough for any context, and ends an endless loop.
 _MAX_TEMPLATE_STEPS = 1_000_000
 
 

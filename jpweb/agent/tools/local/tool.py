@@ -52,7 +52,7 @@ class ToolContext:
 
 
 class LocalTool:
-    """Runs a command for each execution; it asks by its output and is run again."""
+    """Runs a command for each execution; a question in its output makes it run again."""
 
     def __init__(
         self, config: ToolConfig, context: ToolContext, limits: ProcessLimits | None = None

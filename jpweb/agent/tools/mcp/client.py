@@ -40,27 +40,27 @@ from jpweb.agent.tools.mcp.elicitation import Elicitation
 from jpweb.agent.tools.mcp.error_text import first_error
 from jpweb.agent.tools.mcp.overlay import ListedTool
 
-#: The first protocol that lets a server ask.
+#: The first protocol version with elicitations.
 _ELICITATION_SINCE = "2025-06-18"
-#: How often a server may answer a call with a request for input.
+#: Limit of the requests for input with which a server may answer one call.
 _MAX_INPUT_ROUNDS = 100
-#: A connection is waited for; an answer may take as long as a person takes.
+#: Seconds to connect; reading has no limit, because an answer may wait for a person.
 _HTTP_TIMEOUT = httpx2.Timeout(30.0, read=None)
-#: Becomes the server with another umask: ``stdio_client`` takes none.
+#: Sets the umask and executes the server: ``stdio_client`` has no parameter for it.
 _SHELL, _WITH_UMASK = "/bin/sh", 'umask "$0" && exec "$@"'
 _HEADER_NAME = re.compile(r"[-!#$%&'*+.^_`|~0-9A-Za-z]+")
 _HEADER_VALUE = re.compile(r"[\x21-\x7e](?:[\t\x20-\x7e]*[\x21-\x7e])?|")
-#: In the message of a server that no longer takes the state of a call, which has expired.
+#: Part of the error with which a server refuses the expired state of a call.
 _REFUSED_STATE_TEXT = "requestState"
-#: Errors that the SDK itself makes, out of pieces of what it got.
+#: Codes of errors that the SDK itself makes, with pieces of the data it received.
 _SDK_ERROR_CODES = (CONNECTION_CLOSED, PARSE_ERROR)
-#: What errors of the SDK are to others. A RuntimeError is its own complaint of what a server said.
+#: Sentences for the SDK's errors. It raises RuntimeError about a server's invalid answer.
 _ERROR_SENTENCES = (
     ((httpx2.HTTPError, httpx2.InvalidURL), "its address cannot be reached"),
     ((MCPError,), "it answered with an error"),
     ((ValidationError, RuntimeError), "what it answered is not as the protocol wants it"),
 )
-#: Set around a call: where the SDK answers within the call's own task, it is found here.
+#: Elicitation of the running call, where the SDK's callback runs in the call's own task.
 _elicitation: ContextVar[Elicitation] = ContextVar("_elicitation")
 
 
@@ -160,7 +160,7 @@ class McpSession:
 async def connect_stdio(
     program: str, server: McpServer, variables: Mapping[str, str], folder: Path, errors: TextIO
 ) -> AsyncIterator[McpSession]:
-    """Start the server and connect to it. Its environment is the SDK's least, and the variables.
+    """Start the server and connect to it. Its environment is the SDK's minimum plus the variables.
 
     Its files get the modes that its user's umask gives, not this process's closed one.
     """
@@ -230,5 +230,5 @@ def _text_parts(result: CallToolResult) -> list[str]:
             case EmbeddedResource(resource=TextResourceContents(text=text)):
                 texts.append(text)
             case _:
-                pass  # pictures and sounds: the stream has no place for them
+                pass  # images and audio: the stream has no field for them
     return texts

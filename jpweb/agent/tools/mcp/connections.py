@@ -1,4 +1,4 @@
-"""The MCP servers of a turn: started, or the reason why not, and ended with it."""
+"""Runs the MCP servers of a turn, and keeps the reasons why others could not start."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from jpweb.agent.tools.mcp.overlay import ListedTool, overlay_tool
 from jpweb.agent.tools.mcp.server_connection import ConnectedServer, ServerConnection
 from jpweb.agent.tools.mcp.tool import CallLimits, McpTool
 
-#: How long a server may take to start, to answer and to list its tools.
+#: Time limit for a server to start, to answer and to list its tools.
 START_TIMEOUT_SECONDS = 30.0
 
 

@@ -17,7 +17,7 @@ from jpweb.stream.answer_type import Secret
 from jpweb.stream.errors import InvalidAnswer
 from jpweb.stream.inquiry import AnswerReusePolicy, CancellationReason
 
-#: How often a field is asked for until its answer can be read.
+#: Attempts to get a readable answer for a field.
 _MAX_ATTEMPTS = 3
 
 
@@ -33,7 +33,7 @@ class Elicitation:
     """The elicitations of one call: one question after another, one for each field.
 
     ``pause`` is called when questions begin to wait and when they no longer do. An error of ``ask``
-    is kept in ``failure``: the SDK would make an answer to the server of it. A call that is
+    is kept in ``failure``: the SDK would send it to the server as an answer. A call that is
     repeated (``begin_again``) gets its earlier replies to the same forms: no person is asked twice.
     """
 
@@ -43,11 +43,10 @@ class Elicitation:
         self._lock = asyncio.Lock()
         self._ids: set[str] = set()
         self._tasks: set[asyncio.Task[ElicitationReply]] = set()
-        self._new_replies: dict[
-            str, list[ElicitationReply]
-        ] = {}  # in this attempt of the call, by form
-        self._earlier_replies: dict[str, list[ElicitationReply]] = {}  # in earlier attempts
-        self._has_new_reply = False  # a reply that the server has not had
+        # Replies by form, in this attempt of the call and in earlier ones.
+        self._new_replies: dict[str, list[ElicitationReply]] = {}
+        self._earlier_replies: dict[str, list[ElicitationReply]] = {}
+        self._has_new_reply = False  # whether this attempt has a reply that no earlier one had
         self.secrets: list[SecretAnswer] = []
         self.failure: asyncio.Future[None] = asyncio.get_running_loop().create_future()
 
@@ -91,7 +90,7 @@ class Elicitation:
             return task.result()
         if not self.failure.done():
             self.failure.set_exception(error)
-            self.failure.exception()  # so that nobody misses it where the call ends otherwise
+            self.failure.exception()  # else asyncio logs it as never retrieved
         return ElicitationReply("cancel")
 
     def close(self) -> None:

@@ -10,14 +10,14 @@ from jpweb.agent.config import McpServer
 from jpweb.agent.redaction import SecretAnswer, redact_text
 
 _MAX_CHARS = 500
-#: A part of an address's path that is this long is likely to be a key.
+#: A path segment of at least this length is likely to be a key.
 _MIN_KEY_CHARS = 16
 
 
 def to_single_line(text: str, hidden: Iterable[SecretAnswer] = ()) -> str:
     """Return the text in one line of limited length, redacted before it is cut."""
     hidden = tuple(hidden)
-    # before lines are joined and after: a secret may hold what joining changes, or be broken by it
+    # Redact before and after: a secret may hold whitespace, or be split over the joined lines.
     return redact_text(hidden, " ".join(redact_text(hidden, text).split()))[:_MAX_CHARS]
 
 

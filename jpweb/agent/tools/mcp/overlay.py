@@ -9,9 +9,9 @@ from typing import Any
 
 from jpweb.agent.config import ToolConfig
 
-#: Stands in a configured description for the server's own.
+#: Placeholder in a configured description for the server's own.
 _DESCRIPTION_PLACEHOLDER = re.compile(r"\{\{\s*description\s*\}\}")
-#: A longer description is told in its first sentence; the rest is there on demand.
+#: The model gets the first sentence of a longer one; describe_tools returns the rest.
 _MAX_DESCRIPTION_CHARS = 160
 _SENTENCE_END = re.compile(r"(?<=[.!?])\s+|\n\s*\n")
 

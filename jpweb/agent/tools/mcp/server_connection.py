@@ -23,7 +23,7 @@ from jpweb.agent.tools.mcp.overlay import ListedTool
 if TYPE_CHECKING:
     from jpweb.agent.tools.mcp.client import McpSession
 
-#: How much of what a server complained of is read, in bytes, and repeated: its end.
+#: The end of a server's stderr that is read (bytes), and that is logged (characters).
 _MAX_STDERR_BYTES, _MAX_LOGGED_CHARS = 65536, 1000
 _log = logging.getLogger(__name__)
 
@@ -52,7 +52,7 @@ class ServerConnection:
         self._folder = folder
         self._leave_event = leave_event
         self._ready_event = asyncio.Event()
-        self._stderr_file = TemporaryFile("w+", encoding="utf-8", errors="replace")  # noqa: SIM115  closed by gone()
+        self._stderr_file = TemporaryFile("w+", encoding="utf-8", errors="replace")  # noqa: SIM115  closed by wait_ended()
         self._task = asyncio.create_task(self._run_connection(), name=f"mcp {config.name}")
 
     async def wait_started(self, seconds: float) -> None:
@@ -91,7 +91,7 @@ class ServerConnection:
         error_text = ""
         if error is not None:
             self.problem = client.describe_error(error)
-            # pydantic repeats pieces of what it read, and a piece of a key is not found
+            # pydantic repeats pieces of its input, and redaction does not find a piece of a key.
             error_text = (
                 ""
                 if isinstance(first_error(error), ValueError)

@@ -83,7 +83,7 @@ class McpTool:
             )
         finally:
             elicitation.close()
-            call.cancel()  # which tells the server
+            call.cancel()  # the SDK notifies the server
             await asyncio.wait({call})
         if not failure.cancelled():
             failure.result()
@@ -93,7 +93,7 @@ class McpTool:
         return self._limit_size(call.result())
 
     def _make_failure(self, error: BaseException, elicitation: Elicitation) -> Failed:
-        from jpweb.agent.tools.mcp.client import describe_call_error  # noqa: PLC0415  loaded by who connected
+        from jpweb.agent.tools.mcp.client import describe_call_error  # noqa: PLC0415  loaded by the connection
 
         reason = to_single_line(describe_call_error(error), (*self._hidden, *elicitation.secrets))
         return Failed(f"The call to the MCP server {self._server} failed: {reason}")
