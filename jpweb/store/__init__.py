@@ -1,1 +1,1 @@
-"""The only code that touches the database or JP's files."""
+"""The store: the only package that accesses the database or JP's files."""

@@ -26,7 +26,7 @@ OWNER_USERNAME = "owner"
 
 
 def get_or_create_owner() -> Person:
-    """Return the person that an installation starts with; insert the row on first use."""
+    """Return the first person of an installation; insert the row on first use."""
     person, _ = Person.objects.get_or_create(
         username=OWNER_USERNAME, defaults={"first_name": "Owner"}
     )
@@ -34,7 +34,7 @@ def get_or_create_owner() -> Person:
 
 
 def get_signed_in_person(session_key: str | None) -> Person | None:
-    """Return the person of a session as the database has it; None where the session has ended."""
+    """Return the person of a session, read from the database; None where the session has ended."""
     request = HttpRequest()
     request.session = SessionStore(session_key)
     user = get_user(request)
@@ -56,9 +56,9 @@ def end_sign_ins(person_id: int) -> list[str]:
 
 @transaction.atomic
 def make_owner(person: Person, workspace: Workspace) -> None:
-    """Make a person owner of a workspace that nobody owns; change nothing where somebody does.
+    """Make a person owner of a workspace without an owner; change nothing where it has one.
 
-    Links and sign-ins that others made for the person end with it: they would reach further.
+    This ends links and sign-ins that others made for the person: they would gain the new role.
     """
     if not Membership.objects.filter(workspace=workspace, role=Role.OWNER).exists():
         Membership.objects.update_or_create(
@@ -116,7 +116,7 @@ def _is_maker_allowed(link: SignInLink) -> bool:
 
 
 def _mark_used(link: SignInLink) -> bool:
-    # By the row's own columns alone: PostgreSQL does not look at a joined table again.
+    # Compare-and-set on this row alone: PostgreSQL does not re-check a joined table after a wait.
     unused = SignInLink.objects.filter(pk=link.pk, used_at=None)
     return bool(unused.update(used_at=clock.now()))
 
@@ -124,8 +124,8 @@ def _mark_used(link: SignInLink) -> bool:
 def can_link_person(owner_id: int, person: Person) -> bool:
     """Tell whether an owner may make a sign-in link for a person.
 
-    Only for one who is in no workspace but the owner's: otherwise an owner of one workspace
-    could enter another in the name of its members.
+    Only for a person who is in no workspace but the owner's: otherwise an owner of one
+    workspace could enter another as one of its members.
     """
     owned_workspaces = Membership.objects.filter(
         person_id=owner_id, role=Role.OWNER, person__is_active=True
@@ -188,7 +188,7 @@ def change_role(member: Membership, role: Role) -> None:
 
 @transaction.atomic
 def remove_member(member: Membership) -> None:
-    """Take a person out of a workspace; what they did stays on record. Raises LastOwner."""
+    """Remove a person from a workspace; their answers stay recorded. Raises LastOwner."""
     _require_remaining_owner(member, None)
     member.delete()
 

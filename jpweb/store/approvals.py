@@ -1,7 +1,7 @@
-"""Approvals: may this call run, may the model see this result (RFD 018's prompts).
+"""Approvals: may this call run, may the model see this result (prompts of RFD 018).
 
-They are in no journal. The row outlives a page, and decides which of two decisions came
-first.
+They are in no journal. The row keeps an approval open across pages, and decides by
+compare-and-set which of two decisions came first.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from jpweb.store.models import Inquiry, Membership, Prompt, Run
 from jpweb.store.run_queue import leases
 from jpweb.store.sql.compiled_query import CompiledQuery
 
-#: In ``shown``, though no page shows it: the text of the tool that the decision holds for.
+#: Key in ``shown``, though no page shows it: the definition of the tool that is decided on.
 _DEFINITION_KEY = "definition"
 _RETAINED_KEYS = ("described", "is_error", _DEFINITION_KEY)
 
@@ -83,12 +83,12 @@ def list_pending_calls(run: Run) -> frozenset[str]:
 
 
 def has_unused_decision(run: Run) -> bool:
-    """Tell whether a decision was made that its call has not used."""
+    """Tell whether the run has a decision that its call has not used."""
     return _list_unspent(run).filter(state=ApprovalState.DECIDED).exists()
 
 
 def get_turn_permissions(run: Run) -> dict[tuple[str, str], bool]:
-    """Return the decisions that count for the rest of the turn: may this tool run; the last wins.
+    """Return the decisions for the rest of the turn, whether a tool may run; the last one wins.
 
     The keys are the tool's name and its definition at the time of the decision.
     """
@@ -182,7 +182,7 @@ def withdraw_all(run: Run) -> int:
         try:
             withdraw_approval(key)
         except AlreadyDecided:
-            continue  # somebody decided a moment earlier, and that stands
+            continue  # a concurrent decision came first, and counts
         closed_count += 1
     return closed_count
 
@@ -214,9 +214,9 @@ def _settle_open(approval_id: int, **values: Any) -> Prompt:
 
 
 def _retained_content(row: Prompt) -> dict[str, Any]:
-    """Return the content that a settled approval keeps: not the result that may be withheld.
+    """Return the content that a settled approval keeps: not a result that may be withheld.
 
-    Arguments are in the journal, with the call; a result is once it is delivered.
+    Arguments are in the journal with the call; a delivered result is there too.
     """
     return {key: row.shown[key] for key in _RETAINED_KEYS if key in row.shown}
 

@@ -9,11 +9,11 @@ from jpweb.store.database import clock
 
 
 class StoreConfig(AppConfig):
-    """Holds the tables."""
+    """App config of the store's models."""
 
     name = "jpweb.store"
     label = "store"
 
     def ready(self) -> None:
-        """Let every process read the database's clock."""
+        """Measure the offset of the database's clock in every process."""
         connection_created.connect(clock.measure_on_connect, dispatch_uid="jpweb-clock")

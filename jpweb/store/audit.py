@@ -15,7 +15,7 @@ from jpweb.store.inquiries import INQUIRY_STATES
 from jpweb.store.models import Conversation, Inquiry, Membership
 
 PAGE_ROWS = 100
-#: Rows of one batch of a file.
+#: Rows of one batch of an export.
 BATCH_ROWS = 250
 
 
@@ -63,14 +63,14 @@ class ReviewedInquiry(NamedTuple):
 
 
 class ReviewedBatch(NamedTuple):
-    """Rows in a row; ``done`` of about ``total`` are in this batch and those before it."""
+    """Consecutive rows; ``done`` of about ``total`` are in this batch and those before it."""
 
     rows: list[ReviewedInquiry]
     done: int
     total: int
 
 
-#: The columns of an inquiry itself; the others are its conversation's.
+#: Columns of an export that are the inquiry's own; the others are its conversation's.
 _INQUIRY_COLUMNS = (
     "pk", "asked_at", "conversation_id", "asker", "source", "question", "answer_type", "state",
     "reason", "answer", "decided_by", "decider_name", "settled_at", "anchor",
@@ -104,8 +104,8 @@ def read_batches(person_id: int, filters: AuditFilters) -> Iterator[ReviewedBatc
 
     A row that is inserted meanwhile is newer than all that follow, so it is in no batch.
     """
-    # An index has the rows in this order. SQLite would rather sort all rows for each batch where a
-    # join, or a condition on an indexed column, offers it another index to begin with.
+    # An index has the rows in this order. With a join, or a condition on an indexed column, SQLite
+    # would choose another index and sort all rows for each batch.
     memberships = Membership.objects.filter(
         person_id=person_id,
         role__gte=Role.AUDITOR,
@@ -123,7 +123,7 @@ def read_batches(person_id: int, filters: AuditFilters) -> Iterator[ReviewedBatc
         is_last = len(batch_rows) <= BATCH_ROWS
         batch_rows = batch_rows[:BATCH_ROWS]
         done_count += len(batch_rows)
-        # Rows come and go meanwhile, so the count may be off.
+        # Rows are inserted and deleted between batches, so the total is an estimate.
         known_total = done_count if is_last else max(total, done_count + 1)
         yield ReviewedBatch(_join_conversations(batch_rows), done_count, known_total)
         if is_last:
@@ -137,7 +137,7 @@ def _read_rows(rows: QuerySet[Inquiry], after: tuple[datetime, int] | None) -> l
     values = rows.values(*_INQUIRY_COLUMNS)
     if after is None:
         return list(values[:limit])
-    # Two ranges of one index: joined by OR, all rows of one time would be passed over each time.
+    # Two index ranges: one query with OR would scan all rows of one time for each batch.
     asked_at, key = after
     batch_rows = list(values.filter(asked_at=asked_at, pk__lt=key)[:limit])
     if len(batch_rows) < limit:
@@ -146,7 +146,7 @@ def _read_rows(rows: QuerySet[Inquiry], after: tuple[datetime, int] | None) -> l
 
 
 def _join_conversations(rows: list[dict[str, Any]]) -> list[ReviewedInquiry]:
-    """Return rows with what a file says of their conversations; those that are gone are not."""
+    """Return rows with the columns of their conversations; rows of deleted ones are left out."""
     keys = {row["conversation_id"] for row in rows}
     values = Conversation.objects.filter(pk__in=keys).values("pk", *_CONVERSATION_COLUMNS)
     conversations = {
@@ -178,7 +178,7 @@ def list_filter_values(person_id: int) -> FilterValues:
 
 
 def _make_conditions(filters: AuditFilters, state: str = "state") -> list[Q]:
-    """Return what the filters ask for; ``state`` is the expression of the state."""
+    """Return the conditions of the filters; ``state`` is the expression of the state."""
     values_by_lookup = {
         state: filters.outcome,
         "reason": filters.reason,
@@ -188,7 +188,7 @@ def _make_conditions(filters: AuditFilters, state: str = "state") -> list[Q]:
         "asked_at__lt": filters.until,
     }
     if any("\x00" in value for value in values_by_lookup.values() if isinstance(value, str)):
-        return [Q(pk__in=[])]  # no row holds the character, and PostgreSQL refuses it
+        return [Q(pk__in=[])]  # no row contains NUL, and PostgreSQL refuses it
     return [Q(**{key: value}) for key, value in values_by_lookup.items() if value]
 
 

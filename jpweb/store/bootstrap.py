@@ -1,4 +1,4 @@
-"""Bootstrap of the database: migrations, checks, and derived columns, at start."""
+"""Bootstrap of the database at start: migrations, checks, rebuild of derived columns."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from jpweb.store.database import timeouts
 from jpweb.store.database.availability import find_outage
 from jpweb.store.errors import DatabaseUnavailable
 
-#: The key of PostgreSQL's advisory lock under which one process at a time prepares.
+#: Key of PostgreSQL's advisory lock, under which one process at a time prepares the database.
 _PREPARE_LOCK_KEY = 0x6A70776562
-#: Whether this process has it; what prepares runs in one thread.
+#: Whether this process holds the advisory lock; only one thread of a process prepares.
 _has_lock = False
 
 
@@ -37,7 +37,7 @@ def prepare_database(progress: Callable[[int, int], None] = lambda _done, _total
                 rebuild.rebuild_all(progress)
         except Error as error:
             raise _make_unavailable(error) from error
-        connection.close_if_unusable_or_obsolete()  # one less is open while the process runs
+        connection.close_if_unusable_or_obsolete()  # a server keeps one connection less open
 
 
 @contextmanager
@@ -51,7 +51,7 @@ def hold_prepare_lock() -> Iterator[None]:
     if _has_lock or connection.vendor != "postgresql":
         yield
         return
-    # A connection of its own, with which the lock ends whatever happens to the others.
+    # The lock has its own connection: it lasts as long as that, whatever happens to others.
     holder = connection.copy()
     holder.settings_dict["OPTIONS"] |= {"pool": None, "options": ""}  # it waits without a limit
     with closing(holder):
@@ -71,13 +71,13 @@ def _migrate() -> None:
     """Apply the pending migrations; raises DatabaseUnavailable for a newer version's."""
     executor = MigrationExecutor(connection)
     _require_known_schema(executor.loader)
-    # With nothing to apply, the command costs as much as a tenth of a start.
+    # Without pending migrations, the command would take a tenth of the time of a start.
     if executor.migration_plan(executor.loader.graph.leaf_nodes()):
         call_command("migrate", verbosity=0, interactive=False)
 
 
 def _require_known_schema(loader: MigrationLoader) -> None:
-    """Raise DatabaseUnavailable where a migration was applied that this version does not know."""
+    """Raise DatabaseUnavailable where an applied migration is unknown to this version."""
     app_labels = {app.label for app in apps.get_app_configs()}
     unknown = sorted(
         key
@@ -99,7 +99,7 @@ def _require_columns() -> None:
     with connection.cursor() as cursor:
         for model in apps.get_app_config("store").get_models():
             options = model._meta  # noqa: SLF001  Django's documented model API
-            # Django's introspection parses SQLite's CREATE TABLE, a fifth of a start.
+            # Django's introspection parses CREATE TABLE on SQLite: a fifth of the time of a start.
             table = connection.ops.quote_name(options.db_table)
             cursor.execute(f"SELECT * FROM {table} LIMIT 0")  # noqa: S608  a name of our own
             columns = {column[0] for column in cursor.description}

@@ -6,7 +6,7 @@ from django.db.models import IntegerChoices, TextChoices
 
 
 class Role(IntegerChoices):
-    """What a person may do in a workspace; each includes the ones below."""
+    """Roles of a person in a workspace; each includes the permissions of the lower ones."""
 
     READER = 10, "reader"
     RESPONDER = 20, "responder"
@@ -70,7 +70,7 @@ class InterruptKind(TextChoices):
 
 
 class TrustKind(TextChoices):
-    """The kinds of thing that an owner can trust."""
+    """Kinds of commands and servers that an owner can trust."""
 
     TOOL = "tool", "command of a tool"
     FORMATTER = "formatter", "command that shows a tool's arguments"

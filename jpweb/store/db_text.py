@@ -1,4 +1,4 @@
-"""Text that every database takes: no NUL (PostgreSQL), no unpaired surrogate (all)."""
+"""Text that every database accepts: without NUL (PostgreSQL) and unpaired surrogates (all)."""
 
 from __future__ import annotations
 

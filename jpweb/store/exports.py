@@ -1,7 +1,7 @@
-"""Exports of conversations in chunks: each is one short unit of work in the database.
+"""Exports of conversations in chunks: each chunk is one short unit of work in the database.
 
-Between two chunks no cursor, transaction or connection is open. So a client may read
-one chunk a minute, and requests of other people run between two chunks.
+Between two chunks no cursor, transaction or connection is open. So a slow client, with one
+chunk a minute, holds none, and requests of other people run between two chunks.
 """
 
 from __future__ import annotations
@@ -15,14 +15,14 @@ from jpweb.store.errors import ExportBroken
 from jpweb.store.models import Conversation, JournalEntry
 from jpweb.stream import wire
 
-#: Entries of one chunk, and characters after which a chunk takes no further entry.
+#: Entries of one chunk at most, and characters after which a chunk takes no further entry.
 MAX_CHUNK_ENTRIES, MAX_CHUNK_CHARS = 1000, 1_000_000
-#: Rows that are fetched at once: a chunk holds at most so many beyond ``MAX_CHUNK_CHARS``.
+#: Rows of one fetch: a chunk has at most so many beyond ``MAX_CHUNK_CHARS``.
 FETCH_ROWS = 16
 
 
 class ExportChunk(NamedTuple):
-    """Bytes of a file; ``done_rows`` of ``total_rows`` are in this chunk and those before it."""
+    """Bytes of an export; ``done_rows`` of ``total_rows`` are in this chunk and earlier ones."""
 
     data: bytes
     done_rows: int
@@ -35,7 +35,7 @@ class ExportChunk(NamedTuple):
 
 
 def export_jp_json(conversation: Conversation) -> Iterator[ExportChunk]:
-    """Yield ``events.json``: of a mirrored conversation the bytes that were read."""
+    """Yield ``events.json``; for a mirrored conversation, the same bytes as JP's file."""
     total = conversation.length
     for start, texts in _iterate_texts(conversation):
         chunk_text = wire.join_array_part(texts, start, total, conversation.framing)
@@ -91,7 +91,7 @@ def _read_texts(conversation: Conversation, position: int) -> list[str]:
 
 
 def _format_one_line(text: str) -> str:
-    """Return the JSON without its line ends; a text that is no good JSON keeps its words."""
+    """Return the JSON on one line; of invalid JSON, only the line ends are replaced."""
     try:
         return msgspec.json.format(text, indent=-1)
     except (msgspec.DecodeError, RecursionError):

@@ -40,22 +40,22 @@ from jpweb.stream.inquiry import AnswerReusePolicy, InquiryRequest, InquiryRespo
 from jpweb.stream.outline import Outline
 
 OPEN_STATE = "open"
-#: Characters that are kept of what somebody says beside a decline.
+#: Characters of a person's note beside a decline; longer ones are cut.
 MAX_NOTE_CHARS = 2000
-#: Every state a row can have, in the order in which people list them.
+#: Every state of a row, in the order of lists on pages.
 INQUIRY_STATES = ("open", "answered", "redacted", "cancelled", "unanswered")
 
 #: Rows that are deleted in one transaction.
 _DELETE_BATCH_ROWS = 500
 _COLUMNS = ("conversation_id", *from_stream.INQUIRY_COLUMNS)
-#: Where a derived row's two times begin.
+#: Index of ``asked_at`` in a derived row; ``settled_at`` follows it.
 _ASKED_AT_INDEX = from_stream.INQUIRY_COLUMNS.index("asked_at")
 _STATE_INDEX = from_stream.INQUIRY_COLUMNS.index("state")
 
 
 @dataclass(frozen=True, slots=True)
 class Decider:
-    """The person or part that made a decision.
+    """The person or component that made a decision.
 
     ``kind``: person, configuration, memory, assistant, system.
     """
@@ -75,15 +75,15 @@ class Decider:
 
 
 class SettlementTimes(Protocol):
-    """The times of a question and its outcome, of an ``Inquiry`` or of a row of its columns."""
+    """The times of a question and its outcome; an ``Inquiry`` or a row of its columns has them."""
 
     @property
     def asked_at(self) -> datetime:
-        """When it was asked."""
+        """Time of the question."""
 
     @property
     def settled_at(self) -> datetime | None:
-        """When it was settled; None while it is open."""
+        """Time of the outcome; None while the question is open."""
 
 
 class OlderInquiryOpen(Exception):
@@ -124,7 +124,7 @@ def get_if_settled(inquiry_id: int) -> SettledInquiry | None:
 def find_by_inquiry_id(conversation_id: int, inquiry_id: str) -> Inquiry:
     """Return the newest row of a conversation with this inquiry id. Raises UnknownInquiry."""
     lookup = [conversation_id], [db_text.clean_text(inquiry_id)]
-    # Of those with one id the newest is settled last, and an index knows what is open.
+    # The newest of one id is settled last; open rows have an index, so they are tried first.
     rows: list[Inquiry] = _newest_open_query(*lookup) or _newest_query(*lookup)
     if not rows:
         raise UnknownInquiry("Question not found.")

@@ -1,7 +1,7 @@
 """The journal: the ordered, durable events of a conversation (an event store).
 
-A row keeps an element's JSON text as it came; the other columns, and the inquiry rows,
-are derived from it in the same transaction.
+A row keeps an element's JSON text unchanged; the other columns, and the inquiry rows, are
+derived from it in the same transaction.
 """
 
 from __future__ import annotations
@@ -32,9 +32,9 @@ from jpweb.stream.inquiry import CancellationReason, Cancelled, InquiryRequest, 
 from jpweb.stream.transcript.categories import categorize_element
 
 _COLUMNS = ("conversation_id", "position", "text", "kind", "anchor", "head", "facet")
-#: What an event changes of its conversation.
+#: Columns of a conversation that an appended event changes.
 _GROWTH_COLUMNS = (*on_append.GROWTH_COLUMNS, "last_activity")
-#: The columns of a turn.
+#: Columns of a turn's row.
 TURN_COLUMNS = ("conversation_id", "number", "position", "words")
 
 
@@ -82,7 +82,7 @@ def append_events(
     while True:
         try:
             return append_in_transaction(conversation_id, events, run, row.pk)
-        except inquiries.OlderInquiryOpen:  # another program asked; nothing is written yet
+        except inquiries.OlderInquiryOpen:  # another program's question; nothing is written yet
             response = InquiryResponse(row.inquiry_id, Cancelled(CancellationReason.LOST))
             note = inquiries.Decider("system").make_note()
             append_in_transaction(
@@ -258,7 +258,7 @@ def _make_entry(conversation: Conversation, element: Element) -> JournalEntry:
 
 def _count_equal(conversation_id: int, content_anchor: str) -> int:
     """Return the number of elements that are equal to the one with this anchor."""
-    # They are numbered from the first, which an index finds; the others it does not.
+    # The first one has the anchor without a suffix, which an index finds; LIKE needs a scan.
     if not _equal_query([conversation_id], [content_anchor]):
         return 0
     same_anchor = Q(anchor=content_anchor) | Q(anchor__startswith=f"{content_anchor}-x")

@@ -1,4 +1,4 @@
-"""Rebuilds derived columns of entries from before their present derivation."""
+"""Rebuilds derived columns that are of an older ``DERIVED_VERSION``."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from jpweb.stream.wire.partial import read_partial
 
 
 def rebuild_all(progress: Callable[[int, int], None]) -> int:
-    """Rebuild the derived columns that are of an older version; returns how many conversations.
+    """Rebuild the derived columns of an older version; returns the number of conversations.
 
     ``progress`` gets the number done, and of all. After an interruption the next call
     continues.
@@ -50,5 +50,5 @@ def _rebuild(conversation_id: int) -> None:
     turn_rows = [(conversation_id, number, *turn) for number, turn in enumerate(stream_rows.turns)]
     bulk.insert_rows(Turn.TABLE, journal.TURN_COLUMNS, turn_rows)
     journal.set_counts(conversation, stream_rows)
-    conversation.indexed_length = 0  # passages say where they are shown as well
+    conversation.indexed_length = 0  # passages have the derived ``head`` too
     conversation.save(update_fields=[*on_append.GROWTH_COLUMNS, "indexed_length"])

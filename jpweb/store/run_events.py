@@ -1,4 +1,4 @@
-"""Appends the events of a run's holder, and deletes the rows they supersede; one transaction."""
+"""Appends events of a run, and deletes the rows that they supersede, in one transaction."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from jpweb.store.run_queue import interrupts, leases
 from jpweb.store.sql import compiled_write
 from jpweb.stream.events import ChatRequest, ConversationEvent, ToolCallResponse
 
-#: What may hold a person's words: a request of its own, or the responses that they ended.
+#: Events that may quote an interrupt's text: a request, or the response of a call that it ended.
 _MAY_QUOTE_INTERRUPT = (ChatRequest, ToolCallResponse)
 
 

@@ -1,4 +1,4 @@
-"""Runs: a turn's execution as a row; its start, its recovery and its end."""
+"""Runs: start, recovery and end of a turn's execution, which is a row."""
 
 from __future__ import annotations
 
@@ -45,10 +45,11 @@ from jpweb.stream.turns import pair_elements, split_turns
 
 logger = logging.getLogger(__name__)
 
-#: Processes that may end, one after the other, while a run gets nowhere: it may be what ends them.
+#: Processes that may die in a row while a run makes no progress; more, and the run is lost, since
+#: it may be the cause.
 MAX_DEATHS = 5
 
-#: Stranded runs that are brought back at once.
+#: Stranded runs that one call of ``requeue_stranded`` queues.
 _MAX_REQUEUED = 500
 _ALREADY_RUNNING_TEXT = "A turn is already running in this conversation."
 
@@ -112,7 +113,7 @@ def end_run(
     if _waits_for_people(run):
         close_open(
             run, CancellationReason.LOST
-        )  # its calls have ended, so nobody would hear an answer
+        )  # its calls have ended, so no call waits for an answer
     if state == RunState.DONE:
         unanswered_inquiries.mark_all(run.conversation_id)
     return _mark_ended(Run.objects.filter(pk=run.pk), state, problem)
@@ -201,7 +202,7 @@ def interrupt_run(
     if get_unfinished(conversation_id) is None:
         return None
     journal.lock_conversation(conversation_id)
-    run = get_unfinished(conversation_id)  # as it is from here on
+    run = get_unfinished(conversation_id)  # again, under the lock
     if run is None:
         return None
     if kind == InterruptKind.STOP and run.state != RunState.RUNNING:
@@ -242,7 +243,7 @@ def lose_run(run: Run, problem: str) -> None:
 
 
 def _lose_or_mark_lost(run: Run, problem: str) -> None:
-    """Mark a run as lost even where its journal takes no end: others wait for recovery."""
+    """Mark a run as lost even where its journal cannot be closed: other runs await recovery."""
     try:
         lose_run(run, problem)
     except INCONSISTENT_ROWS as error:
@@ -254,7 +255,7 @@ def _lose_or_mark_lost(run: Run, problem: str) -> None:
 @transaction.atomic
 def close_open(run: Run, reason: CancellationReason, decider: Decider | None = None) -> None:
     """Close every open question and tool call of a run, and withdraw its approvals."""
-    # Held from here on, so that no answer comes between the look and the record.
+    # Locked first, so that no answer arrives between the queries and the writes.
     journal.lock_conversation(run.conversation_id)
     approvals.withdraw_all(run)
     timestamp = timestamps.format_timestamp(clock.now())
@@ -272,7 +273,7 @@ def close_open(run: Run, reason: CancellationReason, decider: Decider | None = N
             for call_id in list_open_calls(run.conversation_id)
         ],
     )
-    # What somebody said and no turn acted on is what the next one begins with.
+    # Unhandled texts of interrupts become requests, with which the next turn begins.
     unhandled = interrupts.list_replies(run)
     requests = [ChatRequest(words.text, author=words.person_name or None) for words in unhandled]
     journal.append_events(
@@ -282,7 +283,7 @@ def close_open(run: Run, reason: CancellationReason, decider: Decider | None = N
 
 
 def _stop_idle(run: Run, decider: Decider) -> None:
-    # Ended first: a settled question would wake it.
+    # Ended first: settling its last question would queue the run again.
     _mark_ended(Run.objects.filter(pk=run.pk), RunState.STOPPED)
     close_open(run, CancellationReason.USER, decider)
 

@@ -1,4 +1,4 @@
-"""The file of a backup: a zip with the rows of each table as JSON lines, and a manifest."""
+"""Backup file: a zip with a manifest and the rows of each table as JSON lines."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ import msgspec
 
 from jpweb.store.errors import InvalidBackup
 
-#: Grows when an older jpweb can not read what is written.
+#: Version of the file format; raised when an older jpweb cannot read the new one.
 FORMAT_VERSION = 1
 _MANIFEST = "manifest.json"
-#: Damage of a zip, as its library reports it; the last is an unknown compression.
+#: Errors of ``zipfile`` for a damaged zip; NotImplementedError is an unknown compression.
 _DAMAGE_ERRORS = (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError)
 
 _encode_json = msgspec.json.Encoder().encode
@@ -58,7 +58,7 @@ class ArchiveWriter:
         self._archive = archive
 
     def write_table(self, table: BackupTable, rows: Iterable[list[Any]]) -> None:
-        """Write a table, and note the number and the hash of its rows in it."""
+        """Write a table, and set the number and the SHA-256 of its rows in ``table``."""
         digest = hashlib.sha256()
         with self._archive.open(_name_member(table), "w", force_zip64=True) as member:
             for row in rows:
@@ -69,7 +69,7 @@ class ArchiveWriter:
         table.sha256 = digest.hexdigest()
 
     def write_manifest(self, manifest: Manifest) -> None:
-        """Write the manifest; the tables come before it."""
+        """Write the manifest, after the tables, whose hashes it holds."""
         text = msgspec.json.format(_encode_json(manifest), indent=2)
         self._archive.writestr(_MANIFEST, text)
 
@@ -135,13 +135,13 @@ class ArchiveReader:
 
 @contextmanager
 def create_archive(path: Path) -> Iterator[ArchiveWriter]:
-    """Write a file atomically, readable by its owner alone.
+    """Create a backup file atomically, readable by its owner alone.
 
     Raises InvalidBackup where it cannot be written.
     """
     try:
         with _temporary_file(path) as (handle, temporary):
-            # mkstemp makes it with mode 0600.
+            # mkstemp creates the file with mode 0600.
             with (
                 os.fdopen(handle, "wb") as file,
                 zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED, compresslevel=6) as archive,
@@ -156,7 +156,7 @@ def create_archive(path: Path) -> Iterator[ArchiveWriter]:
 
 @contextmanager
 def _temporary_file(path: Path) -> Iterator[tuple[int, Path]]:
-    """Make a new file beside a path; it is removed unless it has been renamed."""
+    """Create a temporary file beside a path; it is removed unless it has been renamed."""
     handle, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
     temporary = Path(name)
     try:
@@ -168,7 +168,7 @@ def _temporary_file(path: Path) -> Iterator[tuple[int, Path]]:
 
 @contextmanager
 def open_archive(path: Path) -> Iterator[ArchiveReader]:
-    """Open a backup. Raises InvalidBackup where the file is none."""
+    """Open a backup file. Raises InvalidBackup where it is unreadable or no backup."""
     try:
         archive = zipfile.ZipFile(path)
     except OSError as error:

@@ -47,7 +47,7 @@ def restore_backup(
                 tables.delete_rows(connection)
             _write_tables(connection, archive, progress)
             tables.reset_sequences(connection)
-        bootstrap.prepare_database()  # derives again what an older jpweb derived otherwise
+        bootstrap.prepare_database()  # rebuilds derived columns of an older jpweb
     return manifest
 
 
@@ -119,4 +119,4 @@ def _scratch_database(path: Path) -> Iterator[BaseDatabaseWrapper]:
 
 
 def _ignore_progress(_done: int, _total: int) -> None:
-    """Take no notice of progress."""
+    """Ignore progress."""

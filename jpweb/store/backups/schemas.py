@@ -1,4 +1,4 @@
-"""The migrations of the store: which of them a database or a backup stands at."""
+"""Migrations of the store: those of this jpweb, and those applied to a database."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ def list_migrations() -> list[str]:
 
 
 def get_newest_migration() -> str:
-    """Return the migration that this jpweb works with."""
+    """Return the name of the newest migration of this jpweb."""
     return list_migrations()[-1]
 
 
 def read_migrations(connection: BaseDatabaseWrapper) -> set[str]:
-    """Return the names of the store's migrations that a database has."""
+    """Return the names of the store's migrations that are applied to a database."""
     applied = MigrationRecorder(connection).applied_migrations()
     return {name for app, name in applied if app == _APP_LABEL}

@@ -1,4 +1,4 @@
-"""Makes a backup: all rows as of one moment, beside concurrent writes."""
+"""Writes a backup: all rows of one database snapshot, during concurrent writes."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from jpweb.store.backups.archive import ArchiveWriter, Manifest, create_archive
 from jpweb.store.database import clock
 from jpweb.store.errors import DatabaseUnavailable, SchemaMismatch
 
-#: A transaction that reads one state. It takes no lock that a writer would wait for.
+#: Begins a transaction with snapshot isolation; it takes no lock that blocks a writer.
 _BEGIN_SNAPSHOT = {
     "sqlite": "BEGIN",
     "postgresql": "BEGIN TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY",
@@ -64,7 +64,7 @@ def _open_snapshot() -> Iterator[BaseDatabaseWrapper]:
     if connection.vendor == "sqlite" and not database.exists():
         raise DatabaseUnavailable(f"There is nothing to back up: {database} does not exist.")
     holder = connection.copy()
-    if holder.vendor == "postgresql":  # a snapshot takes as long as it needs
+    if holder.vendor == "postgresql":  # without the statement timeout
         holder.settings_dict["OPTIONS"] |= {"pool": None, "options": ""}
     with closing(holder), holder.cursor() as cursor:
         cursor.execute(_BEGIN_SNAPSHOT[holder.vendor])

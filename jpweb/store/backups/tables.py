@@ -1,8 +1,8 @@
 """Tables of a backup: which rows and columns it holds, how they are read and written.
 
-Every table of the store is in a backup unless it is named here. Values are what both databases
-take as text or number, so the rows of one can be written into the other: instants are in UTC and
-in Django's form for SQLite, JSON is text.
+Every table of the store is in a backup unless ``EXCLUDED_MODELS`` names it. Values are texts and
+numbers that both SQLite and PostgreSQL accept, so rows of one can be restored into the other:
+instants are in UTC and in Django's form for SQLite, JSON is text.
 """
 
 from __future__ import annotations
@@ -33,8 +33,8 @@ from jpweb.store.models import (
     SignInLink,
 )
 
-#: Tables that are in no backup. Jobs and Django's own tables are in no backup either: they are
-#: not the store's.
+#: Models whose rows are in no backup, with the reason. Tables of procrastinate and Django are not
+#: the store's, so they are in no backup either.
 EXCLUDED_MODELS: Mapping[type[models.Model], str] = {
     Invitation: "one-time links; owners invite again",
     SignIn: "sessions: everybody signs in anew",
@@ -45,13 +45,13 @@ EXCLUDED_MODELS: Mapping[type[models.Model], str] = {
     Heartbeat: "processes that run",
     Passage: "derived from the journal by the search index",
 }
-#: Columns whose values are replaced in a backup.
+#: Values that replace those of columns in a backup: secrets, and state of processes and the index.
 REPLACED_COLUMNS: Mapping[type[models.Model], Mapping[str, Any]] = {
     Person: {"password": ""},
     Inquiry: {"waiter": "", "seal_key": ""},  # the key of a process that waits for a secret
     Conversation: {"unindexed": True, "indexed_length": 0, "indexed_revision": 0},
 }
-#: Rows that are read or written at once.
+#: Rows of one SELECT or one ``executemany``.
 _BATCH_ROWS = 200
 
 
@@ -63,7 +63,7 @@ def list_models() -> list[type[models.Model]]:
 
 
 def describe_table(model: type[models.Model]) -> BackupTable:
-    """Return the table of a model as a backup has it."""
+    """Return the name and the columns of a model's table in a backup."""
     meta = model._meta  # noqa: SLF001  Django's documented API
     columns = [field.column for field in meta.local_concrete_fields if field.column]
     return BackupTable(meta.db_table, columns)

@@ -6,14 +6,14 @@ from datetime import UTC, datetime, timedelta
 from typing import NamedTuple
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-#: What a database tells apart; a float is too coarse for years far away.
+#: Resolution of instants in the database; a float of seconds is too coarse for distant years.
 _RESOLUTION = timedelta(microseconds=1)
-#: The largest number that every database takes.
+#: Largest integer of SQLite and PostgreSQL (64 bits, signed).
 _MAX_INTEGER = 2**63 - 1
 
 
 class Cursor(NamedTuple):
-    """A position in an order: an instant or a number, then a rank that orders equal ones."""
+    """A position in an order: an instant or a number, then a rank for equal values."""
 
     value: datetime | int
     rank: int
@@ -37,7 +37,7 @@ def parse_cursor(text: str, *, is_time: bool) -> Cursor | None:
 
 
 def normalize_value(value: datetime | str | int) -> datetime | int:
-    """Return a raw value of the database as Python has it: a datetime with a zone, or a number."""
+    """Return a raw value of the database as an aware datetime or a number."""
     if isinstance(value, str):
         value = datetime.fromisoformat(value)
     if isinstance(value, datetime) and value.tzinfo is None:

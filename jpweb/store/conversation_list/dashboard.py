@@ -1,7 +1,7 @@
-"""The start page's sections: open questions and approvals, runs, unread conversations.
+"""Sections of the start page: open questions and approvals, runs, unread conversations.
 
-Each is looked for among the newest of the readable conversations, so that its cost does
-not grow with their number.
+Runs and new conversations are selected from the ``RECENT_CONVERSATIONS`` newest readable
+ones, so that the cost does not grow with the number of conversations.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ from jpweb.store.database import clock
 from jpweb.store.inbox import queue
 from jpweb.store.models import Inquiry, Prompt, Reading, Run
 
-#: Of each thing that many are shown; among so many conversations, and so many that were read.
+#: Rows of a section; newest conversations, and newest read marks, that sections select from.
 MAX_SECTION_ROWS, RECENT_CONVERSATIONS, READ_CONVERSATIONS = 5, 300, 500
-#: For how long a run that failed is of interest, where nothing was done about it.
+#: Failed runs that ended longer ago are left out.
 FAILED_RUN_AGE = timedelta(days=7)
 _ACTIVE_STATES = (RunState.RUNNING, RunState.QUEUED)
 _FAILED_STATES = (RunState.FAILED, RunState.LOST)
@@ -31,7 +31,7 @@ _FAILED_STATES = (RunState.FAILED, RunState.LOST)
 
 @dataclass(frozen=True, slots=True)
 class Dashboard:
-    """The sections of a person's start page; ``newest`` leaves out unread and pinned ones."""
+    """Sections of a person's start page; ``newest`` leaves out unread and pinned conversations."""
 
     waiting: list[Inquiry | Prompt]
     active_runs: list[Run]

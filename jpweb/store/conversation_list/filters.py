@@ -15,7 +15,7 @@ from jpweb.store.choices import Origin
 
 
 class Sort(StrEnum):
-    """The orders of the list: latest activity, longest waiting, most entries, each first."""
+    """Orders of the list: latest activity first, longest waiting first, most entries first."""
 
     ACTIVITY = "activity"
     WAITING = "waiting"
@@ -50,7 +50,7 @@ class ListFilters:
         if name:
             condition &= Q(**{f"{prefix}labels__has_key": name})
         if name and has_value:
-            # Not by a lookup's name: a label's may hold what parts those.
+            # No ``labels__<name>`` lookup: the name of a label may contain ``__``.
             condition &= Q(Exact(KeyTextTransform(name, f"{prefix}labels"), value))
         return condition
 

@@ -1,8 +1,7 @@
 """k-way merge of per-workspace index ranges, for keyset pagination in O(page size).
 
-A query over several workspaces would sort all their rows. Here each workspace is a
-range of an index, read from the page's cursor and no further than the page needs; the
-parts are merged.
+One query over several workspaces would sort all their rows. Instead the index range of
+each workspace is read from the cursor for at most one page, and the ranges are merged.
 """
 
 from __future__ import annotations
@@ -17,24 +16,25 @@ from django.db.models import BooleanField, Case, F, Q, QuerySet, Value, When
 
 from jpweb.store.conversation_list.cursor import Cursor, normalize_value
 
-#: Workspaces that one statement reads; SQLite takes 500 parts.
+#: Workspaces of one UNION ALL; SQLite accepts 500 parts of a compound SELECT.
 _WORKSPACES_PER_STATEMENT = 200
-#: Up to so many workspaces, each is read as far as the page could need; of more, first a little.
+#: Up to so many workspaces, a whole page of each is read; of more, first only so many rows each.
 _FEW_WORKSPACES, _FIRST_READ_ROWS = 8, 20
-#: Rows that are looked at for a condition that no index answers; of each workspace, no fewer than.
+#: Rows that are scanned for a condition that no index answers: in total, and at least of each
+#: workspace.
 MAX_SCANNED_ROWS, _MIN_SCANNED_ROWS = 20_000, 100
-#: Stands for the workspace in a statement that is made once for all of them.
+#: Placeholder parameter, replaced by each workspace's key: the SQL is compiled once for all.
 _WORKSPACE_PLACEHOLDER = -987_654_321
 
 
 @dataclass(frozen=True, slots=True)
 class IndexRange:
-    """Rows of a table that an index has in order, for each workspace.
+    """Rows of a table in the order of an index, for each workspace.
 
     ``rows`` hold the conditions that the index answers, ``condition`` the others.
-    ``column`` orders them, then the key, both descending or both ascending. Where rows of
-    several tables make one order, a rank is a key times ``table_count`` plus
-    ``table_index``.
+    They are ordered by ``column``, then by the key, both descending or both ascending.
+    Where rows of several tables are merged into one order, the rank of a row is its key
+    times ``table_count`` plus ``table_index``.
     """
 
     rows: QuerySet[Any]
@@ -99,7 +99,7 @@ def find_nearest(
         for candidate in ranked_keys
         if (candidate.key >= horizon if is_descending else candidate.key <= horizon)
     ]
-    # A page that is full has not come to where the look ended.
+    # A full page ends before the horizon; its cursor is that of its last row.
     return RangePage(within_horizon, None if len(within_horizon) == limit else horizon)
 
 
@@ -181,7 +181,7 @@ def _range_rows(
     if cursor is None:
         return rows
     edge_id, is_exact = divmod(cursor.rank - index_range.table_index, index_range.table_count)
-    # Flat on every database, which neither an OR nor a comparison of pairs is.
+    # Costs O(page size) on every database, unlike an OR or a row-value comparison.
     if is_descending:
         edge_id += 1 if is_exact else 0
         return rows.filter(**{f"{column}__lte": cursor.value}).exclude(

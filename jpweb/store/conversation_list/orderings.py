@@ -1,4 +1,4 @@
-"""The orders of the list, each as ranges of an index."""
+"""Orders of the conversation list, each as index ranges for ``keyset_merge``."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def build_ranges(filters: ListFilters) -> list[IndexRange]:
     """Return the index ranges to read for these filters."""
     if filters.sort == Sort.WAITING:
         return _waiting_ranges(filters)
-    # One by one as a list: a bare ``NOT archived`` is no key of an index for SQLite.
+    # As an IN list: SQLite does not use the index for a bare ``NOT archived``.
     rows = Conversation.objects.filter(archived__in=[filters.archived])
     condition = filters.build_condition()
     if filters.sort == Sort.LENGTH:
@@ -88,7 +88,7 @@ def _waiting_ranges(filters: ListFilters) -> list[IndexRange]:
 def _has_earlier(nth: int, *, is_other_table: bool) -> Exists:
     """Return the condition that another open row of the conversation has waited longer.
 
-    Of rows of one instant, a question comes before an approval where its key is no larger.
+    Among rows of one instant, a question precedes an approval whose key is not smaller.
     """
     rows = list_open_rows()[1 - nth if is_other_table else nth]
     same_conversation = rows.filter(conversation_id=OuterRef("conversation_id"))

@@ -1,4 +1,4 @@
-"""A page of the conversation list by keyset cursor, at the same cost wherever it begins."""
+"""Keyset pagination of the conversation list: each page costs the same, however deep it is."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from jpweb.store.conversation_list.keyset_merge import RangePage, find_nearest
 from jpweb.store.models import Conversation, Membership, Prompt, Reading
 
 PAGE_ROWS = 100
-#: Pinned conversations that stand above the others; more of them stand where they would.
+#: Pinned conversations at the top of the list; further ones keep their place by activity.
 MAX_PINNED = 100
 
 
@@ -35,7 +35,7 @@ class ConversationRow:
 
     @property
     def inquiry_count(self) -> int:
-        """The number of its inquiries."""
+        """Number of the conversation's inquiries, of all states."""
         return sum(self.inquiries.values())
 
 
@@ -169,7 +169,7 @@ def _find_unpinned(
 
 
 def _list_top(workspace_ids: Sequence[int], filters: ListFilters) -> list[int]:
-    """Return the conversations pinned above the list, whatever the page."""
+    """Return the conversations pinned at the top of the list, before the filters."""
     if filters.sort != Sort.ACTIVITY:
         return []
     return list_pinned(workspace_ids, is_archived=filters.archived)

@@ -1,1 +1,1 @@
-"""The connection to the database: how long it may be silent, and what time it is there."""
+"""Database connections: timeouts, classification of outages, and the database's clock."""

@@ -15,14 +15,15 @@ from django.db import (
 )
 
 DATABASE_UNAVAILABLE = (OperationalError, InterfaceError)
-#: Every error of a database; ``find_outage`` tells which of them are outages.
+#: Base of all database errors; ``find_outage`` tells outages from faults of the program.
 DATABASE_ERROR = Error
-#: What work on one conversation raises whose rows do not fit each other. Others have to go on.
+#: Errors of work on one conversation with inconsistent rows; batches catch them, so that the
+#: other conversations are processed.
 INCONSISTENT_ROWS = (IntegrityError, DataError, LookupError, TypeError, ValueError, AttributeError)
 
 
 class Outage(Enum):
-    """The reason that the database is unavailable, with a title and advice for people.
+    """Reason why the database is unavailable, with a title and advice for people.
 
     ``is_rolled_back``: the statement failed in the database, so nothing of the request was
     saved. A connection that broke leaves that open: the commit may have arrived before.
@@ -103,7 +104,8 @@ _BY_SQLSTATE = {
     "XX001": Outage.DAMAGED,
     "XX002": Outage.DAMAGED,
 }
-#: What no code tells: SQLite's messages, and the error of our own connections.
+#: By a phrase of the message, for errors without a code: SQLite's generic error, and the
+#: OperationalError of ``TimeoutConnection``.
 _BY_MESSAGE = {
     "no such table": Outage.SCHEMA,
     "no such column": Outage.SCHEMA,
@@ -134,8 +136,8 @@ def find_outage(error: BaseException) -> Outage | None:
 def keep_connection() -> None:
     """Keep this thread's SQLite connection open between units of work.
 
-    Opening the file and closing it in order costs time with each of them. A connection of a
-    pool goes back to the pool all the same.
+    Otherwise each unit of work opens and closes the file. PostgreSQL's connections return to
+    their pool.
     """
     if connection.vendor == "sqlite":
         connection.close_at = None

@@ -16,14 +16,14 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:  # processes that only read files load no Django
     from django.db.backends.utils import CursorWrapper
 
-#: Seconds after which a new connection is asked for the time again.
+#: Seconds after which the next new connection measures the offset again.
 MEASURE_INTERVAL_SECONDS = 30.0
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 class _ClockOffset:
-    """The time at the database when this process's monotonic clock stood at 0."""
+    """The database's time at which this process's monotonic clock was 0."""
 
     def __init__(self) -> None:
         self.origin: datetime | None = None

@@ -1,10 +1,9 @@
 """Timeouts of PostgreSQL connections.
 
-Three kinds of silence end by themselves. A statement that takes too long, or waits for
-a lock, is cancelled by the server. A transaction that its client left open is ended by
-the server too. A connection without replies is closed here: the server cannot say so
-through it, and TCP does not notice while a proxy or a paused machine still acknowledges
-packets.
+The server cancels a statement that runs, or waits for a lock, longer than its timeout,
+and ends a transaction that its client left open. A connection without replies is closed
+by the client, here: the server cannot report through it, and TCP does not notice while a
+proxy or a paused machine still acknowledges packets.
 """
 
 from __future__ import annotations
@@ -32,24 +31,24 @@ T = TypeVar("T")
 LOCK_TIMEOUT_SECONDS = 5.0
 #: Seconds that a transaction may stay open while its client sends nothing.
 IDLE_TRANSACTION_SECONDS = 20.0
-#: Seconds beyond the server's own limit after which a reply counts as lost.
+#: Seconds beyond the server's ``statement_timeout`` after which a reply counts as lost.
 REPLY_GRACE_SECONDS = 3.0
-#: Seconds that a write may wait that can as well be left out.
+#: Seconds that an optional write (``write_briefly``) waits for a lock.
 BRIEF_WRITE_SECONDS = 0.05
-#: Seconds until a new connection counts as failed.
+#: Seconds after which an attempt to connect counts as failed.
 CONNECT_TIMEOUT_SECONDS = 5
-#: Seconds for which a pool repeats a failed attempt, with growing pauses, until a request asks.
+#: Seconds for which a pool retries a failed connection with backoff; then the next request does.
 RECONNECT_SECONDS = 3.0
 #: TCP keepalive: seconds of silence until the first probe, between two probes, and their number.
 TCP_KEEPALIVE = {"keepalives_idle": 10, "keepalives_interval": 5, "keepalives_count": 3}
-#: Seconds after which TCP gives up data that the other end does not acknowledge.
+#: Seconds after which TCP drops a connection with unacknowledged data (TCP_USER_TIMEOUT).
 UNACKNOWLEDGED_SECONDS = 20.0
 
 #: PostgreSQL's SQLSTATEs (appendix A of its manual) of class 25 that no statement of ours causes: a
 #: transaction that was idle or open for too long, and a server that became read-only by a failover.
 SESSION_ENDED_SQLSTATES = frozenset({"25P03", "25P04", "25006"})
 
-#: Seconds that the current task waits for one reply where not its connection's own; 0: no limit.
+#: Seconds that the current task waits for one reply; None: its connection's limit, 0: no limit.
 _reply_seconds: ContextVar[float | None] = ContextVar("reply_seconds", default=None)
 
 
@@ -62,7 +61,7 @@ class TimeoutConnection(Connection[Any]):
     REPLY_SECONDS = 0.0
 
     def wait(self, gen: Generator[Any, Any, T], *args: Any, **kwargs: Any) -> T:
-        """Wait as psycopg does. Raises OperationalError, and closes, where no reply comes."""
+        """Wait as psycopg does; without a reply in time, close and raise OperationalError."""
         task_seconds = _reply_seconds.get()
         seconds = self.REPLY_SECONDS if task_seconds is None else task_seconds
         return super().wait(self._step_with_deadline(gen, seconds or inf), *args, **kwargs)
@@ -70,7 +69,7 @@ class TimeoutConnection(Connection[Any]):
     def _step_with_deadline(
         self, gen: Generator[Any, Any, T], seconds: float
     ) -> Generator[Any, Any, T]:
-        """Step through a generator of psycopg, which hears several times a second of no news."""
+        """Step through a generator of psycopg, which resumes it often, also without data."""
         deadline = monotonic() + seconds
         try:
             awaited_state = next(gen)
@@ -111,7 +110,7 @@ def make_connection_options(
         "tcp_user_timeout": UNACKNOWLEDGED_SECONDS,
     }
     server_options = " ".join(f"-c {name}={round(value * 1000)}" for name, value in limits.items())
-    # The server looks for a client that is gone with the same probes.
+    # The server detects a dead client by the same TCP keepalive settings.
     server_options += "".join(f" -c tcp_{name}={value}" for name, value in TCP_KEEPALIVE.items())
     client_options = {
         "connect_timeout": CONNECT_TIMEOUT_SECONDS,
@@ -163,7 +162,7 @@ def use_own_connection(name: str, seconds: float) -> Iterator[None]:
     if shared_wrapper.vendor != "postgresql":
         yield
         return
-    own_wrapper: Any = shared_wrapper.copy(alias=name)  # PostgreSQL's, which has a pool
+    own_wrapper: Any = shared_wrapper.copy(alias=name)  # Any: only PostgreSQL's has a pool
     options = own_wrapper.settings_dict["OPTIONS"]
     names = ("statement_timeout", "lock_timeout", "idle_in_transaction_session_timeout")
     timeout_options = "".join(f" -c {name}={round(seconds * 1000)}" for name in names)
@@ -198,19 +197,19 @@ def limit_replies(seconds: float) -> Iterator[None]:
 def write_briefly(statement: str, values: Sequence[Any]) -> bool:
     """Execute one optional write; tells whether it was done.
 
-    It waits for no other write: a page that records how far a person has read opens while
-    the database is locked, full or read-only.
+    It waits for a lock at most ``BRIEF_WRITE_SECONDS``, so a page that records how far a
+    person has read opens while the database is locked, full or read-only.
     """
     milliseconds = round(BRIEF_WRITE_SECONDS * 1000)
     try:
         with connection.cursor() as cursor:
             if connection.vendor == "postgresql":
-                # Several statements that are sent as one are one transaction, and one round trip.
+                # Statements of one query string are one transaction, and one round trip.
                 cursor.execute(f"SET LOCAL lock_timeout = {milliseconds}; {statement}", values)
                 return True
             raw_connection = (
                 connection.connection
-            )  # of sqlite3: a setting of the process is no query
+            )  # sqlite3's, past Django's cursor: a PRAGMA is a setting and no query
             raw_connection.execute(f"PRAGMA busy_timeout = {milliseconds}")
             try:
                 cursor.execute(statement, values)

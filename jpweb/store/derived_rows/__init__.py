@@ -1,1 +1,1 @@
-"""Rows of tables: what follows from a stream; many at once, or one, by SQL that is made once."""
+"""Rows derived from a stream: of a whole stream, or of one appended event."""

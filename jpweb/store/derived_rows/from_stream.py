@@ -1,4 +1,4 @@
-"""Derives rows from a stream, as plain values: without a database, so in any process."""
+"""Derives rows from a stream, as plain values: without a database, so usable in any process."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ from jpweb.stream.transcript.grouping import group_elements
 from jpweb.stream.transcript.items import InquiryPair, ToolCall
 from jpweb.stream.wire.partial import PartialElement
 
-#: A journal entry, its position left to its place in the list: text, kind, anchor, head, facet.
+#: A journal entry: text, kind, anchor, head, facet. Its position is its index in the list.
 EntryColumns: TypeAlias = tuple[str, str, str, int, str]
-#: The turns of a stream, in order: the position where each begins, how what was asked begins.
+#: A turn: the position of its first entry, and the beginning of the person's request.
 TurnColumns: TypeAlias = tuple[int, str]
 #: An inquiry, in the order of ``INQUIRY_COLUMNS``.
 InquiryColumns: TypeAlias = tuple[Any, ...]

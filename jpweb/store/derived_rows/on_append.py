@@ -1,4 +1,4 @@
-"""Derives the columns of an appended event: as ``grouping`` of a whole stream."""
+"""Derives the columns of an appended event, as ``from_stream`` does for a whole stream."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ from jpweb.stream.events import KINDS, ChatRequest, ConversationEvent, ToolCallR
 from jpweb.stream.transcript.grouping import extract_title
 from jpweb.stream.turns import EventMatches, find_owners
 
-#: Which version of derived columns and of passages this is; those of an older one are made again.
+#: Version of derived columns and of passages; those of an older version are rebuilt.
 DERIVED_VERSION = 2
-#: The columns that a conversation says its growth in.
+#: Columns of a conversation that an appended entry changes.
 GROWTH_COLUMNS = ("length", "turns", "accounts", "placed", "unindexed")
 
 _EVENT_KINDS = tuple(tag for tag, kind in KINDS.items() if not kind.OVERLAY)
 _RESULT_FACETS = ("result", "failure")
-#: An id that JSON spells as it is, so that texts without it need not be read.
+#: An id that JSON does not escape: only entries whose text contains it have to be parsed.
 _UNESCAPED_ID = re.compile(r"[A-Za-z0-9_.:-]+")
 
 
@@ -142,14 +142,14 @@ _last_turn_query = CompiledQuery(
         "-number"
     )[:1]
 )
-# Of a conversation, from where its turn begins: calls, those with an id in their text, ...
+# Calls of a conversation's current turn: all, and those whose text contains an id.
 _call_query = CompiledQuery(_calls_since)
 _call_by_id_query = CompiledQuery(
     lambda conversation_ids, starts, call_ids: _calls_since(conversation_ids, starts).filter(
         text__contains=Value(str(call_ids[0]))
     )
 )
-# ... those without a result, whether anything was said; of calls, by their heads, those with one.
+# Calls of the current turn without a result; any event of it; the calls, by head, with a result.
 _running_call_query = CompiledQuery(
     lambda conversation_ids, starts: _calls_since(conversation_ids, starts).exclude(
         Exists(_filter_results(conversation=OuterRef("conversation"), head=OuterRef("head")))

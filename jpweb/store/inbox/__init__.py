@@ -1,1 +1,1 @@
-"""Who can answer now, who has seen what, and how people are told elsewhere."""
+"""Inbox: queues of open questions, presence, receipts, and previous answers."""

@@ -1,4 +1,4 @@
-"""Presence: the people with an open page on which they may answer; a row per process.
+"""Presence: people with an open page on which they may answer; a row per process.
 
 A row counts while it was refreshed recently, by the database's clock, and while the
 person may answer there; so the rows of a dead process soon expire.
@@ -19,7 +19,7 @@ from jpweb.store.sql.compiled_query import CompiledQuery
 
 #: The keys of a person and of a workspace.
 PresenceKey = tuple[int, int]
-#: How long a row counts that nobody refreshes.
+#: Time for which a row counts after its last refresh.
 FRESH_FOR = timedelta(seconds=45)
 
 
@@ -47,7 +47,7 @@ def record_presence(process: str, presence_keys: Collection[PresenceKey]) -> Non
                     update_fields=["seen_at"],
                 )
         except IntegrityError:
-            continue  # a person or a workspace went between the look and the record
+            continue  # a person or a workspace was deleted between the two queries
         return
 
 

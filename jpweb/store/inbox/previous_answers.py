@@ -14,7 +14,7 @@ from jpweb.store.models import Inquiry, Prompt
 from jpweb.store.sql.compiled_query import CompiledQuery
 from jpweb.stream.inquiry import Answered, CancellationReason, Cancelled
 
-#: How many are shown beside a question.
+#: Previous answers that are shown beside a question.
 MAX_SHOWN = 3
 
 _NEWEST_FIRST = (F("settled_at").desc(), "-id")
@@ -68,7 +68,7 @@ def _newest_ids(question_keys: list[str]) -> QuerySet[Any, Any]:
     settled = Inquiry.objects.filter(_SETTLED_BY_PEOPLE, alike__in=question_keys).annotate(
         place=rank
     )
-    # One more than is shown, since a question may be among its own.
+    # One more than is shown, since the question itself may be among them.
     return settled.filter(place__lte=MAX_SHOWN + 1).values_list("pk")
 
 

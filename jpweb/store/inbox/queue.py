@@ -20,11 +20,11 @@ from jpweb.store.inquiries import OPEN_STATE, run_is_unfinished
 from jpweb.store.models import Conversation, Inquiry, Membership, Prompt, Run
 from jpweb.store.sql.compiled_query import CompiledQuery
 
-#: Keys that one query names at most; every database takes as many.
+#: Keys of one query at most; every database accepts so many parameters.
 MAX_QUERY_KEYS = 10_000
-#: Cards that a desk shows at most: the oldest of what waits.
+#: Cards that an inbox shows at most: the oldest open questions and approvals.
 MAX_INBOX_CARDS = 100
-#: What waits is counted up to here where nobody is shown more than that it is many.
+#: Limit of the count in the head of a page, which shows no larger number.
 COUNT_LIMIT = 1000
 
 
@@ -155,7 +155,7 @@ def get_inbox_marks(workspace_ids: Collection[int]) -> dict[int, tuple[Any, ...]
     for keys in _split_keys(workspace_ids):
         for is_approval in (False, True):
             rows = _filter_open(scope_column, is_approval, keys)
-            # Without an order of the model's own, by which rows would be told apart.
+            # Without the model's default ordering, whose columns would join the GROUP BY.
             marks = rows.order_by().values(scope_column).annotate(Count("pk"), Max("pk"), Sum("pk"))
             for key, *mark in marks.values_list(scope_column, "pk__count", "pk__max", "pk__sum"):
                 marks_by_workspace[key].append((is_approval, *mark))

@@ -18,7 +18,7 @@ from jpweb.store.sql import bulk
 
 #: The keys of a question and of a person.
 ReceiptKey = tuple[int, int]
-#: Rows that a page shows of each list.
+#: Receipts, and notifications, that a page shows at most.
 MAX_SHOWN = 50
 
 _UPSERT_RECEIPT = """
@@ -75,7 +75,7 @@ def save_receipts(receipts: Mapping[ReceiptKey, ReceiptTimes]) -> list[ReceiptKe
                 if rows:
                     cursor.executemany(_UPSERT_RECEIPT, rows)
         except IntegrityError:
-            continue  # a question went with its conversation, between the look and the record
+            continue  # a question was deleted between the two queries
         return allowed
     return []
 

@@ -1,1 +1,1 @@
-"""JP's files: found, read, copied here, and written as JP writes them."""
+"""JP's files: discovery, locks, mirroring, and writing as JP does."""

@@ -1,7 +1,6 @@
-"""Attachment of native conversations to a workspace: they are written there as JP writes its own.
+"""Attachment of native conversations to a workspace: their files are written there as JP's own.
 
-JP's lock is held for as long as a run lasts, as JP itself does (jp-storage-format,
-section 8).
+A run holds JP's lock until it ends, as JP itself does (jp-storage-format, section 8).
 """
 
 from __future__ import annotations
@@ -23,7 +22,7 @@ from jpweb.stream.events import ConversationEvent, Element
 
 logger = logging.getLogger(__name__)
 
-#: Seconds to wait for a ``jp`` that is about to let go.
+#: Seconds to wait for a ``jp`` that is about to release its lock.
 LOCK_TIMEOUT_SECONDS = 2.0
 
 
@@ -52,7 +51,7 @@ class Attachment:
             "title": conversation.title,
             "last_activated_at": conversation.last_activity,
         }
-        if self.known_events is None:  # from then on they are changed there first
+        if self.known_events is None:  # later changes are written to the files first
             metadata |= {"pinned_at": conversation.pinned_at, "labels": conversation.labels or None}
         try:
             files = writer.ConversationFiles(metadata, events)
@@ -86,7 +85,7 @@ def set_write_policy(workspace_row: Workspace, policy: WritePolicy) -> None:
 
 
 def is_attachable(workspace_row: Workspace) -> bool:
-    """Tell whether a workspace is a person's own, and not the demo."""
+    """Tell whether conversations can be written into a workspace: not into the demo."""
     return workspace_row.root != mirror.DEMO_ROOT
 
 

@@ -23,9 +23,9 @@ from typing import Self
 from jpweb import datafolder
 
 MIB = 1024 * 1024
-#: Entries of one directory.
+#: Entries of one directory at most.
 MAX_ENTRIES = 200_000
-#: Files, levels and bytes of a conversation's folder that is copied into the user-local copies.
+#: Files, levels and bytes of a conversation's folder that ``copy_tree`` copies into the silo.
 MAX_COPIED_FILES, MAX_COPIED_LEVELS, MAX_COPIED_BYTES = 1000, 8, 512 * MIB
 
 _SYMLINK_TEXT = "it is a symbolic link, and jpweb follows none"
@@ -100,7 +100,7 @@ class Directory:
                         entries.append(entry)
                         if len(entries) > limit:
                             raise TooManyEntries(errno.EFBIG, f"it has more than {limit:,} entries")
-                # Their kind is asked for while the descriptor is open, where readdir told none.
+                # DirEntry calls stat while the descriptor is open, where readdir gave no d_type.
                 entries = [entry for entry in entries if _remember_kind(entry)]
             finally:
                 os.close(descriptor)

@@ -16,7 +16,7 @@ from jpweb.stream.errors import MalformedStream
 from jpweb.stream.events import Element
 from jpweb.stream.outline import build_outline
 
-#: Elements that are taken in at once, in one transaction.
+#: Elements that are appended in one transaction; more count as a divergence.
 MAX_ADDED_ELEMENTS = 10_000
 
 
@@ -25,7 +25,7 @@ class CopiesDiverged(StoreError):
 
 
 def append_external(conversation: Conversation, disk_conversation: DiskConversation) -> int:
-    """Append the elements on disk beyond the journal's; returns how many there were.
+    """Append the elements on disk that the journal lacks; returns their number.
 
     Raises CopiesDiverged, and then changes nothing but the conversation's problem.
     """
@@ -41,7 +41,7 @@ def append_external(conversation: Conversation, disk_conversation: DiskConversat
     with transaction.atomic():
         locked = journal.lock_conversation(conversation.pk)
         if Run.objects.filter(conversation=locked, state__in=UNFINISHED_STATES).exists():
-            return 0  # the run writes; whoever comes after it looks again
+            return 0  # the run writes the files; the next pass after it compares again
         journal_elements = journal.read_elements(locked.pk)
         journal_anchors, disk_anchors = (
             anchor_ids.make_anchors(journal_elements),
@@ -61,7 +61,7 @@ def append_external(conversation: Conversation, disk_conversation: DiskConversat
 
 
 def _read_elements(disk_conversation: DiskConversation) -> list[Element]:
-    """Read the elements on disk. Raises OSError, NotAStream."""
+    """Read the elements on disk. Raises OSError, MalformedStream."""
     data = workspace.read_events(disk_conversation)
     if wire.has_more_elements(data, MAX_ELEMENTS):
         raise MalformedStream(f"it has more than {MAX_ELEMENTS:,} events")
@@ -79,7 +79,7 @@ def _append_elements(
         journal.replace_elements(locked, elements, new_outline.anchors)
         inquiries.derive_rows(locked, new_outline)
     metadata = workspace.read_metadata(disk_conversation)
-    if not metadata.problem:  # as somebody left it with jp, or with us
+    if not metadata.problem:  # changed by jp or by jpweb
         locked.title, locked.labels = (
             db_text.clean_text(metadata.title)[:500],
             db_text.clean_json(metadata.labels),

@@ -34,7 +34,7 @@ from jpweb.store.errors import StoreError
 from jpweb.store.jp_files import directory_handles
 from jpweb.stream import timestamps
 
-#: What our lock files give as the session that holds; for people only.
+#: Session that our lock files name as the holder; for people only.
 LOCK_SESSION = "jpweb"
 #: Seconds between two attempts at a held lock.
 _POLL_SECONDS = 0.05
@@ -42,10 +42,10 @@ _POLL_SECONDS = 0.05
 _SETTLE_SECONDS = 1.0
 #: Seconds that a peer may take between opening a lock file and asking for its flock.
 _DRAIN_SECONDS = 1.0
-#: The same where the system cannot tell whether there is such a peer.
+#: Used instead of ``_DRAIN_SECONDS`` where the system cannot detect such a peer.
 _BLIND_DRAIN_SECONDS = 0.02
 _CHECK_INTERVAL_SECONDS = 0.001
-#: How often in a row a path may change beneath us before we call it held.
+#: Attempts at a path that others replace each time, after which it counts as held.
 _MAX_TRIES = 200
 
 
@@ -95,7 +95,7 @@ class ConversationLock:
         """Unlink the file, then unlock; a file of another holder stays. Once only."""
         descriptor, self._descriptor = self._descriptor, -1
         try:
-            with suppress(OSError):  # a file that stays is an orphan, and blocks nobody
+            with suppress(OSError):  # a file that remains is an orphan, and does not block
                 if _names_descriptor(self.path, descriptor):
                     directory_handles.remove_file(self.path)
                     _await_other_readers(descriptor)
@@ -201,7 +201,7 @@ def _lock_and_sign(paths: Sequence[Path], path: Path, descriptor: int) -> bool:
         return False
     acquired_at = clock.now().isoformat()
     signature = {"pid": os.getpid(), "session": LOCK_SESSION, "acquired_at": acquired_at}
-    with suppress(OSError):  # the words are for people; the flock is what counts
+    with suppress(OSError):  # the content is for people; the flock is the lock
         os.ftruncate(descriptor, 0)
         os.pwrite(descriptor, json.dumps(signature, separators=(",", ":")).encode(), 0)
     return True
@@ -221,12 +221,12 @@ def _await_other_readers(descriptor: int) -> None:
     """Wait until no other process has the unlinked file open, or the time for it is over."""
     deadline = time.monotonic() + _DRAIN_SECONDS
     while time.monotonic() < deadline:
-        try:  # a lease is refused while another has the file open
+        try:  # F_SETLEASE fails while another process has the file open
             fcntl.fcntl(descriptor, fcntl.F_SETLEASE, fcntl.F_WRLCK)
             fcntl.fcntl(descriptor, fcntl.F_SETLEASE, fcntl.F_UNLCK)
         except BlockingIOError:
             time.sleep(_CHECK_INTERVAL_SECONDS)
-        except (AttributeError, OSError):  # leases are Linux's, and only on files of one's own
+        except (AttributeError, OSError):  # Linux only, and only for the file's owner
             time.sleep(_BLIND_DRAIN_SECONDS)
             return
         else:

@@ -1,8 +1,7 @@
 """Changes of a conversation's metadata by people: title, pin, labels, archive.
 
-A conversation that is on disk is changed there first, under JP's lock and by JP's rules
-(jp-storage-format, sections 4, 6 and 8), and only where an owner lets jpweb write; then
-its row.
+The files of a conversation are changed before its row, under JP's lock and by JP's rules
+(jp-storage-format, sections 4, 6 and 8), and only where an owner lets jpweb write.
 """
 
 from __future__ import annotations
@@ -30,11 +29,11 @@ from jpweb.store.jp_files.locks import ConversationLock, LockHeld
 from jpweb.store.jp_files.workspace import DiskConversation, DiskWorkspace
 from jpweb.store.models import Conversation
 
-#: Characters of a title, and of a label's name and value; how many labels there may be.
+#: Characters of a title, of a label's name and of its value; labels of a conversation.
 MAX_TITLE_CHARS, MAX_LABEL_NAME_CHARS, MAX_LABEL_VALUE_CHARS, MAX_LABELS = 500, 64, 200, 50
-#: Seconds to wait for who holds a conversation only for a moment.
+#: Seconds to wait for a program that holds the lock briefly.
 LOCK_TIMEOUT_SECONDS = 1.0
-#: What JP takes for the name of a label (RFD 101).
+#: Syntax of a label's name in JP (RFD 101).
 _LABEL_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_-]*", re.ASCII)
 _ARCHIVE_NAME, _TRASH_NAME = ".archive", ".trash"
 
@@ -167,7 +166,7 @@ def _change_files(
         writer.find_folders(conversation_folder / _ARCHIVE_NAME, lock.jp_id)
         for conversation_folder in disk_workspace.conversation_folders
     )
-    if not (requested.archived and is_half_archived):  # as an interrupted call leaves it
+    if not (requested.archived and is_half_archived):  # half: a call was interrupted
         events = workspace.read_events(disk_conversation)
         writer.write_conversation(
             lock,
@@ -213,7 +212,7 @@ def _archive_folders(lock: ConversationLock, disk_workspace: DiskWorkspace) -> N
         for folder in writer.find_folders(conversation_folder, lock.jp_id):
             archive = conversation_folder / _ARCHIVE_NAME
             directory_handles.make_directory(archive)
-            for twin in writer.find_folders(archive, lock.jp_id):  # where jp deletes
+            for twin in writer.find_folders(archive, lock.jp_id):  # jp deletes it
                 writer.move_to_trash(twin, conversation_folder / _TRASH_NAME)
             directory_handles.rename_entry(folder, archive / folder.name)
             directory_handles.sync_directory(archive)

@@ -30,9 +30,9 @@ from jpweb.stream.stats import StreamStats, count_stream
 
 DEMO_PATH = Path(__file__).parent / "demo"
 _RESOLVED_DEMO = directory_handles.resolve_path(DEMO_PATH)
-#: The demo's root in the database, wherever jpweb is installed.
+#: Root of the demo in the database, independent of where jpweb is installed.
 DEMO_ROOT = "demo"
-#: The columns that tell whether a conversation has to be read anew.
+#: Columns whose change makes a mirror pass read a conversation again.
 _COMPARED_COLUMNS = ("fingerprint", "archived", "source")
 
 
@@ -48,7 +48,7 @@ class MirrorReport:
     broken_elements: int = 0
     removed: int = 0
     problems: list[str] = field(default_factory=list)
-    #: The keys of the conversations that were read anew.
+    #: Keys of the conversations that were read again.
     changed_ids: list[int] = field(default_factory=list)
 
     def format_line(self) -> str:
@@ -106,7 +106,7 @@ def mirror_workspace(
         (*disk_workspace.notes, db_text.clean_text(silo_bindings.describe_unbound(disk_workspace))),
     )
     folders = _read_folders(disk_workspace, report)
-    # What is new and small is written at one go: each commit costs as much as thirty elements.
+    # A small new workspace is one transaction: a commit costs as much as thirty elements.
     with (
         transaction.atomic()
         if existing_row is None and reader_pool.is_small(folders)
@@ -191,12 +191,12 @@ def _get_or_create_row(
     """Return the row of a workspace, and whether it was created; updated only where it differs."""
     root = _database_root(disk_workspace)
     values = {"jp_id": disk_workspace.jp_id}
-    if workspace_row is None or name:  # a name that was given stays
+    if workspace_row is None or name:  # without a new name, the row keeps its name
         values["name"] = name or disk_workspace.root.name or str(disk_workspace.root)
     matching = Workspace.objects.filter(root=root)
     if workspace_row is None:
         _check_name(values["name"])
-        with suppress(IntegrityError), transaction.atomic():  # another pass may come first
+        with suppress(IntegrityError), transaction.atomic():  # another pass may insert it
             return Workspace.objects.create(root=root, copies_id=bound_id, **values), True
     elif (workspace_row.jp_id, workspace_row.name) == (
         values["jp_id"],
@@ -292,7 +292,7 @@ def _write_reading(
             raise
         result = row_writer.copy_conversation(
             workspace_row, folder, parsed, is_new=False
-        )  # another pass came first
+        )  # another pass inserted the row
     except row_writer.ConcurrentCopy as error:
         report.problems.append(f"{db_text.clean_text(folder.folder.name)}: {error}")
         return

@@ -1,6 +1,6 @@
-"""Parses a conversation's files into rows: the part of a mirror that needs no database.
+"""Parses a conversation's files into rows: the part of a mirror pass without a database.
 
-It imports no Django, so that a process that does nothing else starts at once.
+It imports no Django, so that reader processes start fast.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from jpweb.stream.events import BrokenEvent, ConversationEvent, UnknownEvent
 from jpweb.stream.outline import build_inquiry_outline
 from jpweb.stream.wire.partial import PartialElement, read_partial
 
-#: Elements of one file.
+#: Elements of one file at most.
 MAX_ELEMENTS = 250_000
 _NUL = b"\0"
 
@@ -66,7 +66,7 @@ def _parse_stream(disk_conversation: DiskConversation) -> tuple[ParsedStream | N
         data = directory_handles.read_file(
             disk_conversation.folder / name, workspace.MAX_STREAM_BYTES
         )
-        if _NUL in data:  # JP reads none, and PostgreSQL keeps none
+        if _NUL in data:  # neither JP nor PostgreSQL accepts NUL
             return None, f"{name} cannot be read: it holds a NUL at byte {data.index(_NUL)}"
         if wire.has_more_elements(data, MAX_ELEMENTS):
             return None, f"{name} has more than {MAX_ELEMENTS:,} elements. It was not read"

@@ -26,16 +26,16 @@ from jpweb.store.jp_files import reader, workspace
 from jpweb.store.jp_files.reader import ParsedConversation
 from jpweb.store.jp_files.workspace import DiskConversation
 
-#: Bytes of streams from which workers are worth their start: a second's reading.
+#: Bytes of streams from which processes are worth their start: about a second of reading.
 MIN_POOL_BYTES = 32 * 1024 * 1024
-#: Folders, and bytes of streams, that are written while nobody else can write.
+#: Folders, and bytes of streams, that one transaction may write while it blocks other writers.
 MAX_SMALL_FOLDERS, MAX_SMALL_BYTES = 20, 64 * 1024
-#: One writes into the database, and does not keep up with more.
+#: Reader processes: the one writer of the database does not keep up with more.
 MAX_PROCESSES = 2
-#: Folders that a worker knows of, so that it never waits for the next. It makes one reading at a
-#: time and waits until that is taken, so what is in memory does not grow with what is on disk.
+#: Queue length of a process (prefetch), so that it never waits for a job. It holds one result until
+#: that is received (backpressure), so memory does not grow with the number of files.
 FOLDERS_PER_PROCESS = 2
-#: Seconds that a worker has to end by itself.
+#: Seconds to wait for a process to end before it is killed.
 SHUTDOWN_TIMEOUT_SECONDS = 2.0
 
 
@@ -59,7 +59,7 @@ def read_ahead(folders: Sequence[DiskConversation]) -> Iterator[Iterator[ParsedC
     """
     processes: list[_ReaderProcess] = []
     try:
-        with suppress(OSError):  # no room for another process: this one reads
+        with suppress(OSError):  # no further process possible: parse in this one
             processes.extend(_ReaderProcess() for _ in range(_count_processes(folders)))
         yield _collect_readings(folders, processes)
     finally:
@@ -68,7 +68,7 @@ def read_ahead(folders: Sequence[DiskConversation]) -> Iterator[Iterator[ParsedC
 
 
 def is_small(folders: Sequence[DiskConversation]) -> bool:
-    """Tell whether so little is to be read that one transaction may wait for all of it."""
+    """Tell whether the conversations are few and small enough for one transaction."""
     return (
         len(folders) <= MAX_SMALL_FOLDERS
         and sum(map(workspace.get_stream_size, folders)) <= MAX_SMALL_BYTES
@@ -115,7 +115,7 @@ class _ReaderProcess:
 
     def __init__(self) -> None:
         parent_end, child_end = Pipe()
-        # With -P and these paths nothing is imported from the folder that somebody stands in.
+        # With -P and this PYTHONPATH nothing is imported from the current directory.
         with child_end:
             self._process = subprocess.Popen(  # noqa: S603  this Python, this module
                 [sys.executable, "-P", "-m", __name__],
@@ -151,7 +151,7 @@ class _ReaderProcess:
 
 def main() -> None:
     """Serve read jobs until the parent closes the socket."""
-    gc.freeze()  # what was imported stays: no need to look through it again and again
+    gc.freeze()  # imported modules are never garbage: the collector skips them
     with Connection(0) as channel, suppress(EOFError, OSError):
         while True:
             job = _JOB_DECODER.decode(channel.recv_bytes())

@@ -1,4 +1,4 @@
-"""Writes the parsed files of a conversation into its rows, at once or in batches.
+"""Writes the parsed files of a conversation into its rows, in one transaction or in batches.
 
 A long conversation is written in transactions of bounded time, with a pause between:
 SQLite has one writer at a time, and waiting writers only poll. Until the last batch the
@@ -24,9 +24,9 @@ from jpweb.store.jp_files.reader import ParsedConversation, ParsedStream
 from jpweb.store.jp_files.workspace import DiskConversation
 from jpweb.store.models import Conversation, Workspace
 
-#: Entries and characters that are written in one transaction: about half a second.
+#: Entries and characters of one batch (a transaction): about half a second.
 MAX_BATCH_ENTRIES, MAX_BATCH_CHARS = 4000, 8_000_000
-#: Seconds between two batches on SQLite: as long as a waiting writer sleeps at most.
+#: Seconds between two batches on SQLite: the longest sleep of its busy handler's polling.
 PAUSE_SECONDS = 0.1
 
 
@@ -175,7 +175,7 @@ def _make_row(
     if is_new:
         conversation = Conversation(**lookup, **defaults)
     else:
-        # Held, since all of it is saved: search notes in the row how far it has come.
+        # Locked, since ``save`` writes every column, also those that the search indexer updates.
         rows = Conversation.objects.select_for_update()
         conversation, _ = rows.get_or_create(**lookup, defaults=defaults)
     if not metadata.problem:

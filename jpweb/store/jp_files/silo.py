@@ -1,7 +1,7 @@
 """The user-local silo: a second copy of a workspace's conversations (jp-storage-format, 1 and 3).
 
-It is located and read. JP merges and repairs silos whenever it opens one; a reader must
-not.
+This module only locates and reads it. JP merges and repairs a silo when it opens one; a
+reader must not.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from jpweb.store.jp_files.directory_handles import Directory
 
 
 def get_user_data_dir() -> Path:
-    """Return JP's folder for this user's data, whether it exists or not."""
+    """Return JP's folder for this user's data, which need not exist."""
     configured = os.environ.get("JP_USER_DATA_DIR", "")
     if configured:
         return Path(configured)

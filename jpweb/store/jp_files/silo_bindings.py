@@ -1,4 +1,4 @@
-"""Bindings of user-local silos to the workspace roots that first had their id.
+"""Bindings of user-local silos to the workspace roots that had their id first.
 
 A silo is found by the id in ``.jp/.id``, which any writer of a workspace can copy from
 another. So a row stores the id that was bound to its root; under any other id its silo
@@ -33,7 +33,7 @@ def find_writable(workspace_row: Workspace) -> DiskWorkspace:
 
 
 def can_bind(disk_workspace: DiskWorkspace) -> bool:
-    """Tell whether a root that is seen for the first time may have the silo of its id."""
+    """Tell whether a new root may be bound to the silo of its id."""
     claiming_rows = Workspace.objects.filter(jp_id=disk_workspace.jp_id) | Workspace.objects.filter(
         copies_id=disk_workspace.jp_id
     )

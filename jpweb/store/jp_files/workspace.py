@@ -17,16 +17,16 @@ from jpweb.store.jp_files import directory_handles, silo
 from jpweb.store.jp_files.directory_handles import MIB, Directory, EntryRefused
 from jpweb.stream import timestamps
 
-#: Bytes of events.json; 100,000 events have about 74 MB.
+#: Bytes of events.json at most; 100,000 events take about 74 MB.
 MAX_STREAM_BYTES = 256 * MIB
-#: Bytes of metadata.json.
+#: Bytes of metadata.json at most.
 MAX_METADATA_BYTES = MIB
-#: Bytes of base_config.json; the largest known one has 300 KiB.
+#: Bytes of base_config.json at most; the largest known one has 300 KiB.
 MAX_BASE_CONFIG_BYTES = 16 * MIB
-#: Bytes of ``.id``, which has 57.
+#: Bytes of ``.id`` at most; JP writes 57.
 _MAX_ID_BYTES = 4096
 _WORKSPACE_ID = re.compile(r"[0-9a-z]{5}", re.ASCII)
-#: An id that fits a database's largest integer.
+#: A conversation's id in deciseconds, of at most 18 digits: it fits a 64-bit integer.
 _DECISECONDS = re.compile(r"\d{1,18}", re.ASCII)
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _STREAM_NAMES = ("events.json", "messages.json")

@@ -33,7 +33,7 @@ _MAX_BYTES = {
 _EMPTY_EVENTS = b"[]\n"
 _TIME_KEYS = ("last_activated_at", "pinned_at", "archived_at", "expires_at")
 _JP_KEYS = ("title", *_TIME_KEYS, "labels")
-#: The least that passes JP's validation (section 5).
+#: Smallest configuration that passes JP's validation (section 5).
 SMALLEST_BASE_CONFIG = (
     json.dumps(
         {
@@ -44,7 +44,7 @@ SMALLEST_BASE_CONFIG = (
     )
     + "\n"
 ).encode()
-#: What Rust trims; Python's ``strip`` would take U+001C to U+001F as well.
+#: Characters that Rust's ``trim`` removes; Python's ``strip`` also removes U+001C to U+001F.
 _RUST_WHITESPACE = (
     "\t\n\v\f\r \x85\xa0\u1680" + "".join(map(chr, range(0x2000, 0x200B))) + "\u2028\u2029"
 )
@@ -57,7 +57,7 @@ class FilesChanged(StoreError):
 
 
 class UnwritableMetadata(StoreError):
-    """The metadata cannot be made into what JP reads; nothing was written."""
+    """The metadata has no form that JP can read; nothing was written."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -289,7 +289,7 @@ def _has_known_events(folder: Path, files: ConversationFiles, expected: bytes | 
     events = _read_file(folder / EVENTS_NAME)
     if events is None:
         return False
-    if expected is None and events == _EMPTY_EVENTS:  # only the title can tell whose it is
+    if expected is None and events == _EMPTY_EVENTS:  # only the title identifies our call
         return _read_title(_read_file(folder / METADATA_NAME)) == files.metadata.get("title")
     if events in (expected, files.events):
         return True

@@ -1,1 +1,1 @@
-"""Leases of periodic tasks, expiry of inquiries, cleanup."""
+"""Maintenance: leases of periodic tasks, expiry of inquiries, cleanup of old rows."""

@@ -1,4 +1,4 @@
-"""Cleanup: deletes rows whose retention time is over."""
+"""Cleanup: deletes rows after their retention time."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from jpweb.store.choices import ApprovalState
 from jpweb.store.inquiries import OPEN_STATE
 from jpweb.store.models import AnswerLink, Heartbeat, Notice, Presence, SignInLink
 
-#: How long links are kept after they expired, and notices after they were sent, so that what
-#: happened can be looked up.
+#: Retention of links after their expiry, and of notices after they were sent, for looking up what
+#: happened.
 LINK_AND_NOTICE_RETENTION = timedelta(days=30)
 PRESENCE_RETENTION = HEARTBEAT_RETENTION = timedelta(days=1)
 

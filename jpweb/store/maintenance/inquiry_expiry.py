@@ -1,4 +1,4 @@
-"""Expiry of questions: its setting per workspace, and the questions past it.
+"""Expiry of questions: the setting of each workspace, and the expired open questions.
 
 Nothing here settles a question: an expired one is open until its expiry is recorded.
 """
@@ -10,7 +10,7 @@ from django.db.models.functions import Now
 from jpweb.store.inquiries import OPEN_STATE, run_is_unfinished
 from jpweb.store.models import Inquiry, Workspace
 
-#: The longest time that a workspace can let its questions wait before they expire.
+#: Longest expiry that a workspace can set, in seconds.
 MAX_EXPIRY_SECONDS = 366 * 86_400
 
 

@@ -1,6 +1,6 @@
-"""Leases of periodic tasks: one process at a time holds each, for all that share the database.
+"""Leases of periodic tasks: for each task, one leader among the processes of a database.
 
-The time is the database's, so that processes whose clocks differ agree on the holder.
+Leases expire by the database's clock, so that processes whose clocks differ agree on the holder.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from jpweb.store.models import Duty
 def acquire_or_renew(name: str, process: str, lease_seconds: float) -> bool:
     """Acquire a free task lease, or renew the process's lease; tells whether the process holds it.
 
-    Of processes that try at once one gets it. A process that finds it held writes nothing.
+    Of processes that try at once one gets it. Where another process holds it, nothing is written.
     """
     lease = Duty.objects.filter(name=name)
     if lease.filter(~Q(holder=process), lease_until__gte=Now()).exists():
@@ -46,7 +46,7 @@ def release_all(process: str) -> None:
 
 
 def expire_installation(installation: str) -> None:
-    """Delete the task leases of all processes of an installation, none of which is alive."""
+    """Delete the task leases of all processes of an installation, which have ended."""
     installation_filter = Q(holder=installation) | Q(holder__startswith=f"{installation}#")
     Duty.objects.filter(installation_filter).delete()
 

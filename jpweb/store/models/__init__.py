@@ -1,4 +1,4 @@
-"""The tables. Imported by the store alone; everyone else calls the store's functions."""
+"""Models of the store. Other packages do not import them; they call the store's functions."""
 
 from jpweb.store.models.accounts import (
     Invitation,

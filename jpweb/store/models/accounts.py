@@ -1,4 +1,4 @@
-"""People, the workspaces they share, and what owners trust."""
+"""Models of people, workspaces, memberships, sign-ins, and commands that owners trust."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from jpweb.store.database import clock
 
 
 class Person(AbstractUser):
-    """Someone who signs in."""
+    """An account that signs in."""
 
     @property
     def display_name(self) -> str:
@@ -59,9 +59,9 @@ class Membership(models.Model):
 
 
 class Trust(models.Model):
-    """What an owner has seen as it would run, and lets run: a command or an MCP server.
+    """A command or MCP server that an owner lets run, as it was shown to the owner.
 
-    ``fingerprint`` is that of what was ``shown``; anything else is not trusted.
+    ``fingerprint`` is that of ``shown``; a command with another fingerprint is not trusted.
     """
 
     workspace = models.ForeignKey(Workspace, models.CASCADE, related_name="trusted")
@@ -82,7 +82,7 @@ class Trust(models.Model):
 
 
 class SignInLink(models.Model):
-    """A one-time link. Only the hash of its token is kept."""
+    """A one-time sign-in link. Only the hash of its token is stored."""
 
     person = models.ForeignKey(Person, models.CASCADE, related_name="links")
     maker = models.ForeignKey(
@@ -102,9 +102,9 @@ class SignInLink(models.Model):
 
 
 class Invitation(models.Model):
-    """An owner's offer of a role, taken by the person who uses its link. It names no account.
+    """An owner's offer of a role, accepted by the person who uses its link. It names no account.
 
-    ``name`` is what the owner typed; only the hash of the token is kept.
+    ``name`` is as the owner typed it; only the hash of the token is stored.
     """
 
     workspace = models.ForeignKey(Workspace, models.CASCADE, related_name="invitations")
@@ -120,9 +120,9 @@ class Invitation(models.Model):
 
 
 class SignIn(models.Model):
-    """A session. ``key_hash`` is the hash of the cookie's key, which is kept nowhere.
+    """A session. ``key_hash`` is the hash of the cookie's key; the key is not stored.
 
-    ``maker`` made the link by which it began, where that was another person.
+    ``maker`` made the sign-in link of the session, where that was another person.
     """
 
     key_hash = models.CharField(max_length=64, primary_key=True)

@@ -1,4 +1,4 @@
-"""Conversations and their journals."""
+"""Models of conversations, their journals, turns and read marks."""
 
 from __future__ import annotations
 
@@ -75,9 +75,9 @@ class Conversation(models.Model):
 
 
 class JournalEntry(models.Model):
-    """One element of a conversation. ``text`` is its JSON as it came; the rest is derived.
+    """One element of a conversation. ``text`` is its JSON, unchanged; other columns are derived.
 
-    ``head`` is the position of the first element of the item that it is shown in.
+    ``head`` is the position of the first element of its transcript item.
     """
 
     TABLE = "store_journalentry"
@@ -108,7 +108,7 @@ class JournalEntry(models.Model):
 
 
 class Turn(models.Model):
-    """Where a turn begins, and what the person asked in it: derived, for the outline."""
+    """A turn: its first position, and the beginning of the person's request; derived."""
 
     TABLE = "store_turn"
 
@@ -129,7 +129,7 @@ class Turn(models.Model):
 
 
 class Reading(models.Model):
-    """How far a person has read a conversation."""
+    """A read mark: the length up to which a person has read a conversation."""
 
     TABLE = "store_reading"
 

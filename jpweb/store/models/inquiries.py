@@ -1,4 +1,4 @@
-"""Questions, who has seen them, and who can answer now."""
+"""Models of questions, their receipts, and presence."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from jpweb.store.models.runs import Run
 
 
 class Inquiry(models.Model):
-    """One question: derived from the journal, and the row that decides who answers first."""
+    """One question, derived from the journal; its row decides which answer came first."""
 
     TABLE = "store_inquiry"
 
@@ -85,7 +85,7 @@ class Inquiry(models.Model):
 
 
 class Showing(models.Model):
-    """What one person saw of one question, and when first."""
+    """A receipt: the first times at which one person received, saw and began a question."""
 
     inquiry = models.ForeignKey(Inquiry, models.CASCADE, related_name="showings")
     person = models.ForeignKey(Person, models.CASCADE, related_name="showings")
@@ -104,7 +104,7 @@ class Showing(models.Model):
 
 
 class Presence(models.Model):
-    """A person has a page of this process open, with which they may answer in the workspace."""
+    """A person's open page on a process, on which they may answer in the workspace."""
 
     person = models.ForeignKey(Person, models.CASCADE, related_name="presences")
     workspace = models.ForeignKey(Workspace, models.CASCADE, related_name="presences")

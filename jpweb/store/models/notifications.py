@@ -1,4 +1,4 @@
-"""Where else people are told that something waits for them."""
+"""Models of notification destinations, deliveries, and answer links."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from jpweb.store.models.runs import Prompt
 
 
 class Address(models.Model):
-    """Where a person wants to be told of what waits for them in a workspace.
+    """A person's notification destination for open questions and approvals of a workspace.
 
-    ``url`` is the notification library's, and may hold a key: it is shown to nobody whole.
+    ``url`` is in the notification library's form and may hold a key: no page shows all of it.
     """
 
     person = models.ForeignKey(Person, models.CASCADE, related_name="addresses")
@@ -30,7 +30,7 @@ class Address(models.Model):
 
 
 class Notice(models.Model):
-    """That a question, or a prompt, was told to an address, or that this failed."""
+    """A delivery: a question or approval was sent to an address, or sending it failed."""
 
     address = models.ForeignKey(Address, models.CASCADE, related_name="notices")
     inquiry = models.ForeignKey(Inquiry, models.CASCADE, null=True, related_name="notices")
@@ -53,7 +53,10 @@ class Notice(models.Model):
 
 
 class AnswerLink(models.Model):
-    """Lets one person settle one question once, without signing in. Only a hash is kept."""
+    """A link by which one person settles one question once, without signing in.
+
+    Only the hash of its token is stored.
+    """
 
     inquiry = models.ForeignKey(Inquiry, models.CASCADE, related_name="links")
     person = models.ForeignKey(Person, models.CASCADE, related_name="answer_links")

@@ -1,4 +1,4 @@
-"""Turns being executed: who executes them, and what they wait for."""
+"""Models of runs: their approvals, interrupts, checkpoints, heartbeats and task leases."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ from jpweb.store.models.conversations import Conversation
 class Run(models.Model):
     """A turn that jpweb executes.
 
-    ``fence`` grows with each process that takes the run; what an earlier one still writes is
-    refused. The lease is over at ``lease_until``, by the database's clock.
+    ``fence`` (fencing token) grows with each acquisition; writes with an older one are refused.
+    The lease expires at ``lease_until``, by the database's clock.
     """
 
     conversation = models.ForeignKey(Conversation, models.CASCADE, related_name="runs")
@@ -77,9 +77,9 @@ class Run(models.Model):
 
 
 class Prompt(models.Model):
-    """A permission or delivery prompt of a run (RFD 018). Not an inquiry: in no journal.
+    """An approval: a permission or delivery prompt of a run (RFD 018). No inquiry: in no journal.
 
-    ``shown`` is what the person sees: arguments, or content; ``decision`` what they chose.
+    ``shown`` is the content for the person: arguments, or a result; ``decision`` their choice.
     """
 
     conversation = models.ForeignKey(Conversation, models.CASCADE, related_name="prompts")
@@ -113,7 +113,7 @@ class Prompt(models.Model):
 
 
 class Interruption(models.Model):
-    """What a person says to a run, until the run has taken it."""
+    """An interrupt that a person sent to a run; ``taken_at`` is set once the turn handled it."""
 
     run = models.ForeignKey(Run, models.CASCADE, related_name="interruptions")
     kind = models.CharField(max_length=10, choices=InterruptKind.choices)
@@ -128,10 +128,10 @@ class Interruption(models.Model):
 
 
 class KeptResult(models.Model):
-    """What a tool call has come to, until its response is in the journal.
+    """A checkpoint: the result of a tool call, until its response is in the journal.
 
-    ``content`` is null where there is nothing yet; ``delivered`` is false while a person has yet to
-    let the model see it; ``again``: it was running when an earlier process ended.
+    ``content`` is null without a result; ``delivered`` is false while a person has yet to let the
+    model see it; ``again``: the call was running when an earlier process ended.
     """
 
     run = models.ForeignKey(Run, models.CASCADE, related_name="kept")
@@ -152,7 +152,7 @@ class KeptResult(models.Model):
 
 
 class Heartbeat(models.Model):
-    """A process that executes runs, and when it last said that it lives."""
+    """The last heartbeat of a process that executes runs."""
 
     process = models.CharField(max_length=150, unique=True)
     seen_at = models.DateTimeField()
@@ -162,7 +162,7 @@ class Heartbeat(models.Model):
 
 
 class Duty(models.Model):
-    """Something that one process at a time does for all: it holds the duty for a lease."""
+    """A lease by name, such as a periodic task's: one process at a time holds it."""
 
     name = models.CharField(max_length=50, unique=True)
     holder = models.CharField(max_length=150)

@@ -1,4 +1,4 @@
-"""What search looks in, and what people search for again."""
+"""Models of search: indexed passages, and saved searches."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from jpweb.store.models.conversations import Conversation
 
 
 class Passage(models.Model):
-    """A piece of what was said, derived from a journal entry; or a conversation's title and labels.
+    """Indexed text: a part of a journal entry, or a conversation's title and labels.
 
-    The key begins with the instant (``store/search/passage_ids.py``): the order of the keys is that
-    of time, and a span of time is a span of keys. ``body`` and ``tags`` are what the index of the
-    database is made of, by triggers on SQLite and in the column ``lexemes`` on PostgreSQL.
+    The key begins with the instant (``store/search/passage_ids.py``): keys are in the order of
+    time, so a time range is a key range. The full-text index is built from ``body`` and ``tags``,
+    by triggers on SQLite and in the column ``lexemes`` on PostgreSQL.
     """
 
     TABLE = "store_passage"
-    #: The position of a conversation's title and labels.
+    #: Position of the passage with a conversation's title and labels.
     TITLE_POSITION = -1
 
     id = models.BigIntegerField(primary_key=True)
@@ -52,7 +52,7 @@ class Passage(models.Model):
 
 
 class SavedSearch(models.Model):
-    """A search that a person wants to make again; ``query`` is what stands in its address."""
+    """A person's saved search; ``query`` is the query string of its page."""
 
     person = models.ForeignKey(Person, models.CASCADE, related_name="searches", db_index=False)
     name = models.CharField(max_length=80)

@@ -1,1 +1,1 @@
-"""Notifications: destinations, deliveries, links that answer."""
+"""Notifications: destinations, deliveries, answer links."""

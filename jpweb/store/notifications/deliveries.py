@@ -1,8 +1,8 @@
-"""Notification deliveries: which are due, claimed and failed.
+"""Notification deliveries: lists due ones, claims them, and records failures.
 
-The delivery's row is written before the message is sent: of two processes one sends,
-and a crash in between costs that message. The question stays open, whatever becomes of
-its messages.
+A delivery's row is written before the message is sent (at most once): of two processes
+one sends, and a crash in between loses that message. The question stays open, whether
+its messages arrive or not.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ from jpweb.stream.answer_type import ANSWER_TYPES
 
 Row = TypeVar("Row", bound=Model)
 
-#: What one address is told at most at a time; the rest is told at the next time.
+#: Messages to one destination in one pass; the rest are sent in the next pass.
 MAX_PER_DESTINATION = 5
 
 
@@ -177,7 +177,7 @@ def _join_destinations(waiting: QuerySet[Row], row_field: str) -> QuerySet[Row]:
 
 
 def _is_still_due(due_notification: DueNotification) -> bool:
-    """Tell whether it is open, and whether the destination exists and its person may answer."""
+    """Tell whether the question or approval is open, and the destination's person may answer."""
     open_rows: QuerySet[Any] = (
         Prompt.objects.filter(pk=due_notification.approval_id, state=ApprovalState.OPEN)
         if due_notification.approval_id is not None
@@ -194,5 +194,5 @@ def _is_still_due(due_notification: DueNotification) -> bool:
 
 
 def _destination_id(row: Inquiry | Prompt) -> int:
-    key: int = row.told  # type: ignore[union-attr]  # annotated by _to_tell
+    key: int = row.told  # type: ignore[union-attr]  # annotated by _join_destinations
     return key

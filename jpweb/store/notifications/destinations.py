@@ -10,9 +10,9 @@ from jpweb.store.choices import Role
 from jpweb.store.errors import StoreError
 from jpweb.store.models import Address, Membership, Person
 
-#: How many addresses one person can have.
+#: Destinations of one person at most.
 MAX_DESTINATIONS = 20
-#: The longest delay, in seconds.
+#: Longest delay of a destination, in seconds.
 MAX_DELAY_SECONDS = 86_400
 
 
@@ -46,7 +46,7 @@ def add_destination(person_id: int, workspace_id: int, url: str, delay: int) -> 
     """
     if not can_answer(person_id, workspace_id):
         raise DestinationRefused("Choose a workspace in which you can answer.")
-    Person.objects.select_for_update().get(pk=person_id)  # two at once are counted one by one
+    Person.objects.select_for_update().get(pk=person_id)  # serializes the count below
     existing = list(Address.objects.filter(person_id=person_id))
     if any(
         destination.workspace_id == workspace_id and destination.url == url

@@ -1,1 +1,1 @@
-"""Sign-ins, invitations, and the names that people and workspaces may have."""
+"""People: sessions, invitations, download leases, and rules for names."""

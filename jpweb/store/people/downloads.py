@@ -19,7 +19,7 @@ LEASE_SECONDS = 15.0
 
 @dataclass(frozen=True, slots=True)
 class DownloadLease:
-    """``holder`` names the process and the download; ``file_name`` and ``percent`` tell people."""
+    """A download's lease; ``holder`` names its process and itself, the rest is shown to people."""
 
     person_id: int
     holder: str
@@ -28,12 +28,12 @@ class DownloadLease:
 
     @property
     def name(self) -> str:
-        """The name of the lease, of which there is one a person."""
+        """Name of the lease; one for each person."""
         return f"download of {self.person_id}"
 
     @property
     def holder_text(self) -> str:
-        """The holder as the row keeps it; a data folder has spaces, and the other parts none."""
+        """The row's ``holder`` column; of its parts only ``holder`` may contain spaces."""
         return f"{self.holder} {self.percent} {self.file_name}"
 
 
@@ -56,7 +56,7 @@ def renew_lease(lease: DownloadLease) -> bool:
 
 
 def release_lease(lease: DownloadLease) -> None:
-    """Let go of a lease."""
+    """Release a lease; does nothing where another download holds it."""
     Duty.objects.filter(name=lease.name, holder__startswith=f"{lease.holder} ").delete()
 
 

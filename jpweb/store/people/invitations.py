@@ -22,7 +22,7 @@ from jpweb.store.models import Invitation, Membership, Person, SignInLink, Works
 from jpweb.store.people import names, sessions
 
 INVITATION_LIFETIME = timedelta(days=7)
-#: Links of both sorts that one person makes in an hour.
+#: Invitations and sign-in links, together, that one person can make in an hour.
 MAX_LINKS_PER_HOUR = 200
 
 
@@ -71,7 +71,7 @@ def check_link_rate(person_id: int) -> None:
 
 
 def list_pending(workspace_id: int) -> QuerySet[Invitation]:
-    """Return the invitations into a workspace that can still be taken, by name."""
+    """Return the invitations into a workspace that can still be accepted, by name."""
     return _filter_usable().filter(workspace_id=workspace_id).order_by("name", "pk")
 
 

@@ -1,4 +1,4 @@
-"""Names of accounts and workspaces: a name shows what it is, and looks like no other name.
+"""Names of accounts and workspaces: no hidden characters, and no look-alikes of other names.
 
 ``confusable_homoglyphs`` holds Unicode's table of confusable characters (UTS 39).
 """
@@ -17,7 +17,7 @@ MAX_NAME_CHARACTERS = 150
 #: Letters and marks without an outline: fillers, the blank Braille pattern, joiners.
 _BLANKS = frozenset("\u034f\u115f\u1160\u17b4\u17b5\u2800\u3164\uffa0")
 _VARIATION_SELECTORS = re.compile("[\ufe00-\ufe0f\U000e0100-\U000e01ef]")
-#: Several marks on one letter cover the letters around it.
+#: Combining marks on one letter: more of them would cover the letters around it.
 MAX_MARKS_PER_LETTER = 2
 
 
@@ -95,7 +95,7 @@ def _is_mixed(name: str) -> bool:
 
 @lru_cache(4096)
 def _make_prototype(character: str) -> str:
-    """Return what stands for all characters that look like this one: the Latin one if there is."""
+    """Return the prototype of the characters that look like this one, a Latin one if possible."""
     from confusable_homoglyphs import categories, confusables  # noqa: PLC0415  as above
 
     entries = confusables.is_confusable(character, greedy=True) or []

@@ -1,7 +1,7 @@
 """Session backend: rows are found by the hash of the cookie's key, and end after an idle time.
 
-A copy of the database signs nobody in. The clock is the database's. Rows name their person, so
-that all sign-ins of a person can be ended at once.
+So a stolen copy of the database holds no usable cookie. Times are by the database's clock. Rows
+name their person, so that all sign-ins of a person can be ended at once.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ from django.db.models.functions import Now
 
 from jpweb.store.models import SignIn
 
-#: The key in a session's data of the person who made the link by which it began.
+#: Key in a session's data, of the person who made its sign-in link.
 MAKER_KEY = "link_maker"
-#: Keys that one query names at most.
+#: Keys of one query at most.
 MAX_KEYS_PER_QUERY = 500
 
 
@@ -63,7 +63,7 @@ class SessionStore(SessionBase):
         key_hash = hash_key(self.session_key)
         if must_create:
             self._insert(key_hash, row)
-        # The absolute limit stays where it was: a write does not extend it.
+        # ``expires_at``, the absolute limit, is not updated: a write does not extend it.
         elif not SignIn.objects.filter(key_hash=key_hash).update(**row):
             raise UpdateError
 
@@ -87,7 +87,7 @@ class SessionStore(SessionBase):
 
 @dataclass(frozen=True, slots=True)
 class OpenSignIn:
-    """A sign-in as its person sees it."""
+    """A sign-in, for the list that its person sees."""
 
     began_at: datetime
     seen_at: datetime

@@ -1,1 +1,1 @@
-"""Runs between processes: who holds which, what is said to one, what its calls came to."""
+"""Runs between processes: leases, jobs, heartbeats, interrupts and checkpoints."""

@@ -16,7 +16,7 @@ from django.db.models.functions import Now
 
 from jpweb.store.models import Heartbeat, Run
 
-#: How many leases a process stays away before it counts as dead.
+#: A process without a heartbeat for so many lease durations counts as dead.
 DEAD_AFTER_LEASES = 3
 
 
@@ -31,7 +31,7 @@ def record_heartbeat(process: str) -> None:
 
 
 def find_alive(processes: Iterable[str], lease_seconds: float) -> set[str]:
-    """Return those of these processes that are alive."""
+    """Return the processes among these that are alive."""
     since = Now() - timedelta(seconds=DEAD_AFTER_LEASES * lease_seconds)
     alive = Heartbeat.objects.filter(process__in=set(processes), seen_at__gte=since)
     return set(alive.values_list("process", flat=True))

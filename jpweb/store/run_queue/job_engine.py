@@ -27,15 +27,15 @@ from jpweb.store.database.availability import find_outage
 
 logger = logging.getLogger(__name__)
 
-#: What the database's absence looks like to those who work with jobs.
+#: Errors of procrastinate while the database is unavailable.
 ENGINE_UNAVAILABLE = (ConnectorException, OSError)
 
 TASK_NAME = "advance"
 QUEUE_NAME = "runs"
-#: When a job is due that is offered again: past by every clock. procrastinate's default is the
-#: worker's own time, which may be ahead of the database's.
+#: Due time of a retried job: in the past by every clock. procrastinate's default is the worker's
+#: clock, which may be ahead of the database's.
 RETRY_AT = datetime(1970, 1, 1, tzinfo=UTC)
-#: Seconds between two tries to put the end of a job on record.
+#: Seconds between two attempts of a query of the engine while the database is unavailable.
 RETRY_DELAY_SECONDS = 1.0
 #: Seconds that the job engine waits for a reply before its connection counts as silent.
 REPLY_SECONDS = 10.0
@@ -48,7 +48,7 @@ def defer_job(run_id: int) -> None:
 
 
 def find_waiting(run_ids: Collection[int]) -> set[int]:
-    """Return those of these runs that have a job without a worker."""
+    """Return the runs among these that have a job without a worker."""
     from procrastinate.contrib.django.models import ProcrastinateJob  # noqa: PLC0415  needs the apps
 
     jobs = ProcrastinateJob.objects.filter(
@@ -76,12 +76,12 @@ async def open_engine(advance: Callable[[int], Awaitable[None]]) -> AsyncIterato
     try:
         await engine.open_async()
         yield engine
-    finally:  # whatever came of the attempt: what looks for a server would go on looking
+    finally:  # also where opening failed: the pool would go on trying to connect
         await engine.close_async()
 
 
 async def retry_stalled_jobs(engine: App, seconds: float) -> int:
-    """Retry the jobs whose worker has been silent for so long; returns how many."""
+    """Retry the jobs whose worker sent no heartbeat for so long; returns their number."""
     await engine.job_manager.prune_stalled_workers(seconds)
     stalled = list(await engine.job_manager.get_stalled_jobs(seconds_since_heartbeat=seconds))
     for job in stalled:
@@ -105,7 +105,7 @@ class _ResilientJobManager(JobManager):
     """
 
     async def fetch_job(self, *args: Any, **kwargs: Any) -> Job | None:
-        async with asyncio.timeout(REPLY_SECONDS):  # ends the worker, which is begun again
+        async with asyncio.timeout(REPLY_SECONDS):  # ends the worker, which is restarted
             return await super().fetch_job(*args, **kwargs)
 
     async def listen_for_jobs(self, *args: Any, **kwargs: Any) -> None:

@@ -16,14 +16,14 @@ def enqueue_job(run_id: int) -> None:
     """Enqueue a run's job in the present transaction; does nothing without workers."""
     if settings.RUNS != "workers":
         return
-    # Loaded where it is used: it takes a tenth of a second, and one machine alone needs none of it.
-    from jpweb.store.run_queue import job_engine  # noqa: PLC0415  as it says
+    # Importing procrastinate takes a tenth of a second; only installations with workers need it.
+    from jpweb.store.run_queue import job_engine  # noqa: PLC0415  lazy, as the comment above says
 
     job_engine.defer_job(run_id)
 
 
 def find_waiting(run_ids: Collection[int]) -> set[int]:
-    """Return those of these runs that have a job without a worker; they need no other."""
+    """Return the runs among these that have a job without a worker; they need no other job."""
     if settings.RUNS != "workers":
         return set()
     from jpweb.store.run_queue import job_engine  # noqa: PLC0415  as above

@@ -4,8 +4,8 @@ A run is executed by the holder of its lease, until that expires by the database
 clock. Each acquisition raises the fence (fencing token), and writes with an older fence
 are refused, so that a process that was taken for dead can do no harm.
 
-An expired lease is no death: a process that is starved, paused or cut off from the
-database lets it expire as well. ``heartbeats`` tells which processes have ended.
+An expired lease does not mean a dead process: one that is starved, paused or cut off from
+the database also lets it expire. ``heartbeats`` tells which processes have ended.
 
 Locks are taken in one order: the conversation's row, then the run's.
 """
@@ -26,7 +26,7 @@ from jpweb.store.models import Run
 from jpweb.store.run_queue import jobs
 from jpweb.store.sql import compiled_write
 
-#: Runs that one look brings to light; more come with the next.
+#: Runs that one listing returns at most; the next periodic pass lists the rest.
 _MAX_ROWS = 500
 
 
@@ -46,7 +46,7 @@ def acquire_lease(run_id: int, holder: str, seconds: float) -> Run | None:
     if not updated_count:
         return None
     run = Run.objects.select_related("conversation__workspace").get(pk=run_id)
-    # Told to the caller, and to nobody later: from here on it is not put down any more.
+    # The returned run keeps the phase; the row leaves WAITING, since the run is no longer parked.
     Run.objects.filter(pk=run_id, phase=RunPhase.WAITING).update(phase=RunPhase.CALLING)
     return run
 
@@ -78,7 +78,7 @@ def renew_leases(run_ids: Iterable[int], holder: str, seconds: float) -> set[int
 
 
 def find_held(run_ids: Iterable[int], holder: str) -> set[int]:
-    """Return those of these runs whose lease the process holds."""
+    """Return the runs among these whose lease the process holds."""
     held_runs = Run.objects.filter(pk__in=list(run_ids), holder=holder, state=RunState.RUNNING)
     return set(held_runs.values_list("pk", flat=True))
 
@@ -106,7 +106,7 @@ def expire_installation(installation: str, except_holder: str = "") -> None:
 
 
 def list_expired(except_ids: Collection[int] = ()) -> list[Run]:
-    """Return the running runs with an expired lease, except these."""
+    """Return the running runs with an expired lease, except ``except_ids``."""
     is_expired = Q(lease_until__isnull=True) | Q(lease_until__lt=Now())
     expired = Run.objects.filter(is_expired, state=RunState.RUNNING).exclude(pk__in=except_ids)
     return list(expired.select_related("conversation").order_by("id")[:_MAX_ROWS])

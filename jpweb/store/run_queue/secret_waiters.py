@@ -1,7 +1,7 @@
-"""The process whose call waits for the secret of an open question, and its seal key.
+"""Waiters for secrets: the process whose call waits for an open question's secret, and its key.
 
-Where no call waits, the row may say that a secret was sent: the next call that waits
-keeps its run from being parked until the secret has arrived.
+Where no call waits, the row may be marked that a secret was sent: the next call that
+waits keeps its run from being parked until the secret has arrived.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from django.db import transaction
 from jpweb.store.inquiries import OPEN_STATE
 from jpweb.store.models import Inquiry, Run
 
-#: Stands in ``seal_key`` while a secret was sent and no call waits for it; no key is like it.
+#: Value of ``seal_key`` while a secret was sent and no call waits for it; never a valid key.
 SENT_MARK = "sent"
 
 

@@ -1,4 +1,4 @@
-"""Questions without an outcome: rows become ``unanswered``, as in the transcript.
+"""Questions without an outcome: marks their rows ``unanswered``, as the transcript shows them.
 
 Another program asked them, such as a ``jp`` whose turn was interrupted: our own
 questions are settled before their run ends.
@@ -10,12 +10,12 @@ from jpweb.store.inquiries import OPEN_STATE
 from jpweb.store.models import Inquiry, JournalEntry
 from jpweb.store.sql.compiled_query import CompiledQuery
 
-#: The state of a question whose turn went on without an outcome.
+#: State of a question whose turn continued without an outcome.
 UNANSWERED_STATE = "unanswered"
 
 
 def mark_before_turn(conversation_id: int, position: int) -> int:
-    """Mark the open rows before a new turn as unanswered; return how many.
+    """Mark the open rows before a new turn as unanswered; return their number.
 
     Another program asked them: our own are settled before their run ends.
     """

@@ -13,7 +13,7 @@ from jpweb.store.errors import InvalidConfigFile
 from jpweb.store.jp_files import directory_handles
 from jpweb.store.jp_files.config import size_limits
 
-#: Names from ``.jp`` down to an entry.
+#: Path components of an entry below ``.jp``.
 EntryPath: TypeAlias = tuple[str, ...]
 _WILDCARD_CHARS = frozenset("*?[")
 
@@ -21,7 +21,7 @@ _WILDCARD_CHARS = frozenset("*?[")
 class FileFinder:
     """Finds files below ``.jp``; lists each directory once, and a limited number of entries.
 
-    ``notes`` say, in order, which entries were left out, being links.
+    ``notes`` name the links that were left out, in order.
     """
 
     def __init__(self, jp_folder: Path) -> None:

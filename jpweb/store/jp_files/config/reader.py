@@ -19,7 +19,7 @@ from jpweb.store.jp_files.config import size_limits
 from jpweb.store.jp_files.config.extends import EntryPath, FileFinder
 from jpweb.store.jp_files.config.toml_parser import ConfigText, parse_texts
 
-#: What JP extends where nothing is said.
+#: JP's default of ``extends``.
 DEFAULT_EXTENDS = ("config.d/**/*",)
 _MAIN_NAME = "config.toml"
 _READ_SUFFIXES = (".toml", ".json")
@@ -32,7 +32,7 @@ class ConfigFiles:
 
     layers: tuple[tuple[str, Mapping[str, Any]], ...] = ()
     notes: tuple[str, ...] = ()
-    #: Differs where a file's content does.
+    #: SHA-256 over the files, to compare contents.
     fingerprint: str = ""
 
     def __hash__(self) -> int:

@@ -9,21 +9,21 @@ import re
 
 from jpweb.store.errors import InvalidConfigFile
 
-#: Bytes of one file, and of all together.
+#: Bytes of one file, and of all files together.
 MAX_FILE_BYTES, MAX_TOTAL_BYTES = 256 * 1024, 1024 * 1024
 MAX_FILES = 200
 #: Patterns in ``extends``, and characters of each.
 MAX_PATTERNS, MAX_PATTERN_CHARACTERS = 50, 500
-#: Entries of directories that patterns are held against.
+#: Directory entries that patterns are matched against.
 MAX_LISTED_ENTRIES = 10_000
-#: Directories inside each other that patterns are held against.
+#: Levels of nested directories that patterns are matched against.
 MAX_LEVELS = 32
 #: Levels of tables and arrays, and parts of one key.
 MAX_DEPTH = 64
-#: Keys and items of one file, and of all together.
+#: Keys and items of one file, and of all files together.
 MAX_VALUES, MAX_TOTAL_VALUES = 20_000, 40_000
 
-#: Strings and comments; whatever a parser reads beyond an unfinished one is an error.
+#: Strings and comments of TOML; text after an unterminated one is an error to any parser.
 _TOKEN_PATTERN = re.compile(
     r'"""(?:[^\\]|\\.)*?"""(?:"{0,2})'
     r"|'''.*?'''(?:'{0,2})"
@@ -36,9 +36,9 @@ _MARK_PATTERN = re.compile(r"[\[\]{}=,\n.]")
 
 
 def check_depth(name: str, text: str) -> None:
-    """Refuse a TOML text that is nested too deep to be parsed at a bearable cost.
+    """Raise InvalidConfigFile for a TOML text nested deeper than ``MAX_DEPTH``.
 
-    Raises InvalidConfigFile.
+    Parsing it would cost too much time and memory.
     """
     stripped = _TOKEN_PATTERN.sub(lambda token: "" if token[0].startswith("#") else "s", text)
     levels = dots = 0

@@ -1,7 +1,7 @@
-"""Parses configuration files: once for each content, in a process of its own.
+"""Parses configuration files in a subprocess, once for each content.
 
-Time and memory for a hostile text are limited there, and cost the serving process
-nothing. Results, problems too, are cached by the hash of the content.
+The subprocess has limits of time and memory, so a hostile text cannot harm the serving
+process. Results, errors included, are cached by the hash of the content.
 """
 
 from __future__ import annotations
@@ -21,15 +21,15 @@ from jpweb.store import db_text
 from jpweb.store.errors import InvalidConfigFile
 from jpweb.store.jp_files.config import size_limits, toml_process
 
-#: What the files that are parsed together may cost.
+#: Limits of a subprocess: seconds of CPU time and of wall time, and bytes of memory.
 MAX_CPU_SECONDS, MAX_WALL_SECONDS, MAX_MEMORY_BYTES = 5, 30, 512 * 1024 * 1024
 MAX_PROCESSES = 2
-#: Bytes of texts whose values are remembered.
+#: Bytes of the texts whose results are cached.
 MAX_CACHED_BYTES = 4 * 1024 * 1024
 
 
 class ConfigText(NamedTuple):
-    """A file's text, with the name that people know it by."""
+    """A file's text and suffix, with its name for messages."""
 
     name: str
     suffix: str
@@ -116,7 +116,7 @@ def _parse_new(missing: dict[bytes, ConfigText]) -> dict[bytes, _ParseResult]:
             break
     for key, parsed in results.items():
         _cache.put(key, parsed)
-    # Those behind it were not looked at; its problem is told first.
+    # Later texts were not parsed; ``parse_texts`` raises the earlier text's problem first.
     unread = _ParseResult({}, "it was not read.", 0)
     return {key: results.get(key, unread) for key in missing}
 

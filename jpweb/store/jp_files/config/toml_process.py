@@ -1,9 +1,8 @@
-"""A process that parses configuration files, within limits of its own; run by its path.
+"""Subprocess that parses configuration files under resource limits; run by its path.
 
-It imports the standard library alone, so that it starts at once. Its input is a JSON
-object: ``limits`` and ``texts``, pairs of a suffix and a text. For each it prints one
-line when it is done: ``{"values": …, "count": …}`` or ``{"problem": …}``. Dates are
-written as texts.
+It imports the standard library alone, to start fast. Its input is a JSON object:
+``limits`` and ``texts``, pairs of a suffix and a text. It prints a line for each text:
+``{"values": …, "count": …}`` or ``{"problem": …}``. Dates become strings.
 """
 
 from __future__ import annotations
