@@ -1,1 +1,1 @@
-"""Requests and sockets in, HTML out."""
+"""HTTP views and WebSocket consumers, which respond with HTML."""

@@ -1,8 +1,8 @@
 """Access rules: decorators that admit a request to a view by the person's role.
 
-Every view has one. People without a role in the workspace get 404, so that a page does not tell
-what exists; members whose role is too low get 403; people who are not signed in are redirected
-to the sign-in page.
+Every view has one. People without a role in the workspace get 404, so that the status does not
+reveal which rows exist; members whose role is too low get 403; people who are not signed in are
+redirected to the sign-in page.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class NotSignedIn(Exception):
 
 
 class NotMember(Http404):
-    """The person has no role in the workspace of what was asked for."""
+    """The person has no role in the workspace of the requested row."""
 
 
 def public(view: View) -> View:
@@ -232,7 +232,7 @@ def _guard_view(view: View, rule: str, check: Callable[..., dict[str, Any]]) -> 
 def _check_access(
     request: HttpRequest, rule: str, check: Callable[[], dict[str, Any]]
 ) -> dict[str, Any]:
-    """Return what the check returns. Raises NotSignedIn, Http404 and PermissionDenied."""
+    """Return the check's result. Raises NotSignedIn, Http404 and PermissionDenied."""
     if not request.user.is_authenticated:
         raise NotSignedIn
     if session_activity.is_by_person(request):
@@ -247,11 +247,11 @@ def _check_access(
 def _redirect_to_sign_in(request: HttpRequest) -> HttpResponse:
     sign_in_url = reverse("sign-in")
     if request.headers.get("HX-Request"):
-        # htmx would follow a redirect and put the whole page where a fragment belongs.
+        # htmx would follow a redirect and swap the sign-in page in as a fragment.
         return HttpResponseClientRedirect(sign_in_url)
     query = urlencode({"next": request.get_full_path()}) if request.method == "GET" else ""
     response = HttpResponseRedirect(sign_in_url + (f"?{query}" if query else ""))
     if settings.SESSION_COOKIE_NAME in request.COOKIES:
-        # A sign-in has ended elsewhere or by itself; what was typed is its person's still.
+        # The session expired or was ended on another device; drafts in the browser's storage stay.
         cache_headers.clear_site_data(response, storage=False)
     return response

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from jpweb.store.inquiries import Decider
     from jpweb.store.models import Inquiry
 
-#: As in HTTP: it is settled; somebody was first; it is open still, and why.
+#: HTTP status codes: settled by this request; settled before it; refused, so still open.
 STATUS_SETTLED, STATUS_LATE, STATUS_OPEN = 200, 409, 422
 NO_WAITING_CALL_TEXT = (
     "The tool call isn't waiting for this secret right now. Your input was discarded, not "
@@ -38,7 +38,7 @@ class SubmissionResult:
 
     async def render_html(self) -> str:
         """Return the fragment for htmx and the WebSocket, without a CSRF token."""
-        if self.status == STATUS_SETTLED:  # all of it is read
+        if self.status == STATUS_SETTLED:  # the context is loaded: no query
             return render_to_string(self.template_name, self.context)
         return await run_in_db_thread(render_to_string, self.template_name, self.context)
 
@@ -54,7 +54,7 @@ class AnswerForm:
 
 @sensitive_variables("typed", "retained_text")
 async def submit_answer(row: Inquiry, decider: Decider, typed: AnswerForm) -> SubmissionResult:
-    """Settle a question with the form's answer; the result says why where it cannot be."""
+    """Settle a question with the form's answer; a refusal's result has the reason."""
     retained_text = "" if row.answer_type == "secret" else typed.answer
     try:
         settled_row = await resolution.answer_inquiry(
@@ -70,7 +70,7 @@ async def submit_answer(row: Inquiry, decider: Decider, typed: AnswerForm) -> Su
 
 
 async def submit_decline(row: Inquiry, decider: Decider, note: str) -> SubmissionResult:
-    """Close a question without an answer; the result says why where it cannot be."""
+    """Close a question without an answer; a refusal's result has the reason."""
     try:
         settled_row = await resolution.decline_inquiry(row, decider, note)
     except AlreadySettled:
@@ -87,7 +87,7 @@ def _settled_result(row: Inquiry) -> SubmissionResult:
 async def _late_result(row: Inquiry, decider: Decider, retained_text: str) -> SubmissionResult:
     """Return the result for a question that is settled: by whom, and the text that was typed."""
     row = await run_in_db_thread(inquiries.get_inquiry, row.pk)
-    # Whoever was first may be who sends again, since no reply had come.
+    # The decider may be the sender, who retries because the first reply was lost.
     context = {
         "row": row,
         "late": True,

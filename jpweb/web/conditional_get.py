@@ -9,16 +9,17 @@ from typing import cast
 from django.http import HttpRequest, HttpResponse
 from django.utils.cache import get_conditional_response, patch_vary_headers
 
-#: A token is masked anew in each page; what it stands for is in the cookie.
+#: CSRF tokens in a page: Django masks the cookie's secret differently in each response.
 _CSRF_TOKEN_PATTERN = re.compile(
     rb'("csrfmiddlewaretoken" value|name="csrf-token" content)="[A-Za-z0-9]{64}"'
 )
 
 
 def add_etag(request: HttpRequest, response: HttpResponse) -> HttpResponse:
-    """Return a page with an ETag of its content, or 304 where the browser has the same.
+    """Return a page with an ETag of its content, or 304 if the browser's ETag equals it.
 
-    The CSRF cookie's secret is part of it: forms of a page from before a sign-in would be refused.
+    The CSRF cookie's secret is part of the ETag: Django refuses forms of a page from before a
+    sign-in, which rotates it.
     """
     if request.method not in ("GET", "HEAD") or response.status_code != 200:  # noqa: PLR2004  OK
         return response

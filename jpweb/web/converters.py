@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-#: The largest position in a conversation that there can be, and the largest key of a row.
+#: Largest position in a conversation and largest key of a row: 32-bit and 64-bit signed integers.
 MAX_POSITION, MAX_KEY = 2**31 - 1, 2**63 - 1
 
 
@@ -24,7 +24,7 @@ class KeyConverter:
 
 
 def parse_number(text: str | None, max_value: int = MAX_POSITION) -> int | None:
-    """Return the number from 0 to ``max_value`` that a text writes in digits; else None."""
+    """Parse a number from 0 to ``max_value`` in decimal digits; return None for other text."""
     if text is None or not (text.isascii() and text.isdigit()) or len(text) > len(str(max_value)):
         return None
     number = int(text)

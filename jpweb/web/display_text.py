@@ -40,7 +40,7 @@ DECIDER_TEXTS = {
     "system": "jpweb",
 }
 
-#: By the kind of a provider's failure, and what can be done about it.
+#: Provider failures with a remedy, by kind.
 FAILURE_TEXTS = {
     "context_length": "The conversation is too long for the model. Start a new one.",
     "rate_limit": "The provider's rate limit was reached. Try again soon.",
@@ -52,7 +52,7 @@ FAILURE_TEXTS = {
     "bad_request": "The provider rejected the request. Trying again won't help.",
 }
 
-#: By the kind of a prompt and what was decided.
+#: Labels and marks of decided approvals, by kind and whether they were allowed.
 DECISION_LABELS = {
     ("run", True): ("Allowed", "✓"),
     ("run", False): ("Denied", "⊘"),
@@ -60,20 +60,20 @@ DECISION_LABELS = {
     ("deliver", False): ("Not sent to the model", "⊘"),
 }
 
-#: What a prompt asks, by its kind.
+#: Headings of open approvals, by kind.
 APPROVAL_TEXTS = {
     "run": "Tool call needs approval",
     "deliver": "Result needs review",
 }
 
-#: Whether conversations of jpweb are also saved to the workspace.
+#: Labels of the policies for saving jpweb's conversations to the workspace too.
 WRITING = {
     WritePolicy.OFF: "No",
     WritePolicy.CURRENT: "Yes, for a jp with RFD 082",
     WritePolicy.COMPATIBLE: "Yes, readable by an older jp",
 }
 
-#: What an owner can trust.
+#: Labels of the kinds of items that an owner can trust.
 TRUST_KIND_LABELS = {
     "tool": "Tool command",
     "formatter": "Argument formatter command",
@@ -87,7 +87,7 @@ TRUST_STATUS_LABELS = {
     "changed": "changed since it was trusted",
 }
 
-#: Why a tool is not offered, in a table's few words.
+#: Reasons why a tool is not offered, short for a table.
 UNAVAILABLE_LABELS = {
     "OFF": "disabled",
     "NEW": "not trusted yet",
@@ -99,7 +99,7 @@ UNAVAILABLE_LABELS = {
     "BROKEN": "invalid configuration",
 }
 
-#: What is on record of the showing of a question, in the order in which it happens.
+#: Labels of a question's receipts, by column, in chronological order.
 RECEIPT_LABELS = {
     "delivered_at": "Delivered to",
     "visible_at": "Seen by",
@@ -107,7 +107,7 @@ RECEIPT_LABELS = {
     "draft_at": "Draft started by",
 }
 
-#: What a reader chooses to see, by the group's name.
+#: Labels of the event filter's groups, by name.
 FILTER_GROUP_LABELS = {
     "person": "Prompts",
     "assistant": "Assistant",
@@ -119,7 +119,7 @@ FILTER_GROUP_LABELS = {
     "problems": "Problems",
 }
 
-#: What a search chooses a kind of thing by, by the kind's name.
+#: Labels of the search filter ``kind``, by value.
 SEARCH_KIND_LABELS = {
     "title": "Titles and labels",
     "person": "Prompts",
@@ -133,7 +133,7 @@ SEARCH_KIND_LABELS = {
     "summary": "Summaries",
 }
 
-#: What a hit was found in, by its facet.
+#: Categories of search hits, by facet.
 HIT_CATEGORY_LABELS = {
     "title": "Conversation",
     "person": "Prompt",
@@ -208,7 +208,7 @@ def format_duration(seconds: float | None) -> str:
 def format_elapsed(seconds: int) -> str:
     """Return a growing duration in minutes or tens of seconds, as the page's script does."""
     if seconds < 60:  # noqa: PLR2004  seconds in a minute
-        return f"{seconds // 10 * 10} s" if seconds >= 10 else "< 10 s"  # noqa: PLR2004  as it says
+        return f"{seconds // 10 * 10} s" if seconds >= 10 else "< 10 s"  # noqa: PLR2004  seconds
     hours, minutes = divmod(seconds // 60, 60)
     days, hours = divmod(hours, 24)
     if days:

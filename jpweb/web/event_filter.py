@@ -16,7 +16,7 @@ from jpweb.web.transcript import FILTER_GROUPS, TranscriptQuery
 if TYPE_CHECKING:
     from jpweb.store.models import Conversation
 
-#: What people often want to see alone: a word, the groups, and the facets that it counts.
+#: Presets by label: the groups that they choose, and the facets that they count.
 FILTER_PRESETS = {
     "Messages": (("person", "assistant"), ("person", "message", "structure")),
     "Questions": (("questions",), ("question",)),

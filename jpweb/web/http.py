@@ -15,6 +15,6 @@ if TYPE_CHECKING:
 class Request(HttpRequest):
     """The request of a person who is signed in."""
 
-    #: The access rule has let nobody else through.
+    #: Never anonymous: the view's access rule has checked the sign-in.
     user: Person
     htmx: HtmxDetails

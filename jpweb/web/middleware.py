@@ -12,12 +12,12 @@ from jpweb.store.database.availability import DATABASE_ERROR, find_outage
 
 logger = logging.getLogger(__name__)
 
-#: Seconds after which a browser may try again.
+#: Value of the header Retry-After.
 RETRY_AFTER_SECONDS = 5
 
 
 class DatabaseOutageMiddleware(MiddlewareMixin):
-    """Answer 503 with the cause and Retry-After where a view fails for want of the database."""
+    """Answer 503 with the cause and Retry-After where a view fails on a database outage."""
 
     def process_exception(self, request: HttpRequest, error: Exception) -> HttpResponse | None:
         """Return the 503 page for a database outage; None for any other error."""
@@ -25,7 +25,7 @@ class DatabaseOutageMiddleware(MiddlewareMixin):
         if outage is None:
             return None
         logger.warning("%s cannot be served. %s: %s", request.path, outage.title, error)
-        # Without the request: who is signed in stands in the database too.
+        # Rendered without the request, whose context processors query the person in the database.
         is_submission = request.method not in ("GET", "HEAD")
         html = render_to_string("503.html", {"outage": outage, "sent": is_submission})
         return HttpResponse(html, status=503, headers={"Retry-After": str(RETRY_AFTER_SECONDS)})

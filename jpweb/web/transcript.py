@@ -1,8 +1,8 @@
-"""The window of a conversation that a page shows, chosen by its address.
+"""The window of a conversation that a page shows, chosen by the query string.
 
-An address says where (``at``, ``turn``, ``after``, ``before``), what (``show``), which folds
-are open (``open``) and which of those that are open by default are closed (``shut``), so that
-a copied address shows the same to another person.
+Its parameters are the position (``at``, ``turn``, ``after``, ``before``), the filter groups
+(``show``), the open folds (``open``) and the closed ones of those that are open by default
+(``shut``), so that a copied address shows another person the same page.
 """
 
 from __future__ import annotations
@@ -31,13 +31,13 @@ from jpweb.web import converters
 if TYPE_CHECKING:
     from jpweb.store.models import Conversation, Turn
 
-#: Folds that an address names at most, of either sort.
+#: Folds in each of the parameters ``open`` and ``shut``; the others are ignored.
 MAX_FOLDS = 50
-#: Characters of what it looks for.
+#: Characters of the query of find in conversation.
 MAX_QUERY_CHARS = 200
-#: Seconds without an event that a reader is told of.
+#: Seconds between two items from which the page shows a time gap.
 MIN_GAP_SECONDS = 15 * 60
-#: What a reader can choose: groups of facets, and what went wrong.
+#: Facets by filter group, with the group of problems.
 FILTER_GROUPS = CATEGORY_GROUPS | {"problems": PROBLEM_CATEGORIES}
 
 
@@ -144,8 +144,8 @@ def load_page(
 ) -> TranscriptPage:
     """Return the page that an address asks for.
 
-    ``read_count`` is how many entries its reader has seen, ``is_live`` whether a run goes on.
-    Raises UnknownEvent for a permalink to no event.
+    ``read_count`` is the person's read mark, ``is_live`` whether a run is active. Raises
+    UnknownAnchor for a permalink to an unknown event.
     """
     window = _load_window(conversation, query, read_count, is_live=is_live)
     if (
@@ -153,7 +153,7 @@ def load_page(
         and window.previous_head is not None
         and window.previous_head >= read_count
     ):
-        read_count = None  # the news begin further up
+        read_count = None  # the first unread item is above the window
     previous_end = (
         None
         if window.previous_head is None
@@ -178,10 +178,11 @@ def build_lines(
     is_start: bool = False,
     previous_end: datetime | None = None,
 ) -> list[TranscriptLine]:
-    """Return items as lines of a page; not ``is_contiguous`` means that others may lie between.
+    """Return items as lines of a page; without ``is_contiguous`` other items may lie between.
 
-    A turn's heading is above the first of its items that is shown: above the first of all, where
-    ``is_start`` says that none precedes it. ``previous_end`` is when the item before them ended.
+    A turn's heading is above its first visible item; above the first line only with
+    ``is_start``, which means that no item precedes it. ``previous_end`` is the end time of the
+    item before the first line.
     """
     turns_by_start = {turn.position: turn for turn in contents.turns.values()}
     page_lines: list[TranscriptLine] = []
@@ -228,7 +229,7 @@ def build_window_context(
 ) -> dict[str, Any]:
     """Return the context of a window's template."""
     page_url = reverse("conversation", args=[conversation.pk])
-    conversation.question_keys = page.window.contents.question_ids  # type: ignore[attr-defined]  # for the tag
+    conversation.question_keys = page.window.contents.question_ids  # type: ignore[attr-defined]  # read by question_url
     return {
         "conversation": conversation,
         "part": page,

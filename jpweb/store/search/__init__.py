@@ -1,1 +1,1 @@
-"""Search: what was said anywhere, and the index of the database that it is found with."""
+"""Search over all conversations, and the full-text index of the database behind it."""

@@ -11,13 +11,13 @@ from django.db import connection
 from jpweb.store.search import tokenizer
 from jpweb.store.search.query_parser import QueryTerm
 
-#: Tags of which one has to be there, or, with True, none may.
+#: Filter terms of a passage: at least one must match; with True (negated) none may.
 TermGroup: TypeAlias = tuple[tuple[str, ...], bool]
 
 
 @dataclass(frozen=True, slots=True)
 class SearchDialect:
-    """Parts of a statement over passages ``p``. ``expression`` spells what ``match`` takes.
+    """Parts of a statement over passages ``p``. ``expression`` builds the argument of ``match``.
 
     ``rank`` is smaller the better one matches; it takes the expression where ``ranks_by_match``.
     """
@@ -39,8 +39,8 @@ def get_dialect() -> SearchDialect:
 def build_fts5(terms: Sequence[QueryTerm], groups: Sequence[TermGroup]) -> str:
     """Return FTS5's expression; at least one term is not negated.
 
-    Typed text stands in quotes, where no character has a meaning; filter terms are letters
-    and digits.
+    Typed text is quoted, so none of its characters is an operator; filter terms are letters and
+    digits.
     """
     required = [_quote_term(term) for term in terms if not term.is_negated]
     required += [_any_of_tags(group) for group in groups if not group[1]]
@@ -50,7 +50,7 @@ def build_fts5(terms: Sequence[QueryTerm], groups: Sequence[TermGroup]) -> str:
 
 
 def build_tsquery(terms: Sequence[QueryTerm], groups: Sequence[TermGroup]) -> str:
-    """Return PostgreSQL's expression; it holds words and filter terms alone, in quotes."""
+    """Return PostgreSQL's ``tsquery``: words and filter terms only, quoted."""
     return " & ".join([*map(_phrase_lexemes, terms), *map(_any_lexeme, groups)])
 
 

@@ -1,8 +1,8 @@
 """Search over all conversations that a person may read, with the database's full-text index.
 
-Words, filters and permission are one index expression, and times are ranges of ids, so
-a search costs what it shows, and what its rarest term matches. The newest come first;
-pages are by id.
+Words, filters and permission are one index expression, and times are ranges of ids, so the cost
+grows with the hits on the page and the matches of the rarest term. Hits are ordered newest first,
+with keyset pagination by id.
 """
 
 from __future__ import annotations
@@ -19,11 +19,12 @@ from jpweb.store.search.dialects import TermGroup
 from jpweb.store.search.query_parser import QueryFilter, QueryTerm, SearchQuery
 from jpweb.store.search.snippets import Fragment, make_snippet
 
-#: Hits of one page; of all that are in the order of how well they match, and among how many of the
-#: newest they are looked for: how well one matches has to be asked of each.
+#: Hits per page.
 PAGE_HITS = 25
+#: Hits sorted by rank, out of this many of the newest hits: the database computes the rank of each
+#: candidate, no index has it.
 MAX_RANKED_HITS, RANKED_CANDIDATES = 50, 10_000
-#: Hits that are counted; where there are more, that is said.
+#: Hits counted at most; above it the page shows "more than".
 COUNT_LIMIT = 500
 
 _COLUMNS = (
@@ -32,7 +33,7 @@ _COLUMNS = (
 )
 _CONVERSATION_JOIN = " JOIN store_conversation c ON c.id = p.conversation_id"
 _WORKSPACE_JOIN = f"{_CONVERSATION_JOIN} JOIN store_workspace w ON w.id = c.workspace_id"
-#: Said again of each row, whatever the index says.
+#: Permission check of each row against the membership table, in addition to the index terms.
 _READABLE_CONDITION = (
     "c.workspace_id IN (SELECT workspace_id FROM store_membership WHERE person_id = %s)"
 )

@@ -1,6 +1,6 @@
 """Index terms for filters, so that full-text search evaluates words and filters together.
 
-The terms are in a column of their own, so no text of a conversation can imitate one.
+The terms are in a separate column, so no text of a conversation can imitate one.
 """
 
 from __future__ import annotations
@@ -10,9 +10,9 @@ from collections.abc import Mapping
 from hashlib import blake2b
 from itertools import islice
 
-#: Segments of a name that a filter can name alone.
+#: Prefixes of a tool's name that are indexed, one per separator (``fs_read``: ``fs``).
 _MAX_SEGMENTS = 8
-#: Labels by which a conversation is found: each passage carries them, and a file may hold many.
+#: Indexed labels of a conversation: each of its passages repeats them, and a file may hold many.
 MAX_LABELS = 50
 _SEGMENT_BREAK = re.compile(r"[_\-./:\s]+")
 _TERM_PREFIXES = {"tool": "t", "who": "p", "reason": "r", "label": "l"}

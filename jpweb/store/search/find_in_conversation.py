@@ -1,6 +1,6 @@
 """Find in one conversation: the events that hold the typed terms, in order and counted.
 
-A term also matches inside words; ``search`` matches whole ones.
+A term also matches inside words; ``search.engine`` matches whole words.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ from jpweb.store import db_text
 from jpweb.store.models import Conversation, Passage
 from jpweb.store.search.snippets import Fragment, make_snippet
 
-#: Events that are counted; where there are more, that is said.
+#: Matches counted at most; above it ``has_more`` is set.
 COUNT_LIMIT = 1000
-#: Characters of what is looked for, and pieces that it may consist of.
+#: Characters of a query, and its terms; the rest is ignored.
 MAX_QUERY_CHARS = 200
 MAX_TERMS = 8
 _TERM = re.compile(r'"([^"]*)"?|(\S+)')
@@ -131,7 +131,7 @@ def _filter_matching(conversation_id: int, search_terms: Sequence[str]) -> Query
 
 
 def _holds_term(term: str) -> Q:
-    """Return the condition that a body holds the term; databases fold the case of ASCII alone."""
+    """Return the condition that a body holds the term; databases fold the case of ASCII only."""
     spellings = {term} if term.isascii() else {term, term.lower(), term.upper(), term.title()}
     condition = Q()
     for spelling in spellings:
@@ -142,7 +142,8 @@ def _holds_term(term: str) -> Q:
 def _holds_spelling(spelling: str) -> Q:
     if connection.vendor != "postgresql":
         return Q(body__icontains=spelling)
-    # In a third of LIKE's time where the locale is not C, and at once where the word is common.
+    # strpos under collation C takes a third of LIKE's time in a locale other than C, and returns
+    # at the first match of a common word.
     folded_body, folded_term = (
         Lower(Collate(operand, "C")) for operand in (F("body"), Value(spelling))
     )

@@ -1,9 +1,8 @@
 """Indexes conversations for search, behind the journal, without blocking it.
 
-Each change of a conversation sets ``unindexed``; the indexer takes such conversations,
-the newest first, and writes a batch at a time, each in a transaction of its own. It
-compares stored passages with those that should exist, so after a kill it continues, and
-equal ones keep their keys.
+Each change of a conversation sets ``unindexed``; the indexer takes such conversations, the newest
+first, and writes batches, one transaction each. It compares stored passages with the expected
+ones, so that it continues after a kill and equal passages keep their keys.
 """
 
 from __future__ import annotations
@@ -29,22 +28,22 @@ from jpweb.stream.events import ToolCallRequest, ToolCallResponse
 
 logger = logging.getLogger(__name__)
 
-#: Entries, and characters of them, that are written in one transaction.
+#: Entries, and their characters, indexed in one transaction.
 BATCH_ENTRIES = 500
 BATCH_CHARS = 2_000_000
-#: Parts of a conversation after which another one, changed since, may come first.
+#: Batches of a conversation per step; then a conversation with newer activity takes precedence.
 BATCHES_PER_STEP = 20
-#: Conversations that are counted where many wait.
+#: Unindexed conversations of a person counted at most.
 COUNT_LIMIT = 1000
 
-#: What makes a passage another one. Its key and instant stay what they were at first.
+#: Columns by which a stored passage and a draft are compared; key and instant never change.
 _COMPARED_COLUMNS = (
     "position", "part", "head", "anchor", "facet", "body", "tags", "tool", "who", "state", "reason",
 )  # fmt: skip
 
 
 class _ConversationChanged(Exception):
-    """The conversation was changed during its indexing; it is indexed again."""
+    """The conversation was changed during its indexing; it stays ``unindexed``."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,11 +82,12 @@ def index_next() -> int | None:
     try:
         index_conversation(key)
     except (_ConversationChanged, IntegrityError) as conflict:
-        # It was changed, or somebody else indexes it: what is left is seen at the next look.
+        # The conversation was changed, or another process indexes it; it stays unindexed, so a
+        # later call finds it.
         logger.info("conversation %s is indexed again: %r", key, conflict)
     except INCONSISTENT_ROWS as error:
-        # The others go on; this one is tried again when it changes.
-        logger.error("conversation %s cannot be indexed: %r", key, error)  # noqa: TRY400  the row would stand in its traceback
+        # Cleared, so that the queue does not stall; the next change of the conversation sets it.
+        logger.error("conversation %s cannot be indexed: %r", key, error)  # noqa: TRY400  the traceback would contain the row
         Conversation.objects.filter(pk=key).update(unindexed=False)
     return key
 
@@ -107,7 +107,10 @@ def all_conversation_ids() -> Iterator[int]:
 
 
 def index_conversation(key: int) -> None:
-    """Index the new entries of a conversation, a limited number. Raises where it was changed."""
+    """Index up to ``BATCHES_PER_STEP`` batches of a conversation's new entries.
+
+    Raises _ConversationChanged.
+    """
     state, common = _begin_indexing(key)
     first = state.first_position
     for _ in range(BATCHES_PER_STEP):
@@ -127,8 +130,8 @@ def index_conversation(key: int) -> None:
 def _begin_indexing(key: int) -> tuple[_IndexingState, passages.ConversationTerms]:
     """Return the first entry to index: the first new one, or the first of all.
 
-    All are indexed again where entries were replaced, or labels changed: every passage has
-    them.
+    All are indexed again where entries were replaced, or where labels changed, since every
+    passage repeats the labels.
     """
     with transaction.atomic():
         row = Conversation.objects.select_for_update().filter(pk=key).first()
@@ -326,7 +329,7 @@ def _find_taken_ids(candidate_ids: list[int]) -> set[int]:
 
 
 def _insert_passages(key: int, rows: Sequence[tuple[int, passages.PassageDraft]]) -> None:
-    """Insert passages, the lowest keys first: SQLite's index takes others one at a time."""
+    """Insert passages in key order: SQLite's FTS5 writes rows out of order one at a time."""
     adapt = bulk.time_adapter()
     columns: tuple[str, ...] = ("id", "conversation_id", "at", *_COMPARED_COLUMNS)
     values: list[tuple[Any, ...]] = [

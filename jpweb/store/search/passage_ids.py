@@ -1,4 +1,4 @@
-"""Time-ordered ids of passages, so that the order of ids is that of time.
+"""Time-ordered ids of passages: sorting by id sorts by time.
 
 An id is 63 bits: the milliseconds since 1970, and 21 bits that distinguish passages of
 one instant, in the order of their conversation unless those ids are taken. Instants
@@ -16,9 +16,9 @@ _RESOLUTION = timedelta(milliseconds=1)
 _LOW_BITS = 21
 _IDS_PER_INSTANT = 1 << _LOW_BITS
 _LAST_INSTANT = (1 << 42) - 1
-#: Tries within one instant before the next millisecond is taken.
+#: Attempts to find a free id within one millisecond, before the next millisecond is tried.
 _TRIES_PER_INSTANT = 16
-#: Keys between two entries of one instant, for the parts of the first.
+#: Ids reserved per entry of one instant, for the first parts of its text.
 _IDS_PER_ENTRY = 4
 
 
@@ -69,6 +69,7 @@ def _candidate_id(slot: PassageSlot, attempt: int) -> int:
     instant_offset, nth = divmod(attempt, _TRIES_PER_INSTANT)
     milliseconds = min((first_id_at(slot.at) >> _LOW_BITS) + instant_offset, _LAST_INSTANT)
     low_bits = (slot.position + 1) * _IDS_PER_ENTRY + slot.part
-    # The steps of two conversations differ, so copies of one with its times soon stand apart.
+    # Quadratic probing with a step per conversation: copies of a conversation, which have equal
+    # times and positions, stop colliding after a few attempts.
     step = (slot.conversation_id * 0x9E3779B1 | 1) * nth * nth + instant_offset * nth
     return (milliseconds << _LOW_BITS) | ((low_bits + step) % _IDS_PER_INSTANT)

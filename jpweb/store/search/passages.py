@@ -1,7 +1,7 @@
 """Passages: the searchable text of journal entries, in parts of bounded length.
 
-Text that cannot be read, or is no speech (configuration), is not indexed; and a secret
-never is. An answer is indexed only where its question is known and is not a secret one.
+Unreadable text, configuration and secrets are not indexed. An answer is indexed only where its
+question is known and does not ask for a secret.
 """
 
 from __future__ import annotations
@@ -29,11 +29,11 @@ from jpweb.stream.events import (
 from jpweb.stream.inquiry import Answered, InquiryQuestion, InquiryRequest, InquiryResponse
 from jpweb.stream.transcript.categories import categorize_element
 
-#: Characters of a passage; PostgreSQL tells the places of 16,000 words apart.
+#: Characters of a passage; a PostgreSQL ``tsvector`` distinguishes 16,000 word positions.
 MAX_PASSAGE_CHARS = 50_000
-#: Passages of one entry; what lies beyond ten million characters is not searched.
+#: Passages of one entry; text beyond ten million characters is not indexed.
 MAX_PASSAGES_PER_ENTRY = 200
-#: How far back from its end a passage looks for a blank to end at.
+#: Characters before the limit in which a passage is cut at a blank instead of inside a word.
 _BREAK_SEARCH_CHARS = 500
 
 

@@ -19,11 +19,12 @@ from jpweb.store import db_text
 from jpweb.store.inquiries import INQUIRY_STATES
 from jpweb.store.search.tokenizer import split_words
 
-#: Characters of a query, terms and filters in it; what lies beyond is told, and left out.
+#: Characters of a query, and its terms and filters; the rest is dropped and reported in
+#: ``problems``.
 MAX_QUERY_CHARS = 1000
 MAX_TERMS = 24
 
-#: What an entry can be, as people name it, and the facets that it stands for.
+#: Facets by the value of the filter ``kind:``.
 FACETS_BY_KIND = {
     "title": ("title",),
     "person": ("person",),
@@ -36,7 +37,7 @@ FACETS_BY_KIND = {
     "outcome": ("outcome", "dropped"),
     "summary": ("compaction",),
 }
-#: The filters, and what each looks at.
+#: Filters by name, with the property that each compares.
 FILTER_DESCRIPTIONS = {
     "in": "a workspace",
     "who": "who said or decided it",

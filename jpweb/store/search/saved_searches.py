@@ -6,7 +6,7 @@ from jpweb.store import db_text
 from jpweb.store.database import clock
 from jpweb.store.models import SavedSearch
 
-#: Searches that one person keeps, and characters of a name and of a query.
+#: Saved searches per person, and characters of a name and of a query.
 MAX_SAVED = 100
 MAX_NAME_CHARS = 80
 MAX_QUERY_CHARS = 2000
@@ -18,7 +18,7 @@ def list_saved(person_id: int) -> list[SavedSearch]:
 
 
 def save_search(person_id: int, name: str, query: str) -> bool:
-    """Save a search, over one of the same name. False where the person has the maximum."""
+    """Save a search or overwrite that of the same name; False at ``MAX_SAVED``."""
     my_searches = SavedSearch.objects.filter(person_id=person_id)
     clean_name = db_text.clean_text(name)[:MAX_NAME_CHARS]
     if my_searches.count() >= MAX_SAVED and not my_searches.filter(name=clean_name).exists():

@@ -6,10 +6,10 @@ import re
 from collections.abc import Sequence
 from typing import NamedTuple
 
-#: Characters of a snippet, and how many of them stand before the first hit.
+#: Characters of a snippet, and those of them before the first match.
 SNIPPET_CHARS = 240
 LEADING_CHARS = 80
-#: What would change the order of the text around it, and what a line cannot show.
+#: Bidirectional controls, which reorder the text around them, and other control characters.
 _INVISIBLE_CHARS = (
     *range(0x20),
     *range(0x7F, 0xA0),
@@ -56,7 +56,7 @@ def make_snippet(text: str, spans: Sequence[tuple[int, int]]) -> tuple[Fragment,
 
 
 def _next_word_start(text: str, begin: int, first: int) -> int:
-    """Return the start of the next word, or ``begin`` where that is too far."""
+    """Return the start of the next word, or ``begin`` if none is within ``LEADING_CHARS`` / 2."""
     if begin == 0:
         return 0
     blank = _BLANKS.search(text, begin, min(begin + LEADING_CHARS // 2, first))

@@ -1,8 +1,8 @@
 """Tokenizer for PostgreSQL's index, and the highlighter of hits for either database.
 
 SQLite splits text itself (FTS5, ``unicode61`` with ``_``). PostgreSQL's own parser
-keeps paths and addresses whole and splits names at ``_``, so its lexemes are made here,
-by the same rule: letters, digits and ``_`` make words; case and accents are folded.
+keeps paths and addresses whole and splits names at ``_``, so this module makes its lexemes
+by SQLite's rule: letters, digits and ``_`` make words; case and accents are folded.
 """
 
 from __future__ import annotations
@@ -13,14 +13,15 @@ from collections.abc import Callable, Iterable
 from typing import TypeAlias
 
 WORD_PATTERN = re.compile(r"\w+")
-#: Characters of a lexeme; PostgreSQL takes 2 kB.
+#: Characters of a lexeme; PostgreSQL's limit is 2 kB.
 _MAX_LEXEME_CHARS = 200
-#: Words of a phrase that are lit; for a longer one, texts take long that begin it everywhere.
+#: Words of a phrase that are highlighted; a longer phrase is slow to match in a text that repeats
+#: its start.
 _MAX_PHRASE_WORDS = 20
-#: What a lexeme keeps of where it stands: PostgreSQL counts no further, and no more places.
+#: PostgreSQL's limits of a ``tsvector``: the largest position, and the positions of one lexeme.
 _LAST_POSITION = 16_383
 _MAX_POSITIONS = 255
-#: Bytes of lexemes and their places, of the megabyte that PostgreSQL takes.
+#: Bytes of lexemes and their positions; PostgreSQL's limit of a ``tsvector`` is 1 MB.
 _MAX_VECTOR_BYTES = 900_000
 
 
@@ -63,7 +64,7 @@ def make_tsvector(body: str, tags: str) -> str:
     return " ".join([*lexemes, *(f"'#{tag}'" for tag in tags.split())])
 
 
-#: Folded words that stand one after the other; with True the last may go on.
+#: Consecutive folded words; with True the last one is a prefix.
 FoldedPhrase: TypeAlias = tuple[tuple[str, ...], bool]
 Spans: TypeAlias = list[tuple[int, int]]
 
@@ -71,7 +72,7 @@ Spans: TypeAlias = list[tuple[int, int]]
 def make_highlighter(phrases: Iterable[FoldedPhrase]) -> Callable[[str], Spans]:
     """Return a function that finds these phrases in a text, as ordered, disjoint spans.
 
-    A phrase matches as a whole; of a long one the first words.
+    A phrase matches as a whole; of a long one the first ``_MAX_PHRASE_WORDS`` words.
     """
     beginnings = (
         (phrase_words[:_MAX_PHRASE_WORDS], is_prefix and len(phrase_words) <= _MAX_PHRASE_WORDS)

@@ -1,4 +1,4 @@
-"""Bulk inserts and upserts; model instances would cost several times as much."""
+"""Bulk inserts and upserts without model instances, which cost several times as much."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from django.db import connection
 
 
 def insert_rows(table: str, columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> None:
-    """Insert rows. The names are the caller's own, never input."""
+    """Insert rows. Table and column names are literals of the caller, never input."""
     _execute_many(_insert_statement(table, columns), rows)
 
 

@@ -12,17 +12,17 @@ from django.db.transaction import TransactionManagementError
 
 QueryKey = int | str
 
-#: Stands for the first key where the SQL is made; the others count down from it. No row has them.
+#: Placeholder of the first key during compilation; further ones count down. No row has such keys.
 _PLACEHOLDER = -(2**40)
 
 
 class CompiledQuery:
     """A query whose calls differ only in keys.
 
-    ``build_query`` returns it, for instances or as a ``values_list``, for lists of keys,
-    which are numbers or short texts; each has to be looked for by ``__in``, once or several
-    times. A call takes as many lists, none of them empty. Another comparison (``__gte``,
-    ``__contains``) takes a list of one, whose key is put into the query as a ``Value``.
+    ``build_query`` takes lists of keys (numbers or short texts) and returns a queryset of
+    instances or a ``values_list``; it uses each list in one or more ``__in`` lookups. A call
+    takes as many lists, none of them empty. For another lookup (``__gte``, ``__contains``) pass
+    a list of one key, which ``build_query`` wraps in ``Value``.
     """
 
     def __init__(self, build_query: Callable[..., QuerySet[Any, Any]]) -> None:
@@ -42,7 +42,7 @@ class CompiledQuery:
 
 
 class _CompiledSql:
-    """The SQL for so many keys, its parameters, and the converters of its columns."""
+    """The SQL for lists of given sizes, its parameters, and the converters of its columns."""
 
     def __init__(
         self, build_query: Callable[..., QuerySet[Any, Any]], sizes: Sequence[int]
@@ -55,7 +55,7 @@ class _CompiledSql:
         compiler = query.get_compiler(connection=connection)
         self.sql, params = compiler.as_sql()
         self.params = tuple(params)
-        # A column of text takes its stand-ins as text.
+        # A text column turns its placeholders into text parameters.
         numbers = {
             str(key): index
             for index, key in enumerate(key for keys in placeholders for key in keys)

@@ -1,7 +1,6 @@
 """Inserts and updates of one row with cached SQL: compiling costs many times the execution.
 
-As ``Model.save`` and ``QuerySet.update`` do it, but values are values: no expressions,
-no signals.
+Equivalent to ``Model.save`` and ``QuerySet.update``, without expressions and signals.
 """
 
 from __future__ import annotations
@@ -18,9 +17,9 @@ _Field: TypeAlias = "Field[Any, Any]"
 
 
 def insert_row(row: Model) -> None:
-    """Insert a row, and set its key to the database's.
+    """Insert a row, and set its key to the generated one.
 
-    A column with a default of the database needs a value. Raises IntegrityError.
+    A column with a database default needs a value. Raises IntegrityError.
     """
     statement = _compile_insert(type(row), connection.vendor)
     values = [getattr(row, name) for name in statement.names]
@@ -32,17 +31,16 @@ def insert_row(row: Model) -> None:
 
 
 def update_rows(model: type[Model], conditions: Mapping[str, Any], **values: Any) -> int:
-    """Overwrite columns of the rows with all values of ``conditions``; returns how many.
+    """Overwrite columns of the rows that match all ``conditions``; return the row count.
 
-    Columns are named as a row's attributes (``run_id``). Values in ``conditions`` are never
-    None.
+    Columns are named by attribute (``run_id``). Values in ``conditions`` are never None.
     """
     statement = _compile_update(model, tuple(values), tuple(conditions), connection.vendor)
     return statement.execute([*values.values(), *conditions.values()])
 
 
 def delete_rows(model: type[Model], conditions: Mapping[str, Any]) -> int:
-    """Delete the rows with all these values, as of ``update_rows``; returns how many.
+    """Delete the rows that match all ``conditions``, as in ``update_rows``; return the row count.
 
     No other row may reference them.
     """
@@ -58,7 +56,7 @@ class _WriteStatement:
         self._preparers: list[Callable[..., Any]] = [field.get_db_prep_save for field in fields]
 
     def prepare_params(self, values: Iterable[Any]) -> list[Any]:
-        wrapper = connections[DEFAULT_DB_ALIAS]  # which its proxy would look for once a value
+        wrapper = connections[DEFAULT_DB_ALIAS]  # the proxy would look it up per value
         pairs = zip(self._preparers, values, strict=True)
         return [prepare(value, wrapper) for prepare, value in pairs]
 
@@ -68,7 +66,7 @@ class _WriteStatement:
             return int(cursor.rowcount)
 
 
-# Each of these is kept: there are as many as places in the code that ask for one.
+# The caches are unbounded: they hold one statement per call site and vendor.
 
 
 @cache
@@ -78,7 +76,7 @@ def _compile_insert(model: type[Model], vendor: str) -> _WriteStatement:
     names = ", ".join(map(_quote_column, fields))
     marks = ", ".join(["%s"] * len(fields))
     sql = f"INSERT INTO {_quote_table(model)} ({names}) VALUES ({marks})"  # noqa: S608  own names
-    # SQLite tells the key of what was inserted last without being asked.
+    # SQLite provides the key as ``cursor.lastrowid``.
     returns_key = vendor == "postgresql"
     return _WriteStatement(
         f"{sql} RETURNING {_quote_column(key)}" if returns_key else sql,

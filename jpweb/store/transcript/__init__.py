@@ -1,1 +1,1 @@
-"""Parts of conversations, each found and read without the rest."""
+"""Queries for parts of a conversation, which never read all of it."""

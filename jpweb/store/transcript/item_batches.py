@@ -1,7 +1,7 @@
 """Every item of a conversation in order, in batches: the outline's content in bounded memory.
 
-A batch reads entries in the order of their heads, so it has all entries of its items.
-One item is always in one batch, whatever its length.
+A batch reads entries in the order of their heads, so it has all entries of its items. An item
+never spans batches, whatever its length.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ from jpweb.stream.transcript.builder import ElementRow, TurnItem
 from jpweb.stream.transcript.items import InquiryState
 from jpweb.stream.turns import TurnCompleteness
 
-#: Entries that one batch reads, and characters after which it reads no further item.
+#: Entries of one batch, and characters after which it adds no further item.
 MAX_BATCH_ENTRIES, MAX_BATCH_CHARS = 300, 200_000
 _COLUMNS = ("head", "position", "anchor", "text")
 
 
 class ItemBatch(NamedTuple):
-    """Items in a row; the first ``done`` entries by head are in this batch and those before it.
+    """Consecutive items; ``done`` counts the entries of this batch and the previous ones.
 
     ``incomplete_turn`` is the index of the last turn where that turn is incomplete (RFD 023).
     """
@@ -43,9 +43,9 @@ class _LastTurn(NamedTuple):
 
 
 def read_items(conversation: Conversation) -> Iterator[ItemBatch]:
-    """Yield the items of a conversation in order; one batch at least.
+    """Yield the items of a conversation in order, as at least one batch.
 
-    Raises ExportBroken where entries are replaced or removed between two batches.
+    Raises ExportBroken if entries are replaced or removed between two batches.
     """
     head = done_count = 0
     last_turn: _LastTurn | None = None
@@ -125,7 +125,7 @@ def _is_in_last_turn(conversation: Conversation, position: int) -> bool:
 
 
 def _read_last_turn(conversation: Conversation) -> _LastTurn | None:
-    """Return the last turn; its entries are read once more, in batches, to see how it ended."""
+    """Return the last turn; its entries are read again, in batches, to find how it ended."""
     turns = Turn.objects.filter(conversation=conversation, position__lt=conversation.length)
     turn = turns.order_by("-position").first()
     if turn is None:

@@ -19,14 +19,14 @@ from jpweb.stream.transcript import builder
 from jpweb.stream.transcript.builder import ElementRow, TurnItem
 from jpweb.stream.transcript.items import InquiryState
 
-#: Elements of one item that are read; a hostile call may ask thousands of questions.
+#: Elements of one item whose text is read; a hostile tool call may ask thousands of questions.
 MAX_ITEM_ELEMENTS = 120
-#: Elements of all items on one side of a place of which it is looked up what they are.
+#: Elements whose facet and size are looked up on each side of a position.
 _MAX_LOOKED_UP = 20_000
-#: Characters that a page shows of an element at once, by its facet; of others ``_MAX_CHARS``.
+#: Characters of an element that a page shows at first, by facet; ``_MAX_CHARS`` for other facets.
 _MAX_CHARS_BY_FACET = {"call": 2_000, "result": 2_000, "failure": 2_000}
 _MAX_CHARS = 12_000
-#: What the markup around an element counts as, by its facet; that of others is ``_MARKUP_CHARS``.
+#: Weight of an element's markup in characters, by facet; ``_MARKUP_CHARS`` for other facets.
 _MARKUP_CHARS_BY_FACET = {"question": 3_000, "outcome": 1_000, "dropped": 1_000}
 _MARKUP_CHARS = 400
 
@@ -35,8 +35,8 @@ _MARKUP_CHARS = 400
 class LoadedItems:
     """Items in order.
 
-    ``unread_counts`` has, by head, the number of elements of an item that were not read;
-    ``question_ids`` the keys of the rows of questions, by their anchors.
+    ``unread_counts`` has, by head, the number of an item's elements that were not read;
+    ``question_ids`` has the keys of question rows, by anchor.
     """
 
     items: list[TurnItem] = field(default_factory=list)
@@ -47,7 +47,7 @@ class LoadedItems:
 
 @dataclass(frozen=True, slots=True)
 class _ElementInfo:
-    """The place and size of an item's element, whose text is not read yet."""
+    """The position, facet and size of an item's element, whose text is not read yet."""
 
     position: int
     facet: str
@@ -77,7 +77,7 @@ class ItemLoader:
             self._look_up_elements(later_heads, "head")
 
     def get_weight(self, head: int) -> float:
-        """Return the size of an item on a page, about in characters."""
+        """Return the approximate size of an item on a page, in characters; inf if not looked up."""
         if head not in self._elements_by_head:
             return inf
         return sum(element.weight for element in self._shown_elements(head))
@@ -91,7 +91,7 @@ class ItemLoader:
             element.position for element in elements if element.facet in ("question", "legacy")
         ]
         questions = _load_question_states(self._conversation_id, question_positions)
-        # An item of which not all is read may have the outcome of what it asks in the rest.
+        # The outcome of a question may be among the elements of its item that are not read.
         positions = {element.position for element in elements} | questions.response_positions
         unread_counts = {
             head: unread_count
@@ -112,7 +112,7 @@ class ItemLoader:
         for head, *columns in rows:
             elements_by_head[head].append(_ElementInfo(*columns))
         if len(rows) == _MAX_LOOKED_UP and len(elements_by_head) > 1:
-            del elements_by_head[rows[-1][0]]  # of which there may be more
+            del elements_by_head[rows[-1][0]]  # the limit may have cut it off
         self._elements_by_head |= elements_by_head
 
     def _shown_elements(self, head: int) -> list[_ElementInfo]:
@@ -201,7 +201,7 @@ class _QuestionStates(NamedTuple):
 def _load_question_states(conversation_id: int, positions: Sequence[int]) -> _QuestionStates:
     """Return the states of the questions at these positions.
 
-    A row is open until its run ends; a reader sees it as unanswered as soon as a turn
+    A row is open until its run ends; the transcript shows it as unanswered once another turn
     begins.
     """
     if not positions:

@@ -9,7 +9,7 @@ from jpweb.store.models import JournalEntry
 from jpweb.store.sql.compiled_query import CompiledQuery
 from jpweb.stream.transcript.categories import CATEGORIES, PROBLEM_CATEGORIES
 
-#: What people step between, by the facets of what is looked for.
+#: Facets of the entries at which stepping stops, by sort.
 FACETS_BY_SORT = {
     "item": tuple(facet for facet in CATEGORIES if facet != "turn"),
     "prompt": ("person",),
@@ -53,7 +53,7 @@ _anchor_query = CompiledQuery(
 def _find_nearest(
     conversation_id: int, head: int, facets: Iterable[str], *, is_backward: bool
 ) -> list[NavigationTarget]:
-    """Return the nearest entry of each facet: a query each, since each is a row of the index."""
+    """Return the nearest entry of each facet: one query, and so one index lookup, per facet."""
     rows = JournalEntry.objects.filter(conversation_id=conversation_id)
     rows = rows.filter(head__lt=head) if is_backward else rows.filter(head__gt=head)
     order = ("-head", "-position") if is_backward else ("head", "position")

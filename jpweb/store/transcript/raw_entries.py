@@ -12,11 +12,11 @@ from jpweb.stream import wire
 from jpweb.stream.compaction import CompactionOverlay
 from jpweb.stream.events import Compaction
 
-#: Elements that are read at once, and characters of each.
+#: Entries per page, and characters read of each.
 PAGE_ENTRIES, MAX_ENTRY_CHARS = 50, 4_000
-#: Compactions that are taken into account; more are looked at by nobody.
+#: Compactions of a conversation that a page evaluates; it refuses conversations with more.
 MAX_OVERLAYS = 500
-#: Facets of which no summary replaces anything.
+#: Facets whose entries no summary replaces.
 _NEVER_COMPACTED = ("configuration", "unknown", "broken")
 
 

@@ -22,11 +22,10 @@ def get_read_length(person_id: int, conversation_id: int) -> int | None:
 
 
 def record_read(person_id: int, conversation_id: int, entry_count: int) -> bool:
-    """Record that a person has read so many entries; tells whether it was recorded.
+    """Record how many entries a person has read; return whether it was recorded.
 
-    The mark only moves forward, in whatever order pages report it, but not beyond the
-    journal's length. Where the row, or the database, is locked it is left out: the page
-    would wait for it.
+    The mark only grows, in whatever order pages report it; one beyond the journal's length is
+    replaced. The write is skipped where the row or the database is locked, so that no page waits.
     """
     read_at = bulk.time_adapter()(clock.now())
     return timeouts.write_briefly(

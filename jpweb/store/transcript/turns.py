@@ -10,9 +10,9 @@ from django.db.models import Value
 from jpweb.store.models import Inquiry, JournalEntry, Turn
 from jpweb.store.sql.compiled_query import CompiledQuery
 
-#: Turns that are listed on each side of the one that is looked at.
+#: Turns listed on each side of the current one.
 TURNS_PER_SIDE = 20
-#: Items of one turn that are listed.
+#: Items of one turn listed in the outline.
 MAX_LISTED_ITEMS = 100
 
 
@@ -48,7 +48,7 @@ _turn_query = CompiledQuery(
 
 
 def get_starts(conversation_id: int, *numbers: int) -> dict[int, int]:
-    """Return the start positions of turns, by their numbers from 0; unknown ones are left out."""
+    """Return the start positions of turns, by their numbers from 0; unknown ones are omitted."""
     rows = Turn.objects.filter(conversation_id=conversation_id, number__in=numbers)
     return dict(rows.values_list("number", "position"))
 
@@ -65,7 +65,7 @@ def get_start(conversation_id: int, number: int) -> int | None:
 
 
 def list_item_heads(conversation_id: int, number: int) -> tuple[list[int], int]:
-    """Return the heads of a turn's tool calls and stray questions, and how many are left out."""
+    """Return the heads of a turn's tool calls and stray questions, and the number omitted."""
     turn_starts = get_starts(conversation_id, number, number + 1)
     if number not in turn_starts:
         return [], 0

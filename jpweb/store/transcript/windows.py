@@ -1,7 +1,7 @@
 """Windows: consecutive items of a conversation, at a cost independent of its length.
 
-Items are named by their heads (``stream.transcript.grouping``); a window is chosen by heads
-alone, and then only its shown content is read.
+Items are identified by their heads (``stream.transcript.grouping``). A window is selected by heads
+alone; then only its visible content is read.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ from jpweb.stream import anchor_ids, timestamps, wire
 from jpweb.stream.events import ConversationEvent
 from jpweb.stream.transcript.categories import CATEGORIES
 
-#: A window holds at most so many items, of about so many characters; one item it always holds.
+#: Items of a window, and their approximate characters; a single item may exceed them.
 MAX_ITEMS = 50
 MAX_WEIGHT_CHARS = 100_000
-#: Entries that are looked through for what changed.
+#: New entries read at most to find the changed items.
 _MAX_CHANGED_ENTRIES = 5_000
 
-#: What is chosen to be shown: facets, or all.
+#: Facets to show; None for all.
 FacetFilter = Collection[str] | None
 
 
@@ -81,16 +81,16 @@ def load_before(conversation_id: int, head: int | None, facets: FacetFilter = No
 
 
 def load_around(conversation_id: int, position: int, facets: FacetFilter = None) -> Window:
-    """Return the item that shows a position, with neighbours.
+    """Return the item that holds a position, with its neighbours.
 
-    It is included whether or not it is among ``facets``; empty where there is no such
+    The item is included even if it has none of ``facets``. The window is empty for an unknown
     position.
     """
     entries = JournalEntry.objects.filter(conversation_id=conversation_id, position=position)
     head = entries.values_list("head", flat=True).first()
     if head is None:
         return Window()
-    # Where there are few on one side, all of a window may stand on the other, and one beyond it.
+    # Nearly all of a window may be earlier items; a further one sets ``has_earlier``.
     earlier_heads = _earlier_heads(conversation_id, head, facets, MAX_ITEMS + 1)
     later_heads = [head, *_later_heads(conversation_id, head, facets)]
     fit = _fit_window(
@@ -107,7 +107,7 @@ def load_items(conversation_id: int, heads: Collection[int]) -> LoadedItems:
 def find_changed_heads(conversation_id: int, lengths: int) -> list[int] | None:
     """Return the heads of the items with entries from a position on, in order.
 
-    None where there are more than a window holds, or more entries than are read for it.
+    None for more than ``MAX_ITEMS`` items or ``_MAX_CHANGED_ENTRIES`` entries.
     """
     heads = [head for (head,) in _new_heads_query([conversation_id], [lengths])]
     if len(heads) > _MAX_CHANGED_ENTRIES:
@@ -128,7 +128,7 @@ _new_heads_query = CompiledQuery(
 
 
 def find_continued_heads(conversation_id: int, lengths: int) -> list[int]:
-    """Return the heads before a position whose items have entries from it on, up to a window's."""
+    """Return up to ``MAX_ITEMS`` heads before a position whose items have entries from it on."""
     new_entries = JournalEntry.objects.filter(
         conversation_id=conversation_id, position__gte=lengths
     )
@@ -141,7 +141,7 @@ def find_continued_heads(conversation_id: int, lengths: int) -> list[int]:
 def get_neighbours(
     conversation_id: int, head: int, facets: FacetFilter, later_count: int
 ) -> tuple[int | None, list[int]]:
-    """Return the head before one, and so many after it."""
+    """Return the head before one, and ``later_count`` heads after it."""
     earlier_heads = _earlier_heads(conversation_id, head, facets, 1)
     return next(iter(earlier_heads), None), _later_heads(conversation_id, head, facets, later_count)
 
@@ -208,7 +208,7 @@ def _later_heads(
 def _nearest_heads(
     rows: QuerySet[JournalEntry], order: str, facets: FacetFilter, limit: int
 ) -> list[int]:
-    """Return the nearest heads: a query per facet, since each is a range of its own index."""
+    """Return the nearest heads: one query per facet, since each facet is a separate index range."""
     if facets is None:
         return list(rows.order_by(order).values_list("head", flat=True).distinct()[:limit])
     nearest_heads: set[int] = set()

@@ -1,1 +1,1 @@
-"""What owners decide for a workspace: what may run, what is laid over its files."""
+"""Owners' settings of a workspace: trusted commands, and configuration overrides."""

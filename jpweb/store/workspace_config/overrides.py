@@ -1,4 +1,4 @@
-"""Overrides that an owner lays over a workspace's configuration: TOML, saved as typed."""
+"""Configuration overrides of a workspace, edited by its owners: TOML, saved as typed."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from jpweb.store.errors import InvalidConfigFile, StaleVersion
 from jpweb.store.jp_files import config
 from jpweb.store.models import Workspace
 
-#: What people know it by, beside the names of files.
+#: Name of the overrides in error messages and configuration layers, in place of a file's name.
 OVERRIDES_NAME = "overrides"
 MAX_OVERRIDES_CHARS = 256 * 1024
 _STALE_TEXT = (
@@ -52,8 +52,8 @@ def save_overrides(workspace: Workspace, text: str, seen_digest: str) -> None:
 def toggle_tools(text: str, tools: Mapping[str, bool]) -> str:
     """Return the overrides with tools switched on or off. Raises InvalidConfigFile.
 
-    Only ``enable.state`` is set. The permission to switch a tool is left to the files,
-    unless the overrides have it themselves.
+    Only ``enable.state`` is set. The permission to switch a tool stays that of the files, unless
+    the overrides set it.
     """
     target_values = parse_overrides(text)
     for tool, is_enabled in tools.items():
@@ -96,14 +96,14 @@ def _make_table(parent: Any, *, is_super_table: bool) -> Any:
 
 
 def _toggle_in_values(values: dict[str, Any], tool: str, is_enabled: bool) -> None:
-    """Edit the plain values for one tool: the edited document is compared with them."""
+    """Edit the plain values for one tool; the edited document must equal them."""
     table = values
     for key in ("conversation", "tools", tool):
         table = table.setdefault(key, {})
         if not isinstance(table, dict):
             raise InvalidConfigFile(f"{OVERRIDES_NAME}: {key} is not a table.")
     enable = table.get("enable")
-    if enable == "explicit":  # the one word whose switch says who may switch
+    if enable == "explicit":  # short for state off with this allow_toggle
         enable = {"allow_toggle": "if_named"}
     table["enable"] = {**(enable if isinstance(enable, dict) else {}), "state": is_enabled}
 

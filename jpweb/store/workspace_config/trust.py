@@ -13,7 +13,7 @@ from jpweb.store.models import Person, Trust, Workspace
 
 
 class TrustState(StrEnum):
-    """The trust state of an item: ``changed`` was trusted with another content."""
+    """The trust state of an item: ``changed`` was trusted with different content."""
 
     TRUSTED = "trusted"
     NEW = "new"

@@ -1,4 +1,4 @@
-"""Begin and end of a browser's session, and the links that begin one."""
+"""Sign-in and sign-out of a browser's session, and the links that sign in."""
 
 from __future__ import annotations
 
@@ -44,6 +44,6 @@ def read_code(typed: str) -> str:
 def make_link(request: HttpRequest, page: str, token: str) -> str:
     """Return a link to a page with a token in its fragment, which browsers send to no server.
 
-    So it is in no access log, and in no Referer.
+    So the token is in no access log and no Referer.
     """
     return f"{request.build_absolute_uri(reverse(page))}#{token}"

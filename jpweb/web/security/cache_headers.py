@@ -1,10 +1,9 @@
-"""What browsers and caches keep of private pages.
+"""Cache headers of private pages.
 
 Pages are ``no-store``. Windows of a conversation and parts of events carry an ETag: they are large
-and reloaded often, so the browser may keep them for itself (``private``) and asks each time
-whether they are as they were (``no-cache``), under the person's own sign-in. ``Clear-Site-Data``
-removes them when the sign-in ends. Browsers heed it over https and on this machine alone;
-elsewhere these pages are ``no-store`` as well.
+and reloaded often, so the browser may store them (``private``) and revalidates each time
+(``no-cache``) under the person's session. ``Clear-Site-Data`` removes them when the session ends.
+Browsers honour it over https and on localhost only; elsewhere these pages are ``no-store`` too.
 """
 
 from __future__ import annotations
@@ -24,7 +23,7 @@ LOOPBACK_HOSTS = frozenset({"localhost", "127.0.0.1", "[::1]"})
 def PrivatePages(  # noqa: N802  a middleware's name
     get_response: Callable[[HttpRequest], Any],
 ) -> Callable[[HttpRequest], Any]:
-    """Keep private pages out of caches, as the module says."""
+    """Set the cache headers that the module's docstring describes."""
     if iscoroutinefunction(get_response):
 
         async def middleware_async(request: HttpRequest) -> HttpResponse:
@@ -35,7 +34,7 @@ def PrivatePages(  # noqa: N802  a middleware's name
 
 
 def clear_site_data(response: HttpResponse, *, storage: bool) -> None:
-    """Let the browser remove cached pages, and with ``storage`` drafts and choices."""
+    """Make the browser delete cached pages, and with ``storage`` also drafts and choices."""
     response["Clear-Site-Data"] = '"cache", "storage"' if storage else '"cache"'
 
 

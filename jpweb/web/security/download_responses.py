@@ -1,4 +1,4 @@
-"""Responses with a file: small ones at once, large ones streamed, one at a time for a person."""
+"""File responses: small files in one piece, large ones streamed, one at a time per person."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-#: Bytes that a text which is in memory already is cut into.
+#: Bytes per piece when a file that is in memory is streamed.
 SLICE_BYTES = 512 * 1024
 
 
@@ -35,10 +35,10 @@ async def send_file(
     content_type: str,
     may_read: Callable[[], bool] = lambda: True,
 ) -> HttpResponseBase:
-    """Return a file to download; a large one counts, and a second of the same person is refused.
+    """Return a file to download; a person's second large download at a time is refused.
 
-    A file of one piece is small. While a large one is sent, ``may_read`` and the session are
-    checked again.
+    A file of one piece is small. ``may_read`` and the session are checked again while a large one
+    is sent.
     """
     headers = {"Content-Disposition": f'attachment; filename="{file_name}"'}
     if request.method == "HEAD":
@@ -69,9 +69,9 @@ def cut_into_pieces(data: bytes) -> Iterator[ExportChunk]:
 
 
 class _DownloadStream:
-    """A download that is sent to a browser; an incomplete one aborts its connection.
+    """A streamed download; an error aborts the connection.
 
-    The browser then reports a failed download. A file that merely ended would look complete.
+    The browser then reports a failed download; a stream that only ended would look complete.
     """
 
     def __init__(self, request: Request, download: Download) -> None:

@@ -1,7 +1,7 @@
-"""Rate limits, counted in this process: two servers admit twice as much.
+"""Rate limits, counted per process: two web servers admit twice as much.
 
-A shared counter would cost a database write for each search, and let strangers cause writes. The
-links cannot be guessed (256 bits); their limit bounds load and log lines.
+A shared counter would cost a database write per search, and would let strangers cause writes. Links
+cannot be guessed (256 bits); their limit bounds load and log lines.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from django.template.loader import render_to_string
 if TYPE_CHECKING:
     from jpweb.web.http import Request
 
-#: Keys of which a limit remembers the events; the one that was counted first is forgotten.
+#: Keys that a limit tracks; above it the oldest is evicted.
 MAX_KEYS = 10_000
 
 
@@ -35,7 +35,7 @@ class RateLimit:
         self._times: OrderedDict[Hashable, deque[float]] = OrderedDict()
 
     def admit_event(self, key: Hashable) -> int:
-        """Count an event and return 0, or return the seconds after which one is admitted."""
+        """Count an event and return 0, or return the seconds until one is admitted."""
         current_time = self._clock()
         times = self._times.setdefault(key, deque())
         while times and times[0] <= current_time - self.seconds:
@@ -52,11 +52,11 @@ class RateLimit:
         self._times.clear()
 
 
-#: Sign-in and invitation links that were refused, by address.
+#: Refused sign-in and invitation links per address: 20 a minute.
 REFUSED_LINK_LIMIT = RateLimit(20, 60)
-#: Searches, by person.
+#: Searches per person: 120 a minute.
 SEARCH_LIMIT = RateLimit(120, 60)
-#: Sockets that are opened, by person.
+#: WebSocket connections per person: 240 a minute.
 SOCKET_LIMIT = RateLimit(240, 60)
 ALL_LIMITS = (REFUSED_LINK_LIMIT, SEARCH_LIMIT, SOCKET_LIMIT)
 
@@ -69,7 +69,7 @@ def make_refusal(reason: str, seconds: int) -> HttpResponse:
 
 
 def limit_searches(view: Callable[..., HttpResponse]) -> Callable[..., HttpResponse]:
-    """Limit how often one person calls the view; the access rule wraps this."""
+    """Limit how often one person calls the view; apply it below the access rule's decorator."""
 
     @wraps(view)
     def limited_view(request: Request, **keys: Any) -> HttpResponse:

@@ -1,6 +1,6 @@
-"""Use of sessions: noted in memory by each request, written periodically.
+"""Last use of sessions: noted in memory by each request, written periodically.
 
-A GET so never waits for a write. A process that is killed forgets some seconds of use.
+So no GET waits for a write. A killed process loses some seconds of use.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from django.http import HttpRequest
 from jpweb.runtime.broadcast import session_expiry
 from jpweb.store.people.sessions import hash_key
 
-#: The header of a request that a page makes by itself, without its person.
+#: Header of the requests that a page's script sends without an action of the person.
 AUTOMATIC_HEADER = "X-Automatic"
 
 

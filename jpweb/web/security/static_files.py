@@ -1,7 +1,7 @@
-"""Static files at the addresses of another version of jpweb.
+"""Redirects for static files of another version of jpweb.
 
-WhiteNoise serves the present ones before any view. A page of another version may ask this
-server for a file: it is redirected to the file of the same name here.
+WhiteNoise serves this version's files before any view. A page of another version may request its
+files from this server, which redirects it to its own file of the same name.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ from django.views.decorators.http import require_safe
 @require_safe
 @never_cache
 def redirect_to_current(request: HttpRequest, path: str) -> HttpResponse:
-    """Redirect to the file that this server serves under the name behind the version.
+    """Redirect to this version's file of the same name.
 
-    Raises Http404 where there is none.
+    Raises Http404 for an unknown name.
     """
     name = path.partition("/")[2]
     current = static(name)
@@ -29,8 +29,8 @@ def redirect_to_current(request: HttpRequest, path: str) -> HttpResponse:
 
 
 def _is_static_file(name: str) -> bool:
-    """Return whether a static folder holds a file of this name; names that leave it are none."""
+    """Return whether a static folder holds a file of this name; False for names that leave it."""
     try:
         return finders.find(name) is not None
-    except SuspiciousFileOperation:  # Django would log a traceback of each such request
+    except SuspiciousFileOperation:  # else Django logs a traceback per request
         return False

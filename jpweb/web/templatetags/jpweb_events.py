@@ -31,9 +31,9 @@ if TYPE_CHECKING:
     from jpweb.store.models import Conversation
 
 register = template.Library()
-#: Inquiries of one tool call that stand in it; more are led to.
+#: Inquiries of a tool call that are rendered inside it; the others are counted in a link.
 MAX_INQUIRIES = 50
-#: Inquiries of a tool call that its summary shows one by one; of more it says how many.
+#: Badges in a tool call's summary, one per inquiry; with more inquiries it shows counts by state.
 MAX_BADGES = 6
 _NO_ANCHORS: frozenset[str] = frozenset()
 
@@ -154,7 +154,7 @@ def render_outcome(inquiry: InquiryPair) -> SafeString:
 
 @register.inclusion_tag("events/_payload.html", takes_context=True)
 def render_payload(context: template.Context, name: str) -> dict[str, Any]:
-    """Render a payload of an event: its beginning, its size, and the link to the rest."""
+    """Render a payload of an event: its first characters, its size, and the link to the rest."""
     placed: PlacedElement = context["placed"]
     event_payload = payloads.find_payload(placed.element, name)
     return {
@@ -172,9 +172,9 @@ def long_text(
     id: str,  # noqa: A002  the event's anchor
     look: Literal["markdown", "question"] = "markdown",
 ) -> SafeString:
-    """Render a text that may be long: its beginning, its size, and the link to the rest.
+    """Render a long text: its first characters, its size, and the link to the rest.
 
-    The line ends of a question count, as on a terminal.
+    The style ``question`` keeps line breaks, as on a terminal.
     """
     beginning = next(code_fences.split_markdown(text[: MAX_PROSE_CHARS + 1], MAX_PROSE_CHARS), "")
     context = {

@@ -7,15 +7,15 @@ from django import template
 from jpweb.stream.events import ToolCallRequest
 
 register = template.Library()
-#: Characters of an argument that tell one call of a tool from another.
+#: Characters of the hint that distinguishes one call of a tool from another.
 MAX_HINT_CHARS = 60
-#: Arguments that say what is worked on, in many tools.
+#: Names of the arguments that name the target of a call in many tools.
 _HINT_ARGUMENTS = ("path", "file", "file_path", "command", "url", "pattern", "query")
 
 
 @register.filter
 def call_hint(call: ToolCallRequest) -> str:
-    """Return what distinguishes a call from others of its tool: the first line of an argument.
+    """Return the first line of the argument that distinguishes a call from others of its tool.
 
     The argument is one of ``_HINT_ARGUMENTS``, else the first that is a text or a number.
     """

@@ -30,9 +30,9 @@ if TYPE_CHECKING:
     from jpweb.store.models import Inquiry as Row
 
 register = template.Library()
-#: Characters of a long text that are shown before the rest is offered.
+#: Characters of a long text that are shown, with a link to the rest.
 MAX_CLIPPED_CHARS = 12_000
-#: Characters of a question that stand in its summary.
+#: Characters of a question in its summary.
 MAX_SUMMARY_CHARS = 140
 
 
@@ -76,7 +76,7 @@ def render_previous_answer(previous: PreviousAnswer) -> SafeString:
     return _render_cached_answer(short, _format_age(previous.settled_at))
 
 
-#: The same few stand beside a question each time that it is asked, and on each desk.
+#: Cached: the same previous answers are shown with each repetition of a question, in each inbox.
 @lru_cache(maxsize=500)
 def _render_cached_answer(previous: PreviousAnswer, ago: str) -> SafeString:
     settled_html = _render_timestamp(previous.settled_at, "", ago)
@@ -85,7 +85,7 @@ def _render_cached_answer(previous: PreviousAnswer, ago: str) -> SafeString:
 
 @register.simple_tag
 def waiting_time(row: Row) -> SafeString:
-    """Render how long a question has waited, and when it expires; the page's script counts on."""
+    """Render a question's waiting time and its expiry, which the page's script keeps current."""
     current_time = clock.now()
     seconds_left = (row.expires_at - current_time).total_seconds() if row.expires_at else None
     context = {
@@ -123,7 +123,7 @@ def question_url(conversation: Conversation, anchor: str) -> str:
     keys = getattr(conversation, "question_keys", None)
     if keys is None:
         keys = inquiries.ids_by_anchor(conversation.pk)
-        conversation.question_keys = keys  # type: ignore[attr-defined]  # kept as long as the row
+        conversation.question_keys = keys  # type: ignore[attr-defined]  # a cache on the instance
     return reverse("question", args=[keys[anchor]]) if anchor in keys else ""
 
 
@@ -164,7 +164,7 @@ def _render_badge(tag: str, reason: str, count: int = 0) -> SafeString:
     return render_to_string("_state.html", context | {"count": count})
 
 
-#: Of states and reasons that are known there are few, and a page may show one a hundred times.
+#: Cached without a bound: known states and reasons are few, and a page may show one 100 times.
 _render_known_badge = cache(_render_badge)
 
 
@@ -176,7 +176,7 @@ def timestamp(at: datetime | None, link: str = "", exact: bool = False) -> SafeS
 
 @register.inclusion_tag("prompts/_text.html")
 def clipped_text(row: Prompt, text: str, is_full: bool = False) -> dict[str, Any]:
-    """Render arguments or a result: the beginning, the size, and the link to the rest."""
+    """Render arguments or a result: the first characters, the size, and the link to the rest."""
     is_clipped = len(text) > MAX_CLIPPED_CHARS and not is_full
     return {
         "row": row,
@@ -202,13 +202,13 @@ def is_approval(row: Row | Prompt) -> bool:
 
 @register.filter
 def is_editable(row: Prompt) -> bool:
-    """Tell whether the arguments or the result are small enough for the form to offer them."""
+    """Tell whether the arguments or the result are small enough to be edited in a form."""
     return len(running.get_editable_text(row).encode()) <= running.MAX_EDITABLE_BYTES
 
 
 @register.filter
 def editable_text(row: Prompt) -> str:
-    """Return the arguments or the result as a form offers them."""
+    """Return the arguments or the result as the text of a form field."""
     return running.get_editable_text(row)
 
 
@@ -329,7 +329,7 @@ def permalink(anchor: str) -> str:
 
 @register.filter
 def first_line(text: str) -> str:
-    """Return the first line, cut to what fits a summary."""
+    """Return the first line, cut to ``MAX_SUMMARY_CHARS``."""
     line = text.strip().partition("\n")[0]
     return line if len(line) <= MAX_SUMMARY_CHARS else f"{line[:MAX_SUMMARY_CHARS]}…"
 

@@ -1,1 +1,1 @@
-"""One module a page family; they do not import each other."""
+"""Views, one module per group of pages; the modules do not import each other."""

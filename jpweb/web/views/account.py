@@ -45,7 +45,7 @@ def show_download(request: Request) -> HttpResponse:
 @access.signed_in
 @never_cache
 def make_sign_in_link(request: Request) -> HttpResponse:
-    """Show a one-time sign-in link for another device, this once."""
+    """Show a one-time sign-in link for another device; it is not shown again."""
     try:
         invitations.check_link_rate(request.user.pk)
     except TooManyLinks as error:

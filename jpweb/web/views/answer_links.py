@@ -1,8 +1,8 @@
 """Page of an answer link: one question, answered by one person, once.
 
 The token is the permission, so no session is needed, and the form needs no CSRF token: a page
-that cannot read the address cannot forge the form. GET changes nothing, since programs that
-scan mail and show previews open links too.
+that does not know the address cannot forge the form. GET changes nothing, since mail scanners
+and link previews open links too.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from jpweb.web.answer_submission import NO_WAITING_CALL_TEXT
 if TYPE_CHECKING:
     from jpweb.store.models import Inquiry
 
-#: The status of a page that says why a link settles nothing.
+#: HTTP status codes of the page for a link that cannot settle its question.
 CLOSED_STATUSES = {LinkStatus.SETTLED: 200, LinkStatus.CLOSED: 410, LinkStatus.BARRED: 403}
 
 
@@ -92,7 +92,7 @@ async def _render_link(
     """Render the card of an open question, or how the link ended."""
     if link.status is LinkStatus.LIVE:
         return await _render_card(request, link)
-    # Whoever was first may be who sends again, since no reply had come.
+    # The decider may be the sender, who retries because the first reply was lost.
     is_own_answer = link.inquiry.decider_id == link.person.pk
     context = {"late": is_late, "done": is_done, "mine": is_own_answer}
     return await _render_page(

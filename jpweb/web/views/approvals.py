@@ -1,4 +1,4 @@
-"""Approvals: may a call run, may the model read a result."""
+"""Approvals of tool calls before they run, and of results before the model reads them."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ async def _save_decision(request: Request, prompt: Prompt, verdict: Verdict) -> 
 async def _render_fragment(
     request: Request, template_name: str, context: Mapping[str, object], status: int
 ) -> HttpResponse:
-    """Send a card alone to htmx, or in a page of its own where scripts are off."""
+    """Send the card as a fragment to htmx, or as a page where scripts are off."""
     template_name = f"prompts/{template_name}.html"
     page_context = {**context, "fragment": template_name}
     template_name = template_name if request.htmx else "prompts/one.html"

@@ -1,4 +1,4 @@
-"""Audit: every inquiry in one table, filtered by the URL, and as CSV."""
+"""Audit: a table of all inquiries, filtered by query parameters, also as CSV."""
 
 from __future__ import annotations
 
@@ -34,12 +34,12 @@ CSV_COLUMNS = (
     "waited_seconds", "link",
 )  # fmt: skip
 CSV_FILE_NAME = "inquiries.csv"
-#: Stands for a conversation's key where a pattern is made.
+#: Placeholder of a conversation's key while the pattern of the permalink is built.
 _PLACEHOLDER_ID = 987_654_321
 FILTER_NAMES = ("outcome", "reason", "source", "person")
-#: A spreadsheet runs a cell that begins like this, in any width.
+#: CSV injection: spreadsheets evaluate a cell that begins with one of these, full-width forms too.
 RISKY_SIGNS = frozenset("=+-@")
-#: A cell that begins like this may be split, and its rest run.
+#: Spreadsheets may split a cell at one of these, and evaluate the rest.
 RISKY_CONTROLS = ("\t", "\r", "\n")
 
 
@@ -70,7 +70,7 @@ def list_inquiries(request: Request) -> HttpResponse:
 
 @access.any_workspace(Role.AUDITOR)
 async def export_csv(request: Request) -> HttpResponseBase:
-    """Download every inquiry that the filters admit, as CSV."""
+    """Download all inquiries that match the filters, as CSV."""
     filters, problems = _parse_filters(request.GET)
     if problems:
         return HttpResponse(
@@ -95,7 +95,7 @@ def _make_csv(batches: Iterator[ReviewedBatch], address: str) -> Iterator[Export
 
 
 def _make_address_pattern(request: Request) -> str:
-    """Return the permalink of an inquiry as a pattern, so that no row resolves a route."""
+    """Return a format string of permalinks, so that rows need no URL resolution."""
     path = reverse("conversation", kwargs={"conversation_id": _PLACEHOLDER_ID})
     address = request.build_absolute_uri(path).replace("{", "{{").replace("}", "}}")
     head, _, tail = address.rpartition(str(_PLACEHOLDER_ID))
@@ -132,9 +132,9 @@ def _escape_cell(value: object) -> str:
 
 
 def _begins_formula(text: str) -> bool:
-    """Tell whether a formula's sign is the first character that a spreadsheet does not drop.
+    """Tell whether the first character that a spreadsheet keeps is one of ``RISKY_SIGNS``.
 
-    Spaces, controls, a byte order mark and other characters without width may be dropped.
+    It may drop spaces, controls, a byte order mark and other zero-width characters.
     """
     visible = (char for char in text if unicodedata.category(char)[0] not in "ZC")
     return unicodedata.normalize("NFKC", next(visible, ""))[:1] in RISKY_SIGNS

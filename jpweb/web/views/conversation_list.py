@@ -30,16 +30,16 @@ if TYPE_CHECKING:
     from jpweb.store.models import Conversation
     from jpweb.web.http import Request
 
-#: Each order by its word, and the words for going on and back in it.
+#: Labels of each sort order, of its next page and of its previous page.
 SORT_LABELS = {
     Sort.ACTIVITY: ("Last activity", "Older", "Newer"),
     Sort.WAITING: ("Longest waiting", "Shorter-waiting", "Longer-waiting"),
     Sort.LENGTH: ("Most events", "Shorter", "Longer"),
 }
 ORIGIN_LABELS = {Origin.NATIVE: "Web", Origin.MIRRORED: "From jp (read-only)"}
-#: What a filter is at the most; no title, label or key is longer.
+#: Characters of a query parameter; no title, label or cursor is longer.
 _MAX_PARAM_CHARS = 600
-#: The parameters of an address, and what those may be that have few values.
+#: Query parameters, and the checks of those with a fixed set of values.
 _PARAM_NAMES = ("q", "workspace", "label", "archived", "origin", "has", "sort", "before", "after")
 _PARAM_CHECKS: dict[str, Callable[[str], object]] = {
     "workspace": re.compile(r"\d{0,18}", re.ASCII).fullmatch,
@@ -47,7 +47,7 @@ _PARAM_CHECKS: dict[str, Callable[[str], object]] = {
     "has": {"", "waiting", "problem"}.__contains__,
     "sort": {"", *Sort}.__contains__,
 }
-#: What a button changes, and what is said then.
+#: Changes and confirmations, by the button's action.
 _BUTTON_CHANGES = {
     "pin": (MetadataChange(pinned=True), "Pinned {}."),
     "unpin": (MetadataChange(pinned=False), "Unpinned {}."),
@@ -150,7 +150,7 @@ def _parse_change(form: QueryDict, conversation: Conversation) -> tuple[Metadata
 
 
 def _find_return_url(request: Request, conversation: Conversation) -> str:
-    """Return the local URL that a form names, at the conversation's row; else its own page."""
+    """Return the form's local URL with the anchor of the conversation's row; else its page."""
     return_url = request.POST.get("next", "").partition("#")[0]
     if return_url.startswith("/") and url_has_allowed_host_and_scheme(
         return_url, allowed_hosts=None
@@ -160,7 +160,7 @@ def _find_return_url(request: Request, conversation: Conversation) -> str:
 
 
 def _parse_filters(params: QueryDict) -> tuple[ListFilters, list[str]]:
-    """Return the filters of an address, and its parameters that are not understood."""
+    """Return the filters of a query string, and its parameters with unknown values."""
     values = {name: params.get(name, "").strip()[:_MAX_PARAM_CHARS] for name in _PARAM_NAMES}
     unknown_params = [
         f"{name}={values[name]}"
@@ -168,7 +168,7 @@ def _parse_filters(params: QueryDict) -> tuple[ListFilters, list[str]]:
         if not is_known(values[name])
     ]
     values |= {name: "" for name, is_known in _PARAM_CHECKS.items() if not is_known(values[name])}
-    # What waits is few of many, and has an order of its own.
+    # Conversations with pending questions are always sorted by their waiting time.
     sort = Sort.WAITING if values["has"] == "waiting" else Sort(values["sort"] or Sort.ACTIVITY)
     return ListFilters(
         words=values["q"],
@@ -184,7 +184,7 @@ def _parse_filters(params: QueryDict) -> tuple[ListFilters, list[str]]:
 
 
 def _build_params(filters: ListFilters) -> dict[str, str]:
-    """Return the parameters of filters, without the cursor."""
+    """Return the query parameters of filters, without the cursor."""
     params = {
         "q": filters.words,
         "workspace": str(filters.workspace or ""),

@@ -1,4 +1,4 @@
-"""Conversation pages: a window, the outline of a turn, read marks, export; and starting a turn."""
+"""Conversation pages: windows, outline of a turn, read marks, export, and starting turns."""
 
 from __future__ import annotations
 
@@ -29,13 +29,13 @@ if TYPE_CHECKING:
     from jpweb.store.models import Conversation, Run
     from jpweb.web.http import Request
 
-#: Characters of the first words that become the title.
+#: Characters of the first request that become the title.
 MAX_TITLE_CHARS = 60
 
 
 @access.conversation(Role.READER)
 def show_conversation(request: Request, conversation: Conversation) -> HttpResponse:
-    """Show the window of a conversation that the address names; to htmx the window alone."""
+    """Show the window of a conversation that the query string names; to htmx as a fragment."""
     query = TranscriptQuery.from_params(request.GET.dict())
     if request.htmx and (query.after is not None or query.before is not None):
         return conditional_get.add_etag(request, _render_window(request, conversation, query))
@@ -45,7 +45,7 @@ def show_conversation(request: Request, conversation: Conversation) -> HttpRespo
 def _render_window(
     request: Request, conversation: Conversation, query: TranscriptQuery
 ) -> HttpResponse:
-    """Render the window before or after one that the page has."""
+    """Render the window before or after one that the page shows."""
     read_count = read_marks.get_read_length(request.user.pk, conversation.pk)
     context = transcript.build_window_context(
         conversation, query, transcript.load_page(conversation, query, read_count=read_count)
@@ -61,7 +61,7 @@ def _render_conversation(
     request: Request, conversation: Conversation, query: TranscriptQuery, rejected_text: str = ""
 ) -> HttpResponse:
     """Render a conversation; ``rejected_text`` is a request that could not be sent."""
-    # The run first: a page that says it has ended then holds all that it said.
+    # Read the run before the window: a page that shows it as ended then has all of its events.
     person_id = request.user.pk
     context = conversation_updates.build_composer_context(person_id, conversation)
     rows = approvals.list_waiting(person_id, conversation.pk)
@@ -76,7 +76,7 @@ def _render_conversation(
         page = transcript.load_page(conversation, query, read_count=read_count, is_live=is_live)
     except UnknownAnchor as error:
         raise Http404(str(error)) from error
-    # What a script fetches nobody has seen yet; it tells when somebody has.
+    # A page that a script fetches counts as unread until the script calls ``mark_read``.
     is_document = request.headers.get("Sec-Fetch-Dest", "document") == "document"
     if is_document and not page.window.has_later and read_count != conversation.length:
         read_marks.record_read(person_id, conversation.pk, conversation.length)
@@ -122,7 +122,7 @@ def show_turn_outline(request: Request, conversation: Conversation) -> HttpRespo
 @require_POST
 @access.conversation(Role.READER)
 def mark_read(request: Request, conversation: Conversation) -> HttpResponse:
-    """Save how far the person has read, at most the conversation's length."""
+    """Save the person's read mark, at most the conversation's length."""
     length = converters.parse_number(request.POST.get("length"))
     if length is None:
         return HttpResponse("length must be a number of events, such as length=12.", status=400)

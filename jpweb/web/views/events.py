@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from jpweb.stream.turns import Place
     from jpweb.web.http import Request
 
-#: The highest number of a part that is looked for.
+#: Largest part number that is accepted.
 _MAX_PARTS = 10**6
 
 
@@ -69,7 +69,7 @@ def show_event(request: Request, conversation: Conversation, anchor: str) -> Htt
 def show_payload_part(
     request: Request, conversation: Conversation, anchor: str, payload: str
 ) -> HttpResponse:
-    """Return a part of a payload to htmx; other requests are redirected to the event."""
+    """Return a part of a payload to htmx; redirect other requests to the event."""
     response: HttpResponse | None
     if not request.htmx:
         response = redirect("event", conversation.pk, anchor)
@@ -176,7 +176,7 @@ async def _send_download(
 def _describe_item(elements: list[Element], place: Place) -> dict[str, Any]:
     """Return the parts of the item at a place as a dictionary.
 
-    An element of an older layout may be part of several items.
+    An element of an older file layout may be part of several items.
     """
     (turn, *_) = build_outline(elements).turns
     matches = (item for item in turn.items for element in item.elements if element.place == place)
@@ -200,7 +200,7 @@ def _describe_inquiry(inquiry: InquiryPair) -> dict[str, Any]:
 
 
 def _describe_event(placed: PlacedElement) -> Any:
-    """Return an event's decoded fields; an element that is no event as stored."""
+    """Return an event's decoded fields; other elements as stored."""
     body = placed.element.body
     if not isinstance(body, ConversationEvent):
         return _describe_raw(placed.element.raw)
@@ -209,9 +209,9 @@ def _describe_event(placed: PlacedElement) -> Any:
 
 
 def _describe_raw(text: str) -> Any:
-    """Return an element as stored; as a string where it breaks a rule of JSON, as JP reads it.
+    """Return an element as stored; as a string if it is not the strict JSON that JP reads.
 
-    Half a surrogate pair, NaN, excessive nesting: the text is kept, and no download fails.
+    A lone surrogate, NaN or excessive nesting keeps its text and does not fail the download.
     """
     try:
         msgspec.json.format(text)

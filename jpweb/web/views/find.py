@@ -1,4 +1,4 @@
-"""Find in one conversation, and step through its events: also those the page has not loaded."""
+"""Find in one conversation, and step through its events, including those not loaded."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ if TYPE_CHECKING:
     from jpweb.store.search.find_in_conversation import EventMatch
     from jpweb.web.http import Request
 
-#: Hits on a page of them.
+#: Matches per page.
 HITS_PER_PAGE = 50
-#: Before, and after, every position that there can be.
+#: Positions before the first and after the last possible one.
 _BEFORE_FIRST, _AFTER_LAST = -1, converters.MAX_POSITION
 _JSON_TYPE = "application/json"
-#: What people call what they step between.
+#: Labels of the sorts of events that a person steps through.
 _SORT_LABELS = {"item": "event", "prompt": "prompt", "inquiry": "question", "problem": "problem"}
 
 

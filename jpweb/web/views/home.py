@@ -1,4 +1,4 @@
-"""Start page: pending questions, running turns, changes and pins of the signed-in person."""
+"""Start page: pending questions, running turns, changes and pins of a person."""
 
 from __future__ import annotations
 

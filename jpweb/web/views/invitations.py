@@ -1,4 +1,4 @@
-"""Page of an invitation link: the invited person joins by their own consent."""
+"""Page of an invitation link, where the invited person accepts."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ from jpweb.web.security import browser_sessions, rate_limits, security_log
 @require_http_methods(["GET", "HEAD", "POST"])
 @sensitive_post_parameters("code")
 async def join_workspace(request: HttpRequest) -> HttpResponse:
-    """Show the form for an invitation's code, then its offer; join where that is sent.
+    """Show the form for an invitation's code, then the invitation; join once that is submitted.
 
-    A person who is signed in joins with their account; anybody else with a new one.
+    A signed-in person joins with their account, others with a new one.
     """
     if request.method != "POST":
         return await run_in_db_thread(render, request, "signing/join.html")
@@ -62,7 +62,7 @@ def _accept_invitation(request: HttpRequest, code: str) -> tuple[HttpResponse, l
     if person is None:
         ended_sessions = browser_sessions.begin_session(request, acceptance.person, None)
     else:
-        # From here on this sign-in is the person's own, by whose link it may have begun.
+        # Accepting makes the session the person's own, even if another person's link began it.
         request.session[MAKER_KEY] = None
         messages.success(request, "Your other sign-ins have ended.")
     log_fields = {"workspace": acceptance.workspace.pk, "role": acceptance.role.label}

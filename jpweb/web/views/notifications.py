@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from jpweb.store.models import Address
     from jpweb.web.http import Request
 
-#: Seconds of delay that the form offers.
+#: Initial delay in the form.
 DEFAULT_DELAY_SECONDS = 60
 URL_EXAMPLES = (
     ("Mail", "mailtos://ada:password@example.org?to=ada@example.org"),
@@ -51,7 +51,7 @@ def list_destinations(request: Request) -> HttpResponse:
 @sensitive_post_parameters("url")
 @sensitive_variables("url", "typed")
 def add_destination(request: Request) -> HttpResponse:
-    """Save a destination; where it is refused, show the form again with the reason."""
+    """Save a destination; show the form again with the reason if it is invalid."""
     typed = {name: request.POST.get(name, "") for name in ("url", "delay", "workspace")}
     url = typed["url"].strip()
     try:
@@ -150,7 +150,7 @@ def _parse_destination_id(form: QueryDict) -> int:
 
 
 def _parse_key(form: QueryDict, name: str) -> int:
-    """Return a key of a form; 0, which no row has, where it is none."""
+    """Return a key of a form; 0, which no row has, if it is not a number."""
     return converters.parse_number(form.get(name), converters.MAX_KEY) or 0
 
 

@@ -1,4 +1,4 @@
-"""Questions: the list of pending ones, one alone, and the two ways to settle it."""
+"""Questions: the inbox, the page of one question, answering and declining."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def list_questions(request: Request) -> HttpResponse:
 def show_question(request: Request, inquiry: Inquiry) -> HttpResponse:
     """Show one question: its card while it is pending, its outcome, its timeline.
 
-    To htmx only the fragments that may have changed.
+    htmx gets only the fragments that may have changed.
     """
     person_id, workspace_id = request.user.pk, inquiry.conversation.workspace_id
     run = inquiry.run
@@ -97,7 +97,7 @@ async def decline_question(request: Request, inquiry: Inquiry) -> HttpResponse:
 
 
 def _build_timeline(row: Inquiry, receipts: ReceiptLog | None) -> list[dict[str, Any]]:
-    """Return a question's timeline; with the receipt log, what people saw of it."""
+    """Return a question's timeline, with its receipts and notifications if there is a log."""
 
     def make_step(name: str, at: datetime, person_name: str = "", **extra: Any) -> dict[str, Any]:
         after = display_text.format_duration(max((at - row.asked_at).total_seconds(), 0))
@@ -114,7 +114,7 @@ def _build_timeline(row: Inquiry, receipts: ReceiptLog | None) -> list[dict[str,
         steps.append(make_step("told", notice.sent_at, who, problem=notice.problem))
     if row.settled_at is not None:
         steps.append(make_step("settled", row.settled_at))
-    # An answer may be on record before what was seen of its card.
+    # A receipt of the card may be dated after the answer.
     return sorted(steps, key=lambda entry: entry["at"])
 
 
@@ -123,10 +123,10 @@ def _make_decider(request: Request) -> Decider:
 
 
 async def _send_reply(request: Request, reply: SubmissionResult) -> HttpResponse:
-    """Send the card to htmx; where scripts are off a page, or a redirect to the event."""
+    """Send the card to htmx; where scripts are off, a page or a redirect to the event."""
     if reply.status == answer_submission.STATUS_SETTLED:
         if request.htmx:
-            # Nothing of the request is shown, and nothing of what the head of a page shows.
+            # Rendered without the request: the card needs no CSRF token and no context processor.
             return HttpResponse(await reply.render_html())
         response = redirect("conversation", conversation_id=reply.row.conversation_id)
         response["Location"] += f"#{reply.row.anchor}"

@@ -1,4 +1,4 @@
-"""Search over all conversations, with its query in the address; and saved searches."""
+"""Search over all conversations, with its query in the URL, and saved searches."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from jpweb.store.search.engine import Search, SearchHit, SearchPage
     from jpweb.web.http import Request
 
-#: Searches that show what can be typed.
+#: Example queries with their meaning.
 QUERY_EXAMPLES = (
     ("watering plan", "both words, anywhere in one event"),
     ('"one o\'clock"', "the exact phrase"),
@@ -81,7 +81,7 @@ def search_conversations(request: Request) -> HttpResponse:
 @require_POST
 @access.signed_in
 def save_search(request: Request) -> HttpResponse:
-    """Save a search by a name; its query is that of the page's address."""
+    """Save the page's query string under a name."""
     name, query = request.POST.get("name", "").strip(), _read_query_string(request)
     if not name:
         messages.error(request, "Enter a name for this search.")
@@ -109,7 +109,7 @@ def delete_search(request: Request) -> HttpResponse:
 
 
 def _read_params(query: QueryDict) -> dict[str, str]:
-    """Return the non-empty parameters of an address, and always the query."""
+    """Return the non-empty query parameters, and always ``q``."""
     names = (*query_parser.FILTER_DESCRIPTIONS, "sort")
     values = {name: query.get(name, "").strip() for name in names}
     filters = {name: value for name, value in values.items() if value}
@@ -119,7 +119,7 @@ def _read_params(query: QueryDict) -> dict[str, str]:
 def _describe_count(
     results: Search, hits: SearchPage, *, is_best_first: bool, before_id: int
 ) -> str:
-    """Return the number of results in words; counted only where the page does not show all."""
+    """Return the number of results in words; it takes a query if the page does not show all."""
     if (
         not before_id
         and not hits.before
@@ -143,7 +143,7 @@ def _make_row(hit: SearchHit, query_words: str) -> Mapping[str, Any]:
 
 
 def _parse_key(text: str) -> int:
-    """Return a key of an address or a form, 0 where it is none."""
+    """Return a key of a URL or a form, 0 if it is not a number."""
     return converters.parse_number(text, converters.MAX_KEY) or 0
 
 

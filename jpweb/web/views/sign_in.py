@@ -25,9 +25,9 @@ from jpweb.web.security import browser_sessions, rate_limits, security_log
 async def sign_in(request: HttpRequest) -> HttpResponse:
     """Show the form for a link's code, or use the link.
 
-    A link is ``/sign-in#CODE``: opening it sends no code, so that prefetching and the scanning of
-    mail use nothing up. The page sends the code by itself where scripts run. The browser's previous
-    session ends, also on the pages that are open with it.
+    A link is ``/sign-in#CODE``: opening it sends no code, so that prefetching and mail scanners do
+    not use it up. The page's script submits the code. The browser's previous session ends, also on
+    its open pages.
     """
     if request.method != "POST":
         return await run_in_db_thread(render, request, "signing/sign_in.html")
@@ -55,7 +55,7 @@ def _use_sign_in_link(request: HttpRequest) -> tuple[HttpResponse, list[str]]:
 @access.public
 @require_POST
 async def sign_out(request: HttpRequest) -> HttpResponse:
-    """End the session here and on every page that is open with it."""
+    """End the session and close the sockets of its open pages."""
     response, ended_sessions = await run_in_db_thread(_end_session, request)
     await publisher.publish_signed_out(ended_sessions)
     return response

@@ -1,4 +1,4 @@
-"""A turn that runs or has failed: retry it, restart its tool calls, or interrupt it with a text."""
+"""Retry a failed turn; restart a running turn's tool calls, or interrupt it with a text."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 @require_POST
 @access.conversation(Role.RESPONDER)
 async def retry_turn(request: Request, conversation: Conversation) -> HttpResponse:
-    """Resume a failed turn from where it broke."""
+    """Resume a failed turn at the point of failure."""
     try:
         await runs.retry_turn(conversation, request.user)
     except StoreError as error:

@@ -1,1 +1,1 @@
-"""WebSocket of a page: consumer, protocol, limits and batched sending."""
+"""WebSocket of a page: consumer, protocol, limits and batched updates."""

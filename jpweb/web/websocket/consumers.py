@@ -1,7 +1,7 @@
 """WebSocket consumer of one page: collects change signals and sends the missing HTML fragments.
 
-Pending updates of a socket are a few flags: signals coalesce in them, and a browser under
-backpressure costs nothing more. What many sockets have to be sent is read and rendered once.
+Pending updates of a socket are a few flags, in which signals coalesce, so that a socket under
+backpressure queues nothing. An update for many sockets is read and rendered once.
 """
 
 from __future__ import annotations
@@ -46,40 +46,40 @@ from jpweb.web.websocket.protocol import (
 logger = logging.getLogger(__name__)
 
 
-#: The line of a socket whose server says nothing of it.
+#: Flow control of a socket whose server passes none in the scope; it never pauses.
 _NO_BACKPRESSURE = FlowControl()
 
 
 class PageConsumer(AsyncWebsocketConsumer):
-    """The socket of one page: it subscribes first, then gets what it lacks, then each change."""
+    """The socket of one page: subscribes, sends the fragments that the page lacks, then changes."""
 
-    #: There is no such layer: signals do not reach sockets one by one.
+    #: No Channels layer: signals reach sockets through ``local_bus`` and batches.
     channel_layer_alias = "none"
 
     person_id: int | None = None
     page_state_budget: TokenBucket
     session_key: str | None = None
     subscription: Subscription | None = None
-    #: What the page shows by now of its conversation, and of what waits.
+    #: State of the conversation that the page shows, and its open cards.
     page = RenderedState()
     open_cards: CardKeys | None = None
-    #: Where its person may answer, and read; the questions that it was given.
+    #: Workspaces in which the person may answer, and those in which they may read.
     answer_workspace_ids: frozenset[int] = frozenset()
     read_workspace_ids: frozenset[int] = frozenset()
     topics: tuple[str, ...] = ()
     delivered_ids: frozenset[int] = frozenset()
-    #: What it has still to be told: that its conversation changed, the newest text that is being
-    #: received (``late``: since that change), that something came to wait or waits no more.
+    #: Pending updates of the conversation and of the inbox; whether the partial text in
+    #: ``text_signal`` is newer than the conversation's change; whether the first update is due.
     has_changes = is_text_newer = has_inbox_changes = is_connecting = False
-    #: Whether its conversation could not be compared when it greeted.
+    #: Whether the first conversation update failed.
     has_failed = False
-    #: Whether it is being told in a round of its own what it lacks of the conversation, of cards.
+    #: Whether a costly batch holds the socket's conversation update, or its inbox update.
     in_costly_batch = in_costly_inbox_batch = False
     text_signal: Signal | None = None
     flow_control = _NO_BACKPRESSURE
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
-        """Run the consumer; however it ends, nothing is sent to the page afterwards."""
+        """Run the consumer; clean up however it ends, so that no update is sent afterwards."""
         try:
             await super().__call__(scope, receive, send)
         finally:
@@ -132,7 +132,7 @@ class PageConsumer(AsyncWebsocketConsumer):
     def _find_refusal(self, person_id: int, message: ClientMessage) -> int | None:
         """Return the close code for a refused message, None for an accepted one."""
         if not isinstance(message, ReceiptReport) and message.person_id not in (None, person_id):
-            # Somebody else has signed in with this browser since the page was loaded.
+            # Another person has signed in with this browser since the page was loaded.
             return SIGNED_OUT
         is_page_state = isinstance(message, PageState)
         if not socket_limits.admit_message(person_id, self, message) or (
@@ -150,7 +150,7 @@ class PageConsumer(AsyncWebsocketConsumer):
         return self.person_id is not None
 
     def subscribe_page(self, message: PageState) -> None:
-        """Replace the subscription by the page's state, and queue the update that it lacks."""
+        """Replace the subscription by that of the page's state, and queue the first update."""
         subscription = message.subscription
         if self.subscription is not None and self.subscription.conversation_id not in (
             None,
@@ -211,7 +211,7 @@ class PageConsumer(AsyncWebsocketConsumer):
         await self.cleanup()
 
     def on_signal(self, signal: Signal) -> None:
-        """Note the change of a signal; it is sent once the browser takes it."""
+        """Set the flags of pending updates for a signal, and queue the socket for a batch."""
         match signal["kind"]:
             case "conversation":
                 self.has_changes, self.is_text_newer = True, False
@@ -247,8 +247,8 @@ class PageConsumer(AsyncWebsocketConsumer):
     def on_update_error(self, error: BaseException) -> None:
         """Force a reconnect after an update that failed.
 
-        A page whose first update failed again after a reconnect stays connected and gets its inbox:
-        it would reconnect for ever, and see no question.
+        A page whose first update fails stays connected and gets its inbox: otherwise it would
+        reconnect forever, and show no question.
         """
         if isinstance(error, DATABASE_UNAVAILABLE) or not (self.has_failed or self.is_connecting):
             self.force_reconnect()

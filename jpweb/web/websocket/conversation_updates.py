@@ -1,7 +1,7 @@
 """Conversation updates: HTML fragments that htmx swaps in by id.
 
-A page sends the state that it shows; the update is the difference, so that a first connection,
-a reconnection and a signal all take this one path.
+A page sends the state that it shows; the update is the difference to the present state, so that
+connections, reconnections and signals share one code path.
 """
 
 from __future__ import annotations
@@ -32,16 +32,16 @@ if TYPE_CHECKING:
     from jpweb.store.models import Conversation, Run
     from jpweb.store.transcript.item_loader import LoadedItems
 
-#: Characters of a tool call's arguments that are shown while they are being received.
+#: Characters of a tool call's arguments that are shown while the model streams them.
 MAX_PARTIAL_CHARS = 4_000
 
 
 class RenderedState(NamedTuple):
     """The state of a conversation that a page shows: entry count, revision, run and metadata.
 
-    ``first`` and ``last`` are the heads of the items between which it shows all that ``show``
-    chooses; without a last one it shows the end, and new items are added there. ``words`` are
-    those that its address searches for.
+    ``first`` and ``last`` are the heads of the first and last item of its window, filtered by
+    ``show``; ``last`` is None for a window that reaches the end, where new items are added.
+    ``words`` is the search query of its URL.
     """
 
     length: int = 0
@@ -60,13 +60,13 @@ class RenderedState(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class ConversationUpdate:
-    """HTML fragments, and the state of the page once it has them."""
+    """HTML fragments, and the state of the page after they are swapped in."""
 
     html: str
     page: RenderedState
 
 
-#: Entries that a page may lack and still be told together with all others.
+#: Entries that a page may lack in the shared batch; with more, its update is costly.
 MAX_BATCHED_ENTRIES = 50
 
 
@@ -108,7 +108,7 @@ class _ConversationSnapshot:
         elif conversation.length > page.length:
             parts = self._render_items_since(page)
         if conversation.revision != page.revision or conversation.length > page.length:
-            # What was being received is on record; the next piece of text shows itself again.
+            # The streamed text is stored now; the next partial signal shows the text after it.
             parts.append(render_to_string("conversations/_partial.html", {"text": ""}))
             context = {"conversation": conversation, "states": self.inquiry_counts, "oob": True}
             parts.append(render_to_string("conversations/_counts.html", context))
@@ -139,7 +139,7 @@ class _ConversationSnapshot:
         return inquiries.count_by_state([self.conversation.pk]).get(self.conversation.pk, {})
 
     def _render_items_since(self, page: RenderedState) -> list[str]:
-        """Render the items that were added since a page was rendered, and those that changed."""
+        """Render the items that were added or changed since a page's state."""
         if page.length not in self._changed_lines:
             self._changed_lines[page.length] = _find_changed_lines(self.conversation, page.length)
         changed_lines = self._changed_lines[page.length]
@@ -173,7 +173,7 @@ class _ConversationSnapshot:
         ]
 
     def _render_window(self, page: RenderedState) -> str:
-        """Render the page's window again after a new revision; the last one where it is gone."""
+        """Render the page's window again after a new revision; the last one if it is missing."""
         last_position = max(self.conversation.length - 1, 0)
         position = "end" if page.last is None else str(min(page.first, last_position))
         query = TranscriptQuery(at=position, show=page.show)
@@ -185,8 +185,8 @@ class _ConversationSnapshot:
 def _find_changed_lines(conversation: Conversation, length: int) -> list[TranscriptLine] | None:
     """Return the items of entries from a position on; None where there are too many.
 
-    Included are items whose question's state such an entry changes: those of the turn that a new
-    turn ends.
+    Included are items with a question whose state such an entry changes: a new turn ends the open
+    questions of the previous one.
     """
     heads = windows.find_changed_heads(conversation.pk, length)
     if heads is None:
@@ -199,7 +199,7 @@ def _find_changed_lines(conversation: Conversation, length: int) -> list[Transcr
 
 
 def _find_continued_lines(conversation: Conversation, length: int) -> list[TranscriptLine]:
-    """Return the changed items before a position, where the added ones are too many to render."""
+    """Return the changed items before a position, if the added ones are too many to render."""
     heads = windows.find_continued_heads(conversation.pk, length)
     next_start = turns.find_next_start(conversation.pk, length)
     open_heads = [] if next_start is None else turns.list_open_heads(conversation.pk, next_start)
@@ -207,7 +207,7 @@ def _find_continued_lines(conversation: Conversation, length: int) -> list[Trans
 
 
 def _build_lines(conversation: Conversation, contents: LoadedItems) -> list[TranscriptLine]:
-    conversation.question_keys = contents.question_ids  # type: ignore[attr-defined]  # for the tag
+    conversation.question_keys = contents.question_ids  # type: ignore[attr-defined]  # read by question_url
     return transcript.build_lines(contents, conversation.length, is_contiguous=False)
 
 
@@ -218,9 +218,9 @@ def find_conversation_updates(
 ) -> dict[tuple[int, RenderedState | None], ConversationUpdate | None]:
     """Return the updates of pages of a conversation, by person and page.
 
-    None for people who may not read it; a page None checks that alone. Where entries were replaced
-    the update is the whole window. As many queries for many pages as for one.
-    Pages that lack more than ``max_entries`` entries are costly, and left out.
+    An update is None for a person who may not read the conversation; a page of None only checks
+    that. After a new revision the update is the whole window. The number of queries does not depend
+    on the number of pages. Pages that lack more than ``max_entries`` are costly and omitted.
     """
     try:
         row = conversations.get_conversation(conversation_id)
@@ -242,7 +242,7 @@ def find_conversation_updates(
 
 
 def render_partial_text(variant: str, text: str) -> str:
-    """Render text that is being received; of a tool call its name and the end of its arguments."""
+    """Render text that the model streams; of a tool call its name and the end of its arguments."""
     context: dict[str, object] = {"variant": variant, "text": text}
     if variant == "tool_call":
         name, _, arguments = text.partition(" ")
@@ -258,9 +258,9 @@ def join_partial_text(
     *,
     is_text_newer: bool,
 ) -> str:
-    """Return an update and the newest partial text, joined in the order in which they came.
+    """Return an update and the newest partial text, joined in their order of arrival.
 
-    ``html_by_text`` caches rendered texts for pages that are sent the same.
+    ``html_by_text`` caches rendered texts, which many pages share.
     """
     if text_signal is None:
         return html

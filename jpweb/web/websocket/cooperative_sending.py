@@ -11,11 +11,11 @@ SENDS_PER_YIELD = 100
 
 
 class PendingUpdate(Protocol):
-    """An update of a socket; ``is_current`` is false once its page sent another state."""
+    """An update of a socket; ``is_current`` becomes False when its page sends another state."""
 
     @property
     def is_current(self) -> bool:
-        """Tell whether the update is still to be sent."""
+        """Tell whether the update should still be sent."""
 
 
 UpdateT = TypeVar("UpdateT", bound=PendingUpdate)

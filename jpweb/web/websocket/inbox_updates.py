@@ -1,4 +1,4 @@
-"""Inbox updates: cards of questions and approvals that came, and the outcome of those that left."""
+"""Inbox updates: cards of new questions and approvals, and outcomes of settled ones."""
 
 from __future__ import annotations
 
@@ -43,8 +43,8 @@ class CardKeys:
 class InboxView:
     """The parameters on which a page's inbox update depends.
 
-    ``open_cards`` are the page's open cards, None where it has no inbox and shows the count alone.
-    With ``conversation_id`` the inbox holds that conversation's cards alone.
+    ``open_cards`` are the page's open cards, None for a page without an inbox, which shows only
+    the count. With ``conversation_id`` the inbox holds only that conversation's cards.
     """
 
     answer_workspace_ids: frozenset[int]
@@ -55,7 +55,7 @@ class InboxView:
 
 @dataclass(frozen=True, slots=True)
 class InboxUpdate:
-    """HTML fragments for one inbox, and the cards that are open on it once it has them."""
+    """HTML fragments for one inbox, and its open cards after they are swapped in."""
 
     html: str
     cards: CardKeys
@@ -67,7 +67,7 @@ class _UpdatePlan:
 
     count: int
     newest: PendingItem | None
-    #: What waits there, of which the oldest are shown.
+    #: Pending items of the inbox, which shows the oldest.
     visible_queue: PendingQueue
     open_cards: CardKeys
     pending_cards: CardKeys
@@ -92,7 +92,7 @@ class _UpdatePlan:
         )
 
     def count_changes(self) -> int:
-        """Return how many cards came or left."""
+        """Return the number of added and removed cards."""
         questions = self.pending_cards.questions ^ self.open_cards.questions
         return len(questions) + len(self.pending_cards.approvals ^ self.open_cards.approvals)
 
@@ -106,7 +106,7 @@ class _UpdatePlan:
 
 
 class _QueueLookup:
-    """Pending queues of all workspaces and conversations that the inboxes are about."""
+    """Pending queues of the workspaces and conversations of all inboxes."""
 
     def __init__(self, inboxes: Collection[InboxView]) -> None:
         self._queues_by_workspace = queue.get_workspace_queues(
@@ -130,7 +130,7 @@ class _QueueLookup:
         return self._merged_queues[workspace_ids]
 
     def find_conversation_queue(self, inbox: InboxView) -> PendingQueue:
-        """Return the queue of an inbox's conversation; empty where its people may not answer."""
+        """Return the queue of an inbox's conversation; empty if its people may not answer there."""
         pending_queue = self._queues_by_conversation.get(inbox.conversation_id or 0, PendingQueue())
         is_answerable = all(
             row.workspace_id in inbox.answer_workspace_ids for row in pending_queue.oldest
@@ -153,22 +153,22 @@ class _RowLookup:
         )
 
     def get_row(self, item: PendingItem | None) -> Inquiry | Prompt | None:
-        """Return the row of a pending item, None where it is gone."""
+        """Return the row of a pending item, None if it was deleted."""
         if item is None:
             return None
         return self.approvals.get(item.key) if item.is_approval else self.questions.get(item.key)
 
 
-#: The workspaces in which somebody may answer, and in which they may read.
+#: Workspaces in which a person may answer, and those in which they may read.
 WorkspaceScopes = tuple[frozenset[int], frozenset[int]]
 
 
 def find_inbox_updates(
     pages: Collection[tuple[int, InboxView]], max_changes: float = math.inf
 ) -> tuple[dict[int, WorkspaceScopes], dict[InboxView, InboxUpdate]]:
-    """Return people's workspaces, and the updates of those inboxes whose workspaces are current.
+    """Return people's workspaces, and the updates of the inboxes whose workspaces are current.
 
-    Inboxes of which more than ``max_changes`` cards have changed are costly, and left out.
+    Inboxes with more than ``max_changes`` changed cards are costly and omitted.
     """
     roles = queue.get_roles({person_id for person_id, _ in pages})
     scopes = {person_id: find_scopes(person_roles) for person_id, person_roles in roles.items()}
@@ -181,7 +181,7 @@ def find_inbox_updates(
 
 
 def find_scopes(roles: Mapping[int, Role]) -> WorkspaceScopes:
-    """Return the workspaces in which these roles may answer, and those in which they may read."""
+    """Return the workspaces in which these roles allow answering, and reading."""
     answer_workspace_ids = frozenset(key for key, role in roles.items() if role >= Role.RESPONDER)
     read_workspace_ids = frozenset(roles)
     return (
@@ -193,9 +193,9 @@ def find_scopes(roles: Mapping[int, Role]) -> WorkspaceScopes:
 def render_inbox_updates(
     inboxes: Collection[InboxView], max_changes: float = math.inf
 ) -> dict[InboxView, InboxUpdate]:
-    """Return the update of each inbox; as many queries for many inboxes as for one.
+    """Return the update of each inbox; the number of queries does not depend on their number.
 
-    Inboxes of which more than ``max_changes`` cards have changed are left out.
+    Inboxes with more than ``max_changes`` changed cards are omitted.
     """
     queues = _QueueLookup(inboxes)
     all_plans = {inbox: _UpdatePlan.for_inbox(inbox, queues) for inbox in inboxes}
@@ -207,9 +207,9 @@ def render_inbox_updates(
 
 
 def _render_update(inbox: InboxView, plan: _UpdatePlan, rows: _RowLookup) -> InboxUpdate:
-    """Render an inbox's update: the count, new cards, and the outcome of cards that left.
+    """Render an inbox's update: the count, new cards, and the outcomes of settled cards.
 
-    A pending card beyond the inbox's limit stays where it is shown.
+    An open card that is still pending but beyond the inbox's limit stays.
     """
     count_context = {"waiting_count": plan.count, "newest": rows.get_row(plan.newest), "oob": True}
     parts: list[str] = [render_to_string("_waiting.html", count_context)]
@@ -250,7 +250,7 @@ def _is_pending(inbox: InboxView, row: Inquiry | Prompt | None) -> bool:
     if row is None or row.run is None or row.run.state not in UNFINISHED_STATES:
         return False
     is_answerable = row.conversation.workspace_id in inbox.answer_workspace_ids
-    # Both kinds are open by the same word.
+    # Inquiries and approvals have the same value for the open state.
     return is_answerable and row.state == ApprovalState.OPEN
 
 

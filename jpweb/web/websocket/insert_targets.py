@@ -13,7 +13,7 @@ from jpweb.web.transcript import TranscriptLine
 if TYPE_CHECKING:
     from jpweb.store.models import Conversation
 
-#: Behind all that is there.
+#: htmx target after the last item of the window.
 END_TARGET = "beforeend:#tail"
 
 
@@ -25,7 +25,7 @@ class Insertion(NamedTuple):
 
 
 def place_at_end(conversation: Conversation, lines: Sequence[TranscriptLine]) -> list[Insertion]:
-    """Return the insertions of new items, in stream order, for a page that shows all to its end."""
+    """Return the insertions of new items, in stream order, for an unfiltered page at the end."""
     placements: list[Insertion] = []
     previous_end = (
         windows.get_event_time(conversation.pk, lines[0].item.first - 1) if lines else None
@@ -41,10 +41,10 @@ def place_at_end(conversation: Conversation, lines: Sequence[TranscriptLine]) ->
 def place_among(
     conversation: Conversation, lines: Sequence[TranscriptLine], categories: frozenset[str]
 ) -> list[Insertion]:
-    """Return the insertions of items, in stream order, for a page that shows some categories.
+    """Return the insertions of items, in stream order, for a page filtered by categories.
 
-    An older item may be among them where a later entry changed its category. Each is placed behind
-    the item before it, which the page has by then.
+    An older item is among them if a later entry changed its category. Each is inserted after its
+    previous item, which the page has by then.
     """
     new_heads = {line.item.first for line in lines}
     return [_place_line(conversation, line, categories, new_heads) for line in lines]
@@ -70,7 +70,7 @@ def _place_line(
         )
     if turn and (previous_head is None or previous_head < turn.position):
         if next_head is not None and turn == turns.find_turn(conversation.pk, next_head):
-            # What is shown of the turn already stands under its heading.
+            # The page has later items of the turn, and so the turn's heading: insert below it.
             return Insertion(
                 line, f"beforebegin:#{navigation.get_anchor(conversation.pk, next_head)}"
             )

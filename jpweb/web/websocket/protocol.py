@@ -1,6 +1,6 @@
-"""Messages of a page over its socket: its state, read receipts of cards, and answers.
+"""Messages of a page over its WebSocket: its state, read receipts of cards, and answers.
 
-None of it is trusted: keys lead to rows, and permissions are checked in the database.
+No field is trusted: keys are looked up, and permissions are checked in the database.
 """
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ from jpweb.web.transcript import MAX_QUERY_CHARS, parse_groups
 from jpweb.web.websocket.conversation_updates import RenderedState
 from jpweb.web.websocket.inbox_updates import CardKeys
 
-#: Cards that a page may name: five times what the fullest inbox shows (``queue.MAX_INBOX_CARDS``).
+#: Cards in a message: five times those of a full inbox (``inbox.queue.MAX_INBOX_CARDS``).
 MAX_CARDS = 500
-#: What a page may say at once that it saw of cards: everything of each.
+#: Receipts in a message: each kind of receipt for each card.
 MAX_RECEIPTS = MAX_CARDS * len(receipt_buffer.RECEIPT_KINDS)
-#: Characters of a run's or the facts' key that a page repeats.
+#: Characters of the keys ``run`` and ``facts``, which a page sends back.
 MAX_KEY_LENGTH = 100
-#: What is raised by reading what no page of ours says.
+#: Errors that parsing a malformed message raises.
 MALFORMED_ERRORS = (
     ValueError,
     TypeError,
@@ -34,7 +34,7 @@ MALFORMED_ERRORS = (
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Subscription:
-    """The conversation and the cards that a page shows. Each is another one, even if equal."""
+    """The conversation and cards that a page shows. Compared by identity: one per page state."""
 
     person_id: int
     conversation_id: int | None
@@ -43,9 +43,9 @@ class Subscription:
 
 @dataclass(frozen=True, slots=True)
 class AnswerMessage:
-    """A card's form, sent over the socket; ``number`` identifies its reply.
+    """A card's form, sent over the WebSocket; the reply repeats its ``number``.
 
-    ``person_id`` is the person whose page it claims to be, as in ``PageState``.
+    ``person_id`` is the person for whom the page was rendered, as in ``PageState``.
     """
 
     person_id: int | None
@@ -64,16 +64,16 @@ class ReceiptReport:
 
 @dataclass(frozen=True, slots=True)
 class PageState:
-    """The state of a page: its subscription and its conversation; whose page it claims to be."""
+    """The state of a page; ``person_id`` is the person for whom it was rendered, unverified."""
 
     person_id: int | None
     subscription: Subscription
     page: RenderedState
-    #: How many cards it names.
+    #: Number of cards in the message, by which it is charged.
     cards: int
 
 
-#: Everything that a page says.
+#: Messages from page to server.
 ClientMessage = PageState | ReceiptReport | AnswerMessage
 
 
@@ -135,7 +135,7 @@ def _parse_receipts(pairs: list[Any]) -> list[tuple[int, str]]:
 
 def _parse_answer(payload: dict[str, Any]) -> AnswerMessage:
     number, question, answer = payload["number"], payload["question"], str(payload["answer"])
-    answer.encode()  # no half of a surrogate pair: a browser's forms hold none
+    answer.encode()  # raises for a lone surrogate
     remember = bool(payload.get("remember"))
     return AnswerMessage(
         _parse_person_id(payload), _parse_number(number), _parse_number(question), answer, remember

@@ -21,10 +21,10 @@ routes: list[Any] = [
 
 
 class SameOriginMiddleware:
-    """Refuses sockets of other origins, another port of this machine included.
+    """Refuses sockets of other origins, including other ports of the same host.
 
-    A socket carries answers, so the rule is Django's CSRF rule for forms: a browser states the
-    page's origin in ``Origin``, and no page can forge it.
+    A socket carries answers, so Django's CSRF rule for forms applies: browsers send the page's
+    origin in ``Origin``, which no page can forge.
     """
 
     def __init__(self, application: Any) -> None:

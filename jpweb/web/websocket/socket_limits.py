@@ -1,8 +1,7 @@
 """Limits of one person's sockets in this process: their number, and the cost of their messages.
 
-Counted in each web server, as other rates are. A page that is up to date costs next to nothing;
-what costs are page states, by the cards that they name, since each may have to be read and
-rendered.
+Counted per web server, as other rates. Keeping an up-to-date page open costs next to nothing; a
+page state costs by the cards that it names, since each may have to be read and rendered.
 """
 
 from __future__ import annotations
@@ -16,17 +15,18 @@ from jpweb.web.websocket.protocol import AnswerMessage, ClientMessage, PageState
 if TYPE_CHECKING:
     from jpweb.web.websocket.consumers import PageConsumer
 
-#: Sockets that a person may have. A further one ends the one that was silent for longest, so that
-#: the page in front of somebody works; the other comes back once it is looked at.
+#: Sockets per person (LRU). A further one closes the one that has been silent for longest, so that
+#: the visible page works; the closed one reconnects when its page becomes visible.
 MAX_SOCKETS = 100
-#: Hellos that one socket may say at once, and a second after that; a page says two a second.
+#: Token bucket of page states per socket: burst, and refill per second. A page sends at most two a
+#: second.
 PAGE_STATE_BURST, PAGE_STATES_PER_SECOND = 60, 4.0
-#: What all messages of a person may cost at once, and a second after that. A hundred pages that
-#: come back together cost 100 to 500.
+#: Token bucket of the cost of a person's messages: burst, and refill per second. 100 pages that
+#: reconnect together cost 100 to 500.
 COST_BURST, COST_PER_SECOND = 1_000.0, 10.0
-#: Cards that a hello names for the cost of one, and those that were seen.
+#: Cards of a page state or a receipt report that add a cost of 1.
 CARDS_PER_COST = 25
-#: People whose costs are remembered; who was first is forgotten.
+#: People whose budgets are kept; above it the oldest is evicted.
 MAX_PEOPLE = 10_000
 
 _sockets: dict[int, OrderedDict[PageConsumer, None]] = {}
@@ -34,7 +34,7 @@ _budgets: OrderedDict[int, TokenBucket] = OrderedDict()
 
 
 def add_socket(person_id: int, socket: PageConsumer) -> PageConsumer | None:
-    """Add a socket; return the one to close for it, None below the limit."""
+    """Add a socket; return the one to close in exchange, None up to ``MAX_SOCKETS``."""
     sockets = _sockets.setdefault(person_id, OrderedDict())
     sockets[socket] = None
     return next(iter(sockets)) if len(sockets) > MAX_SOCKETS else None

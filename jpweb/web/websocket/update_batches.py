@@ -1,8 +1,8 @@
 """Batched updates of sockets: read and rendered once for all pages in the same state.
 
-A page that lacks much is costly to update. It gets a batch of its own, together with those that
-lack the same, one such batch at a time and on a thread that nothing else waits for: all other
-batches go on meanwhile.
+A page that lacks many entries or cards is costly to update. Costly pages in the same state share a
+separate batch, which runs on a background thread, one such batch at a time, so that it does not
+delay the other batches.
 """
 
 from __future__ import annotations
@@ -26,13 +26,13 @@ from jpweb.web.websocket.protocol import Subscription
 if TYPE_CHECKING:
     from jpweb.web.websocket.consumers import PageConsumer
 
-#: Seconds that those who look on wait for what a turn puts on record in one go; who is asked does
-#: not wait, nor what they answer.
+#: Delay of a conversation batch, so that the entries that a turn appends together are one update.
+#: Inbox batches, and so questions and their outcomes, have no delay.
 COALESCE_SECONDS = 0.05
-#: Cards of a desk that may change at once and still be told together with all other desks.
+#: Changed cards of an inbox in the shared batch; with more, its update is costly.
 MAX_BATCHED_CARDS = 20
 
-#: Tasks that nobody waits for.
+#: References to background tasks, which asyncio holds only weakly.
 _tasks: set[asyncio.Task[None]] = set()
 
 
@@ -79,7 +79,7 @@ class _ConversationSend(_PendingSend):
 
     @property
     def max_entries(self) -> int:
-        """How many entries the page may lack to be in the shared batch; 0 while it connects."""
+        """Entries that the page may lack in the shared batch; 0 for its first update."""
         return 0 if self.socket.is_connecting else conversation_updates.MAX_BATCHED_ENTRIES
 
 
@@ -90,12 +90,12 @@ class _InboxSend(_PendingSend):
     inbox: InboxView
 
 
-#: What is told of a conversation, by person and page; what is costly is left out.
+#: Updates of a conversation by person and page state; costly ones are absent.
 _UpdatesByPage = dict[tuple[int, RenderedState | None], ConversationUpdate | None]
 
 
 async def _send_conversation(conversation_id: int, sockets: list[PageConsumer]) -> None:
-    """Send a conversation's updates to the pages that show it; costly ones are queued apart."""
+    """Send a conversation's updates to its pages; move costly ones to the costly batches."""
     sends = _take_pending(
         conversation_id, (socket for socket in sockets if not socket.in_costly_batch)
     )
@@ -113,7 +113,7 @@ async def _send_conversation(conversation_id: int, sockets: list[PageConsumer]) 
 
 
 async def _send_costly_conversation(key: tuple[int, int], sockets: list[PageConsumer]) -> None:
-    """Send a conversation's update to pages in one state that lack much."""
+    """Send a conversation's costly update to pages in one state."""
     conversation_id, _ = key
     try:
         sends = _take_pending(conversation_id, sockets)
@@ -181,7 +181,7 @@ def _requeue(send: _ConversationSend) -> None:
 
 
 async def _send_inboxes(_key: None, sockets: list[PageConsumer]) -> None:
-    """Send inbox updates to pages; costly ones are queued apart."""
+    """Send inbox updates to pages; move costly ones to the costly batches."""
     sends, updates = await _collect_inbox_updates(
         [socket for socket in sockets if not socket.in_costly_inbox_batch], is_costly=False
     )
@@ -189,7 +189,7 @@ async def _send_inboxes(_key: None, sockets: list[PageConsumer]) -> None:
 
 
 async def _send_costly_inboxes(_inbox_key: int, sockets: list[PageConsumer]) -> None:
-    """Send inbox updates to pages whose inbox has changed much."""
+    """Send costly inbox updates to pages."""
     try:
         await _send_inbox_updates(*await _collect_inbox_updates(sockets, is_costly=True))
     finally:
@@ -214,10 +214,10 @@ async def _send_inbox_updates(
 async def _collect_inbox_updates(
     sockets: list[PageConsumer], *, is_costly: bool
 ) -> tuple[list[_InboxSend], dict[InboxView, InboxUpdate]]:
-    """Return the inbox updates that pages lack, by the present roles of their people.
+    """Return the pending inbox updates, by the current roles of the pages' people.
 
     A page whose person's roles have changed first subscribes to the workspaces in which they may
-    answer, and is present there; only then is the queue read, so that no question is missed.
+    answer and registers its presence there; the queue is read after that, so no question is missed.
     """
     unchecked = [
         (socket, socket.subscription) for socket in sockets if socket.subscription is not None
@@ -273,13 +273,13 @@ def _force_reconnect(socket: PageConsumer, _error: BaseException) -> None:
     socket.force_reconnect()
 
 
-#: Each conversation has its rounds; what waits is told to everybody at once, since a desk may hold
-#: cards of many workspaces.
+#: Conversation batches are keyed by conversation; inbox batches have one key, since an inbox may
+#: hold cards of many workspaces.
 conversation_batches: BatchRunner[int, PageConsumer] = BatchRunner(
     _send_conversation, _handle_error, COALESCE_SECONDS
 )
 inbox_batches: BatchRunner[None, PageConsumer] = BatchRunner(_send_inboxes, _force_reconnect)
-#: Rounds of their own, by what the pages show: those that are alike share one.
+#: Costly batches are keyed by the hash of the page's state, which equal pages share.
 costly_conversation_batches: BatchRunner[tuple[int, int], PageConsumer] = BatchRunner(
     _send_costly_conversation, _handle_error, max_parallel=1
 )

@@ -1,1 +1,1 @@
-"""The documentation, as pages of the product."""
+"""Help: the documentation in ``docs``, rendered as pages."""

@@ -1,7 +1,7 @@
-"""Help: the pages of ``docs``, for everyone who is signed in.
+"""Help: the files of ``docs`` as pages, for all who are signed in.
 
-``docs`` is a folder of a checkout and part of the package in a wheel; ``jpweb.installation`` says
-where. Links between its pages lead to the addresses here, and pictures are static files.
+``docs`` is a folder of a checkout, and part of the package in a wheel; ``jpweb.installation`` finds
+it. Links between files are rewritten to help pages, and pictures to static files.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ from jpweb.web import access
 if TYPE_CHECKING:
     from jpweb.web.http import Request
 
-#: The pages that people can open, each a file of ``docs``. Others there are for developers.
+#: Files of ``docs`` that are help pages; the others are for developers.
 PAGES = (
     *("using", "answering", "auditing", "tools-and-trust", "team"),
     *("models", "operations", "security"),
 )
-#: The file with the list of all pages.
+#: The file that lists all pages.
 CONTENTS = "README"
 
 
@@ -53,7 +53,7 @@ def _render_page(request: Request, name: str) -> HttpResponse:
 
 
 def _find_address(file: str) -> str:
-    """Return the address at which people reach a file of ``docs``."""
+    """Return the URL of the help page of a file of ``docs``."""
     if file.startswith(f"{installation.PICTURES_DIR.name}/"):
         return static(file)
     name = file.removesuffix(".md")

@@ -1,1 +1,1 @@
-"""Transcript modes: raw, compacted, and as the model was sent it."""
+"""Transcript modes: raw, compacted, and as messages to the model."""

@@ -1,4 +1,4 @@
-"""A conversation as its compactions leave it: what the model is sent from now on."""
+"""The compacted conversation: the context that the next request sends to the model."""
 
 from __future__ import annotations
 
@@ -28,15 +28,15 @@ if TYPE_CHECKING:
     from jpweb.store.transcript.raw_entries import CompactionEntry
     from jpweb.web.http import Request
 
-#: Summaries and windows of a page.
+#: Summaries and windows per page.
 MAX_STEPS = 4
-#: Elements that a step back goes.
+#: Elements by which the link to earlier ones goes back.
 _STEP_BACK_ELEMENTS = 50
 
 
 @access.conversation(Role.READER)
 def show_compacted(request: Request, conversation: Conversation) -> HttpResponse:
-    """Show the compacted conversation from position ``from`` to ``to``, which is optional."""
+    """Show the compacted conversation from position ``from`` to ``to``; both are optional."""
     compactions = raw_entries.list_compactions(conversation.pk)
     start = converters.parse_number(request.GET.get("from")) or 0
     context: dict[str, Any] = {"conversation": conversation, "most": raw_entries.MAX_OVERLAYS}
@@ -57,7 +57,7 @@ def show_compacted(request: Request, conversation: Conversation) -> HttpResponse
 
 @dataclass
 class _OmittedItems:
-    """Counts of omitted items in a row, and the anchor of the first one."""
+    """Counts of consecutive omitted items, and the anchor of the first one."""
 
     anchor: str = ""
     counts: Counter[str] = field(default_factory=Counter)
@@ -77,7 +77,7 @@ class _OmittedItems:
 class _CompactedPage:
     """Fills a page with pieces of HTML until it is full or the conversation ends.
 
-    ``start`` is the position of its beginning, ``later`` that of the next page.
+    ``start`` is its first position, ``later`` that of the next page.
     """
 
     def __init__(self, conversation: Conversation, compactions: list[CompactionEntry]) -> None:
@@ -93,7 +93,7 @@ class _CompactedPage:
         self._has_items = self._full = False
 
     def fill_page(self, start: int, end: int | None = None) -> None:
-        """Put pieces from a position on: of one window at most, and ``MAX_STEPS`` summaries."""
+        """Add pieces from a position on: at most one window and ``MAX_STEPS`` summaries."""
         self.start, position = start, start
         length = self._conversation.length
         self._end = length if end is None else min(end, length)
@@ -109,7 +109,7 @@ class _CompactedPage:
         self._put_omissions()
 
     def _put_summary(self, turn: int, *, is_first: bool) -> int:
-        """Put a summary in place of its turns; return the next position."""
+        """Add a summary in place of its turns; return the next position."""
         first, last = self._overlays.find_summary_range(turn)
         last = min(last, self._conversation.turns - 1)
         starts = turns.get_starts(self._conversation.pk, first, last + 1)
@@ -144,10 +144,10 @@ class _CompactedPage:
         )
 
     def _put_window(self, position: int) -> int:
-        """Put items from a position up to a summary; return the next position."""
+        """Add items from a position up to a summary; return the next position."""
         window = windows.load_after(self._conversation.pk, position - 1)
         contents = window.contents
-        self._conversation.question_keys = contents.question_ids  # type: ignore[attr-defined]  # for the tag
+        self._conversation.question_keys = contents.question_ids  # type: ignore[attr-defined]  # read by question_url
         for turn, item in contents.items:
             policy = self._overlays.get_policy(turn)
             if item.first >= self._end:
@@ -163,7 +163,7 @@ class _CompactedPage:
         return window.heads[-1] + 1 if window.has_later else self._conversation.length
 
     def _put_item(self, turn: Turn, item: Item, shortened_item: Item, policy: TurnPolicy) -> bool:
-        """Put a shortened item with its turn's heading; tell whether it fits."""
+        """Add a shortened item with its turn's heading; tell whether it fits."""
         if turn.number != self._turn:
             context = {"number": turn.number, "continued": turn.position < item.first}
             if not self._put_piece(
@@ -172,7 +172,7 @@ class _CompactedPage:
                 return False
             self._turn = turn.number
         html = item_html(shortened_item, self._conversation)
-        # What is too large for any page is led to, so that the pages go on.
+        # An item that exceeds an empty page becomes a link, so that paging gets past it.
         anchor = item.elements[0].anchor
         fits = self._put_piece("_item", html=html, id=anchor, shortened=shortened_item != item)
         if not fits and not self._has_items:
@@ -190,7 +190,7 @@ class _CompactedPage:
         return True
 
     def _put_omissions(self) -> None:
-        """Put a line with the counts of items omitted since the last piece."""
+        """Add a line with the counts of items omitted since the last piece."""
         counts = +self._omitted.counts
         del counts["compaction"], counts["turn"]
         if counts:

@@ -10,7 +10,7 @@ from jpweb.stream.compaction import CompactionOverlays, TurnPolicy
 if TYPE_CHECKING:
     from jpweb.store.transcript.raw_entries import CompactionEntry
 
-#: Compactions that a page lists.
+#: Compactions listed on a page.
 MAX_COMPACTIONS = 20
 
 

@@ -1,10 +1,10 @@
-"""A page's size limit: HTML pieces are measured once they are rendered."""
+"""Size limit of a page, measured in rendered HTML."""
 
 from __future__ import annotations
 
 from django.utils.safestring import SafeString
 
-#: Bytes of all pieces of a page.
+#: Bytes of the HTML pieces of a page.
 MAX_PAGE_BYTES = 200_000
 
 

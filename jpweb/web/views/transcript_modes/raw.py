@@ -71,7 +71,7 @@ def _render_entry(
         "conversation": conversation,
         "kept": entry,
         "id": entry.anchor,
-        # The first line stands in the file as far in as the others do.
+        # Indent the first line as in the file; the stored text has the indent of the others only.
         "text": f"  {entry.text}",
         "decoded": _decode_fields(entry) if is_decoded and entry.is_complete else [],
     }

@@ -1,4 +1,4 @@
-"""The messages that the model was sent of a turn, beside the turn's items."""
+"""A turn's items beside the messages that were sent to the model."""
 
 from __future__ import annotations
 
@@ -36,14 +36,14 @@ if TYPE_CHECKING:
     from jpweb.store.transcript.raw_entries import CompactionEntry
     from jpweb.web.http import Request
 
-#: Characters that are shown of a message.
+#: Characters of a message shown.
 MAX_MESSAGE_CHARS = 1_500
 _ROLE_LABELS = {"user": "User", "assistant": "Model", "tool": "Tool result"}
 
 
 @access.conversation(Role.READER)
 def show_thread(request: Request, conversation: Conversation) -> HttpResponse:
-    """Show a turn, by its number from 0; without a number the last one."""
+    """Show a turn by its number from 0; without a number, the last one."""
     requested_turn = converters.parse_number(request.GET.get("turn"))
     last = conversation.turns - 1
     turn = last if requested_turn is None else requested_turn
@@ -81,7 +81,7 @@ def _make_policy(compactions: list[CompactionEntry] | tuple[()], turn: int) -> T
 
 
 class _ThreadPage:
-    """One page of a turn: its items, and the messages that were sent.
+    """One page of a turn: its items, and the sent messages.
 
     ``policy`` is the effect of compactions before the turn; ``later`` the next page's position.
     """
@@ -96,10 +96,10 @@ class _ThreadPage:
         self._withheld: Counter[str] = Counter()
 
     def fill_page(self, turn: int, position: int, end: int) -> None:
-        """Put a turn's items from a position on, as many as fit."""
+        """Add a turn's items from a position on, as many as fit."""
         window = windows.load_after(self._conversation.pk, position - 1)
         contents = window.contents
-        self._conversation.question_keys = contents.question_ids  # type: ignore[attr-defined]  # for the tag
+        self._conversation.question_keys = contents.question_ids  # type: ignore[attr-defined]  # read by question_url
         turn_items = [item for number, item in contents.items if number == turn]
         for item in turn_items:
             if not self._put_item(item):
@@ -120,7 +120,7 @@ class _ThreadPage:
         ]
 
     def describe_differences(self) -> list[str]:
-        """Return the differences of both sides, in words."""
+        """Return the differences between items and messages, in words."""
         lines = [f"Not sent: {words}." for words in describe_counts(self._withheld)]
         missing_count = sum(message.is_synthetic for message, _ in self._sent)
         if missing_count:
@@ -131,7 +131,7 @@ class _ThreadPage:
         return lines
 
     def _put_item(self, item: Item) -> bool:
-        """Put an item on both sides; tell whether it fits."""
+        """Add an item on both sides; tell whether it fits."""
         shortened_item = compact_item(item, self.policy)
         rendered = [
             (sent_message, self._render_message(sent_message))

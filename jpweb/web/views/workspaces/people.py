@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 class IssuedLink(NamedTuple):
-    """A link that is shown once: its person, and its effect."""
+    """A link that is shown once, with its person and its effect."""
 
     name: str
     link: str
@@ -39,7 +39,7 @@ def list_members(request: Request, workspace: Workspace) -> HttpResponse:
 @require_POST
 @access.workspace(Role.OWNER)
 def choose_writing(request: Request, workspace: Workspace) -> HttpResponse:
-    """Save whether conversations run here are also written into the workspace."""
+    """Save whether jpweb also writes its conversations into the workspace."""
     value = request.POST.get("writing", "")
     try:
         attachments.set_write_policy(workspace, WritePolicy(value))
@@ -59,7 +59,7 @@ def choose_writing(request: Request, workspace: Workspace) -> HttpResponse:
 @access.workspace(Role.OWNER)
 @never_cache
 def invite_member(request: Request, workspace: Workspace) -> HttpResponse:
-    """Invite a person and show the link, this once; existing accounts are not revealed."""
+    """Invite a person and show the link once; the page does not reveal existing accounts."""
     name, role = request.POST.get("name", "").strip(), _parse_role(request)
     if not name or role is None:
         return _render_page(request, workspace, problem="Enter a name and choose a role.")
@@ -77,7 +77,7 @@ def invite_member(request: Request, workspace: Workspace) -> HttpResponse:
 @require_POST
 @access.workspace(Role.OWNER)
 def withdraw_invitation(request: Request, workspace: Workspace) -> HttpResponse:
-    """Withdraw an invitation; an accepted one is a membership already."""
+    """Withdraw an invitation that was not accepted yet."""
     key = converters.parse_number(request.POST.get("invitation"), converters.MAX_KEY) or 0
     name = invitations.withdraw_invitation(workspace.pk, key)
     if name is None:
@@ -92,7 +92,7 @@ def withdraw_invitation(request: Request, workspace: Workspace) -> HttpResponse:
 @access.membership(Role.OWNER)
 @never_cache
 def make_member_link(request: Request, member: Membership) -> HttpResponse:
-    """Show a new one-time sign-in link for a member, this once."""
+    """Show a new one-time sign-in link for a member; it is not shown again."""
     name = member.person.display_name
     if not accounts.can_link_person(request.user.pk, member.person):
         problem = (

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 NEVER_OPTION, OTHER_OPTION = "never", "other"
 PRESET_SECONDS = (15 * 60, 3_600, 8 * 3_600, 86_400, 3 * 86_400)
-#: What another time can be given in; the largest last.
+#: Units of a custom time by their seconds, in ascending order.
 UNIT_NAMES = {60: "minute", 3_600: "hour", 86_400: "day"}
 
 
@@ -37,7 +37,7 @@ def show_expiry(request: Request, workspace: Workspace) -> HttpResponse:
 @require_POST
 @access.workspace(Role.OWNER)
 def choose_expiry(request: Request, workspace: Workspace) -> HttpResponse:
-    """Save how long questions that are asked from now on wait."""
+    """Save the expiry of future questions."""
     try:
         seconds = _parse_seconds(request.POST)
     except InvalidExpiry as error:
@@ -62,7 +62,7 @@ def _build_context(workspace: Workspace, form_values: dict[str, str]) -> dict[st
 
 
 def _make_form_values(workspace: Workspace) -> dict[str, str]:
-    """Return the form's values for the present setting."""
+    """Return the form's values for the current setting."""
     seconds = workspace.expires_after
     if seconds is None:
         return {"after": NEVER_OPTION, "unit": "3600"}

@@ -34,7 +34,7 @@ def show_tools(request: Request, workspace: Workspace) -> HttpResponse:
 @require_POST
 @access.workspace(Role.OWNER)
 def give_trust(request: Request, workspace: Workspace) -> HttpResponse:
-    """Trust the entries as the form showed them, and none that has changed since."""
+    """Trust the entries that the form showed, except those that have changed since."""
     fingerprints = {
         _make_form_value(entry): entry.item.fingerprint for entry in _list_entries(workspace)
     }
@@ -62,7 +62,7 @@ def withdraw_trust(request: Request, workspace: Workspace) -> HttpResponse:
 @require_POST
 @access.workspace(Role.OWNER)
 def switch_tool(request: Request, workspace: Workspace) -> HttpResponse:
-    """Switch one tool, or every tool that may be switched together with others."""
+    """Switch one tool, or all tools that may be switched in bulk."""
     name, is_on = request.POST.get("tool"), request.POST.get("to") == "on"
     state = "enabled" if is_on else "disabled"
     try:
@@ -85,7 +85,7 @@ def switch_tool(request: Request, workspace: Workspace) -> HttpResponse:
 @require_POST
 @access.workspace(Role.OWNER)
 def save_overrides(request: Request, workspace: Workspace) -> HttpResponse:
-    """Save the overrides; where they are refused, show them again with the reason."""
+    """Save the overrides; show them again with the reason if they are invalid."""
     typed = request.POST.get("overrides", "")
     try:
         configuration.save_overrides(workspace, typed, request.POST.get("seen", ""))
@@ -98,7 +98,7 @@ def save_overrides(request: Request, workspace: Workspace) -> HttpResponse:
 
 @dataclass(frozen=True, slots=True)
 class _TrustGroup:
-    """Entries that run the same, reviewed together; and the permissions of each."""
+    """Entries that run the same command or server, reviewed together, with their permissions."""
 
     entries: Sequence[TrustStatus]
 
@@ -122,10 +122,10 @@ class _TrustGroup:
 
     @property
     def gates(self) -> list[tuple[str, tuple[str, ...]]]:
-        """The tools' permissions, grouped where they are equal."""
+        """The permissions of the tools; tools with equal permissions are one group."""
         tools: dict[tuple[str, ...], list[str]] = {}
         if self.first.standing is TrustState.CHANGED and self.first.has_changed_gates:
-            return []  # the difference tells them
+            return []  # the diff shows them
         for entry in self.entries:
             for name, lines in entry.item.gates.items():
                 tools.setdefault(lines, []).append(name)
@@ -173,7 +173,7 @@ def _render_page(
 
 
 def _group_entries(entries: Iterable[TrustStatus], *standings: TrustState) -> list[_TrustGroup]:
-    """Return entries of these standings, grouped by what they run and how it changed."""
+    """Return entries in these trust states, grouped by their content and its diff."""
     groups: dict[tuple[str, ...], list[TrustStatus]] = {}
     for entry in entries:
         if entry.standing in standings:
@@ -212,7 +212,7 @@ def _list_entries(workspace: Workspace) -> Sequence[TrustStatus]:
 
 
 def _make_form_value(entry: TrustStatus) -> str:
-    """Return the form value of an entry; its keyed digest allows no guess at a secret."""
+    """Return the form value of an entry; its digest is keyed, so no secret can be guessed."""
     item = entry.item
     digest = salted_hmac("jpweb.tools.trust", item.fingerprint, algorithm="sha256").hexdigest()
     return f"{digest} {item.kind.value} {item.name}"
