@@ -136,9 +136,7 @@ def load_rows(person_id: int, conversation_ids: Sequence[int]) -> list[Conversat
     return [
         ConversationRow(
             rows[key],
-            {s: state_counts[key][s] for s in inquiries.INQUIRY_STATES if s in state_counts[key]}
-            if key in state_counts
-            else {},
+            state_counts.get(key, {}),
             approval_counts[key],
             max(rows[key].length - read_lengths.get(key, rows[key].length), 0),
         )
