@@ -57,8 +57,7 @@ def read_tables(backup: Path) -> dict[str, str]:
 
 def read_pages(owner: Owner) -> dict[str, str]:
     """Return all pages, without what a restart and the other database change in them."""
-    search = "Still indexing"
-    wait_until(lambda: search not in owner.visitor.get("/search").text, "all is indexed")
+    owner.visitor.wait_until_indexed()
     return {
         path: _drop_differences(text)
         for path, text in crawl(owner.visitor).items()

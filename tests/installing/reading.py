@@ -12,8 +12,6 @@ from tests.machine.ports import wait_until
 
 _MAIN = re.compile(r"<main[^>]*>(.*)</main>", re.DOTALL)
 _TAG = re.compile(r"<[^>]*>")
-#: What the page of search says until everything is indexed, and said in earlier versions.
-_INDEXING = re.compile(r"Still indexing|yet to be indexed")
 #: Between two pages of a file.
 _HEADING = "=== "
 #: What is derived from one conversation, and read without its page.
@@ -42,7 +40,7 @@ def list_paths(owner: Owner) -> list[str]:
 
 def read_pages(owner: Owner, paths: list[str] | None = None) -> dict[str, str]:
     """Return the text of pages by their paths, once the open turn waits and all is indexed."""
-    wait_until(lambda: not _INDEXING.search(owner.read("/search")), "all is indexed")
+    owner.visitor.wait_until_indexed()
     wait_until(lambda: 'data-answer-type="select"' in owner.read("/questions"), "the turn waits")
     return {path: read_text(owner, path) for path in paths or list_paths(owner)}
 

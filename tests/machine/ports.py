@@ -26,13 +26,15 @@ def accepts(port: int) -> bool:
     return True
 
 
-def wait_until(holds: Callable[[], object], what: str, seconds: float = 30) -> None:
+def wait_until(
+    holds: Callable[[], object], what: str, seconds: float = 30, pause: float = 0.02
+) -> None:
     """Poll until ``holds()`` is true. Raises AssertionError after ``seconds``."""
     deadline = time.monotonic() + seconds
     while not holds():
         if time.monotonic() > deadline:
             raise AssertionError(f"{what}: not within {seconds:g} s")
-        time.sleep(0.02)
+        time.sleep(pause)
 
 
 def end(process: subprocess.Popen[bytes], seconds: float = 10) -> int:

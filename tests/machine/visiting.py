@@ -19,6 +19,12 @@ from urllib.request import (
 from websockets.sync.client import ClientConnection, connect
 from websockets.typing import Origin
 
+from tests.machine.ports import wait_until
+
+#: Seconds between two looks at the page of search, which is limited to 120 a minute.
+_SEARCH_PAUSE_SECONDS = 1.0
+#: What that page says until everything is indexed, and said in earlier versions.
+_INDEXING = re.compile(r"Still indexing|yet to be indexed")
 #: The path of a conversation.
 _BEGUN = re.compile(r"/conversations/\d+")
 _CSRF = re.compile(r'name="csrfmiddlewaretoken" value="([^"]+)"')
@@ -75,6 +81,14 @@ class Visitor:
         found = _BEGUN.search(reply.url)
         assert found, reply.text
         return found[0]
+
+    def wait_until_indexed(self, seconds: float = 30) -> None:
+        """Wait until search finds everything that the person may read."""
+        wait_until(self._is_indexed, "everything is indexed", seconds, _SEARCH_PAUSE_SECONDS)
+
+    def _is_indexed(self) -> bool:
+        reply = self.get("/search")  # refused (429) where somebody searched too often
+        return reply.status == 200 and not _INDEXING.search(reply.text)
 
     def sign_in(self, link: str) -> Reply:
         """Use a sign-in link up, as its page does."""

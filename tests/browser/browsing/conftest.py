@@ -11,7 +11,7 @@ from tests.browser.browsing.shelf import REAL, Book, books
 from tests.browser.pages import Home, Visit, serve_home
 from tests.load import synthetic
 from tests.machine.browsing import Pages
-from tests.machine.ports import free_port, wait_until
+from tests.machine.ports import free_port
 from tests.machine.serving import Server
 from tests.machine.sizes import choose_size
 from tests.machine.visiting import Visitor
@@ -31,11 +31,7 @@ def archive(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Home]:
         shutil.copytree(each, root / ".jp" / "conversations" / each.name, copy_function=_copy)
     server = Server(folder / "data", free_port(), root, {"JPWEB_SCRIPT_PACE": "0"})
     with serve_home(server, PATIENCE) as home:
-        wait_until(
-            lambda: "Still indexing" not in home.owner.get("/search").text,
-            "everything is indexed",
-            PATIENCE,
-        )
+        home.owner.wait_until_indexed(PATIENCE)
         yield home
 
 

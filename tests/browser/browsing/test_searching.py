@@ -9,7 +9,6 @@ from playwright.sync_api import Page, expect
 
 from tests.browser import looks
 from tests.browser.pages import Visit
-from tests.machine.ports import wait_until
 
 pytestmark = pytest.mark.browser
 
@@ -19,8 +18,7 @@ WORDS = '"nightly run"'
 
 def searched(visit: Visit, query: str = "", *, javascript: bool = True) -> Page:
     """Return the page of a search, once all is indexed."""
-    behind = "Still indexing"
-    wait_until(lambda: behind not in visit.home.owner.get("/search").text, "all is indexed")
+    visit.home.owner.wait_until_indexed()
     page = visit.open("/search", javascript=javascript)
     if query:
         page.get_by_label("Search all conversations").fill(query)
