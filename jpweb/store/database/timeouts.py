@@ -19,7 +19,8 @@ from typing import Any, TypeVar
 from django.conf import settings
 from django.db import Error as DatabaseError
 from django.db import close_old_connections, connection, connections
-from psycopg import Connection, InternalError, OperationalError
+from psycopg import AsyncConnection, Connection, InternalError, OperationalError
+from psycopg.pq.abc import PGconn
 
 from jpweb.store.database.availability import find_outage
 
@@ -64,28 +65,41 @@ class TimeoutConnection(Connection[Any]):
         """Wait as psycopg does; without a reply in time, close and raise OperationalError."""
         task_seconds = _reply_seconds.get()
         seconds = self.REPLY_SECONDS if task_seconds is None else task_seconds
-        return super().wait(self._step_with_deadline(gen, seconds or inf), *args, **kwargs)
+        return super().wait(_step_with_deadline(gen, self.pgconn, seconds or inf), *args, **kwargs)
 
-    def _step_with_deadline(
-        self, gen: Generator[Any, Any, T], seconds: float
-    ) -> Generator[Any, Any, T]:
-        """Step through a generator of psycopg, which resumes it often, also without data."""
-        deadline = monotonic() + seconds
-        try:
-            awaited_state = next(gen)
-            while True:
-                ready = yield awaited_state
-                if not ready and monotonic() > deadline:
-                    self.pgconn.finish()
-                    raise OperationalError(f"the server has not replied for {seconds:g} seconds")
-                awaited_state = gen.send(ready)
-        except StopIteration as stop:
-            value: T = stop.value
-            return value
-        except InternalError as error:
-            if error.sqlstate not in SESSION_ENDED_SQLSTATES:
-                raise
-            raise _make_outage(error) from error
+
+class AsyncTimeoutConnection(AsyncConnection[Any]):
+    """As ``TimeoutConnection``, for asyncio; only notifications are awaited without a limit."""
+
+    REPLY_SECONDS = 0.0
+
+    async def wait(self, gen: Generator[Any, Any, T], *args: Any, **kwargs: Any) -> T:
+        """Wait as psycopg does; without a reply in time, close and raise OperationalError."""
+        if "timeout" not in kwargs:  # ``notifies`` alone passes one, also where it is None
+            gen = _step_with_deadline(gen, self.pgconn, self.REPLY_SECONDS)
+        return await super().wait(gen, *args, **kwargs)
+
+
+def _step_with_deadline(
+    gen: Generator[Any, Any, T], pgconn: PGconn, seconds: float
+) -> Generator[Any, Any, T]:
+    """Step through a generator of psycopg, which resumes it often, also without data."""
+    deadline = monotonic() + seconds
+    try:
+        awaited_state = next(gen)
+        while True:
+            ready = yield awaited_state
+            if not ready and monotonic() > deadline:
+                pgconn.finish()
+                raise OperationalError(f"the server has not replied for {seconds:g} seconds")
+            awaited_state = gen.send(ready)
+    except StopIteration as stop:
+        value: T = stop.value
+        return value
+    except InternalError as error:
+        if error.sqlstate not in SESSION_ENDED_SQLSTATES:
+            raise
+        raise _make_outage(error) from error
 
 
 def _make_outage(error: InternalError) -> OperationalError:
@@ -135,6 +149,15 @@ def make_timeout_connection(seconds: float) -> type[TimeoutConnection]:
     """Return a connection class that waits so many seconds for a reply."""
 
     class LimitedConnection(TimeoutConnection):
+        REPLY_SECONDS = seconds
+
+    return LimitedConnection
+
+
+def make_async_timeout_connection(seconds: float) -> type[AsyncTimeoutConnection]:
+    """Return a connection class for asyncio that waits so many seconds for a reply."""
+
+    class LimitedConnection(AsyncTimeoutConnection):
         REPLY_SECONDS = seconds
 
     return LimitedConnection

@@ -65,6 +65,10 @@ async def open_engine(advance: Callable[[int], Awaitable[None]]) -> AsyncIterato
         "min_size": 1,
         "max_size": 4,
         "reconnect_timeout": timeouts.RECONNECT_SECONDS,
+        "timeout": REPLY_SECONDS,
+        # Limits every query, also those that procrastinate makes by itself: a worker that waits
+        # for ever to unregister, over a half-open connection, is never restarted.
+        "connection_class": timeouts.make_async_timeout_connection(REPLY_SECONDS),
     }
     engine = App(connector=PsycopgConnector(kwargs=connector_params(), **sizes))
     engine.job_manager = _ResilientJobManager(engine.connector)
@@ -104,10 +108,6 @@ class _ResilientJobManager(JobManager):
     And a job whose end is not recorded would never be retried.
     """
 
-    async def fetch_job(self, *args: Any, **kwargs: Any) -> Job | None:
-        async with asyncio.timeout(REPLY_SECONDS):  # ends the worker, which is restarted
-            return await super().fetch_job(*args, **kwargs)
-
     async def listen_for_jobs(self, *args: Any, **kwargs: Any) -> None:
         listen = super().listen_for_jobs
         while True:
@@ -115,23 +115,17 @@ class _ResilientJobManager(JobManager):
 
     async def update_heartbeat(self, worker_id: int) -> None:
         send_heartbeat = super().update_heartbeat
-        await _retry_until_connected(lambda: _with_timeout(send_heartbeat(worker_id)))
+        await _retry_until_connected(lambda: send_heartbeat(worker_id))
 
     async def finish_job(self, job: Job, status: Status, delete_job: bool) -> None:
         finish = super().finish_job
-        await _retry_until_connected(lambda: _with_timeout(finish(job, status, delete_job)))
+        await _retry_until_connected(lambda: finish(job, status, delete_job))
 
     async def retry_job(self, job: Job, *args: Any, **kwargs: Any) -> None:
         """Retry a job at once, whatever this machine's clock shows."""
         retry = super().retry_job
         kwargs["retry_at"] = RETRY_AT
-        await _retry_until_connected(lambda: _with_timeout(retry(job, *args, **kwargs)))
-
-
-async def _with_timeout(act: Awaitable[None]) -> None:
-    """Await within the reply timeout. Raises TimeoutError."""
-    async with asyncio.timeout(REPLY_SECONDS):
-        await act
+        await _retry_until_connected(lambda: retry(job, *args, **kwargs))
 
 
 async def _retry_until_connected(act: Callable[[], Awaitable[None]]) -> None:
@@ -139,8 +133,6 @@ async def _retry_until_connected(act: Callable[[], Awaitable[None]]) -> None:
     while True:
         try:
             return await act()
-        except TimeoutError:
-            logger.warning("the connection of the job engine does not reply")
         except ConnectorException as error:
             is_outage = isinstance(error.__cause__, OperationalError)
             if not is_outage and find_outage(error) is None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Iterator
 from typing import Any
 
@@ -150,3 +151,28 @@ def test_options_of_the_address_win_over_the_limits():
     made = timeouts.make_connection_options(30, given)
     assert made["options"].endswith(" -c lock_timeout=1")
     assert made["connect_timeout"] == 9
+
+
+async def test_silent_statement_of_asyncio_raises_and_closes_its_connection(
+    database: str, proxy: Proxy
+):
+    limited = timeouts.make_async_timeout_connection(STATEMENT_SECONDS)
+    conninfo = psycopg.conninfo.make_conninfo(database, port=proxy.port)
+    async with await limited.connect(conninfo) as line:
+        proxy.silence()
+        with pytest.raises(psycopg.OperationalError, match="not replied"):
+            await line.execute("SELECT 1")
+        assert line.closed
+
+
+async def test_notification_may_come_later_than_a_reply(database: str):
+    limited = timeouts.make_async_timeout_connection(60)
+    notify_late = "SELECT pg_sleep(0.3), pg_notify('things', '')"
+    async with await limited.connect(database, autocommit=True) as line:
+        await line.execute("LISTEN things")
+        limited.REPLY_SECONDS = 0.05
+        with psycopg.connect(database, autocommit=True) as notifier:
+            sending = asyncio.create_task(asyncio.to_thread(notifier.execute, notify_late))
+            channels = [note.channel async for note in line.notifies(stop_after=1)]
+            await sending
+    assert channels == ["things"]

@@ -1,15 +1,30 @@
 from __future__ import annotations
 
+import asyncio
+from collections.abc import Callable, Coroutine, Iterator
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
 import psycopg
 import pytest
 from procrastinate import App, utils
 from procrastinate.exceptions import ConnectorException
 from procrastinate.jobs import Status
+from procrastinate.manager import JobManager
 from procrastinate.testing import InMemoryConnector
 
 from jpweb.store.run_queue import job_engine
+from tests.machine.faults.proxy import Proxy, proxied
+from tests.machine.servers import Cluster
+
+#: What procrastinate's worker asks the database by itself, at intervals and at its end.
+WORKER_QUERIES: dict[str, Callable[[JobManager], Coroutine[Any, Any, Any]]] = {
+    "fetch": lambda manager: manager.fetch_job([job_engine.QUEUE_NAME], worker_id=1),
+    "register": lambda manager: manager.register_worker(),
+    "unregister": lambda manager: manager.unregister_worker(1),
+    "prune": lambda manager: manager.prune_stalled_workers(60),
+    "aborts": lambda manager: manager.list_jobs_to_abort_async(),
+}
 
 
 class _FailingConnector(InMemoryConnector):
@@ -69,3 +84,29 @@ async def test_retry_job_of_a_worker_whose_clock_is_ahead_is_due_at_once(
     again = await app.job_manager.fetch_job([job_engine.QUEUE_NAME], worker)
     assert again is not None
     assert again.id == job.id
+
+
+async def _ignore_run(run_id: int) -> None:
+    """Take a job and do nothing."""
+
+
+@pytest.fixture
+def engine_proxy(postgres: Cluster, monkeypatch: pytest.MonkeyPatch) -> Iterator[Proxy]:
+    """Run a proxy through which the engine reaches a database of its own."""
+    parts = psycopg.conninfo.conninfo_to_dict(postgres.make_migrated())
+    with proxied(int(parts["port"] or 0)) as proxy:
+        parts["port"] = str(proxy.port)
+        monkeypatch.setattr(job_engine, "connector_params", lambda: parts)
+        monkeypatch.setattr(job_engine, "REPLY_SECONDS", 0.5)
+        yield proxy
+
+
+@pytest.mark.parametrize("query", WORKER_QUERIES.values(), ids=WORKER_QUERIES)
+async def test_query_of_a_worker_over_a_half_open_connection_fails(
+    engine_proxy: Proxy, query: Callable[[JobManager], Coroutine[Any, Any, Any]]
+):
+    async with asyncio.timeout(20), job_engine.open_engine(_ignore_run) as engine:
+        engine_proxy.is_silent = True  # so that no new connection helps
+        engine_proxy.half_close()
+        with pytest.raises(ConnectorException):
+            await query(engine.job_manager)
