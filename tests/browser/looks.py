@@ -41,7 +41,8 @@ def check(page: Page, part: str = "") -> None:
         page.emulate_media(color_scheme=scheme)
         assert inaccessible(page, part=part) == [], (page.url, scheme, width)
         assert not page.evaluate(TOO_WIDE), (page.url, width)
-        assert page.evaluate(SQUEEZED) == [], (page.url, width)
+        squeezed = page.evaluate(SQUEEZED)
+        assert squeezed == [], (page.url, width, squeezed)
         if IS_PROOF:
             other: Scheme = "light" if scheme == "dark" else "dark"
             page.emulate_media(color_scheme=other)
