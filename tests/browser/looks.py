@@ -39,7 +39,8 @@ def check(page: Page, part: str = "") -> None:
     for (width, height), scheme in LOOKS:
         page.set_viewport_size({"width": width, "height": height})
         page.emulate_media(color_scheme=scheme)
-        assert inaccessible(page, part=part) == [], (page.url, scheme, width)
+        barriers = inaccessible(page, part=part)
+        assert barriers == [], (page.url, scheme, width, barriers)
         assert not page.evaluate(TOO_WIDE), (page.url, width)
         squeezed = page.evaluate(SQUEEZED)
         assert squeezed == [], (page.url, width, squeezed)

@@ -47,6 +47,8 @@ _DOCUMENT_CLEANER = nh3.Cleaner(
     attributes=_ATTRIBUTES | {"img": {"src", "alt"}, "h2": {"id"}, "h3": {"id"}},
     url_schemes=_SCHEMES,
     link_rel="noopener noreferrer",
+    # Wide tables scroll sideways on a phone, and keys reach what can have the focus.
+    set_tag_attribute_values={"table": {"tabindex": "0"}},
 )
 #: HTML characters per Markdown character, and nesting depth. Beyond them the cleaner takes
 #: quadratic time, so the text is rendered plain.
