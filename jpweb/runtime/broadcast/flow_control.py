@@ -1,4 +1,7 @@
-"""Backpressure of one WebSocket, as a Twisted push producer."""
+"""Backpressure of one WebSocket, as a Twisted push producer.
+
+Channels has none: daphne keeps in memory what a stalled browser does not receive.
+"""
 
 from __future__ import annotations
 

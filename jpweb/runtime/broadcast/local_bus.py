@@ -2,6 +2,10 @@
 
 A signal is a small dictionary: its ``kind``, its topic under ``to``, and row keys. Receivers
 query the database.
+
+Channels' in-memory layer scans all channels on each send: a send to 5,000 sockets took 14.0 s, and
+2.4 s where that was throttled. The goals here are 1.3 times a bare loop (``fanout.5000``) and 0.2
+times that layer (``fanout.5000.layer``).
 """
 
 from __future__ import annotations

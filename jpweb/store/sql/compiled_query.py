@@ -1,4 +1,8 @@
-"""Caches the compiled SQL of key lookups: Django's compiler costs 3 to 50 times the query."""
+"""Caches the compiled SQL of key lookups: Django's compiler costs 3 to 50 times the query.
+
+The ORM takes 2.6 times as long for ``inquiries.get_inquiry``, 4.7 times for the same of
+``conversations``, 8.4 times for ``get_roles_in`` and 49 times for ``get_workspace_queues``.
+"""
 
 from __future__ import annotations
 

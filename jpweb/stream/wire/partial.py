@@ -1,4 +1,7 @@
-"""Partially decoded elements: an import only counts, anchors and stores most of them."""
+"""Partially decoded elements: an import only counts, anchors and stores most of them.
+
+Import has the goal of ``fast_codec``.
+"""
 
 from __future__ import annotations
 
