@@ -4,6 +4,10 @@ A reader's standard input is a socket on which it receives folders and returns p
 conversations. It ends when the other end is closed, so none outlives its parent,
 however that ends; and it has a process group of its own, so that Ctrl-C reaches the
 parent alone.
+
+Reading is half of an import's processor time: 0.77 of 1.52 s for 15 MB. Sending the result costs
+0.07 s. ``ProcessPoolExecutor`` would cost as much, 0.09 s, but its processes outlive a killed
+parent, import from its ``sys.path`` and cannot be killed where one hangs.
 """
 
 from __future__ import annotations
