@@ -1,4 +1,8 @@
-"""Tunes the garbage collector, so that full collections do not pause a serving process."""
+"""Tunes the garbage collector, so that full collections do not pause a serving process.
+
+A full collection takes 72 ms of processor time before any page is open, for 132,000 objects that
+are never garbage: twice `answer.p99.durable`. Frozen objects cost nothing.
+"""
 
 from __future__ import annotations
 
