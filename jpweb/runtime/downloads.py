@@ -20,6 +20,7 @@ from weakref import WeakKeyDictionary, finalize
 
 from jpweb.runtime import process_identity
 from jpweb.runtime.db_threads import run_in_background_thread, run_in_db_thread
+from jpweb.runtime.tasks import BackgroundTasks
 from jpweb.store.database.availability import DATABASE_ERROR, find_outage
 from jpweb.store.errors import ExportBroken
 from jpweb.store.exports import ExportChunk
@@ -74,6 +75,7 @@ _throttles: WeakKeyDictionary[asyncio.AbstractEventLoop, _DownloadThrottle] = We
 _marks: dict[int, _DownloadMark] = {}
 #: Marks that have ended and whose leases are being released, by person.
 _ending_marks: dict[int, _DownloadMark] = {}
+_renewal_tasks = BackgroundTasks()
 
 
 async def read_first_piece(pieces: Iterator[ExportChunk]) -> ExportChunk:
@@ -180,7 +182,7 @@ class _DownloadMark:
 
     def start_renewal(self) -> None:
         """Renew the lease in a task until the mark ends, then release it."""
-        self._renewal_task = self._loop.create_task(self._renew_until_over())
+        self._renewal_task = _renewal_tasks.spawn_task(self._renew_until_over())
 
     def note_progress(self, piece: ExportChunk) -> None:
         """Update the percentage; at most 99, because the reader lags behind."""

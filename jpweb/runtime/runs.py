@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
-import contextvars
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
@@ -14,6 +12,7 @@ from jpweb.runtime import wiring
 from jpweb.runtime.broadcast import publisher
 from jpweb.runtime.db_threads import run_in_background_thread, run_in_db_thread
 from jpweb.runtime.execution import run_executor
+from jpweb.runtime.tasks import BackgroundTasks
 from jpweb.store import runs
 from jpweb.store.choices import InterruptKind, RunState
 from jpweb.store.database import clock
@@ -24,7 +23,7 @@ if TYPE_CHECKING:
     from jpweb.store.models import Conversation, Person, Run
     from jpweb.stream.events import ConversationEvent
 
-_begin_tasks: set[asyncio.Task[Run]] = set()
+_begin_tasks = BackgroundTasks()
 
 
 async def start_turn(conversation: Conversation, person: Person, text: str) -> Run:
@@ -77,7 +76,7 @@ async def interrupt_run(
 
 async def release_runs() -> None:
     """Release every run of this process; return once none executes in it."""
-    await asyncio.gather(*_begin_tasks, return_exceptions=True)
+    await _begin_tasks.wait_for_all()
     await run_executor.release_all()
 
 
@@ -89,13 +88,7 @@ async def _begin_shielded(
     The request may be cancelled when its browser disconnects: the run begins nevertheless, so that
     no lock and no row is orphaned.
     """
-    # An empty context: the request's context variables must not outlive the request.
-    begin_task = asyncio.get_running_loop().create_task(
-        _begin_run(conversation, person, events), context=contextvars.Context()
-    )
-    _begin_tasks.add(begin_task)  # the event loop holds only a weak reference
-    begin_task.add_done_callback(_begin_tasks.discard)
-    return await asyncio.shield(begin_task)
+    return await _begin_tasks.run_shielded(_begin_run(conversation, person, events))
 
 
 async def _begin_run(

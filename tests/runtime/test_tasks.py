@@ -1,11 +1,13 @@
 from __future__ import annotations
 
 import asyncio
+import gc
+from contextvars import ContextVar
 
 import pytest
 
 from jpweb.runtime import tasks
-from jpweb.runtime.tasks import cancel_and_wait
+from jpweb.runtime.tasks import BackgroundTasks, cancel_and_wait
 
 
 async def lose_first_cancellation(began: asyncio.Event) -> None:
@@ -51,3 +53,99 @@ async def test_cancel_and_wait_ends_with_its_caller():
         await asyncio.wait_for(cancel_and_wait(task), 0.05)
     holds.set()
     await task
+
+
+async def raise_after(begins: asyncio.Event) -> None:
+    await begins.wait()
+    raise ZeroDivisionError("broken")
+
+
+async def test_background_tasks_log_an_error_once_and_are_idle_afterwards(
+    caplog: pytest.LogCaptureFixture,
+):
+    begins, background_tasks = asyncio.Event(), BackgroundTasks()
+    task = background_tasks.spawn_task(raise_after(begins))
+    was_busy = background_tasks.is_busy
+    begins.set()
+    await background_tasks.wait_for_all()
+    del task
+    gc.collect()  # asyncio logs an error that nobody has retrieved
+    assert (was_busy, background_tasks.is_busy) == (True, False)
+    (record,) = caplog.records
+    assert record.exc_info is not None
+    assert isinstance(record.exc_info[1], ZeroDivisionError)
+
+
+async def test_background_tasks_hold_a_task_that_nothing_else_references():
+    ended = asyncio.Event()
+
+    async def wait_for_itself() -> None:
+        try:
+            await asyncio.get_running_loop().create_future()
+        finally:
+            ended.set()
+
+    background_tasks = BackgroundTasks()
+    background_tasks.spawn_task(wait_for_itself())
+    await asyncio.sleep(0)
+    gc.collect()
+    assert not ended.is_set()
+    await background_tasks.cancel_all()
+    assert ended.is_set()
+
+
+async def test_background_tasks_run_without_the_callers_context_variables():
+    variable: ContextVar[str] = ContextVar("variable", default="unset")
+    variable.set("the caller's")
+
+    async def read_variable() -> str:
+        return variable.get()
+
+    background_tasks = BackgroundTasks()
+    assert await background_tasks.spawn_task(read_variable()) == "unset"
+    assert await background_tasks.run_shielded(read_variable()) == "unset"
+
+
+async def test_run_shielded_runs_to_its_end_where_the_caller_is_cancelled():
+    begun, continues, results = asyncio.Event(), asyncio.Event(), list[str]()
+
+    async def work() -> None:
+        begun.set()
+        await continues.wait()
+        results.append("done")
+
+    background_tasks = BackgroundTasks()
+    caller = asyncio.create_task(background_tasks.run_shielded(work()))
+    await begun.wait()
+    await cancel_and_wait(caller)
+    continues.set()
+    await background_tasks.wait_for_all()
+    assert results == ["done"]
+
+
+async def test_run_shielded_raises_the_error_and_logs_nothing(caplog: pytest.LogCaptureFixture):
+    begins = asyncio.Event()
+    begins.set()
+    with pytest.raises(ZeroDivisionError):
+        await BackgroundTasks().run_shielded(raise_after(begins))
+    assert caplog.records == []
+
+
+async def test_cancel_all_leaves_the_clean_up_of_a_task_alone(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(tasks, "CANCEL_AGAIN_SECONDS", 0)
+    begun, cleaned = asyncio.Event(), list[str]()
+
+    async def work() -> None:
+        begun.set()
+        try:
+            await asyncio.Event().wait()
+        finally:
+            for _ in range(10):
+                await asyncio.sleep(0)
+            cleaned.append("up")
+
+    background_tasks = BackgroundTasks()
+    background_tasks.spawn_task(work())
+    await begun.wait()
+    await background_tasks.cancel_all()
+    assert cleaned == ["up"]

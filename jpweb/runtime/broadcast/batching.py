@@ -10,6 +10,8 @@ from collections.abc import Awaitable, Callable, Hashable
 from functools import partial
 from typing import Generic, TypeVar
 
+from jpweb.runtime.tasks import create_detached_task
+
 K = TypeVar("K", bound=Hashable)
 M = TypeVar("M")
 
@@ -61,11 +63,9 @@ class BatchRunner(Generic[K, M]):
         """Begin a batch, unless one of the key runs or ``max_parallel`` is reached."""
         if key in self._tasks or len(self._tasks) >= self._max_parallel:
             return
-        # An empty context: a request's context variables must not outlive the request.
-        context = contextvars.Context()
-        task = asyncio.create_task(self._run_batches(key), context=context)
+        task = create_detached_task(self._run_batches(key))
         self._tasks[key] = task
-        task.add_done_callback(partial(self._finish_batches, key), context=context)
+        task.add_done_callback(partial(self._finish_batches, key), context=contextvars.Context())
 
     def _has_turn(self, key: K) -> bool:
         """Return whether a key runs another batch before the keys that wait."""

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-import contextvars
 import logging
-from collections.abc import Collection, Coroutine, Iterable, Sequence
+from collections.abc import Collection, Iterable
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from django.conf import settings
 
@@ -18,6 +17,7 @@ from jpweb.runtime.execution import parking, turn_runner
 from jpweb.runtime.execution.active_run import ActiveRun
 from jpweb.runtime.execution.lease_renewal import LeaseRenewer
 from jpweb.runtime.execution.load_gauge import AdmissionControl
+from jpweb.runtime.tasks import BackgroundTasks, cancel_once, create_detached_task
 from jpweb.store import runs
 from jpweb.store.choices import RunState
 from jpweb.store.database.availability import DATABASE_UNAVAILABLE
@@ -39,8 +39,7 @@ OUTAGE_POLL_SECONDS = 1.0
 
 _active_runs: dict[int, ActiveRun] = {}
 admission = AdmissionControl()
-#: Strong references to background tasks, of which the event loop holds weak ones.
-_background_tasks: set[asyncio.Task[None]] = set()
+_background_tasks = BackgroundTasks()
 
 
 async def execute_run(run_id: int) -> None:
@@ -74,12 +73,8 @@ def start_execution(active: ActiveRun) -> asyncio.Task[None]:
     """Start the execution of an acquired run in a task of its own."""
     _active_runs[active.run.pk] = active
     admission.start_measuring()
-    # An empty context: a request's context variables must not outlive the request.
-    task = asyncio.get_running_loop().create_task(
-        _execute_active(active), context=contextvars.Context()
-    )
-    active.task = task
-    return task
+    active.task = create_detached_task(_execute_active(active))
+    return active.task
 
 
 async def maintain_leases() -> None:
@@ -95,7 +90,7 @@ async def maintain_leases() -> None:
     try:
         await asyncio.gather(*tasks)  # the first failure ends all; the supervisor restarts them
     finally:
-        await _wait_for_tasks(_cancel_tasks(tasks))
+        await cancel_once(*tasks)
         await renewal.stop()
 
 
@@ -168,33 +163,15 @@ async def release_all() -> None:
 
     Cancels their tools and servers, which no other process could end.
     """
-    for task in [*_background_tasks]:
-        task.cancel()
-    await _wait_for_tasks(_background_tasks)
-    await _wait_for_tasks(_cancel_executions(_active_runs.values()))
+    await _background_tasks.cancel_all()
+    actives = _active_runs.values()
+    await cancel_once(*(active.task for active in actives if active.task is not None))
 
 
 def abandon_all() -> None:
     """Abandon every run: the leases of this process have expired."""
     for active in [*_active_runs.values()]:
         active.abandon_run()
-
-
-def _cancel_tasks(tasks: Sequence[asyncio.Task[Any]]) -> Sequence[asyncio.Task[Any]]:
-    for task in tasks:
-        task.cancel()
-    return tasks
-
-
-def _cancel_executions(actives: Iterable[ActiveRun]) -> list[asyncio.Task[None]]:
-    tasks = [active.task for active in actives if active.task is not None]
-    for task in tasks:
-        task.cancel()
-    return tasks
-
-
-async def _wait_for_tasks(tasks: Iterable[asyncio.Task[None]]) -> None:
-    await asyncio.gather(*tasks, return_exceptions=True)
 
 
 def _count_working() -> int:
@@ -213,7 +190,7 @@ def _start_run(run_id: int) -> None:
     """Execute a run here; without a free slot a later poll starts it."""
     if run_id in _active_runs or not _count_free_slots():
         return
-    _spawn_background(execute_run(run_id))
+    _background_tasks.spawn_task(execute_run(run_id))
 
 
 async def _acquire_with_files(run_id: int) -> ActiveRun | None:
@@ -276,30 +253,22 @@ async def _play_until_parked(active: ActiveRun) -> None:
         else:
             active.is_abandoned = True
     finally:
-        play_task.cancel()
-        parking_task.cancel()
-        await asyncio.gather(play_task, parking_task, return_exceptions=True)
+        await cancel_once(play_task, parking_task)
 
 
 def _on_run_signal(signal: local_bus.Signal) -> None:
     """Handle a ``run`` signal: deliver its interrupts, or start the queued run."""
     active = _active_runs.get(signal["run"])
     if active is not None:
-        _spawn_background(turn_runner.deliver_interrupts(active))
+        _background_tasks.spawn_task(turn_runner.deliver_interrupts(active))
     elif settings.RUNS == "embedded":
         _start_run(signal["run"])
-
-
-def _spawn_background(coroutine: Coroutine[Any, Any, None]) -> None:
-    task = asyncio.get_running_loop().create_task(coroutine, context=contextvars.Context())
-    _background_tasks.add(task)
-    task.add_done_callback(_background_tasks.discard)
 
 
 def _on_resync(_signal: local_bus.Signal) -> None:
     """Check all runs after an outage: signals may have been lost."""
     if _active_runs or settings.RUNS == "embedded":
-        _spawn_background(_resync_runs())
+        _background_tasks.spawn_task(_resync_runs())
 
 
 async def _resync_runs() -> None:

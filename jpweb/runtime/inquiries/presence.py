@@ -7,13 +7,13 @@ the database share them with other processes and expire unless they are refreshe
 from __future__ import annotations
 
 import asyncio
-import contextvars
 import logging
 from collections import Counter
 from collections.abc import Hashable, Iterable
 
 from jpweb.runtime import process_identity
 from jpweb.runtime.db_threads import run_in_db_thread
+from jpweb.runtime.tasks import create_detached_task
 from jpweb.store.database.availability import DATABASE_UNAVAILABLE
 from jpweb.store.inbox import presence as rows
 from jpweb.store.inbox.presence import PresenceKey
@@ -52,9 +52,7 @@ class _PresenceRegistry:
         """Wait until the rows match the pages. Concurrent callers share one write."""
         while self.due_pairs:
             if self.write_task is None or self.write_task.done():
-                self.write_task = asyncio.create_task(
-                    self._write_due(), context=contextvars.Context()
-                )
+                self.write_task = create_detached_task(self._write_due())
             await asyncio.shield(self.write_task)
 
     async def _write_due(self) -> None:

@@ -7,8 +7,7 @@ memory only wake the calls of this process.
 from __future__ import annotations
 
 import asyncio
-import contextvars
-from collections.abc import Awaitable, Callable, Coroutine
+from collections.abc import Awaitable, Callable
 from contextlib import AbstractContextManager, AsyncExitStack, ExitStack, nullcontext, suppress
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
@@ -20,6 +19,7 @@ from jpweb.runtime.db_threads import run_in_db_thread
 from jpweb.runtime.inquiries import secret_channels
 from jpweb.runtime.inquiries.secret_channels import SecretChannel, SecretExpectation
 from jpweb.runtime.inquiries.secret_handover import SecretHandover
+from jpweb.runtime.tasks import BackgroundTasks
 from jpweb.store import inquiries, journal
 from jpweb.store.choices import RunState
 from jpweb.store.database import clock
@@ -82,8 +82,7 @@ class _RowWaiter(asyncio.Event, Generic[T]):
     result: T | None = None
 
 
-#: Strong references to background tasks, of which the event loop holds weak ones.
-_background_tasks: set[asyncio.Task[None]] = set()
+_background_tasks = BackgroundTasks()
 settlement_waiters: RowWaiters[SettledInquiry] = RowWaiters()
 handover = SecretHandover()
 secret_channel = SecretChannel(handover, publisher, process_identity.get_process_name)
@@ -165,8 +164,8 @@ async def settle_inquiry(
         )
     except asyncio.CancelledError:
         # The request was cancelled after the commit; other processes still need the signal.
-        _spawn_background(publisher.publish_question_settled(row.pk))
-        _spawn_background(_publish_settled(row, is_run_woken=True))
+        _background_tasks.spawn_task(publisher.publish_question_settled(row.pk))
+        _background_tasks.spawn_task(_publish_settled(row, is_run_woken=True))
         raise
     return settlement.inquiry
 
@@ -184,13 +183,6 @@ async def _publish_settled(row: Inquiry, *, is_run_woken: bool) -> None:
         await publisher.publish_run_changed(row.run_id)
     await publisher.publish_questions_changed(row.conversation.workspace_id)
     await publisher.publish_conversation_changed(row.conversation_id)
-
-
-def _spawn_background(coroutine: Coroutine[Any, Any, None]) -> None:
-    """Run a coroutine in a background task with an empty context, outside the request's."""
-    task = asyncio.get_running_loop().create_task(coroutine, context=contextvars.Context())
-    _background_tasks.add(task)
-    task.add_done_callback(_background_tasks.discard)
 
 
 async def wait_for_settled_row(row: Inquiry) -> Inquiry:

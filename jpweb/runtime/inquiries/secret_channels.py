@@ -13,11 +13,10 @@ from __future__ import annotations
 
 import asyncio
 import base64
-import contextvars
 import json
 import secrets
 from collections import deque
-from collections.abc import AsyncIterator, Callable, Coroutine
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import asdict, dataclass, field
 from enum import StrEnum
@@ -30,6 +29,7 @@ from django.views.decorators.debug import sensitive_variables
 
 from jpweb.runtime.db_threads import run_in_db_thread
 from jpweb.runtime.inquiries.secret_handover import NoWaitingCall, PendingSecret, SecretHandover
+from jpweb.runtime.tasks import BackgroundTasks
 from jpweb.store import inquiries
 from jpweb.store.choices import UNFINISHED_STATES, RunState
 from jpweb.store.errors import AlreadySettled
@@ -187,7 +187,7 @@ class SecretChannel:
         self._seal_keys: dict[int, SealKey] = {}
         self._acknowledgements: dict[str, asyncio.Future[DeliveryResult]] = {}
         self._recent_messages: deque[str] = deque(maxlen=_MAX_RECENT_MESSAGES)
-        self._tasks: set[asyncio.Task[None]] = set()
+        self._background_tasks = BackgroundTasks()
 
     @asynccontextmanager
     async def expecting(self, row: Inquiry) -> AsyncIterator[SecretExpectation]:
@@ -257,7 +257,7 @@ class SecretChannel:
             and message not in self._recent_messages
         ):
             self._recent_messages.append(message)
-            self._spawn_background(self._handle_secret(message, sender, data))
+            self._background_tasks.spawn_task(self._handle_secret(message, sender, data))
 
     def on_acknowledgement(self, data: dict[str, Any]) -> None:
         """Handle an acknowledgement (kind ``secret_ack``)."""
@@ -330,11 +330,6 @@ class SecretChannel:
             if (current_row.state, current_row.seal_key) != (row.state, row.seal_key):
                 grace_polls -= 1
         return None
-
-    def _spawn_background(self, coroutine: Coroutine[Any, Any, None]) -> None:
-        task = asyncio.get_running_loop().create_task(coroutine, context=contextvars.Context())
-        self._tasks.add(task)  # the event loop holds only a weak reference
-        task.add_done_callback(self._tasks.discard)
 
     async def _handle_secret(self, message: str, sender: str, data: dict[str, Any]) -> None:
         """Decrypt a secret, deliver it locally and send the acknowledgement."""

@@ -97,7 +97,7 @@ class PageConsumer(AsyncWebsocketConsumer):
         )
         displaced = socket_limits.add_socket(user.pk, self)
         if displaced is not None:
-            update_batches.spawn_background(displaced.close_and_cleanup(TOO_MANY_SOCKETS))
+            update_batches.closing_tasks.spawn_task(displaced.close_and_cleanup(TOO_MANY_SOCKETS))
         scope_values: dict[str, Any] = dict(self.scope)
         self.session_key = scope_values.get("session")
         if self.session_key:
@@ -220,7 +220,7 @@ class PageConsumer(AsyncWebsocketConsumer):
             case "questions":
                 self.has_inbox_changes = True
             case "session":
-                update_batches.spawn_background(self.close_and_cleanup(SIGNED_OUT))
+                update_batches.closing_tasks.spawn_task(self.close_and_cleanup(SIGNED_OUT))
             case "roles" if inbox_updates.find_scopes(signal["roles"]) != (
                 self.answer_workspace_ids,
                 self.read_workspace_ids,
@@ -260,7 +260,7 @@ class PageConsumer(AsyncWebsocketConsumer):
     def force_reconnect(self) -> None:
         """Close the connection with a code after which the page connects again."""
         if self.person_id is not None:
-            update_batches.spawn_background(self.close_and_cleanup(SERVER_FAULT))
+            update_batches.closing_tasks.spawn_task(self.close_and_cleanup(SERVER_FAULT))
 
     async def send_inbox_update(self, update: InboxUpdate) -> None:
         """Send an inbox update, and record the delivery of its new questions."""

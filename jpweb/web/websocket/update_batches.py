@@ -7,17 +7,16 @@ delay the other batches.
 
 from __future__ import annotations
 
-import asyncio
-import contextvars
-from collections.abc import Coroutine, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from jpweb.runtime.broadcast.batching import BatchRunner
 from jpweb.runtime.broadcast.close_codes import FORBIDDEN
 from jpweb.runtime.broadcast.local_bus import Signal
 from jpweb.runtime.db_threads import run_in_background_thread, run_in_db_thread
 from jpweb.runtime.inquiries import presence
+from jpweb.runtime.tasks import BackgroundTasks
 from jpweb.web.websocket import conversation_updates, cooperative_sending, inbox_updates
 from jpweb.web.websocket.conversation_updates import ConversationUpdate, RenderedState
 from jpweb.web.websocket.inbox_updates import InboxUpdate, InboxView
@@ -32,28 +31,24 @@ COALESCE_SECONDS = 0.05
 #: Changed cards of an inbox in the shared batch; with more, its update is costly.
 MAX_BATCHED_CARDS = 20
 
-#: References to background tasks, which asyncio holds only weakly.
-_tasks: set[asyncio.Task[None]] = set()
-
-
-def spawn_background(coroutine: Coroutine[Any, Any, None]) -> None:
-    """Run a coroutine as a background task, in an empty context."""
-    task = asyncio.create_task(coroutine, context=contextvars.Context())
-    _tasks.add(task)
-    task.add_done_callback(_tasks.discard)
+#: Tasks that close sockets.
+closing_tasks = BackgroundTasks()
 
 
 def is_busy() -> bool:
-    """Tell whether a batch or a background task is running."""
-    return any(
-        batches.is_busy
-        for batches in (
-            conversation_batches,
-            inbox_batches,
-            costly_conversation_batches,
-            costly_inbox_batches,
+    """Tell whether a batch runs or a socket is being closed."""
+    return (
+        any(
+            batches.is_busy
+            for batches in (
+                conversation_batches,
+                inbox_batches,
+                costly_conversation_batches,
+                costly_inbox_batches,
+            )
         )
-    ) or bool(_tasks)
+        or closing_tasks.is_busy
+    )
 
 
 @dataclass(slots=True, eq=False)

@@ -197,7 +197,7 @@ async def test_what_is_no_message_is_not_answered(
 ):
     worker.on_secret(data)
     worker.on_acknowledgement(data)
-    await asyncio.gather(*worker._tasks)
+    await worker._background_tasks.wait_for_all()
     assert wire.sent == []
 
 
