@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 
 from procrastinate import App
 
-from jpweb.cli.supervisor import CoroutineFunction, run_with_restart
+from jpweb.runtime.supervisor import CoroutineFunction, run_with_restart
 from jpweb.store.database.availability import DATABASE_UNAVAILABLE
 from jpweb.store.run_queue import job_engine
 from jpweb.store.run_queue.job_engine import ENGINE_UNAVAILABLE

@@ -10,7 +10,7 @@ import pytest
 
 from jpweb.runtime.broadcast import publisher
 from jpweb.runtime.db_threads import run_in_db_thread
-from jpweb.runtime.periodic import scheduler, watch_workspaces
+from jpweb.runtime.periodic import watch_workspaces
 from jpweb.store.jp_files import mirror
 from jpweb.store.jp_files.mirror import MirrorReport
 from jpweb.store.models import Conversation
@@ -161,7 +161,7 @@ async def test_the_files_of_each_workspace_are_followed_once(
 
         return now
 
-    monkeypatch.setattr(scheduler, "WORKSPACE_POLL_SECONDS", 0.01)
+    monkeypatch.setattr(watch_workspaces, "WORKSPACE_POLL_SECONDS", 0.01)
 
     def listed() -> list[Path]:
         passes.append(len(roots))
@@ -169,7 +169,7 @@ async def test_the_files_of_each_workspace_are_followed_once(
 
     monkeypatch.setattr(mirror, "list_roots", listed)
     monkeypatch.setattr(watch_workspaces, "follow_workspace", follow)
-    task = asyncio.create_task(scheduler.follow_workspaces())
+    task = asyncio.create_task(watch_workspaces.follow_workspaces())
     await eventually(both("/a", "/b"))
     roots[:] = [Path("/b"), Path("/c")]
     await eventually(both("/b", "/c"))

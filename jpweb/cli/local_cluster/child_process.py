@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from jpweb.cli.supervisor import run_with_restart
+from jpweb.runtime.supervisor import run_with_restart
 
 #: Seconds between two readiness checks.
 _READY_POLL_SECONDS = 0.1

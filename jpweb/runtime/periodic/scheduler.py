@@ -8,12 +8,10 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Collection, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
-from pathlib import Path
-from typing import Any, TypeAlias
 
 from django.conf import settings
 
@@ -26,20 +24,15 @@ from jpweb.runtime.periodic import (
     update_search_index,
     watch_workspaces,
 )
+from jpweb.runtime.supervisor import CoroutineFunction, run_periodically
 from jpweb.runtime.tasks import cancel_and_wait
 from jpweb.store.database.availability import DATABASE_UNAVAILABLE
-from jpweb.store.jp_files import mirror
 from jpweb.store.maintenance import cleanup, task_leases
 
 logger = logging.getLogger(__name__)
 
 #: Seconds until the lease of a task expires, so that another process replaces a dead leader.
 LEASE_SECONDS = 15.0
-#: Seconds between two queries for new workspaces.
-WORKSPACE_POLL_SECONDS = 10.0
-#: Seconds for which lease renewals are collected into one query.
-COALESCE_SECONDS = 0.05
-CoroutineFunction: TypeAlias = Callable[[], Coroutine[Any, Any, object]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,29 +44,10 @@ class PeriodicTask:
     interval_seconds: float
 
 
-async def follow_workspaces() -> None:
-    """Follow the files of every mirrored workspace, also of those added later."""
-    tasks_by_root: dict[Path, asyncio.Task[None]] = {}
-    try:
-        while True:
-            roots = await run_in_background_thread(mirror.list_roots)
-            for removed_root in tasks_by_root.keys() - set(roots):
-                await cancel_and_wait(tasks_by_root.pop(removed_root))
-            for root in roots:
-                if root not in tasks_by_root or tasks_by_root[root].done():
-                    coroutine = _run_logging_errors(
-                        f"following {root}", partial(watch_workspaces.follow_workspace, root)
-                    )
-                    tasks_by_root[root] = asyncio.create_task(coroutine)
-            await asyncio.sleep(WORKSPACE_POLL_SECONDS)
-    finally:
-        await cancel_and_wait(*tasks_by_root.values())
-
-
 PERIODIC_TASKS = (
     PeriodicTask("expiry", expire_inquiries.expire_due_inquiries, interval_seconds=2),
     PeriodicTask("notify", send_notifications.send_due_notifications, interval_seconds=5),
-    PeriodicTask("follow", follow_workspaces, interval_seconds=WORKSPACE_POLL_SECONDS),
+    PeriodicTask("follow", watch_workspaces.follow_workspaces, interval_seconds=10),
     PeriodicTask("recall", resume_stranded_runs.requeue_stranded_runs, interval_seconds=60),
     PeriodicTask("index", update_search_index.index_changed, interval_seconds=1),
     PeriodicTask(
@@ -92,93 +66,75 @@ class LeaderScheduler:
         lease_seconds: float = LEASE_SECONDS,
     ) -> None:
         self._name = name
-        self._periodic_tasks = periodic_tasks
+        self._tasks_by_name = {task.name: task for task in periodic_tasks}
         self._lease_seconds = lease_seconds
         self._renewal_seconds = lease_seconds / 4
-        self._runner_tasks: list[asyncio.Task[None]] = []
-        self._batch_names: set[str] = set()
-        self._batch_task: asyncio.Task[set[str]] | None = None
-        self._batch_tasks: set[asyncio.Task[set[str]]] = set()
-        self._is_database_gone = False
+        self._led_tasks: dict[str, asyncio.Task[None]] = {}
+        self._competing_task: asyncio.Task[None] | None = None
 
     async def run_until_stopped(self) -> None:
         """Run the tasks that this process leads, until ``stop`` or a cancellation."""
-        self._runner_tasks = [
-            asyncio.create_task(self._run_task(periodic_task))
-            for periodic_task in self._periodic_tasks
-        ]
+        self._competing_task = asyncio.create_task(self._compete())
         try:
-            await asyncio.wait(self._runner_tasks)
+            await asyncio.wait([self._competing_task])
         finally:
-            await cancel_and_wait(*self._runner_tasks, *self._batch_tasks)
+            await cancel_and_wait(self._competing_task)
+        if not self._competing_task.cancelled():
+            self._competing_task.result()
 
     async def stop(self) -> None:
         """Cancel the tasks and release the leases where the database is available."""
-        await cancel_and_wait(*self._runner_tasks, *self._batch_tasks)
+        if self._competing_task is not None:
+            await cancel_and_wait(self._competing_task)
         with suppress(*DATABASE_UNAVAILABLE):
             await run_in_background_thread(task_leases.release_all, self._name)
 
-    async def _run_task(self, periodic_task: PeriodicTask) -> None:
+    async def _compete(self) -> None:
+        """Compete for all leases; stop the led tasks wherever their leases expire."""
+        self._led_tasks = {}
+        async with asyncio.TaskGroup() as group:
+            while True:
+                try:
+                    async with asyncio.timeout(None) as deadline:
+                        await self._renew_leases(deadline, group)
+                except TimeoutError:
+                    names = ", ".join(self._led_tasks)
+                    logger.warning("%s stops %s: the leases have expired", self._name, names)
+                    await self._lead_only((), group)
+
+    async def _renew_leases(self, deadline: asyncio.Timeout, group: asyncio.TaskGroup) -> None:
+        """Acquire or renew leases at intervals; ``deadline`` is the end of those held.
+
+        One trip for all: six tasks with a trip each cost an idle server twice the processor time.
+        """
         while True:
-            await _run_logging_errors(
-                f"keeping {periodic_task.name}", partial(self._run_while_leader, periodic_task)
-            )
+            requested_at = asyncio.get_running_loop().time()
+            try:
+                names = await run_in_background_thread(
+                    task_leases.acquire_or_renew_all,
+                    self._tasks_by_name,
+                    self._name,
+                    self._lease_seconds,
+                )
+            except DATABASE_UNAVAILABLE as error:  # run_executor warns of the outage, once
+                logger.info("the leases of periodic tasks cannot be renewed: %s", error)
+            else:
+                deadline.reschedule(requested_at + self._lease_seconds if names else None)
+                await self._lead_only(names, group)
             await asyncio.sleep(self._renewal_seconds)
 
-    async def _run_while_leader(self, periodic_task: PeriodicTask) -> None:
-        """Run the task while this process is its leader, at the latest until the lease expires."""
-        clock = asyncio.get_running_loop().time
-        requested_at = clock()
-        if not await self._acquire_or_renew(periodic_task):
-            return
-        work_task = asyncio.create_task(_run_periodically(periodic_task))
-        try:
-            async with asyncio.timeout_at(requested_at + self._lease_seconds) as deadline:
-                while True:
-                    await asyncio.sleep(self._renewal_seconds)
-                    requested_at = clock()
-                    is_leader = await self._acquire_or_renew(periodic_task)
-                    if is_leader:
-                        deadline.reschedule(requested_at + self._lease_seconds)
-                    elif is_leader is not None:
-                        return
-        except TimeoutError:
-            logger.warning("%s lets go of %s: its lease is over", self._name, periodic_task.name)
-        finally:
-            await cancel_and_wait(work_task)
-
-    async def _acquire_or_renew(self, periodic_task: PeriodicTask) -> bool | None:
-        """Return whether this process is leader; None where the database is unavailable."""
-        try:
-            is_leader = periodic_task.name in await asyncio.shield(
-                self._join_batch(periodic_task.name)
-            )
-        except DATABASE_UNAVAILABLE as error:
-            if not self._is_database_gone:
-                logger.warning("the database is gone, for now: %s", error)
-            self._is_database_gone = True
-            return None
-        self._is_database_gone = False
-        return is_leader
-
-    def _join_batch(self, name: str) -> asyncio.Task[set[str]]:
-        """Return the shared query that acquires or renews leases.
-
-        Six tasks with a query each cost an idle server twice the processor time.
-        """
-        self._batch_names.add(name)
-        if self._batch_task is None:
-            self._batch_task = asyncio.create_task(self._renew_batch())
-            self._batch_tasks.add(self._batch_task)
-            self._batch_task.add_done_callback(self._batch_tasks.discard)
-        return self._batch_task
-
-    async def _renew_batch(self) -> set[str]:
-        await asyncio.sleep(COALESCE_SECONDS)
-        names, self._batch_names, self._batch_task = self._batch_names, set(), None
-        return await run_in_background_thread(
-            task_leases.acquire_or_renew_all, names, self._name, self._lease_seconds
-        )
+    async def _lead_only(self, names: Collection[str], group: asyncio.TaskGroup) -> None:
+        """Stop the led tasks that are not named, and start those that are."""
+        lost_names = self._led_tasks.keys() - set(names)
+        await cancel_and_wait(*(self._led_tasks[name] for name in lost_names))
+        for name in lost_names:
+            del self._led_tasks[name]
+        for name in names:
+            if name not in self._led_tasks:
+                task = self._tasks_by_name[name]
+                self._led_tasks[name] = group.create_task(
+                    run_periodically(name, task.work, task.interval_seconds, DATABASE_UNAVAILABLE)
+                )
 
 
 _scheduler = LeaderScheduler(process_identity.get_process_name(), PERIODIC_TASKS)
@@ -201,23 +157,3 @@ async def run_scheduler() -> None:
 async def stop_scheduler() -> None:
     """Cancel the tasks of this process and release their leases."""
     await _scheduler.stop()
-
-
-async def _run_periodically(periodic_task: PeriodicTask) -> None:
-    while True:
-        await _run_logging_errors(periodic_task.name, periodic_task.work)
-        await asyncio.sleep(periodic_task.interval_seconds)
-
-
-async def _run_logging_errors(name: str, work: CoroutineFunction) -> None:
-    """Run a function to its end; log its error instead of raising it."""
-    task = asyncio.create_task(work())
-    try:
-        await asyncio.wait([task])
-    finally:
-        await cancel_and_wait(task)
-    error = None if task.cancelled() else task.exception()
-    if isinstance(error, DATABASE_UNAVAILABLE):
-        logger.info("%s ended, the database is gone: %s", name, error)
-    elif error is not None:
-        logger.error("%s failed", name, exc_info=error)

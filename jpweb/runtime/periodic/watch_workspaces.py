@@ -6,19 +6,26 @@ import asyncio
 import logging
 from collections.abc import Callable
 from contextlib import aclosing
+from functools import partial
 from pathlib import Path
 
 from watchfiles import awatch
 
 from jpweb.runtime.broadcast import publisher
 from jpweb.runtime.db_threads import run_in_background_thread
+from jpweb.runtime.supervisor import run_periodically
+from jpweb.runtime.tasks import cancel_and_wait
 from jpweb.store import conversations
+from jpweb.store.database.availability import DATABASE_UNAVAILABLE
 from jpweb.store.errors import StoreError
 from jpweb.store.jp_files import mirror
 from jpweb.store.jp_files.mirror import MirrorReport
 
 logger = logging.getLogger(__name__)
 
+#: Seconds between two queries for new workspaces, and until one is followed again that could not
+#: be watched.
+WORKSPACE_POLL_SECONDS = 10.0
 #: Milliseconds without a change after which changed files are mirrored (debounce).
 QUIET_MS = 100
 #: Milliseconds without a reported change after which all files are checked.
@@ -28,6 +35,27 @@ FULL_SCAN_INTERVAL_MS = 10_000
 def _log_problems(report: MirrorReport) -> None:
     for line in report.problems:
         logger.warning("%s", line)
+
+
+async def follow_workspaces() -> None:
+    """Follow the files of every mirrored workspace, also of those added later."""
+    tasks_by_root: dict[Path, asyncio.Task[None]] = {}
+    try:
+        while True:
+            roots = await run_in_background_thread(mirror.list_roots)
+            for removed_root in tasks_by_root.keys() - set(roots):
+                await cancel_and_wait(tasks_by_root.pop(removed_root))
+            for root in set(roots) - tasks_by_root.keys():
+                coroutine = run_periodically(
+                    f"following {root}",
+                    partial(follow_workspace, root),
+                    WORKSPACE_POLL_SECONDS,
+                    DATABASE_UNAVAILABLE,
+                )
+                tasks_by_root[root] = asyncio.create_task(coroutine)
+            await asyncio.sleep(WORKSPACE_POLL_SECONDS)
+    finally:
+        await cancel_and_wait(*tasks_by_root.values())
 
 
 async def follow_workspace(

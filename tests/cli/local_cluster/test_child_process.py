@@ -8,7 +8,6 @@ from pathlib import Path
 
 import pytest
 
-from jpweb.cli import supervisor
 from jpweb.cli.local_cluster.child_process import (
     ChildProcess,
     NotReady,
@@ -16,6 +15,7 @@ from jpweb.cli.local_cluster.child_process import (
     run_supervised,
     wait_until_ready,
 )
+from jpweb.runtime import supervisor
 
 SOON = 10
 

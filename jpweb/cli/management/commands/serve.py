@@ -12,12 +12,12 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 from jpweb.cli import daphne_server
 from jpweb.cli.data_folder_lock import lock_data_dir
 from jpweb.cli.progress import show_progress
-from jpweb.cli.supervisor import CoroutineFunction, run_with_restart
 from jpweb.runtime import runs, wiring
 from jpweb.runtime.broadcast import channel_layer, session_expiry
 from jpweb.runtime.execution import run_executor
 from jpweb.runtime.inquiries import presence, receipt_buffer
 from jpweb.runtime.periodic import scheduler
+from jpweb.runtime.supervisor import CoroutineFunction, run_with_restart
 from jpweb.store import accounts, bootstrap
 from jpweb.store.database.availability import DATABASE_UNAVAILABLE
 from jpweb.store.errors import DatabaseUnavailable, InvalidName, NoWorkspace

@@ -7,8 +7,9 @@ from typing import Any
 
 import pytest
 
-from jpweb.cli import supervisor
-from jpweb.cli.supervisor import run_with_restart
+from jpweb.runtime import supervisor
+from jpweb.runtime.supervisor import run_periodically, run_with_restart
+from jpweb.runtime.tasks import cancel_and_wait
 
 
 class Away(Exception):
@@ -92,3 +93,35 @@ async def test_it_ends_with_who_waits_for_it():
 
     await kept(work, going)
     assert ended == ["work"]
+
+
+async def test_run_periodically_runs_again_after_its_end_and_after_an_error(
+    caplog: pytest.LogCaptureFixture,
+):
+    work, going = attempts(None, ValueError("a fault"), None)
+    task = asyncio.create_task(run_periodically("the work", work, 0.001))
+    async with asyncio.timeout(10):
+        await going.wait()
+    await cancel_and_wait(task)
+    assert [record.getMessage() for record in caplog.records] == [
+        "the work failed. Restarting in 0.001 s."
+    ]
+
+
+async def test_run_periodically_rests_for_its_interval_after_an_error(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+):
+    rests: list[float] = []
+    sleep = asyncio.sleep
+
+    async def rest(seconds: float) -> None:
+        rests.append(seconds)
+        await sleep(0)
+
+    monkeypatch.setattr(asyncio, "sleep", rest)
+    work, going = attempts(ValueError("a fault"), Away(), None)
+    task = asyncio.create_task(run_periodically("the work", work, 3600, (Away,)))
+    async with asyncio.timeout(10):
+        await going.wait()
+    await cancel_and_wait(task)
+    assert rests == [3600, 2.0, 3600], "an outage ends before the interval does"

@@ -1,4 +1,4 @@
-"""Restarts long-running coroutines with exponential backoff."""
+"""Repeats coroutines: at intervals, and with exponential backoff where they end or fail."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from jpweb.runtime.tasks import cancel_and_wait
 
 logger = logging.getLogger(__name__)
 
-CoroutineFunction = Callable[[], Coroutine[Any, Any, None]]
+CoroutineFunction = Callable[[], Coroutine[Any, Any, object]]
 
 #: First and longest delay of a restart, in seconds.
 MIN_BACKOFF_SECONDS, MAX_BACKOFF_SECONDS = 0.5, 15.0
@@ -29,6 +29,7 @@ async def run_with_restart(
     work: CoroutineFunction,
     expected_errors: tuple[type[Exception], ...] = (),
     log_line: Callable[[str], None] = logger.warning,
+    min_backoff_seconds: float = 0.0,
 ) -> None:
     """Run a function and restart it with backoff whenever it ends, until cancelled.
 
@@ -36,12 +37,14 @@ async def run_with_restart(
     traceback.
     """
     loop = asyncio.get_running_loop()
-    backoff = MIN_BACKOFF_SECONDS
+    min_backoff = max(MIN_BACKOFF_SECONDS, min_backoff_seconds)
+    max_backoff = max(MAX_BACKOFF_SECONDS, min_backoff_seconds)
+    backoff = min_backoff
     while True:
         started_at = loop.time()
         error = await _run_once(work)
         if loop.time() - started_at > RESET_BACKOFF_AFTER_SECONDS:
-            backoff = MIN_BACKOFF_SECONDS
+            backoff = min_backoff
         if isinstance(error, expected_errors):
             backoff = min(backoff, MAX_OUTAGE_BACKOFF_SECONDS)
         if error is None or isinstance(error, expected_errors):
@@ -52,7 +55,27 @@ async def run_with_restart(
         else:
             logger.error("%s failed. Restarting in %g s.", name, backoff, exc_info=error)
         await asyncio.sleep(backoff)
-        backoff = min(backoff * 2, MAX_BACKOFF_SECONDS)
+        backoff = min(backoff * 2, max_backoff)
+
+
+async def run_periodically(
+    name: str,
+    work: CoroutineFunction,
+    interval_seconds: float,
+    expected_errors: tuple[type[Exception], ...] = (),
+) -> None:
+    """Run a function again ``interval_seconds`` after it ended, until cancelled.
+
+    After an error it runs again with backoff, from ``interval_seconds`` on, and during an outage
+    earlier. ``expected_errors`` are logged as information.
+    """
+
+    async def repeat_work() -> None:
+        while True:
+            await work()
+            await asyncio.sleep(interval_seconds)
+
+    await run_with_restart(name, repeat_work, expected_errors, logger.info, interval_seconds)
 
 
 async def _run_once(work: CoroutineFunction) -> BaseException | None:
