@@ -28,6 +28,7 @@ from jpweb.runtime.broadcast.close_codes import SERVER_FAULT
 from jpweb.runtime.broadcast.flow_control import CUT_CONNECTION_KEY, FLOW_CONTROL_KEY, FlowControl
 
 HOST = "127.0.0.1"
+MAX_PORT = 65_535
 #: The largest message that is sent, so that a whole transcript fits. Received messages are limited
 #: to far less (jpweb/cli/websocket_limits.py).
 MAX_SENT_BYTES = 16 * 1024 * 1024
@@ -55,6 +56,15 @@ def check_port(port: int) -> None:
                 "Stop what uses it, or choose another: "
                 f"JPWEB_PORT=8001 {installation.SERVE_COMMAND}"
             ) from error
+
+
+def find_free_port(first_port: int) -> int:
+    """Return the first port from ``first_port`` on that can be bound. Raises PortTaken."""
+    for port in range(first_port, MAX_PORT + 1):
+        with suppress(PortTaken):
+            check_port(port)
+            return port
+    raise PortTaken(f"No port from {first_port} to {MAX_PORT} on {HOST} can be used.")
 
 
 class DaphneServer(Server):  # type: ignore[misc]  # daphne is untyped

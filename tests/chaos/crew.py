@@ -46,6 +46,10 @@ class Crew:
     def url(self) -> str:
         return f"http://{LOOPBACK}:{self.port}"
 
+    @property
+    def ports(self) -> list[int]:
+        return [self.port]
+
     def environment(self) -> dict[str, str]:
         """Return the environment of a process with a line and a clock that are in order."""
         return {

@@ -8,8 +8,10 @@ import re
 import secrets
 import subprocess
 import sys
+from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
-from itertools import count
+from itertools import count, cycle
 
 import httpx2
 from websockets import Origin
@@ -28,11 +30,36 @@ _FIRST = re.compile(r"Already answered by (\S+)")
 _TYPED = {"boolean": ("true", "false")}
 
 
+class ServersInTurn(httpx2.AsyncHTTPTransport):
+    """Brings each request to the next web server, as a proxy does; one that refuses is skipped."""
+
+    def __init__(self, ports: Sequence[int]) -> None:
+        # No connection is kept: the next request goes to another server.
+        super().__init__(limits=httpx2.Limits(max_keepalive_connections=0), trust_env=False)
+        self._port_count = len(ports)
+        self._ports = cycle(ports)
+
+    def choose_port(self) -> int:
+        """Return the port of the next server."""
+        return next(self._ports)
+
+    async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
+        for _ in range(self._port_count - 1):
+            with suppress(httpx2.ConnectError):
+                return await self._send_to_next(request)
+        return await self._send_to_next(request)
+
+    async def _send_to_next(self, request: httpx2.Request) -> httpx2.Response:
+        request.url = request.url.copy_with(port=self.choose_port())
+        return await super().handle_async_request(request)
+
+
 @dataclass(slots=True)
 class Person:
     """Somebody who is signed in; every request may meet another server."""
 
     client: httpx2.AsyncClient
+    servers: ServersInTurn
     name: str
     numbers: count[int] = field(default_factory=count)
     #: What was acknowledged: the text by the question's key.
@@ -80,6 +107,7 @@ class Person:
             url.replace("http", "ws", 1) + "/ws",
             origin=Origin(url),
             additional_headers={"Cookie": cookies},
+            port=self.servers.choose_port(),
             proxy=None,
         )
         try:
@@ -118,10 +146,9 @@ def cast(place: Place, size: int, name: str) -> tuple[int, dict[str, str]]:
 
 async def signed_in(place: Place, link: str, name: str) -> Person:
     """Return somebody who has used their link, and has a page's token for forms."""
-    # No connection is kept: the next one goes to the other server.
-    limits = httpx2.Limits(max_keepalive_connections=0)
+    servers = ServersInTurn(place.ports)
     client = httpx2.AsyncClient(
-        base_url=place.url, limits=limits, timeout=30, trust_env=False, follow_redirects=False
+        base_url=place.url, transport=servers, timeout=30, trust_env=False, follow_redirects=False
     )
     address, _, code = link.partition("#")
     assert (await client.get(address)).status_code == 200
@@ -129,7 +156,7 @@ async def signed_in(place: Place, link: str, name: str) -> Person:
     assert (await client.post(address, data=form)).status_code == 302
     assert (await client.get("/conversations/new")).status_code == 200
     assert client.cookies.get("jpweb_csrf")
-    return Person(client, name)
+    return Person(client, servers, name)
 
 
 async def all_signed_in(place: Place, links: dict[str, str]) -> list[Person]:

@@ -1,14 +1,16 @@
 from __future__ import annotations
 
 import asyncio
+import socket
 from typing import Any
 
 import pytest
 from autobahn.exception import Disconnected, PayloadExceededError
 
 from jpweb.cli import daphne_server
-from jpweb.cli.daphne_server import DaphneServer
+from jpweb.cli.daphne_server import DaphneServer, PortTaken, find_free_port
 from jpweb.runtime.broadcast import close_codes
+from tests.machine.ports import LOOPBACK
 
 
 class Protocol:
@@ -84,3 +86,16 @@ async def test_it_leaves_once_what_it_started_has_ended_and_not_later_than_its_p
 
     stuck = DaphneServer(never_ends, application=None, endpoints=["tcp:port=0"])
     await stuck._run_on_stop()
+
+
+def test_find_free_port_passes_over_one_that_is_listened_on():
+    with socket.create_server((LOOPBACK, 0)) as listener:
+        taken_port = listener.getsockname()[1]
+        port = find_free_port(taken_port)
+        assert port > taken_port
+        socket.create_server((LOOPBACK, port)).close()
+
+
+def test_find_free_port_beyond_the_last_port_is_refused():
+    with pytest.raises(PortTaken, match="No port from 65536"):
+        find_free_port(daphne_server.MAX_PORT + 1)

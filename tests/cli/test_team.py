@@ -47,12 +47,15 @@ def test_one_link_is_printed_and_signs_in_on_both_servers(
     assert "Traceback" not in first_log
     (link,) = set(_LINK.findall(first_log))
     assert link.startswith(f"{together.url}/sign-in#")
-    # Connections alternate, so these meet both.
-    assert {visitor.get("/audit").status for _ in range(4)} == {200}
-    with visitor.socket() as one, visitor.socket() as other:
-        for each in (one, other):
-            each.send('{"desk": true, "shown": []}')
-            assert each.recv(timeout=20)
+    addresses = [f"http://{LOOPBACK}:{port}" for port in together.ports]
+    assert f"on each web server: {' and '.join(addresses)}\n" in first_log
+    assert addresses[0] == together.url
+    for address in addresses:
+        visiting = Visitor(address, visitor.cookies)
+        assert visiting.get("/audit").url == f"{address}/audit"
+        with visiting.socket() as line:
+            line.send('{"desk": true, "shown": []}')
+            assert line.recv(timeout=20)
 
 
 def test_each_process_has_its_name_before_what_it_says(together: Team):
@@ -97,10 +100,12 @@ def test_it_ends_in_order_and_a_second_start_has_everything(together: Team, visi
 
 def test_it_may_be_ended_while_it_starts(tmp_path: Path):
     starting = Team(tmp_path / "data", free_port())
-    starting.begin()
-    wait_until(lambda: "redis " in starting.log_text(), "it has begun", 60)
-    assert starting.stop(seconds=60) == 0
-    starting.forget()
+    try:
+        starting.begin()
+        wait_until(lambda: "redis " in starting.log_text(), "it has begun", 60)
+        assert starting.stop(seconds=60) == 0
+    finally:
+        starting.forget()
 
 
 def test_a_taken_port_is_one_line(tmp_path: Path):

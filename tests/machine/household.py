@@ -22,7 +22,7 @@ NAMES = ("postgres", "redis", "web1", "web2", "worker1", "worker2")
 
 
 class Team(Server):
-    """Everything at once, behind one port; the kernel of a Server is that port and its log."""
+    """Everything at once; the kernel of a Server is the first web server's port and the log."""
 
     COMMAND = "team"
     LINK = re.compile(r"(?<=team     \|     )http://\S+/sign-in#\S+")
@@ -59,6 +59,14 @@ class Team(Server):
                 "REDIS_URL": f"unix://{self.data}/team/sockets/redis/socket",
             }
         )
+
+    @property
+    def ports(self) -> list[int]:
+        """The ports of its web servers."""
+        served = re.findall(
+            r"^(web\d) +\| Serving on http://[\d.]+:(\d+)", self.log_text(), re.MULTILINE
+        )
+        return [int(port) for _, port in sorted(dict(served).items())]
 
     def process(self, name: str) -> int:
         """Return the process that has this name now."""

@@ -2,19 +2,33 @@
 
 from __future__ import annotations
 
+import os
 import socket
 import subprocess
 import time
 from collections.abc import Callable
-
-from jpweb.cli.local_cluster.ports import find_free_port
+from itertools import count
 
 LOOPBACK = "127.0.0.1"
+#: Below the ephemeral ports (Linux: from 32768), which an outgoing connection may take between
+#: the check of a port and its use.
+FIRST_PORT, LAST_PORT = 20_000, 32_000
+#: Processes start at different offsets, and a process returns a port once.
+_offsets = count(os.getpid() * 97)
 
 
 def free_port() -> int:
-    """Return a port that nobody listens on now."""
-    return find_free_port(LOOPBACK)
+    """Return a port that nobody listens on now. Raises OSError where there is none."""
+    for _ in range(FIRST_PORT, LAST_PORT):
+        port = FIRST_PORT + next(_offsets) % (LAST_PORT - FIRST_PORT)
+        with socket.socket() as probe:
+            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            try:
+                probe.bind((LOOPBACK, port))
+            except OSError:
+                continue
+            return port
+    raise OSError(f"no port from {FIRST_PORT} to {LAST_PORT} is free")
 
 
 def accepts(port: int) -> bool:

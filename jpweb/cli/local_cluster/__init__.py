@@ -1,1 +1,1 @@
-"""A local cluster for trying: PostgreSQL, Redis, web servers, workers and a load balancer."""
+"""A local cluster for trying: PostgreSQL, Redis, web servers and workers."""

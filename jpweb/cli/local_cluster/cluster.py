@@ -14,12 +14,10 @@ from signal import SIGINT
 
 import psycopg
 
-from jpweb.cli.daphne_server import HOST
+from jpweb.cli.daphne_server import HOST, find_free_port
 from jpweb.cli.local_cluster import postgres_redis
 from jpweb.cli.local_cluster.binaries import POSTGRES, REDIS, find_programs
 from jpweb.cli.local_cluster.child_process import ChildProcess, run_supervised, wait_until_ready
-from jpweb.cli.local_cluster.load_balancer import LoadBalancer
-from jpweb.cli.local_cluster.ports import find_free_port
 from jpweb.installation import build_command, build_import_path
 
 DATABASE_NAME = "jpweb"
@@ -34,12 +32,23 @@ class SetupError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class ClusterOptions:
-    """Options of a local cluster: data folder, port, workspace, and the receiver of its output."""
+    """Options of a local cluster: data folder, the first web server's port, workspace.
+
+    ``on_line`` receives a process's name and a line of its output.
+    """
 
     data_dir: Path
     port: int
     workspace: Path | None
     on_line: Callable[[str, str], None]
+
+
+@dataclass(frozen=True, slots=True)
+class ClusterAddresses:
+    """A sign-in link of the first web server, and the addresses of all."""
+
+    sign_in_link: str
+    web_urls: list[str]
 
 
 class LocalCluster:
@@ -53,10 +62,10 @@ class LocalCluster:
         self._options = options
 
     @asynccontextmanager
-    async def start_all(self) -> AsyncIterator[str]:
-        """Start everything and yield a sign-in link; all is stopped with the block.
+    async def start_all(self) -> AsyncIterator[ClusterAddresses]:
+        """Start everything and yield its addresses; all is stopped with the block.
 
-        Raises SetupError, NotReady.
+        Raises PortTaken, SetupError, NotReady.
         """
         async with AsyncExitStack() as stack:
             sockets = stack.enter_context(
@@ -64,11 +73,12 @@ class LocalCluster:
             )
             await stack.enter_async_context(self._start_postgres(sockets))
             await stack.enter_async_context(self._start_redis(sockets))
-            ports = [find_free_port(HOST) for _ in range(WEB_SERVER_COUNT)]
+            ports = [self._options.port]
+            while len(ports) < WEB_SERVER_COUNT:
+                ports.append(find_free_port(ports[-1] + 1))
             await stack.enter_async_context(self._start_jpweb(sockets, ports))
-            balancer = LoadBalancer(HOST, ports)
-            await stack.enter_async_context(balancer.listen_on(self._options.port))
-            yield await self._make_sign_in_link(_build_environment(sockets))
+            link = await self._make_sign_in_link(_build_environment(sockets))
+            yield ClusterAddresses(link, [f"http://{HOST}:{port}" for port in ports])
 
     @asynccontextmanager
     async def _start_postgres(self, sockets: Path) -> AsyncIterator[None]:

@@ -21,7 +21,7 @@ from jpweb.cli.local_cluster.cluster import ClusterOptions, LocalCluster, SetupE
 class Command(BaseCommand):
     """``jpweb team [--workspace PATH]``."""
 
-    help = "Run PostgreSQL, Redis, two web servers, two workers and a balancer, until Ctrl-C."
+    help = "Run PostgreSQL, Redis, two web servers and two workers, until Ctrl-C."
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("--workspace", type=Path, help="a repository that uses jp")
@@ -55,10 +55,12 @@ class Command(BaseCommand):
 
     async def _run_cluster(self, cluster: LocalCluster) -> None:
         self._print_lines("team", "Starting PostgreSQL, Redis, two web servers and two workers ...")
-        async with cluster.start_all() as link:
+        async with cluster.start_all() as addresses:
             self._print_lines(
                 "team",
-                f"jpweb is ready. Open this link to sign in; it works once:\n\n    {link}\n\n"
+                "jpweb is ready. Open this link to sign in; it works once:\n\n"
+                f"    {addresses.sign_in_link}\n\n"
+                f"You are then signed in on each web server: {' and '.join(addresses.web_urls)}\n"
                 "Press Ctrl-C to stop everything. Your data is kept for the next start.",
             )
             await asyncio.Event().wait()
