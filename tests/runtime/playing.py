@@ -141,8 +141,8 @@ class Ear:
 async def ear(topic: str) -> AsyncIterator[Ear]:
     """Hear what is announced to a topic."""
     listening = Ear()
-    local_bus.add_subscriber(topic, listening)
+    local_bus.add_subscriber(topic, listening.on_signal)
     try:
         yield listening
     finally:
-        local_bus.remove_subscriber(topic, listening)
+        local_bus.remove_subscriber(topic, listening.on_signal)

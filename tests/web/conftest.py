@@ -38,7 +38,7 @@ def world(db: None, monkeypatch: pytest.MonkeyPatch) -> World:
     which waits for the lock of this test's transaction and connects between two tests.
     """
     monkeypatch.setattr("channels.db.close_old_connections", lambda: None)
-    monkeypatch.setitem(local_bus._handlers, "run", [])
+    monkeypatch.setitem(local_bus._subscribers, local_bus.make_kind_topic("run"), set())
     return World()
 
 

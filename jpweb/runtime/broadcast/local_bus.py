@@ -1,7 +1,7 @@
-"""In-process publish/subscribe: dispatches signals to local subscribers and handlers.
+"""In-process publish/subscribe: dispatches signals to local subscribers.
 
-A signal is a small dictionary: its ``kind``, its topic under ``to``, and row keys. Receivers
-query the database.
+A signal is a small dictionary: its ``kind``, its topic under ``to``, and row keys. Subscribers
+query the database. Each kind has a topic as well, which its signals reach besides their own.
 
 Channels' in-memory layer scans all channels on each send: a send to 5,000 sockets took 14.0 s, and
 2.4 s where that was throttled. The goals here are 1.3 times a bare loop (``fanout.5000``) and 0.2
@@ -11,11 +11,11 @@ times that layer (``fanout.5000.layer``).
 from __future__ import annotations
 
 from collections.abc import Callable
-from contextlib import suppress
-from typing import Any, Protocol
+from typing import Any
 
 Signal = dict[str, Any]
-Handler = Callable[[Signal], None]
+#: A function that records the signal and returns at once; it is called in the event loop.
+Subscriber = Callable[[Signal], None]
 
 #: Kind of the signal that is dispatched after an outage, in which signals may have been lost.
 RESYNC = "look"
@@ -23,20 +23,17 @@ RESYNC = "look"
 _CHANGE_KINDS = {"conversation": "conversation", "workspace": "questions"}
 
 
-class Subscriber(Protocol):
-    """A subscriber of topics, such as the WebSocket of a page."""
-
-    def on_signal(self, signal: Signal) -> None:
-        """Record the change and return at once."""
-
-
 _subscribers: dict[str, set[Subscriber]] = {}
-_handlers: dict[str, list[Handler]] = {}
 
 
 def make_topic(subject: str, key: int | str) -> str:
     """Return the name of a topic."""
     return f"{subject}-{key}"
+
+
+def make_kind_topic(kind: str) -> str:
+    """Return the name of the topic that every signal of a kind reaches."""
+    return make_topic("kind", kind)
 
 
 def add_subscriber(topic_name: str, subscriber: Subscriber) -> None:
@@ -52,26 +49,11 @@ def remove_subscriber(topic_name: str, subscriber: Subscriber) -> None:
         _subscribers.pop(topic_name, None)
 
 
-def add_handler(kind: str, handler: Handler) -> Callable[[], None]:
-    """Call a function with every signal of a kind; return the function that removes it.
-
-    The handler is called in the event loop and has to return at once.
-    """
-    _handlers.setdefault(kind, []).append(handler)
-
-    def remove_handler() -> None:
-        with suppress(ValueError):
-            _handlers[kind].remove(handler)
-
-    return remove_handler
-
-
 def dispatch_signal(signal: Signal) -> None:
-    """Dispatch a signal to its topic's subscribers and its kind's handlers."""
-    for subscriber in list(_subscribers.get(signal.get("to", ""), ())):
-        subscriber.on_signal(signal)
-    for handler in list(_handlers.get(signal["kind"], ())):
-        handler(signal)
+    """Dispatch a signal to the subscribers of its topic, then to those of its kind."""
+    for topic_name in (signal.get("to", ""), make_kind_topic(signal["kind"])):
+        for subscriber in list(_subscribers.get(topic_name, ())):
+            subscriber(signal)
 
 
 def list_watched_keys(subject: str) -> set[int]:

@@ -41,5 +41,5 @@ def find_text(topic: str) -> Signal | None:
     return signal if monotonic() - noted_at < MAX_AGE_SECONDS else None
 
 
-local_bus.add_handler("partial", note_text)
-local_bus.add_handler("conversation", forget_text)
+local_bus.add_subscriber(local_bus.make_kind_topic("partial"), note_text)
+local_bus.add_subscriber(local_bus.make_kind_topic("conversation"), forget_text)

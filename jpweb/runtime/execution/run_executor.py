@@ -276,5 +276,5 @@ async def _resync_runs() -> None:
         await renew_and_recover()
 
 
-local_bus.add_handler("run", _on_run_signal)
-local_bus.add_handler(local_bus.RESYNC, _on_resync)
+local_bus.add_subscriber(local_bus.make_kind_topic("run"), _on_run_signal)
+local_bus.add_subscriber(local_bus.make_kind_topic(local_bus.RESYNC), _on_resync)

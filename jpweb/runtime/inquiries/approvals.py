@@ -26,7 +26,9 @@ if TYPE_CHECKING:
 MAX_EDITABLE_BYTES = 100_000
 
 decision_waiters: RowWaiters[Prompt] = RowWaiters()
-local_bus.add_handler("decided", lambda signal: decision_waiters.notify(signal["prompt"]))
+local_bus.add_subscriber(
+    local_bus.make_kind_topic("decided"), lambda signal: decision_waiters.notify(signal["prompt"])
+)
 
 
 @dataclass(frozen=True, slots=True)

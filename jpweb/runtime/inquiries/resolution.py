@@ -86,9 +86,12 @@ _background_tasks = BackgroundTasks()
 settlement_waiters: RowWaiters[SettledInquiry] = RowWaiters()
 handover = SecretHandover()
 secret_channel = SecretChannel(handover, publisher, process_identity.get_process_name)
-local_bus.add_handler("settled", lambda signal: settlement_waiters.notify(signal["inquiry"]))
-local_bus.add_handler("secret", secret_channel.on_secret)
-local_bus.add_handler("secret_ack", secret_channel.on_acknowledgement)
+local_bus.add_subscriber(
+    local_bus.make_kind_topic("settled"),
+    lambda signal: settlement_waiters.notify(signal["inquiry"]),
+)
+local_bus.add_subscriber(local_bus.make_kind_topic("secret"), secret_channel.on_secret)
+local_bus.add_subscriber(local_bus.make_kind_topic("secret_ack"), secret_channel.on_acknowledgement)
 
 
 @sensitive_variables("text", "value")

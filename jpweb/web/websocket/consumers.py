@@ -1,7 +1,6 @@
 """WebSocket consumer of one page: collects change signals and sends the missing HTML fragments.
 
-Pending updates of a socket are a few flags, in which signals coalesce, so that a socket under
-backpressure queues nothing. An update for many sockets is read and rendered once.
+An update for many sockets is read and rendered once.
 """
 
 from __future__ import annotations
@@ -35,6 +34,7 @@ from jpweb.web.answer_submission import AnswerForm, SubmissionResult
 from jpweb.web.websocket import inbox_updates, protocol, socket_limits, update_batches
 from jpweb.web.websocket.conversation_updates import RenderedState
 from jpweb.web.websocket.inbox_updates import CardKeys, InboxUpdate
+from jpweb.web.websocket.pending_updates import PendingUpdates
 from jpweb.web.websocket.protocol import (
     AnswerMessage,
     ClientMessage,
@@ -68,15 +68,11 @@ class PageConsumer(AsyncWebsocketConsumer):
     read_workspace_ids: frozenset[int] = frozenset()
     topics: tuple[str, ...] = ()
     delivered_ids: frozenset[int] = frozenset()
-    #: Pending updates of the conversation and of the inbox; whether the partial text in
-    #: ``text_signal`` is newer than the conversation's change; whether the first update is due.
-    has_changes = is_text_newer = has_inbox_changes = is_connecting = False
-    #: Whether the first conversation update failed.
-    has_failed = False
-    #: Whether a costly batch holds the socket's conversation update, or its inbox update.
-    in_costly_batch = in_costly_inbox_batch = False
-    text_signal: Signal | None = None
     flow_control = _NO_BACKPRESSURE
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.pending = PendingUpdates()
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
         """Run the consumer; clean up however it ends, so that no update is sent afterwards."""
@@ -164,13 +160,12 @@ class PageConsumer(AsyncWebsocketConsumer):
             message.page,
             subscription.open_cards,
         )
-        self.delivered_ids, self.text_signal, self.has_failed = frozenset(), None, False
-        self.is_connecting = self.has_changes = subscription.conversation_id is not None
-        self.has_inbox_changes = not self.is_connecting
+        self.delivered_ids = frozenset()
+        self.pending.begin_page(has_conversation=subscription.conversation_id is not None)
         if subscription.conversation_id is not None:
             topic = publisher.make_conversation_topic(subscription.conversation_id)
             self.subscribe(topic)
-            self.text_signal, self.is_text_newer = partial_texts.find_text(topic), True
+            self.pending.note_text(partial_texts.find_text(topic))
         self.schedule_updates()
 
     async def submit_answer(self, message: AnswerMessage) -> None:
@@ -214,18 +209,18 @@ class PageConsumer(AsyncWebsocketConsumer):
         """Set the flags of pending updates for a signal, and queue the socket for a batch."""
         match signal["kind"]:
             case "conversation":
-                self.has_changes, self.is_text_newer = True, False
+                self.pending.note_change()
             case "partial":
-                self.text_signal, self.is_text_newer = signal, True
+                self.pending.note_text(signal)
             case "questions":
-                self.has_inbox_changes = True
+                self.pending.has_inbox_changes = True
             case "session":
                 update_batches.closing_tasks.spawn_task(self.close_and_cleanup(SIGNED_OUT))
             case "roles" if inbox_updates.find_scopes(signal["roles"]) != (
                 self.answer_workspace_ids,
                 self.read_workspace_ids,
             ):
-                self.has_changes = self.has_inbox_changes = self.subscription is not None
+                self.pending.has_changes = self.pending.has_inbox_changes = True
             case _:
                 pass
         self.schedule_updates()
@@ -235,13 +230,9 @@ class PageConsumer(AsyncWebsocketConsumer):
         if self.subscription is None or self.flow_control.is_paused:
             return
         conversation_id = self.subscription.conversation_id
-        if (
-            conversation_id is not None
-            and (self.has_changes or self.text_signal)
-            and not self.in_costly_batch
-        ):
+        if conversation_id is not None and self.pending.is_conversation_due:
             update_batches.conversation_batches.schedule_member(conversation_id, self)
-        if self.has_inbox_changes and not self.in_costly_inbox_batch:
+        if self.pending.is_inbox_due:
             update_batches.inbox_batches.schedule_member(None, self)
 
     def on_update_error(self, error: BaseException) -> None:
@@ -250,11 +241,11 @@ class PageConsumer(AsyncWebsocketConsumer):
         A page whose first update fails stays connected and gets its inbox: otherwise it would
         reconnect forever, and show no question.
         """
-        if isinstance(error, DATABASE_UNAVAILABLE) or not (self.has_failed or self.is_connecting):
+        is_first = self.pending.has_failed or self.pending.is_connecting
+        if isinstance(error, DATABASE_UNAVAILABLE) or not is_first:
             self.force_reconnect()
             return
-        self.has_inbox_changes = self.has_inbox_changes or self.is_connecting
-        self.has_failed, self.is_connecting = True, False
+        self.pending.end_connecting(has_failed=True)
         self.schedule_updates()
 
     def force_reconnect(self) -> None:
@@ -284,12 +275,12 @@ class PageConsumer(AsyncWebsocketConsumer):
         """Subscribe to a topic."""
         if topic not in self.topics:
             self.topics = (*self.topics, topic)
-        local_bus.add_subscriber(topic, self)
+        local_bus.add_subscriber(topic, self.on_signal)
 
     def unsubscribe(self, topic: str) -> None:
         """Unsubscribe from a topic."""
         self.topics = tuple(other_topic for other_topic in self.topics if other_topic != topic)
-        local_bus.remove_subscriber(topic, self)
+        local_bus.remove_subscriber(topic, self.on_signal)
 
     async def close_and_cleanup(self, code: int) -> None:
         """Close the socket and clean up, even where closing fails."""
@@ -304,7 +295,7 @@ class PageConsumer(AsyncWebsocketConsumer):
             socket_limits.remove_socket(self.person_id, self)
         self.person_id = self.subscription = None
         for topic in self.topics:
-            local_bus.remove_subscriber(topic, self)
+            local_bus.remove_subscriber(topic, self.on_signal)
         self.topics = ()
         if self.answer_workspace_ids:
             self.answer_workspace_ids = frozenset()

@@ -75,7 +75,7 @@ class _ConversationSend(_PendingSend):
     @property
     def max_entries(self) -> int:
         """Entries that the page may lack in the shared batch; 0 for its first update."""
-        return 0 if self.socket.is_connecting else conversation_updates.MAX_BATCHED_ENTRIES
+        return 0 if self.socket.pending.is_connecting else conversation_updates.MAX_BATCHED_ENTRIES
 
 
 @dataclass(slots=True, eq=False)
@@ -92,7 +92,7 @@ _UpdatesByPage = dict[tuple[int, RenderedState | None], ConversationUpdate | Non
 async def _send_conversation(conversation_id: int, sockets: list[PageConsumer]) -> None:
     """Send a conversation's updates to its pages; move costly ones to the costly batches."""
     sends = _take_pending(
-        conversation_id, (socket for socket in sockets if not socket.in_costly_batch)
+        conversation_id, (socket for socket in sockets if not socket.pending.in_costly_batch)
     )
     updates: _UpdatesByPage = {}
     for max_entries in {send.max_entries for send in sends}:
@@ -119,7 +119,7 @@ async def _send_costly_conversation(key: tuple[int, int], sockets: list[PageCons
         await _send_updates(sends, updates)
     finally:
         for socket in sockets:
-            socket.in_costly_batch = False
+            socket.pending.in_costly_batch = False
             socket.schedule_updates()
 
 
@@ -127,15 +127,15 @@ def _take_pending(conversation_id: int, sockets: Iterable[PageConsumer]) -> list
     """Return the pending updates of sockets for a conversation, and clear their flags."""
     sends: list[_ConversationSend] = []
     for socket in sockets:
-        subscription = socket.subscription
+        subscription, pending = socket.subscription, socket.pending
         if subscription is not None and subscription.conversation_id == conversation_id:
-            page = socket.page if socket.has_changes else None
+            page = socket.page if pending.has_changes else None
             sends.append(
                 _ConversationSend(
-                    socket, subscription, page, socket.text_signal, socket.is_text_newer
+                    socket, subscription, page, pending.text_signal, pending.is_text_newer
                 )
             )
-            socket.has_changes, socket.text_signal = False, None
+            pending.has_changes, pending.text_signal = False, None
     return sends
 
 
@@ -145,7 +145,7 @@ async def _send_updates(sends: list[_ConversationSend], updates: _UpdatesByPage)
         socket, key = send.socket, (send.subscription.person_id, send.page)
         if key not in updates:
             _requeue(send)
-            socket.in_costly_batch = True
+            socket.pending.in_costly_batch = True
             costly_conversation_batches.schedule_member(
                 (send.subscription.conversation_id or 0, hash(send.page)), socket
             )
@@ -161,24 +161,24 @@ async def _send_updates(sends: list[_ConversationSend], updates: _UpdatesByPage)
                 send.text_signal, update.html, html_by_text, is_text_newer=send.is_text_newer
             ):
                 await socket.send(html)
-            if socket.is_connecting:
-                socket.is_connecting, socket.has_inbox_changes = False, True
+            if socket.pending.is_connecting:
+                socket.pending.end_connecting(has_failed=False)
                 socket.schedule_updates()
 
 
 def _requeue(send: _ConversationSend) -> None:
     """Mark the update as pending again because the socket is under backpressure."""
-    socket = send.socket
-    if not (socket.has_changes or socket.text_signal):
-        socket.is_text_newer = send.is_text_newer
-    socket.has_changes = socket.has_changes or send.page is not None
-    socket.text_signal = socket.text_signal or send.text_signal
+    send.socket.pending.restore_conversation(
+        has_changes=send.page is not None,
+        text_signal=send.text_signal,
+        is_text_newer=send.is_text_newer,
+    )
 
 
 async def _send_inboxes(_key: None, sockets: list[PageConsumer]) -> None:
     """Send inbox updates to pages; move costly ones to the costly batches."""
     sends, updates = await _collect_inbox_updates(
-        [socket for socket in sockets if not socket.in_costly_inbox_batch], is_costly=False
+        [socket for socket in sockets if not socket.pending.in_costly_inbox_batch], is_costly=False
     )
     await _send_inbox_updates(sends, updates)
 
@@ -189,7 +189,7 @@ async def _send_costly_inboxes(_inbox_key: int, sockets: list[PageConsumer]) -> 
         await _send_inbox_updates(*await _collect_inbox_updates(sockets, is_costly=True))
     finally:
         for socket in sockets:
-            socket.in_costly_inbox_batch = False
+            socket.pending.in_costly_inbox_batch = False
             socket.schedule_updates()
 
 
@@ -198,10 +198,10 @@ async def _send_inbox_updates(
 ) -> None:
     async for send in cooperative_sending.yield_between(sends):
         if send.inbox not in updates:
-            send.socket.has_inbox_changes = send.socket.in_costly_inbox_batch = True
+            send.socket.pending.has_inbox_changes = send.socket.pending.in_costly_inbox_batch = True
             costly_inbox_batches.schedule_member(hash(send.inbox), send.socket)
         elif send.socket.flow_control.is_paused:
-            send.socket.has_inbox_changes = True
+            send.socket.pending.has_inbox_changes = True
         else:
             await send.socket.send_inbox_update(updates[send.inbox])
 
@@ -218,7 +218,7 @@ async def _collect_inbox_updates(
         (socket, socket.subscription) for socket in sockets if socket.subscription is not None
     ]
     for socket, _ in unchecked:
-        socket.has_inbox_changes = False
+        socket.pending.has_inbox_changes = False
     sends: list[_InboxSend] = []
     updates: dict[InboxView, InboxUpdate] = {}
     while unchecked:

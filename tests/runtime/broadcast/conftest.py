@@ -12,8 +12,10 @@ from jpweb.runtime.broadcast import channel_layer, local_bus
 @pytest.fixture(autouse=True)
 def quiet(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Leave out whom the modules of the runtime subscribe; expect nobody to be left."""
-    monkeypatch.setattr(local_bus, "_handlers", {})
+    monkeypatch.setattr(local_bus, "_subscribers", {})
     monkeypatch.setattr(channel_layer, "_outage_log", channel_layer._OutageLog())
     monkeypatch.setattr(channel_layer, "_invalid_messages", channel_layer._InvalidMessageLog())
     yield
-    assert local_bus._subscribers == {}
+    assert not any(
+        local_bus.list_topic_keys(subject) for subject in ("conversation", "workspace", "session")
+    )

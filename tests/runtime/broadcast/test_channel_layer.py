@@ -56,7 +56,8 @@ def over(settings: Settings) -> Callable[[str], None]:
 async def reading() -> AsyncIterator[list[Any]]:
     """Run the reader; yields the looks that it had people take."""
     looks: list[Any] = []
-    undo = local_bus.add_handler(local_bus.RESYNC, looks.append)
+    resync_topic = local_bus.make_kind_topic(local_bus.RESYNC)
+    local_bus.add_subscriber(resync_topic, looks.append)
     task = asyncio.create_task(channel_layer.receive_signals())
 
     async def looked() -> bool:
@@ -69,7 +70,7 @@ async def reading() -> AsyncIterator[list[Any]]:
         task.cancel()
         with suppress(asyncio.CancelledError):
             await task
-        undo()
+        local_bus.remove_subscriber(resync_topic, looks.append)
         layer = get_channel_layer()
         if layer is not None:
             with suppress(OSError, *channel_layer.LAYER_ERRORS):
@@ -103,7 +104,7 @@ async def test_another_process_is_heard(redis_url: str, over: Callable[[str], No
     heard: list[Any] = []
     kinds = ("conversation", "questions", "partial", "session", "run", "settled", "decided")
     for kind in (*kinds, "secret"):
-        local_bus.add_handler(kind, heard.append)
+        local_bus.add_subscriber(local_bus.make_kind_topic(kind), heard.append)
     environment = os.environ | {
         "REDIS_URL": redis_url,
         "JPWEB_SECRET_KEY": settings.SECRET_KEY,

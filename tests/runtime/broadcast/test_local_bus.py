@@ -33,9 +33,8 @@ async def test_the_key_of_a_sign_in_is_not_given_away():
 
 async def test_who_subscribed_to_a_kind_hears_it_until_they_undo_it():
     heard: list[Any] = []
-    undo = local_bus.add_handler("run", heard.append)
-    local_bus.add_handler("settled", heard.append)
-    local_bus.add_handler("decided", heard.append)
+    for kind in ("run", "settled", "decided"):
+        local_bus.add_subscriber(local_bus.make_kind_topic(kind), heard.append)
     await publisher.publish_run_changed(3)
     await publisher.publish_question_settled(4)
     await publisher.publish_approval_decided(5)
@@ -44,15 +43,31 @@ async def test_who_subscribed_to_a_kind_hears_it_until_they_undo_it():
         {"kind": "settled", "inquiry": 4},
         {"kind": "decided", "prompt": 5},
     ]
-    undo()
-    undo()
+    for _ in range(2):
+        local_bus.remove_subscriber(local_bus.make_kind_topic("run"), heard.append)
     await publisher.publish_run_changed(3)
     assert len(heard) == 3
 
 
+async def test_a_signal_reaches_its_topic_before_its_kind():
+    heard: list[str] = []
+    kind_topic = local_bus.make_kind_topic("conversation")
+    local_bus.add_subscriber(kind_topic, lambda _: heard.append("kind"))
+    topic = publisher.make_conversation_topic(7)
+
+    def note_topic(_: local_bus.Signal) -> None:
+        heard.append("topic")
+
+    local_bus.add_subscriber(topic, note_topic)
+    await publisher.publish_conversation_changed(7)
+    local_bus.remove_subscriber(topic, note_topic)
+    assert heard == ["topic", "kind"]
+    assert local_bus.list_watched_keys("conversation") == set(), "a kind is no row"
+
+
 async def test_what_is_for_this_process_reaches_it_and_what_is_for_another_does_not():
     heard: list[Any] = []
-    local_bus.add_handler("secret", heard.append)
+    local_bus.add_subscriber(local_bus.make_kind_topic("secret"), heard.append)
     await publisher.send_to_process("elsewhere#1", "secret", sealed="x")
     assert heard == []
     await publisher.send_to_process(process_identity.get_process_name(), "secret", sealed="x")
@@ -61,7 +76,7 @@ async def test_what_is_for_this_process_reaches_it_and_what_is_for_another_does_
 
 async def test_a_look_tells_everybody_that_what_they_look_at_has_changed():
     heard: list[Any] = []
-    local_bus.add_handler(local_bus.RESYNC, heard.append)
+    local_bus.add_subscriber(local_bus.make_kind_topic(local_bus.RESYNC), heard.append)
     async with (
         ear(publisher.make_conversation_topic(7)) as seven,
         ear(publisher.make_workspace_topic(9)) as home,
@@ -79,10 +94,10 @@ async def test_a_look_tells_everybody_that_what_they_look_at_has_changed():
 async def test_who_leaves_while_they_are_told_is_no_harm():
     class Leaves:
         def on_signal(self, signal: local_bus.Signal) -> None:
-            local_bus.remove_subscriber("conversation-7", self)
-            local_bus.remove_subscriber("conversation-7", self)
+            local_bus.remove_subscriber("conversation-7", self.on_signal)
+            local_bus.remove_subscriber("conversation-7", self.on_signal)
 
     for _ in range(3):
-        local_bus.add_subscriber("conversation-7", Leaves())
+        local_bus.add_subscriber("conversation-7", Leaves().on_signal)
     await publisher.publish_conversation_changed(7)
     assert local_bus.list_watched_keys("conversation") == set()

@@ -15,7 +15,7 @@ from jpweb.runtime.broadcast.publisher import (
 )
 from tests.machine.serving import ROOT
 
-_HANDLED = re.compile(r'local_bus\.add_handler\(\s*"(\w+)"')
+_HANDLED = re.compile(r'local_bus\.make_kind_topic\(\s*"(\w+)"')
 
 #: One good signal of each kind.
 GOOD: dict[str, dict[str, Any]] = {

@@ -209,10 +209,10 @@ async def test_a_browser_that_takes_nothing_is_still_signed_out(lasting: World):
     ) as socket:
         await socket.everything()
         line.pauseProducing()
-        local_bus.add_subscriber("session-x", socket.consumers[0])
+        local_bus.add_subscriber("session-x", socket.consumers[0].on_signal)
         local_bus.dispatch_signal({"kind": "session", "to": "session-x"})
         assert await socket.closes() == 4401
-        local_bus.remove_subscriber("session-x", socket.consumers[0])
+        local_bus.remove_subscriber("session-x", socket.consumers[0].on_signal)
 
 
 async def test_a_page_that_goes_leaves_nobody_listening(lasting: World):
@@ -220,7 +220,9 @@ async def test_a_page_that_goes_leaves_nobody_listening(lasting: World):
         await socket.everything()
         assert local_bus.list_watched_keys("conversation") == {lasting.talk.pk}
         assert local_bus.list_watched_keys("workspace") == {lasting.home.pk}
-    assert local_bus._subscribers == {}
+    assert not any(
+        local_bus.list_topic_keys(subject) for subject in ("conversation", "workspace", "session")
+    )
 
 
 async def test_a_page_that_goes_to_another_conversation_hears_of_that_alone(lasting: World):

@@ -26,7 +26,9 @@ from jpweb.store import inquiries
 
 async def main(key):
     ready = asyncio.Event()
-    local_bus.add_handler(local_bus.RESYNC, lambda _: ready.set())
+    local_bus.add_subscriber(
+        local_bus.make_kind_topic(local_bus.RESYNC), lambda _: ready.set()
+    )
     reader = asyncio.create_task(channel_layer.receive_signals())
     await ready.wait()
     print("ready", flush=True)

@@ -33,13 +33,18 @@ async def team(redis_url: str, settings: Any) -> AsyncIterator[str]:
     """Let this process hear others over a Redis, as the web process of a team does."""
     settings.CHANNEL_LAYERS = channel_layers(redis_url)
     ready = asyncio.Event()
-    undo = local_bus.add_handler(local_bus.RESYNC, lambda _: ready.set())
+    resync_topic = local_bus.make_kind_topic(local_bus.RESYNC)
+
+    def note_resync(_: local_bus.Signal) -> None:
+        ready.set()
+
+    local_bus.add_subscriber(resync_topic, note_resync)
     reader = asyncio.create_task(channel_layer.receive_signals())
     try:
         await asyncio.wait_for(ready.wait(), SOON)
         yield redis_url
     finally:
-        undo()
+        local_bus.remove_subscriber(resync_topic, note_resync)
         reader.cancel()
         await asyncio.wait([reader])
         layer = get_channel_layer()
