@@ -1,0 +1,1 @@
+"""Forms of the pages, one module per group of pages."""

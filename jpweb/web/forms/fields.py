@@ -1,0 +1,35 @@
+"""Form fields that take exactly what jpweb's addresses and the store take."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django import forms
+from django.core.exceptions import ValidationError
+
+from jpweb.web import converters
+
+
+class TextField(forms.Field):
+    """Text without the space around it, cut to ``max_chars``.
+
+    CharField refuses null characters, which the store replaces.
+    """
+
+    def __init__(self, *, max_chars: int | None = None, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self.max_chars = max_chars
+
+    def to_python(self, value: str | None) -> str:
+        return (value or "").strip()[: self.max_chars]
+
+
+class WholeNumberField(forms.IntegerField):
+    """A number of ASCII digits; IntegerField also takes underscores and digits of any script."""
+
+    def to_python(self, value: Any) -> int | None:
+        text = (value or "").strip()
+        number = converters.parse_number(text, converters.MAX_KEY)
+        if text and number is None:
+            raise ValidationError(self.error_messages["invalid"], code="invalid")
+        return number
