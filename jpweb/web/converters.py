@@ -29,3 +29,8 @@ def parse_number(text: str | None, max_value: int = MAX_POSITION) -> int | None:
         return None
     number = int(text)
     return number if number <= max_value else None
+
+
+def parse_key(text: str | None) -> int:
+    """Parse a row's key; return 0, which no row has, for other text."""
+    return parse_number(text, MAX_KEY) or 0

@@ -16,6 +16,7 @@ from jpweb.store.errors import InvalidName, LastOwner, NameTaken, StoreError, To
 from jpweb.store.jp_files import attachments, silo_bindings
 from jpweb.store.people import invitations
 from jpweb.web import access, converters, display_text
+from jpweb.web.forms.memberships import InvitationForm, RoleForm
 from jpweb.web.security import browser_sessions, security_log
 
 if TYPE_CHECKING:
@@ -60,13 +61,15 @@ def choose_writing(request: Request, workspace: Workspace) -> HttpResponse:
 @never_cache
 def invite_member(request: Request, workspace: Workspace) -> HttpResponse:
     """Invite a person and show the link once; the page does not reveal existing accounts."""
-    name, role = request.POST.get("name", "").strip(), _parse_role(request)
-    if not name or role is None:
-        return _render_page(request, workspace, problem="Enter a name and choose a role.")
+    form = InvitationForm(request.POST)
+    if not form.is_valid():
+        return _render_page(request, workspace, form=form)
+    name, role = form.cleaned_data["name"], form.cleaned_data["role"]
     try:
         token = invitations.create_invitation(workspace, name, role, request.user)
     except (InvalidName, NameTaken, TooManyLinks) as error:
-        return _render_page(request, workspace, problem=str(error))
+        form.add_error(None if isinstance(error, TooManyLinks) else "name", str(error))
+        return _render_page(request, workspace, form=form)
     security_log.log_event("invited", request, workspace=workspace.pk, name=name, role=role.label)
     issued_link = IssuedLink(
         name, browser_sessions.make_link(request, "join", token), "invitation link"
@@ -78,7 +81,7 @@ def invite_member(request: Request, workspace: Workspace) -> HttpResponse:
 @access.workspace(Role.OWNER)
 def withdraw_invitation(request: Request, workspace: Workspace) -> HttpResponse:
     """Withdraw an invitation that was not accepted yet."""
-    key = converters.parse_number(request.POST.get("invitation"), converters.MAX_KEY) or 0
+    key = converters.parse_key(request.POST.get("invitation"))
     name = invitations.withdraw_invitation(workspace.pk, key)
     if name is None:
         messages.error(request, "This invitation no longer exists.")
@@ -115,9 +118,10 @@ def make_member_link(request: Request, member: Membership) -> HttpResponse:
 @require_POST
 @access.membership(Role.OWNER)
 def change_role(request: Request, member: Membership) -> HttpResponse:
-    role = _parse_role(request)
+    form = RoleForm(request.POST)
     try:
-        if role is not None:
+        if form.is_valid():
+            role = form.cleaned_data["role"]
             accounts.change_role(member, role)
             log_fields = {"workspace": member.workspace_id, "of": member.person_id}
             security_log.log_event("role changed", request, to=role.label, **log_fields)
@@ -146,11 +150,13 @@ def _render_page(
     request: Request,
     workspace: Workspace,
     *,
+    form: InvitationForm | None = None,
     problem: str = "",
     issued_link: IssuedLink | None = None,
 ) -> HttpResponse:
     context = {
         "workspace": workspace,
+        "form": form or InvitationForm(),
         "members": accounts.list_members(workspace.pk),
         "invitations": invitations.list_pending(workspace.pk),
         "roles": list(Role),
@@ -160,8 +166,4 @@ def _render_page(
         "writings": display_text.WRITING,
         "claim": silo_bindings.find_unbound(workspace),
     }
-    return render(request, "people/index.html", context, status=422 if problem else 200)
-
-
-def _parse_role(request: Request) -> Role | None:
-    return {str(role.value): role for role in Role}.get(request.POST.get("role", ""))
+    return render(request, "people/index.html", context, status=422 if form or problem else 200)

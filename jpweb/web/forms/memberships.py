@@ -1,0 +1,28 @@
+"""Forms of a workspace's members: a role, and an invitation."""
+
+from __future__ import annotations
+
+from django import forms
+
+from jpweb.store.choices import Role
+from jpweb.store.people.names import MAX_NAME_CHARACTERS
+
+
+class RoleForm(forms.Form):
+    """A member's role."""
+
+    role = forms.TypedChoiceField(
+        choices=[(role.value, role.label.capitalize()) for role in Role],
+        coerce=lambda value: Role(int(value)),
+        error_messages=dict.fromkeys(("required", "invalid_choice"), "Choose a role."),
+    )
+
+
+class InvitationForm(RoleForm):
+    """The name and the role of a person to invite; the store checks the name."""
+
+    field_order = ("name", "role")
+    name = forms.CharField(
+        widget=forms.TextInput({"maxlength": MAX_NAME_CHARACTERS, "autocomplete": "off"}),
+        error_messages={"required": "Enter a name."},
+    )
