@@ -19,15 +19,12 @@ from jpweb.store.choices import Role
 from jpweb.store.notifications import destinations
 from jpweb.store.notifications.destinations import DestinationRefused, UnknownDestination
 from jpweb.web import access, converters
+from jpweb.web.forms.destinations import DestinationForm
 
 if TYPE_CHECKING:
-    from django.http import QueryDict
-
-    from jpweb.store.models import Address
+    from jpweb.store.models import Address, Workspace
     from jpweb.web.http import Request
 
-#: Initial delay in the form.
-DEFAULT_DELAY_SECONDS = 60
 URL_EXAMPLES = (
     ("Mail", "mailtos://ada:password@example.org?to=ada@example.org"),
     ("Slack", "https://hooks.slack.com/services/T0000000/B0000000/XXXXXXXXXXXX"),
@@ -35,31 +32,28 @@ URL_EXAMPLES = (
 )
 
 
-class InvalidDestination(Exception):
-    """The form's destination is invalid; the message is for people."""
-
-
 @access.signed_in
 @never_cache
 def list_destinations(request: Request) -> HttpResponse:
-    return _render_page(request, {"delay": str(DEFAULT_DELAY_SECONDS)})
+    return _render_page(request, DestinationForm(_list_workspaces(request)))
 
 
 @require_POST
 @access.signed_in
 @never_cache
 @sensitive_post_parameters("url")
-@sensitive_variables("url", "typed")
+@sensitive_variables()
 def add_destination(request: Request) -> HttpResponse:
     """Save a destination; show the form again with the reason if it is invalid."""
-    typed = {name: request.POST.get(name, "") for name in ("url", "delay", "workspace")}
-    url = typed["url"].strip()
+    form = DestinationForm(_list_workspaces(request), request.POST)
+    if not form.is_valid():
+        return _render_page(request, form)
+    url, workspace_id = form.cleaned_data["url"], form.cleaned_data["workspace"]
     try:
-        delay, workspace_id = _parse_delay(request.POST), _parse_workspace_id(request.POST)
-        apprise_sender.check_address(url)
-        destinations.add_destination(request.user.pk, workspace_id, url, delay)
-    except (InvalidDestination, apprise_sender.InvalidAddress, DestinationRefused) as error:
-        return _render_page(request, typed, str(error))
+        destinations.add_destination(request.user.pk, workspace_id, url, form.cleaned_data["delay"])
+    except DestinationRefused as error:
+        form.add_error(None, str(error))
+        return _render_page(request, form)
     messages.success(
         request, f"Added {apprise_sender.redact_address(url)}. Send a test to check it."
     )
@@ -72,7 +66,9 @@ async def send_test(request: Request) -> HttpResponse:
     """Send a test notification to one of the person's destinations."""
     try:
         destination = await run_in_db_thread(
-            destinations.get_destination, request.user.pk, _parse_destination_id(request.POST)
+            destinations.get_destination,
+            request.user.pk,
+            converters.parse_key(request.POST.get("address")),
         )
     except UnknownDestination as error:
         return await run_in_db_thread(_redirect_with_error, request, str(error))
@@ -90,28 +86,31 @@ async def send_test(request: Request) -> HttpResponse:
 @access.signed_in
 def remove_destination(request: Request) -> HttpResponse:
     try:
-        destinations.remove_destination(request.user.pk, _parse_destination_id(request.POST))
+        destinations.remove_destination(
+            request.user.pk, converters.parse_key(request.POST.get("address"))
+        )
     except UnknownDestination as error:
         return _redirect_with_error(request, str(error))
     messages.success(request, "Removed the channel.")
     return redirect("notifications")
 
 
-def _render_page(request: Request, typed: dict[str, str], problem: str = "") -> HttpResponse:
+def _list_workspaces(request: Request) -> list[Workspace]:
+    return accounts.list_workspaces(request.user.pk, Role.RESPONDER)
+
+
+def _render_page(request: Request, form: DestinationForm) -> HttpResponse:
     context = {
         "addresses": [
             _make_row(destination)
             for destination in destinations.list_destinations(request.user.pk)
         ],
-        "workspaces": accounts.list_workspaces(request.user.pk, Role.RESPONDER),
-        "typed": typed,
-        "problem": problem,
-        "longest": destinations.MAX_DELAY_SECONDS,
+        "form": form,
         "most": send_notifications.MAX_QUESTION_CHARS,
         "examples": URL_EXAMPLES,
         "schemas": settings.NOTIFY_SCHEMAS,
     }
-    return render(request, "notifications/index.html", context, status=422 if problem else 200)
+    return render(request, "notifications/index.html", context, status=422 if form.errors else 200)
 
 
 def _make_row(destination: Address) -> dict[str, Any]:
@@ -129,29 +128,6 @@ def _make_row(destination: Address) -> dict[str, Any]:
 def _redirect_with_error(request: Request, problem: str) -> HttpResponse:
     messages.error(request, problem)
     return redirect("notifications")
-
-
-def _parse_delay(form: QueryDict) -> int:
-    seconds = converters.parse_number(form.get("delay", "").strip(), destinations.MAX_DELAY_SECONDS)
-    if seconds is None:
-        max_seconds = destinations.MAX_DELAY_SECONDS
-        raise InvalidDestination(
-            f"Enter a whole number of seconds from 0 to {max_seconds} (one day)."
-        )
-    return seconds
-
-
-def _parse_workspace_id(form: QueryDict) -> int:
-    return _parse_key(form, "workspace")
-
-
-def _parse_destination_id(form: QueryDict) -> int:
-    return _parse_key(form, "address")
-
-
-def _parse_key(form: QueryDict, name: str) -> int:
-    """Return a key of a form; 0, which no row has, if it is not a number."""
-    return converters.parse_number(form.get(name), converters.MAX_KEY) or 0
 
 
 def _format_delay(seconds: int) -> str:

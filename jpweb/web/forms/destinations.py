@@ -1,0 +1,53 @@
+"""Form of a person's notification destination."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+from django import forms
+from django.core.exceptions import ValidationError
+from django.http import QueryDict
+
+from jpweb.runtime.periodic import apprise_sender
+from jpweb.store.notifications.destinations import MAX_DELAY_SECONDS
+from jpweb.web.forms.fields import WholeNumberField
+
+if TYPE_CHECKING:
+    from jpweb.store.models import Workspace
+
+
+class DestinationForm(forms.Form):
+    """A URL, which may hold a key, the workspace that it is for, and the seconds before it is used.
+
+    ``workspaces`` are those in which the person can answer.
+    """
+
+    url = forms.CharField(error_messages={"required": "Enter a URL."})
+    workspace = forms.TypedChoiceField(
+        coerce=int,
+        error_messages=dict.fromkeys(
+            ("required", "invalid_choice"), "Choose a workspace in which you can answer."
+        ),
+    )
+    delay = WholeNumberField(
+        max_value=MAX_DELAY_SECONDS,
+        initial=60,
+        error_messages=dict.fromkeys(
+            ("required", "invalid", "max_value"),
+            f"Enter a whole number of seconds from 0 to {MAX_DELAY_SECONDS} (one day).",
+        ),
+    )
+
+    def __init__(self, workspaces: Iterable[Workspace], params: QueryDict | None = None) -> None:
+        super().__init__(params)
+        choices = [(workspace.pk, workspace.name) for workspace in workspaces]
+        self.fields["workspace"].choices = choices
+
+    def clean_url(self) -> str:
+        url: str = self.cleaned_data["url"]
+        try:
+            apprise_sender.check_address(url)
+        except apprise_sender.InvalidAddress as error:
+            raise ValidationError(str(error)) from error
+        return url
