@@ -7,7 +7,6 @@ import io
 import json
 import unicodedata
 from collections.abc import Iterator
-from datetime import UTC, date, datetime, timedelta
 from typing import TYPE_CHECKING
 from urllib.parse import urlencode
 
@@ -17,15 +16,14 @@ from django.shortcuts import render
 from django.urls import reverse
 
 from jpweb.store import audit, inquiries
-from jpweb.store.audit import ReviewedBatch, ReviewedInquiry
+from jpweb.store.audit import AuditFilters, ReviewedBatch, ReviewedInquiry
 from jpweb.store.choices import Role
 from jpweb.store.exports import ExportChunk
 from jpweb.web import access, converters, display_text
+from jpweb.web.forms.inquiry_filters import InquiryFilterForm
 from jpweb.web.security.download_responses import send_file
 
 if TYPE_CHECKING:
-    from django.http import QueryDict
-
     from jpweb.web.http import Request
 
 CSV_COLUMNS = (
@@ -36,7 +34,6 @@ CSV_COLUMNS = (
 CSV_FILE_NAME = "inquiries.csv"
 #: Placeholder of a conversation's key while the pattern of the permalink is built.
 _PLACEHOLDER_ID = 987_654_321
-FILTER_NAMES = ("outcome", "reason", "source", "person")
 #: CSV injection: spreadsheets evaluate a cell that begins with one of these, full-width forms too.
 RISKY_SIGNS = frozenset("=+-@")
 #: Spreadsheets may split a cell at one of these, and evaluate the rest.
@@ -45,38 +42,33 @@ RISKY_CONTROLS = ("\t", "\r", "\n")
 
 @access.any_workspace(Role.AUDITOR)
 def list_inquiries(request: Request) -> HttpResponse:
-    filters, problems = _parse_filters(request.GET)
-    matches = audit.list_inquiries(request.user.pk, filters)
+    form = InquiryFilterForm(request.GET)
+    status = 200 if form.is_valid() else 422
+    matches = audit.list_inquiries(request.user.pk, AuditFilters(**form.cleaned_data))
     before = request.GET.get("before", "")
-    rows, next_cursor = audit.get_page(
-        matches, converters.parse_number(before, converters.MAX_KEY) or 0
-    )
-    query = {
-        key: request.GET[key] for key in (*FILTER_NAMES, "since", "until") if request.GET.get(key)
-    }
+    rows, next_cursor = audit.get_page(matches, converters.parse_key(before))
+    query = {name: request.GET[name] for name in form.fields if request.GET.get(name)}
     context = {
         "rows": rows,
-        "problems": problems,
+        "form": form,
         "bars": _build_bars(audit.count_by_state(matches), query),
         "choices": audit.list_filter_values(request.user.pk),
         "states": inquiries.INQUIRY_STATES,
-        "given": {key: request.GET.get(key, "") for key in (*FILTER_NAMES, "since", "until")},
         "query": urlencode(query),
         "following": urlencode(query | {"before": next_cursor}) if next_cursor else "",
         "continued": bool(before),
     }
-    return render(request, "audit/index.html", context, status=422 if problems else 200)
+    return render(request, "audit/index.html", context, status=status)
 
 
 @access.any_workspace(Role.AUDITOR)
 async def export_csv(request: Request) -> HttpResponseBase:
     """Download all inquiries that match the filters, as CSV."""
-    filters, problems = _parse_filters(request.GET)
-    if problems:
-        return HttpResponse(
-            "\n".join(problems), status=422, content_type="text/plain; charset=utf-8"
-        )
-    batches = audit.read_batches(request.user.pk, filters)
+    form = InquiryFilterForm(request.GET)
+    if not form.is_valid():
+        text = "\n".join(str(problem) for problems in form.errors.values() for problem in problems)
+        return HttpResponse(text, status=422, content_type="text/plain; charset=utf-8")
+    batches = audit.read_batches(request.user.pk, AuditFilters(**form.cleaned_data))
     pieces = _make_csv(batches, _make_address_pattern(request))
     return await send_file(request, pieces, CSV_FILE_NAME, "text/csv; charset=utf-8")
 
@@ -138,36 +130,6 @@ def _begins_formula(text: str) -> bool:
     """
     visible = (char for char in text if unicodedata.category(char)[0] not in "ZC")
     return unicodedata.normalize("NFKC", next(visible, ""))[:1] in RISKY_SIGNS
-
-
-def _parse_filters(params: QueryDict) -> tuple[audit.AuditFilters, list[str]]:
-    problems: list[str] = []
-    outcome = params.get("outcome", "")
-    if outcome and outcome not in inquiries.INQUIRY_STATES:
-        problems.append(
-            f"Unknown outcome “{outcome}”. Use one of: {', '.join(inquiries.INQUIRY_STATES)}."
-        )
-    since = _parse_day(params.get("since", ""), "since", problems)
-    until = _parse_day(params.get("until", ""), "until", problems)
-    filters = audit.AuditFilters(
-        outcome="" if problems else outcome,
-        reason=params.get("reason", ""),
-        source=params.get("source", ""),
-        person=params.get("person", ""),
-        since=since,
-        until=until + timedelta(days=1) if until and until.date() < date.max else None,
-    )
-    return filters, problems
-
-
-def _parse_day(text: str, name: str, problems: list[str]) -> datetime | None:
-    if not text:
-        return None
-    try:
-        return datetime.strptime(text, "%Y-%m-%d").replace(tzinfo=UTC)
-    except ValueError:
-        problems.append(f"“{name}” must be a date such as 2026-05-31, not “{text}”.")
-        return None
 
 
 def _build_bars(counts: dict[str, int], query: dict[str, str]) -> list[dict[str, object]]:

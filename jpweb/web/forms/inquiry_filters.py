@@ -1,0 +1,49 @@
+"""Form of the audit's filters, in its address."""
+
+from __future__ import annotations
+
+from datetime import UTC, date, datetime, time, timedelta
+
+from django import forms
+
+from jpweb.store.inquiries import INQUIRY_STATES
+from jpweb.web.forms.fields import TextField
+
+
+def _make_day_field(name: str) -> forms.DateField:
+    return forms.DateField(
+        required=False,
+        input_formats=["%Y-%m-%d"],
+        widget=forms.DateInput({"type": "date"}),
+        error_messages={"invalid": f"“{name}” must be a date such as 2026-05-31."},
+    )
+
+
+class InquiryFilterForm(forms.Form):
+    """The fields of ``AuditFilters``; ``cleaned_data`` holds those that are valid."""
+
+    outcome = forms.ChoiceField(
+        required=False,
+        choices=[(state, state) for state in INQUIRY_STATES],
+        error_messages={
+            "invalid_choice": "Unknown outcome “%(value)s”. "
+            f"Use one of: {', '.join(INQUIRY_STATES)}."
+        },
+    )
+    reason = TextField(required=False)
+    source = TextField(required=False)
+    person = TextField(required=False)
+    since = _make_day_field("since")
+    until = _make_day_field("until")
+
+    def clean_since(self) -> datetime | None:
+        """Return the beginning of the day."""
+        day: date | None = self.cleaned_data["since"]
+        return datetime.combine(day, time.min, UTC) if day else None
+
+    def clean_until(self) -> datetime | None:
+        """Return the end of the day; None for the last one, which no day follows."""
+        day: date | None = self.cleaned_data["until"]
+        if day is None or day == date.max:
+            return None
+        return datetime.combine(day + timedelta(days=1), time.min, UTC)
