@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable
 from typing import TYPE_CHECKING
 from urllib.parse import urlencode
 
@@ -23,6 +21,7 @@ from jpweb.store.errors import StoreError
 from jpweb.store.jp_files import metadata_file
 from jpweb.store.jp_files.metadata_file import MetadataChange
 from jpweb.web import access
+from jpweb.web.forms.conversation_filters import ConversationFilterForm
 
 if TYPE_CHECKING:
     from django.http import QueryDict
@@ -37,16 +36,6 @@ SORT_LABELS = {
     Sort.LENGTH: ("Most events", "Shorter", "Longer"),
 }
 ORIGIN_LABELS = {Origin.NATIVE: "Web", Origin.MIRRORED: "From jp (read-only)"}
-#: Characters of a query parameter; no title, label or cursor is longer.
-_MAX_PARAM_CHARS = 600
-#: Query parameters, and the checks of those with a fixed set of values.
-_PARAM_NAMES = ("q", "workspace", "label", "archived", "origin", "has", "sort", "before", "after")
-_PARAM_CHECKS: dict[str, Callable[[str], object]] = {
-    "workspace": re.compile(r"\d{0,18}", re.ASCII).fullmatch,
-    "origin": {"", *Origin}.__contains__,
-    "has": {"", "waiting", "problem"}.__contains__,
-    "sort": {"", *Sort}.__contains__,
-}
 #: Changes and confirmations, by the button's action.
 _BUTTON_CHANGES = {
     "pin": (MetadataChange(pinned=True), "Pinned {}."),
@@ -59,7 +48,8 @@ _BUTTON_CHANGES = {
 @access.signed_in
 def list_conversations(request: Request) -> HttpResponse:
     """List the conversations that the person may read; all filters are in the URL."""
-    filters, unknown_params = _parse_filters(request.GET)
+    form = ConversationFilterForm(request.GET)
+    filters = form.build_filters()
     page = paginator.get_page(request.user.pk, filters)
     _, older, newer = SORT_LABELS[filters.sort]
     params = _build_params(filters)
@@ -67,7 +57,7 @@ def list_conversations(request: Request) -> HttpResponse:
         "page": page,
         "scan": f"{keyset_merge.MAX_SCANNED_ROWS:,}",
         "choice": filters,
-        "odd": unknown_params,
+        "odd": form.list_unknown(),
         "narrowed": bool(params.keys() - {"q", "sort", "archived"}),
         "filtered": filters != ListFilters(sort=filters.sort, archived=filters.archived),
         "beginning": not (filters.before or filters.after),
@@ -157,30 +147,6 @@ def _find_return_url(request: Request, conversation: Conversation) -> str:
     ):
         return f"{return_url}#c{conversation.pk}"
     return reverse("conversation", args=[conversation.pk])
-
-
-def _parse_filters(params: QueryDict) -> tuple[ListFilters, list[str]]:
-    """Return the filters of a query string, and its parameters with unknown values."""
-    values = {name: params.get(name, "").strip()[:_MAX_PARAM_CHARS] for name in _PARAM_NAMES}
-    unknown_params = [
-        f"{name}={values[name]}"
-        for name, is_known in _PARAM_CHECKS.items()
-        if not is_known(values[name])
-    ]
-    values |= {name: "" for name, is_known in _PARAM_CHECKS.items() if not is_known(values[name])}
-    # Conversations with pending questions are always sorted by their waiting time.
-    sort = Sort.WAITING if values["has"] == "waiting" else Sort(values["sort"] or Sort.ACTIVITY)
-    return ListFilters(
-        words=values["q"],
-        workspace=int(values["workspace"]) if values["workspace"] else None,
-        label=values["label"],
-        origin=Origin(values["origin"]) if values["origin"] else None,
-        archived=bool(values["archived"]),
-        problem=values["has"] == "problem",
-        sort=sort,
-        before=values["before"],
-        after=values["after"],
-    ), unknown_params
 
 
 def _build_params(filters: ListFilters) -> dict[str, str]:
