@@ -24,12 +24,6 @@ class DestinationForm(forms.Form):
     """
 
     url = forms.CharField(error_messages={"required": "Enter a URL."})
-    workspace = forms.TypedChoiceField(
-        coerce=int,
-        error_messages=dict.fromkeys(
-            ("required", "invalid_choice"), "Choose a workspace in which you can answer."
-        ),
-    )
     delay = WholeNumberField(
         max_value=MAX_DELAY_SECONDS,
         initial=60,
@@ -41,8 +35,13 @@ class DestinationForm(forms.Form):
 
     def __init__(self, workspaces: Iterable[Workspace], params: QueryDict | None = None) -> None:
         super().__init__(params)
-        choices = [(workspace.pk, workspace.name) for workspace in workspaces]
-        self.fields["workspace"].choices = choices
+        self.fields["workspace"] = forms.TypedChoiceField(
+            choices=[(workspace.pk, workspace.name) for workspace in workspaces],
+            coerce=int,
+            error_messages=dict.fromkeys(
+                ("required", "invalid_choice"), "Choose a workspace in which you can answer."
+            ),
+        )
 
     def clean_url(self) -> str:
         url: str = self.cleaned_data["url"]

@@ -21,12 +21,13 @@ from jpweb.store.errors import StoreError, UnknownAnchor
 from jpweb.store.inquiries import Decider
 from jpweb.store.transcript import read_marks, turns, windows
 from jpweb.web import access, conditional_get, converters, event_filter, transcript
+from jpweb.web.forms.new_conversation import NewConversationForm
 from jpweb.web.security.download_responses import send_file
 from jpweb.web.transcript import TranscriptQuery
 from jpweb.web.websocket import conversation_updates
 
 if TYPE_CHECKING:
-    from jpweb.store.models import Conversation, Run
+    from jpweb.store.models import Conversation, Run, Workspace
     from jpweb.web.http import Request
 
 #: Characters of the first request that become the title.
@@ -148,47 +149,36 @@ async def export_conversation(
 async def start_conversation(request: Request) -> HttpResponse:
     """Show the form of a new conversation, or start it."""
     workspaces = await run_in_db_thread(accounts.list_workspaces, request.user.pk, Role.RESPONDER)
-    text = request.POST.get("text", "").strip()
-    workspace = next(
-        (
-            candidate
-            for candidate in workspaces
-            if str(candidate.pk) == request.POST.get("workspace")
-        ),
-        None,
-    )
-    problem = ""
-    if request.method == "POST":
-        if workspace is None:
-            problem = "Choose a workspace."
-        elif not text:
-            problem = "Enter a message."
-        elif (
-            obstacle := (await run_in_db_thread(wiring.get_model_status, workspace)).problem
-        ) != "":
-            problem = f"Can't start a conversation in {workspace.name}. {obstacle}"
-        else:
-            title = text.splitlines()[0][:MAX_TITLE_CHARS].replace("\x00", "")
-            conversation = await run_in_db_thread(
-                conversations.create_conversation, workspace, title, request.user.pk
-            )
-            try:
-                await runs.start_turn(conversation, request.user, text)
-            except StoreError as error:
-                messages.error(request, f"The turn didn't start. {error}")
-            return redirect("conversation", conversation_id=conversation.pk)
+    form = NewConversationForm(workspaces, request.POST if request.method == "POST" else None)
+    if form.is_valid():
+        workspace, text = form.cleaned_data["workspace"], form.cleaned_data["text"]
+        problem = (await run_in_db_thread(wiring.get_model_status, workspace)).problem
+        if not problem:
+            return await _create_conversation(request, workspace, text)
+        form.add_error(None, f"Can't start a conversation in {workspace.name}. {problem}")
     workspace_players = [
         (choice, await run_in_db_thread(wiring.get_model_status, choice)) for choice in workspaces
     ]
     context = {
         "places": workspace_players,
-        "text": text,
-        "chosen": workspace,
-        "problem": problem,
+        "form": form,
         "script": any(player.is_script for _, player in workspace_players),
     }
-    status = 422 if problem else 200
+    status = 422 if form.errors else 200
     return await run_in_db_thread(render, request, "conversations/new.html", context, status=status)
+
+
+async def _create_conversation(request: Request, workspace: Workspace, text: str) -> HttpResponse:
+    """Create a conversation, start its first turn, and redirect to its page."""
+    title = text.splitlines()[0][:MAX_TITLE_CHARS].replace("\x00", "")
+    conversation = await run_in_db_thread(
+        conversations.create_conversation, workspace, title, request.user.pk
+    )
+    try:
+        await runs.start_turn(conversation, request.user, text)
+    except StoreError as error:
+        messages.error(request, f"The turn didn't start. {error}")
+    return redirect("conversation", conversation_id=conversation.pk)
 
 
 @require_POST
