@@ -46,7 +46,7 @@ def search_conversations(request: Request) -> HttpResponse:
     query = query_parser.parse_query(params["q"], params)
     results = searching.make_search(request.user.pk, query)
     is_best_first = params.get("sort") == "best"
-    before_id = _parse_key(request.GET.get("below", ""))
+    before_id = converters.parse_key(request.GET.get("below"))
     hits = results.list_best() if is_best_first else results.list_newest(before_id)
     context = {
         "given": params,
@@ -101,7 +101,8 @@ def save_search(request: Request) -> HttpResponse:
 @access.signed_in
 def delete_search(request: Request) -> HttpResponse:
     """Delete one of the person's saved searches."""
-    if saved_searches.delete_saved(request.user.pk, _parse_key(request.POST.get("search", ""))):
+    key = converters.parse_key(request.POST.get("search"))
+    if saved_searches.delete_saved(request.user.pk, key):
         messages.success(request, "Deleted the saved search.")
     else:
         messages.info(request, "This search was already deleted.")
@@ -140,11 +141,6 @@ def _make_row(hit: SearchHit, query_words: str) -> Mapping[str, Any]:
         params = {"at": hit.anchor} | ({"q": query_words} if query_words else {})
         link += f"?{urlencode(params)}#{hit.anchor}"
     return {"hit": hit, "link": link}
-
-
-def _parse_key(text: str) -> int:
-    """Return a key of a URL or a form, 0 if it is not a number."""
-    return converters.parse_number(text, converters.MAX_KEY) or 0
 
 
 def _read_query_string(request: Request) -> str:
