@@ -44,7 +44,7 @@ class SubmissionResult:
 
 
 @dataclass(frozen=True, slots=True)
-class AnswerForm:
+class AnswerInput:
     """The values of a card's form, to be shown again; empty for a secret."""
 
     answer: str = ""
@@ -53,7 +53,7 @@ class AnswerForm:
 
 
 @sensitive_variables("typed", "retained_text")
-async def submit_answer(row: Inquiry, decider: Decider, typed: AnswerForm) -> SubmissionResult:
+async def submit_answer(row: Inquiry, decider: Decider, typed: AnswerInput) -> SubmissionResult:
     """Settle a question with the form's answer; a refusal's result has the reason."""
     retained_text = "" if row.answer_type == "secret" else typed.answer
     try:
@@ -63,9 +63,9 @@ async def submit_answer(row: Inquiry, decider: Decider, typed: AnswerForm) -> Su
     except AlreadySettled:
         return await _late_result(row, decider, retained_text)
     except (InvalidAnswer, ReadOnlyConversation) as error:
-        return _open_result(row, AnswerForm(retained_text, typed.remember, typed.note), str(error))
+        return _open_result(row, AnswerInput(retained_text, typed.remember, typed.note), str(error))
     except NoWaitingCall:
-        return _open_result(row, AnswerForm("", typed.remember, typed.note), NO_WAITING_CALL_TEXT)
+        return _open_result(row, AnswerInput("", typed.remember, typed.note), NO_WAITING_CALL_TEXT)
     return _settled_result(settled_row)
 
 
@@ -76,7 +76,7 @@ async def submit_decline(row: Inquiry, decider: Decider, note: str) -> Submissio
     except AlreadySettled:
         return await _late_result(row, decider, note)
     except ReadOnlyConversation as error:
-        return _open_result(row, AnswerForm(note=note), str(error))
+        return _open_result(row, AnswerInput(note=note), str(error))
     return _settled_result(settled_row)
 
 
@@ -97,7 +97,7 @@ async def _late_result(row: Inquiry, decider: Decider, retained_text: str) -> Su
     return SubmissionResult(STATUS_LATE, row, "questions/_settled.html", context)
 
 
-def _open_result(row: Inquiry, form: AnswerForm, problem: str) -> SubmissionResult:
-    context = {"row": row, "typed": form.answer, "problem": problem, "elsewhere": True}
-    context |= {"remember": form.remember, "note": form.note}
+def _open_result(row: Inquiry, typed: AnswerInput, problem: str) -> SubmissionResult:
+    context = {"row": row, "typed": typed.answer, "problem": problem, "elsewhere": True}
+    context |= {"remember": typed.remember, "note": typed.note}
     return SubmissionResult(STATUS_OPEN, row, "questions/_card.html", context)

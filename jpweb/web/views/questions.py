@@ -17,7 +17,7 @@ from jpweb.store.choices import UNFINISHED_STATES, Role
 from jpweb.store.inbox import closed_inquiries, previous_answers, receipt_log
 from jpweb.store.inquiries import Decider
 from jpweb.web import access, answer_submission, display_text
-from jpweb.web.answer_submission import AnswerForm
+from jpweb.web.answer_submission import AnswerInput
 
 if TYPE_CHECKING:
     from jpweb.store.inbox.receipt_log import ReceiptLog
@@ -79,7 +79,7 @@ def show_question(request: Request, inquiry: Inquiry) -> HttpResponse:
 async def answer_question(request: Request, inquiry: Inquiry) -> HttpResponse:
     """Answer a question; a secret is neither stored nor sent back."""
     form = request.POST
-    typed = AnswerForm(form.get("answer", ""), "remember" in form, form.get("note", ""))
+    typed = AnswerInput(form.get("answer", ""), "remember" in form, form.get("note", ""))
     return await _send_reply(
         request, await answer_submission.submit_answer(inquiry, _make_decider(request), typed)
     )

@@ -30,7 +30,7 @@ from jpweb.store.database.availability import DATABASE_UNAVAILABLE
 from jpweb.store.inquiries import Decider
 from jpweb.store.people.sessions import hash_key
 from jpweb.web import access, answer_submission
-from jpweb.web.answer_submission import AnswerForm, SubmissionResult
+from jpweb.web.answer_submission import AnswerInput, SubmissionResult
 from jpweb.web.websocket import inbox_updates, protocol, socket_limits, update_batches
 from jpweb.web.websocket.conversation_updates import RenderedState
 from jpweb.web.websocket.inbox_updates import CardKeys, InboxUpdate
@@ -196,7 +196,7 @@ class PageConsumer(AsyncWebsocketConsumer):
             return None
         decider = Decider("person", person.display_name, person.pk)
         return await answer_submission.submit_answer(
-            row, decider, AnswerForm(message.answer, message.remember)
+            row, decider, AnswerInput(message.answer, message.remember)
         )
 
     async def _send_reply(self, message: AnswerMessage, status: int, **extra: str) -> None:
