@@ -29,3 +29,11 @@ def test_anything_else_is_none(text: str | None):
 def test_no_text_raises(text: str):
     found = converters.parse_number(text)
     assert found is None or 0 <= found <= converters.MAX_POSITION
+
+
+@pytest.mark.parametrize(
+    ("text", "key"),
+    [("7", 7), (str(2**63 - 1), 2**63 - 1), (str(2**63), 0), (None, 0), ("", 0), ("x", 0)],
+)
+def test_key_of_any_other_text_is_zero(text: str | None, key: int):
+    assert converters.parse_key(text) == key

@@ -108,6 +108,15 @@ def test_an_invitation_that_cannot_be_is_refused(world: World, data: dict[str, s
     assert (roles(world), Person.objects.count()) == (before, people)
 
 
+def test_refused_invitation_stays_in_the_form_beside_its_problem(world: World):
+    page = read(invite(world, name="e\u202eve", role="30"))
+    field = page.one(id="id_name")
+    assert (field["value"], field["aria-invalid"]) == ("e\u202eve", "true")
+    assert "invisible character" in page.one(id=field["aria-describedby"]).text
+    role = page.one(id="id_role")
+    assert [tag["value"] for tag in page if role in tag.parents and "selected" in tag] == ["30"]
+
+
 def test_a_new_link_for_a_member_works(world: World):
     response = post(world, f"/memberships/{world.member('reader').pk}/link")
     assert "no-store" in response["Cache-Control"]

@@ -1,9 +1,12 @@
 from __future__ import annotations
 
+import traceback
 from collections.abc import Iterator
 from typing import Any
 
 import pytest
+from django import forms
+from django.views.debug import SafeExceptionReporterFilter
 
 from jpweb.runtime.periodic import apprise_sender
 from jpweb.store.choices import Role
@@ -91,6 +94,31 @@ def test_what_cannot_be_kept_is_told_and_stays_in_the_form(
     assert found.one(name="url")["value"] == wrong.get("url", URL)
     assert found.one(name="delay")["value"] == wrong.get("delay", "60")
     assert not Address.objects.exists()
+
+
+@pytest.mark.parametrize(("name", "typed"), [("url", "json://x"), ("delay", "soon")])
+def test_refused_field_names_its_problem(world: World, name: str, typed: str):
+    found = read(add(world, **{name: typed}))
+    field = found.one(name=name)
+    assert field["aria-invalid"] == "true"
+    ids = field["aria-describedby"].split()
+    assert [found.one(id=each)["id"] for each in ids][-1] == f"id_{name}_error"
+
+
+def test_typed_url_is_in_no_report_of_an_error(world: World, monkeypatch: pytest.MonkeyPatch):
+    def fail(field: forms.CharField, value: str) -> None:
+        raise RuntimeError("It broke.")
+
+    monkeypatch.setattr(forms.CharField, "clean", fail)
+    client = world.client("responder")
+    client.raise_request_exception = False
+    form = {"url": URL, "delay": "60", "workspace": str(world.home.pk)}
+    response: Any = client.post("/notifications/add", form)
+    reporter = SafeExceptionReporterFilter()
+    frames = [frame for frame, _ in traceback.walk_tb(response.exc_info[2])]
+    shown = [reporter.get_traceback_frame_variables(None, frame) for frame in frames]
+    assert frames[-1].f_code.co_name == "fail"
+    assert KEY not in str(shown)
 
 
 def test_a_day_and_no_delay_at_all_are_taken(world: World):

@@ -129,6 +129,13 @@ def test_what_is_no_time_is_refused_and_comes_back_as_typed(world: World, data: 
         assert chosen(found) == "other"
 
 
+def test_refused_number_names_its_problem(world: World):
+    found = read(choose(world, after="other", number="five", unit="60"))
+    field = found.one(name="number")
+    assert field["aria-invalid"] == "true"
+    assert "Enter a whole number" in found.one(id=field["aria-describedby"]).text
+
+
 def test_the_number_that_was_not_asked_for_does_not_count(world: World):
     choose(world, after="never", number="5", unit="60")
     assert kept(world) is None
