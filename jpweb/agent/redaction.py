@@ -24,6 +24,9 @@ REDACTED_TEXT = "[redacted]"
 _MIN_SECRET_CHARS = 4
 #: Shorter forms are not searched across fields: numbered options would match by chance.
 _MIN_SPLIT_CHARS = 8
+#: Shorter secrets are redacted in the output of their own call alone: among the files that other
+#: calls read, they would match words, and a model would write the replacement into them.
+_MIN_RUN_SECRET_CHARS = 8
 #: Nesting of JSON within JSON up to which escaped secrets are found.
 _JSON_LEVELS = 3
 
@@ -33,6 +36,11 @@ class SecretAnswer:
     """A secret on its way to a tool, marked to tell it from an ordinary answer."""
 
     value: str = field(repr=False)
+
+
+def is_run_secret(secret: SecretAnswer) -> bool:
+    """Tell whether a secret is long enough to redact it in the output of other calls too."""
+    return len(secret.value) >= _MIN_RUN_SECRET_CHARS
 
 
 def redact_text(secrets: Iterable[SecretAnswer], text: str) -> str:

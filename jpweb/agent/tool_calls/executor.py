@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeAlias
 
 from jpweb.agent.ports import Answer, AskQuestion, BuiltinTool, Declined, OutsideTool
-from jpweb.agent.redaction import REDACTED_TEXT, SecretAnswer, redact_text, redact_value
+from jpweb.agent.redaction import (
+    REDACTED_TEXT,
+    SecretAnswer,
+    is_run_secret,
+    redact_text,
+    redact_value,
+)
 from jpweb.agent.tool_calls import model_messages
 from jpweb.agent.tool_outcome import Failed, NeedsInput, Question, Success, ToolOutcome
 from jpweb.agent.turn_setup import TurnSetup
@@ -37,13 +43,17 @@ Execution: TypeAlias = Success | Failed | SourcedQuestion
 
 
 class ToolExecutor:
-    """Finds the offered tools by name, and executes them."""
+    """Finds the offered tools by name, and executes them; one executor serves a whole turn.
+
+    It remembers the secrets that calls were given: a call may read what another one wrote.
+    """
 
     def __init__(self, setup: TurnSetup) -> None:
         offered = {tool.name for tool in setup.tools}
         self._builtins = {tool.NAME: tool for tool in setup.builtins if tool.NAME in offered}
         self._outside = {name: tool for name, tool in setup.outside.items() if name in offered}
         self._unavailable = setup.unavailable
+        self._run_secrets: set[SecretAnswer] = set()
 
     def explain_missing(self, name: str) -> str | None:
         """Return the model's message about a tool that does not exist, else None."""
@@ -58,19 +68,22 @@ class ToolExecutor:
     ) -> Execution:
         """Run the tool from its start. Errors of the tool are not caught.
 
-        ``answers`` holds secret answers as SecretAnswer. The tool's output is redacted.
+        ``answers`` holds secret answers as SecretAnswer. They are redacted in the tool's output,
+        as are secrets that other calls were given until then.
         A configured tool from outside shadows the built-in of its name (RFD 083, phase 1.3).
         """
         outside, builtin = self._outside.get(name), self._builtins.get(name)
-        secrets = [value for value in answers.values() if isinstance(value, SecretAnswer)]
+        call_secrets = {value for value in answers.values() if isinstance(value, SecretAnswer)}
+        self._run_secrets.update(filter(is_run_secret, call_secrets))
 
         async def ask_aside(question: Question) -> Answer | Declined:
-            redacted_question = _redact_question(question, secrets)
+            redacted_question = _redact_question(question, call_secrets | self._run_secrets)
             reply = await ask(redacted_question)
             if not isinstance(reply, Answer):
                 return reply
             if not question.answer_type.RECORDS_ANSWER:
-                secrets.append(SecretAnswer(reply.value))
+                call_secrets.add(SecretAnswer(reply.value))
+                self._run_secrets.update(filter(is_run_secret, call_secrets))
             return replace(reply, value=_original_value(question, redacted_question, reply.value))
 
         if outside is not None:
@@ -79,6 +92,7 @@ class ToolExecutor:
             outcome = await builtin.execute(arguments, _plain_answers(answers))
         else:
             return Failed(self.explain_missing(name) or model_messages.describe_unknown_tool(name))
+        secrets = call_secrets | self._run_secrets
         resolved = _resolve_outcome(name, _redact_outcome(outcome, secrets), outside, builtin)
         if isinstance(resolved, SourcedQuestion) and isinstance(outcome, NeedsInput) and secrets:
             return replace(resolved, original=outcome.question)
@@ -113,7 +127,7 @@ def _plain_answers(answers: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def _redact_outcome(outcome: ToolOutcome, secrets: Sequence[SecretAnswer]) -> ToolOutcome:
+def _redact_outcome(outcome: ToolOutcome, secrets: Iterable[SecretAnswer]) -> ToolOutcome:
     match outcome:
         case Success(content):
             return Success(redact_text(secrets, content))
@@ -123,7 +137,7 @@ def _redact_outcome(outcome: ToolOutcome, secrets: Sequence[SecretAnswer]) -> To
             return NeedsInput(_redact_question(question, secrets))
 
 
-def _redact_question(question: Question, secrets: Sequence[SecretAnswer]) -> Question:
+def _redact_question(question: Question, secrets: Iterable[SecretAnswer]) -> Question:
     """Return the question without secrets, in every field: all of it is recorded."""
     kind = question.answer_type
     options = kind.options if isinstance(kind, Select) else ()

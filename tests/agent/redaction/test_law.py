@@ -122,6 +122,20 @@ async def _execute(field: str, encoding: str, outside: bool) -> None:
         assert result == Failed(model_messages.describe_secret_in_id("tool"))
 
 
+@pytest.mark.parametrize("field", SAYS)
+async def test_executed_tool_says_no_secret_of_another_call_in_any_field(field: str):
+    for encoding in ENCODINGS:
+        said = SAYS[field](ENCODINGS[encoding](SECRET))
+
+        def run(_arguments: Any, answers: Any, said: ToolOutcome = said) -> ToolOutcome:
+            return Success("done") if answers else said
+
+        running = executor(StubTool("tool", run))
+        await running.execute("tool", {}, {"key": GIVEN}, never)
+        result = await running.execute("tool", {}, {}, never)
+        assert core(encoding) not in left(result), encoding
+
+
 #: What a local tool writes to its standard output, and to its standard error.
 LOCAL: dict[str, Callable[[str], Any]] = {
     "content": lambda said: {"type": "success", "content": said},

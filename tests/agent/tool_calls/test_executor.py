@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import asyncio
 from typing import Any
 
 import pytest
@@ -11,7 +12,7 @@ from jpweb.agent.tool_calls import model_messages
 from jpweb.agent.tool_calls.executor import SourcedQuestion, ToolExecutor
 from jpweb.agent.tool_outcome import Failed, NeedsInput, Question, Success
 from jpweb.agent.turn_setup import TurnSetup, default_config
-from jpweb.stream.answer_type import Boolean, Option, Select, Text
+from jpweb.stream.answer_type import Boolean, Option, Secret, Select, Text
 from jpweb.stream.inquiry import InquirySource, SourceTag
 from tests.agent.doubles import CONFIRM, OutsideStub, StubTool, asks, never
 
@@ -206,3 +207,38 @@ async def test_option_asked_in_the_middle_is_answered_by_its_own_value():
     tool = OutsideStub("tool", run)
     await both((), (tool,)).execute("tool", {}, {"key": SECRET}, ask)
     assert seen == [Answer("hunter2")]
+
+
+LONG = SecretAnswer("correct horse")
+PASSPHRASE = Question("key", "Passphrase?", Secret())
+
+
+async def test_secret_asked_in_the_middle_is_redacted_in_calls_that_run_meanwhile():
+    given = asyncio.Event()
+
+    async def ask_for_secret(arguments, answers, ask) -> Any:
+        await ask(PASSPHRASE)
+        given.set()
+        return Success("done")
+
+    async def read_file(arguments, answers, ask) -> Any:
+        await given.wait()
+        return Success(f"It says {LONG.value}.")
+
+    async def ask(asked) -> Any:
+        return Answer(LONG.value)
+
+    tools = OutsideStub("vault", ask_for_secret), OutsideStub("cat", read_file)
+    executing = both((), tools)
+    _, read = await asyncio.gather(
+        executing.execute("vault", {}, {}, ask), executing.execute("cat", {}, {})
+    )
+    assert read == Success(f"It says {REDACTED_TEXT}.")
+
+
+async def test_short_secret_stays_in_the_output_of_other_calls():
+    tool = StubTool("tool", lambda *_: Success("It is over."))
+    executing = executor(tool)
+    given = await executing.execute("tool", {}, {"key": SecretAnswer("over")})
+    assert given == Success(f"It is {REDACTED_TEXT}.")
+    assert await executing.execute("tool", {}, {}) == Success("It is over.")

@@ -122,6 +122,21 @@ async def test_a_secret_given_in_the_middle_reaches_the_tool_and_not_the_record(
     assert "hunter2" not in bench.recorder.raw()
 
 
+async def test_secret_of_one_cycle_is_redacted_in_a_call_of_the_next():
+    async def write(arguments, answers, ask) -> Any:
+        await ask(PASSPHRASE)
+        return Success("written")
+
+    async def read(arguments, answers, ask) -> Any:
+        return Success("It says correct horse.")
+
+    tools = OutsideStub("outside", write), OutsideStub("cat", read)
+    bench = Bench(tools, [Answer("correct horse")])
+    await bench.run([CALL])
+    await bench.run([called("c2", "cat")])
+    assert bench.recorder.results[-1] == ("c2", f"It says {REDACTED_TEXT}.", False)
+
+
 @pytest.mark.parametrize("said", [Stop(), Respond("Other."), Respond()])
 async def test_an_interrupt_closes_the_open_question_exactly_once(said):
     bench = asking(CONFIRM, replies=[never()])
