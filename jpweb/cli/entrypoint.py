@@ -17,6 +17,7 @@ from django.core.management import execute_from_command_line, find_commands, get
 COMMANDS = {
     "serve": "start jpweb and print a sign-in link; --workspace PATH adds a JP workspace",
     "sign_in_link": "print a new one-time sign-in link",
+    "sign_out": "end all sign-ins of a person",
     "mirror": "copy a JP workspace's conversations; --watch keeps them up to date",
     "export": "write a conversation to a file",
     "check_stream": "check a conversation's file and count its events",

@@ -9,9 +9,11 @@ from typing import Any
 
 import pytest
 from django.core.management import CommandError, call_command
+from django.test import Client
 
 from jpweb.runtime.exports import FORMATS
 from jpweb.store import accounts, exports
+from jpweb.store.errors import InvalidLink
 from jpweb.store.jp_files import mirror
 from jpweb.store.models import Conversation, JournalEntry, Membership, Person, Workspace
 from jpweb.stream.events import ChatRequest, EventKind, TurnStart
@@ -226,3 +228,18 @@ def test_sign_in_link_of_an_ambiguous_name_asks_for_the_account():
         Person.objects.create(username=account, first_name="Eve")
     assert refused("sign_in_link", "Eve").endswith("the account's name instead: eve-1, eve-2.")
     assert "/sign-in#" in printed("sign_in_link", "eve-2")[0]
+
+
+def test_sign_out_ends_sign_ins_and_links_of_one_person_alone():
+    clients = {}
+    for name in ("ada", "ben"):
+        clients[name] = Client()
+        clients[name].force_login(making.person(name))
+    tokens = {name: accounts.issue_link(accounts.find_by_name(name)[0]) for name in clients}
+    out, _ = printed("sign_out", "ada")
+    assert out.startswith("Ended 1 sign-in of Ada (account ada), ")
+    assert [clients[name].get("/account").status_code for name in clients] == [302, 200]
+    with pytest.raises(InvalidLink):
+        accounts.use_link(tokens["ada"])
+    assert accounts.use_link(tokens["ben"]).person.username == "ben"
+    assert refused("sign_out", "nobody") == "No person named “nobody”."

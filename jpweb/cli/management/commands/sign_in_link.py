@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from django.conf import settings
-from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.core.management.base import BaseCommand, CommandParser
 
+from jpweb.cli.account_lookup import find_account
 from jpweb.store import accounts
 
 
@@ -19,13 +20,5 @@ class Command(BaseCommand):
         parser.add_argument("name", nargs="?", default=accounts.OWNER_USERNAME)
 
     def handle(self, *args: Any, **options: Any) -> None:
-        people = accounts.find_by_name(options["name"])
-        if not people:
-            raise CommandError(f"No person named “{options['name']}”.")
-        if len(people) > 1:
-            usernames = ", ".join(person.username for person in people)
-            raise CommandError(
-                f"Several people have this name. Give the account's name instead: {usernames}."
-            )
-        token = accounts.issue_link(people[0])
+        token = accounts.issue_link(find_account(options["name"]))
         self.stdout.write(f"{settings.PUBLIC_URL}/sign-in#{token}")

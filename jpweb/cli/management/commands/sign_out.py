@@ -1,0 +1,29 @@
+"""End all sign-ins of a person, who cannot press *Sign out everywhere* or should not stay."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandParser
+
+from jpweb.cli.account_lookup import find_account
+from jpweb.store import accounts
+
+
+class Command(BaseCommand):
+    """``jpweb sign_out NAME``."""
+
+    help = "End all sign-ins of a person, and their unused sign-in links."
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        parser.add_argument("name")
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        person = find_account(options["name"])
+        count = len(accounts.end_sign_ins(person.pk))
+        # A running server compares its open pages with the database (session_expiry).
+        self.stdout.write(
+            f"Ended {count} {'sign-in' if count == 1 else 'sign-ins'} of {person.display_name} "
+            f"(account {person.username}), and all unused links. Open pages close within ten "
+            "seconds."
+        )
