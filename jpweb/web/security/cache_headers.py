@@ -1,9 +1,12 @@
-"""Cache headers of private pages.
+"""Cache headers of private pages, and the referrer policy of answer links.
 
 Pages are ``no-store``. Windows of a conversation and parts of events carry an ETag: they are large
 and reloaded often, so the browser may store them (``private``) and revalidates each time
 (``no-cache``) under the person's session. ``Clear-Site-Data`` removes them when the session ends.
 Browsers honour it over https and on localhost only; elsewhere these pages are ``no-store`` too.
+
+The address of an answer link is a permission, so its pages send no Referer, error pages included:
+the log of a proxy would show it beside each style sheet.
 """
 
 from __future__ import annotations
@@ -16,6 +19,7 @@ from django.http import HttpRequest, HttpResponse
 from django.http.request import split_domain_port
 from django.utils.decorators import sync_and_async_middleware
 
+ANSWER_LINK_ROUTE = "answer-link"
 LOOPBACK_HOSTS = frozenset({"localhost", "127.0.0.1", "[::1]"})
 
 
@@ -39,6 +43,9 @@ def clear_site_data(response: HttpResponse, *, storage: bool) -> None:
 
 
 def _make_private(request: HttpRequest, response: HttpResponse) -> HttpResponse:
+    route = request.resolver_match
+    if route is not None and route.url_name == ANSWER_LINK_ROUTE:
+        response["Referrer-Policy"] = "no-referrer"
     if "Cache-Control" in response:
         return response
     if "ETag" in response and _honors_clear_site_data(request):

@@ -126,14 +126,13 @@ async def _render_page(
     status: int,
     link: ResolvedLink | None = None,
 ) -> HttpResponse:
-    """Render a page that is not cached, not indexed, and sends no Referer."""
+    """Render a page that is not indexed; ``PrivatePages`` makes it send no Referer."""
     if link is not None:
         inquiry: Inquiry = link.inquiry
         context |= {"row": inquiry, "person": link.person, "reads": link.can_read}
     response = await run_in_db_thread(
         _render_template, request, f"links/{template}.html", context, status
     )
-    response["Referrer-Policy"] = "no-referrer"
     response["X-Robots-Tag"] = "noindex, nofollow"
     return response
 

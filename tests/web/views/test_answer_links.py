@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import Iterator
 from datetime import timedelta
 from typing import Any
@@ -8,6 +9,7 @@ from unittest.mock import AsyncMock
 
 import pytest
 from asgiref.sync import ThreadSensitiveContext
+from django.db import OperationalError
 from django.test import AsyncClient, Client
 from django.utils import timezone
 
@@ -212,6 +214,30 @@ def test_the_pages_are_kept_nowhere_listed_nowhere_and_tell_nobody_their_address
     assert "no-store" in response["Cache-Control"]
     assert "noindex" in response["X-Robots-Tag"]
     assert "noindex" in read(response).one(name="robots")["content"]
+
+
+@pytest.mark.parametrize(("problem", "status"), [(OperationalError, 503), (ZeroDivisionError, 500)])
+def test_the_code_of_a_link_that_fails_is_in_no_log_and_no_referer(
+    world: World,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+    problem: type[Exception],
+    status: int,
+):
+    url = link(world)
+
+    def fail(_token: str) -> Any:
+        raise problem(f"{url} cannot be served")
+
+    monkeypatch.setattr(answer_links, "resolve_link", fail)
+    client = Client(raise_request_exception=False)
+    response = client.get(url)
+    assert response.status_code == status
+    assert response["Referrer-Policy"] == "no-referrer"
+    handlers = [each for each in logging.getLogger().handlers if each.name == "stderr"]
+    lines = [handlers[0].format(record) for record in caplog.records]
+    assert any("/answer/[code]" in line for line in lines)
+    assert not any(url.rpartition("/")[2] in line for line in lines)
 
 
 @pytest.fixture
