@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -265,6 +266,21 @@ def test_a_form_of_our_own_page_is_taken(world: World):
     assert client.post(address("question-answer", world), data).status_code == 302
     world.question.refresh_from_db()
     assert world.question.state == "answered"
+
+
+def test_a_page_without_a_key_is_linked_from_another_page(world: World):
+    client = world.client("owner")
+    paths = {
+        address(name, world)
+        for name, route in ROUTES.items()
+        if route.method == "get" and not route.key and route.rule != PUBLIC
+    }
+    hrefs = {
+        path: set(re.findall(r'href="(/[^"?#]*)', client.get(path).content.decode()))
+        for path in paths - {address("audit-csv", world)}
+    }
+    linked = {path for page, links in hrefs.items() for path in links - {page}}
+    assert paths - linked == set()
 
 
 def test_a_missing_page_is_told_in_our_own_words(db: None):
