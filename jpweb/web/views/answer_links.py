@@ -26,6 +26,7 @@ from jpweb.store.notifications.answer_links import LinkStatus, ResolvedLink
 from jpweb.stream.errors import InvalidAnswer
 from jpweb.web import access
 from jpweb.web.answer_submission import NO_WAITING_CALL_TEXT
+from jpweb.web.security import rate_limits, security_log
 
 if TYPE_CHECKING:
     from jpweb.store.models import Inquiry
@@ -44,7 +45,7 @@ async def answer_by_link(request: HttpRequest, token: str) -> HttpResponse:
     try:
         link = await run_in_db_thread(answer_links.resolve_link, token)
     except InvalidLink as error:
-        return await _render_page(request, "bad", {"problem": str(error)}, 404)
+        return await run_in_db_thread(_refuse_link, request, error)
     if request.method != "POST":
         return await _render_link(request, link)
     if link.status is not LinkStatus.LIVE:
@@ -79,6 +80,13 @@ async def _settle_by_link(request: HttpRequest, token: str, link: ResolvedLink) 
     return await _render_link(
         request, await run_in_db_thread(answer_links.resolve_link, token), is_done=True
     )
+
+
+def _refuse_link(request: HttpRequest, error: InvalidLink) -> HttpResponse:
+    """Log and count a refused link, as those that sign in; answer 404, or 429 above the limit."""
+    security_log.log_event("answer link refused", request)
+    refusal = rate_limits.refuse_link(security_log.find_client_address(request))
+    return refusal or _build_page(request, "bad", {"problem": str(error)}, 404)
 
 
 async def _render_link(
@@ -124,24 +132,23 @@ async def _render_page(
     template: str,
     context: dict[str, Any],
     status: int,
-    link: ResolvedLink | None = None,
+    link: ResolvedLink,
 ) -> HttpResponse:
-    """Render a page that is not indexed; ``PrivatePages`` makes it send no Referer."""
-    if link is not None:
-        inquiry: Inquiry = link.inquiry
-        context |= {"row": inquiry, "person": link.person, "reads": link.can_read}
-    response = await run_in_db_thread(
-        _render_template, request, f"links/{template}.html", context, status
-    )
-    response["X-Robots-Tag"] = "noindex, nofollow"
-    return response
+    inquiry: Inquiry = link.inquiry
+    context |= {"row": inquiry, "person": link.person, "reads": link.can_read}
+    return await run_in_db_thread(_build_page, request, template, context, status)
 
 
-def _render_template(
+def _build_page(
     request: HttpRequest, template: str, context: dict[str, Any], status: int
 ) -> HttpResponse:
+    """Return a page that is not indexed; ``PrivatePages`` makes it send no Referer."""
     person = context.get("person")
     is_signed_in = (
         person is not None and request.user.is_authenticated and request.user.pk == person.pk
     )
-    return render(request, template, context | {"own": is_signed_in}, status=status)
+    response = render(
+        request, f"links/{template}.html", context | {"own": is_signed_in}, status=status
+    )
+    response["X-Robots-Tag"] = "noindex, nofollow"
+    return response

@@ -22,6 +22,7 @@ from jpweb.store.models import AnswerLink, Inquiry, JournalEntry, Membership, Ru
 from jpweb.store.notifications import answer_links
 from jpweb.stream.answer_type import Secret, Text
 from jpweb.stream.errors import InvalidAnswer
+from jpweb.web.security import rate_limits
 from tests.store import making
 from tests.web.reading import Page, read
 from tests.web.world import World, signed_in
@@ -187,6 +188,17 @@ def test_an_old_link_tells_as_little_as_one_that_never_was(world: World):
     assert len(texts) == 1
     assert "valid for seven days" in texts.pop()
     assert inquiries.get_inquiry(world.question.pk).state == "open"
+
+
+def test_refused_links_above_the_limit_get_429_and_are_logged_and_a_good_one_works(
+    world: World, caplog: pytest.LogCaptureFixture
+):
+    caplog.set_level("INFO", "jpweb.security")
+    tries = rate_limits.REFUSED_LINK_LIMIT.count + 1
+    statuses = [Client().get(f"/answer/{CANARY}").status_code for _ in range(tries)]
+    assert statuses == [404] * (tries - 1) + [429]
+    assert caplog.messages == ['answer link refused from="127.0.0.1"'] * tries
+    assert Client().post(link(world), {"answer": "true"}).status_code == 200
 
 
 def test_only_the_person_of_the_link_is_led_to_the_conversation(world: World):
