@@ -113,13 +113,8 @@ async def test_a_process_that_cannot_renew_in_time_lets_go_of_everything(
     tending.cancel()
 
 
-async def test_tend_after_an_outage_takes_up_what_waits_at_once(
-    scene: Scene, monkeypatch: pytest.MonkeyPatch
-):
-    providers.use(monkeypatch, provider := Twice())
-    provider.times = 1
-    monkeypatch.setattr(settings, "LEASE", 600)
-    monkeypatch.setattr(run_executor, "OUTAGE_POLL_SECONDS", 0.01)
+def fail_list_queued(monkeypatch: pytest.MonkeyPatch) -> tuple[list[bool], asyncio.Event]:
+    """Have the database away while the list holds something; the event is set once it failed."""
     away, real, failed = [True], leases.list_queued, asyncio.Event()
     loop = asyncio.get_running_loop()
 
@@ -130,12 +125,45 @@ async def test_tend_after_an_outage_takes_up_what_waits_at_once(
         return real(*given)
 
     monkeypatch.setattr(leases, "list_queued", untaken)
+    return away, failed
+
+
+async def test_tend_after_an_outage_takes_up_what_waits_at_once(
+    scene: Scene, monkeypatch: pytest.MonkeyPatch
+):
+    providers.use(monkeypatch, provider := Twice())
+    provider.times = 1
+    monkeypatch.setattr(settings, "LEASE", 600)
+    monkeypatch.setattr(run_executor, "OUTAGE_POLL_SECONDS", 0.01)
+    away, failed = fail_list_queued(monkeypatch)
     tending = asyncio.create_task(run_executor.maintain_leases())
     await failed.wait()
     said = make_opening_events("Begin", None, clock.now())
     run = await run_in_db_thread(rows.start_run, scene.talk.pk, scene.ada.pk, "scripted", "", said)
     away.clear()
     assert (await over(run)).state == "done", "the next ordinary look is 200 s away"
+    tending.cancel()
+    await asyncio.gather(tending, return_exceptions=True)
+
+
+async def test_tend_after_an_outage_offers_what_waits_to_workers_at_once(
+    scene: Scene, monkeypatch: pytest.MonkeyPatch
+):
+    said = make_opening_events("Begin", None, clock.now())
+    run = await run_in_db_thread(rows.start_run, scene.talk.pk, scene.ada.pk, "scripted", "", said)
+    monkeypatch.setattr(settings, "RUNS", "workers")
+    monkeypatch.setattr(settings, "LEASE", 600)
+    monkeypatch.setattr(run_executor, "OUTAGE_POLL_SECONDS", 0.01)
+    offered: asyncio.Queue[list[int]] = asyncio.Queue()
+    loop = asyncio.get_running_loop()
+    monkeypatch.setattr(
+        leases, "reenqueue_jobs", lambda keys: loop.call_soon_threadsafe(offered.put_nowait, keys)
+    )
+    away, failed = fail_list_queued(monkeypatch)
+    tending = asyncio.create_task(run_executor.maintain_leases())
+    await failed.wait()
+    away.clear()
+    assert await offered.get() == [run.pk], "it was queued for less than a lease"
     tending.cancel()
     await asyncio.gather(tending, return_exceptions=True)
 
