@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -8,7 +9,9 @@ import pytest
 from asgiref.sync import ThreadSensitiveContext
 from django.db import connection
 
-from jpweb.runtime.db_threads import run_in_background_thread, run_in_db_thread
+from jpweb.runtime import db_threads
+from jpweb.runtime.db_threads import run_in_background_thread, run_in_db_thread, thread_use
+from tests.runtime.playing import SOON, done
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -49,3 +52,26 @@ async def test_that_of_a_request_ends_with_what_it_was_for():
     async with ThreadSensitiveContext():
         assert await run_in_db_thread(_line) is not None
         assert await run_in_db_thread(_open) is None
+
+
+async def test_wait_until_quiet_during_a_call_returns_after_it(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(db_threads, "MAX_WAIT_SECONDS", SOON)
+    gate = threading.Event()
+    call = asyncio.create_task(run_in_db_thread(gate.wait, SOON))
+    waiting = asyncio.create_task(thread_use.wait_until_quiet())
+    await asyncio.sleep(2 * db_threads.QUIET_SECONDS)
+    assert not waiting.done()
+    gate.set()
+    await done(waiting)
+    assert call.done()
+
+
+async def test_wait_until_quiet_gives_up_during_a_long_call(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(db_threads, "MAX_WAIT_SECONDS", 0.01)
+    gate = threading.Event()
+    call = asyncio.create_task(run_in_db_thread(gate.wait, SOON))
+    await asyncio.sleep(0)
+    await thread_use.wait_until_quiet()
+    assert not call.done()
+    gate.set()
+    await call

@@ -13,7 +13,7 @@ from collections import Counter
 from collections.abc import Iterable
 from datetime import datetime
 
-from jpweb.runtime.db_threads import run_in_db_thread
+from jpweb.runtime.db_threads import run_in_db_thread, thread_use
 from jpweb.store.database import clock
 from jpweb.store.database.availability import DATABASE_UNAVAILABLE
 from jpweb.store.inbox import receipt_log
@@ -53,6 +53,7 @@ async def flush_periodically() -> None:
     """Flush the buffer periodically, until cancelled."""
     while True:
         await asyncio.sleep(FLUSH_INTERVAL_SECONDS)
+        await thread_use.wait_until_quiet()
         await flush_receipts()
 
 

@@ -16,7 +16,7 @@ from functools import partial
 from django.conf import settings
 
 from jpweb.runtime import process_identity
-from jpweb.runtime.db_threads import run_in_background_thread
+from jpweb.runtime.db_threads import run_in_background_thread, thread_use
 from jpweb.runtime.periodic import (
     expire_inquiries,
     resume_stranded_runs,
@@ -132,9 +132,16 @@ class LeaderScheduler:
         for name in names:
             if name not in self._led_tasks:
                 task = self._tasks_by_name[name]
+                work = partial(_work_in_pause, task.work)
                 self._led_tasks[name] = group.create_task(
-                    run_periodically(name, task.work, task.interval_seconds, DATABASE_UNAVAILABLE)
+                    run_periodically(name, work, task.interval_seconds, DATABASE_UNAVAILABLE)
                 )
+
+
+async def _work_in_pause(work: CoroutineFunction) -> None:
+    """Work in a pause of the calls that serve people."""
+    await thread_use.wait_until_quiet()
+    await work()
 
 
 _scheduler = LeaderScheduler(process_identity.get_process_name(), PERIODIC_TASKS)

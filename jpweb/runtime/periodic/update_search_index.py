@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from jpweb.runtime.db_threads import run_in_background_thread
+from jpweb.runtime.db_threads import run_in_background_thread, thread_use
 from jpweb.store.search import indexer
 
 
 async def index_changed() -> int:
     """Index every changed conversation; return the number of steps.
 
-    Each step indexes one conversation, the most recently changed first.
+    Each step indexes one conversation, the most recently changed first, in a pause of other work.
     """
-    step_count = 0
-    while await run_in_background_thread(indexer.index_next) is not None:
+    step_count = -1
+    key: int | None = 0
+    while key is not None:
         step_count += 1
+        await thread_use.wait_until_quiet()
+        key = await run_in_background_thread(indexer.index_next)
     return step_count

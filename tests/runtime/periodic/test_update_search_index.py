@@ -1,15 +1,19 @@
 from __future__ import annotations
 
+import asyncio
+import threading
 from typing import Any
 
 import pytest
 
-from jpweb.runtime.db_threads import run_in_db_thread
+from jpweb.runtime import db_threads
+from jpweb.runtime.db_threads import run_in_background_thread, run_in_db_thread
 from jpweb.runtime.periodic import scheduler, update_search_index
 from jpweb.store import journal
 from jpweb.store.models import Conversation, Passage
 from jpweb.store.search import indexer
 from jpweb.stream.events import ChatResponse
+from tests.runtime.playing import SOON, done
 from tests.store import making
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -28,6 +32,18 @@ async def test_all_that_changed_is_indexed():
     assert await run_in_db_thread(Conversation.objects.filter(unindexed=True).count) == 0
     assert await run_in_db_thread(Passage.objects.filter(facet="message").count) == 3
     assert await update_search_index.index_changed() == 0
+
+
+async def test_index_changed_during_a_call_begins_after_it(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(db_threads, "MAX_WAIT_SECONDS", SOON)
+    gate = threading.Event()
+    call = asyncio.create_task(run_in_db_thread(gate.wait, SOON))
+    steps: list[bool] = []
+    monkeypatch.setattr(indexer, "index_next", lambda: steps.append(call.done()))
+    indexing = asyncio.create_task(update_search_index.index_changed())
+    await run_in_background_thread(gate.set)
+    assert await done(indexing) == 0
+    assert steps == [True]
 
 
 async def test_conversation_that_is_broken_keeps_no_other_from_the_index(
