@@ -11,7 +11,7 @@ import logging
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from operator import itemgetter
-from typing import Any
+from typing import Any, NamedTuple
 
 from django.db import IntegrityError, connection, transaction
 from django.db.models import Q
@@ -121,8 +121,9 @@ def index_conversation(key: int) -> None:
             return
         end = entries[-1].position + 1
         drafts = _build_passages(key, entries, common)
+        changes = _find_changes(key, Q(position__gte=first, position__lt=end), drafts)
         with transaction.atomic():
-            _replace_passages(key, Q(position__gte=first, position__lt=end), drafts)
+            _write_changes(key, changes)
             _record_progress(state, first, end)
         first = end
 
@@ -133,28 +134,33 @@ def _begin_indexing(key: int) -> tuple[_IndexingState, passages.ConversationTerm
     All are indexed again where entries were replaced, or where labels changed, since every
     passage repeats the labels.
     """
-    with transaction.atomic():
-        row = Conversation.objects.select_for_update().filter(pk=key).first()
-        if row is None:
-            raise _ConversationChanged
-        workspace_term = filter_terms.workspace_term(row.workspace_id)
-        common = passages.ConversationTerms(
-            workspace.get_created_at(row.jp_id),
-            frozenset({workspace_term, *filter_terms.label_terms(row.labels)}),
-        )
-        if row.indexed_revision != row.revision or common.terms != _indexed_terms(
-            key, workspace_term
-        ):
-            row.indexed_length = 0
-            row.indexed_revision = row.revision
-            row.save(update_fields=["indexed_length", "indexed_revision"])
-        _replace_passages(
-            key,
-            Q(position=Passage.TITLE_POSITION),
-            passages.make_title_passage(row.title, row.labels, common),
-        )
-    state = _IndexingState(key, row.length, row.revision, row.title, row.labels, row.indexed_length)
-    return state, common
+    row = Conversation.objects.filter(pk=key).first()
+    if row is None:
+        raise _ConversationChanged
+    workspace_term = filter_terms.workspace_term(row.workspace_id)
+    common = passages.ConversationTerms(
+        workspace.get_created_at(row.jp_id),
+        frozenset({workspace_term, *filter_terms.label_terms(row.labels)}),
+    )
+    is_replaced = row.indexed_revision != row.revision or common.terms != _indexed_terms(
+        key, workspace_term
+    )
+    title_passage = passages.make_title_passage(row.title, row.labels, common)
+    changes = _find_changes(key, Q(position=Passage.TITLE_POSITION), title_passage)
+    if is_replaced or changes:
+        with transaction.atomic():
+            if is_replaced:
+                _reset_progress(row)
+            _write_changes(key, changes)
+    first = 0 if is_replaced else row.indexed_length
+    return _IndexingState(key, row.length, row.revision, row.title, row.labels, first), common
+
+
+def _reset_progress(row: Conversation) -> None:
+    """Record that nothing of a conversation is indexed. Raises _ConversationChanged."""
+    unchanged = Conversation.objects.filter(pk=row.pk, revision=row.revision)
+    if not unchanged.update(indexed_length=0, indexed_revision=row.revision):
+        raise _ConversationChanged
 
 
 def _indexed_terms(key: int, workspace_term: str) -> set[str]:
@@ -257,21 +263,22 @@ def _reindex_settled(state: _IndexingState, common: passages.ConversationTerms) 
         if not entries:
             return
         drafts = _build_passages(state.key, entries, common)
-        with transaction.atomic():
-            _replace_passages(
-                state.key, Q(position__in=[entry.position for entry in entries]), drafts
-            )
+        condition = Q(position__in=[entry.position for entry in entries])
+        if changes := _find_changes(state.key, condition, drafts):
+            with transaction.atomic():
+                _write_changes(state.key, changes)
         remaining = [position for position in remaining if position > entries[-1].position]
 
 
 def _finish_indexing(state: _IndexingState) -> None:
     """Mark the conversation as indexed. Raises _ConversationChanged where it was changed."""
+    obsolete = _find_changes(state.key, Q(position__gte=state.length), [])
     with transaction.atomic():
         row = Conversation.objects.select_for_update().filter(pk=state.key).first()
         current = row and (row.length, row.revision, row.title, row.labels)
         if row is None or current != (state.length, state.revision, state.title, state.labels):
             raise _ConversationChanged
-        _replace_passages(state.key, Q(position__gte=state.length), [])
+        _write_changes(state.key, obsolete)
         row.unindexed = False
         row.save(update_fields=["unindexed"])
 
@@ -285,8 +292,17 @@ def _record_progress(state: _IndexingState, start: int, end: int) -> None:
         raise _ConversationChanged
 
 
-def _replace_passages(key: int, condition: Q, drafts: Sequence[passages.PassageDraft]) -> None:
-    """Replace these passages of a conversation by the drafts; equal ones stay untouched."""
+class _PassageChanges(NamedTuple):
+    """Passages to delete, by id, and to insert: found before the lock that writes take."""
+
+    obsolete_ids: list[int]
+    rows: list[tuple[int, passages.PassageDraft]]
+
+
+def _find_changes(
+    key: int, condition: Q, drafts: Sequence[passages.PassageDraft]
+) -> _PassageChanges | None:
+    """Return what makes these passages of a conversation the drafts; None where they are."""
     existing = Passage.objects.filter(condition, conversation_id=key)
     stored = {
         (row[2], row[3]): (row[0], row[1], row[2:])
@@ -311,9 +327,17 @@ def _replace_passages(key: int, condition: Q, drafts: Sequence[passages.PassageD
         _find_taken_ids,
     )
     rows += zip(new_ids, new_drafts, strict=True)
-    for start in range(0, len(obsolete_ids), BATCH_ENTRIES):
-        Passage.objects.filter(pk__in=obsolete_ids[start : start + BATCH_ENTRIES]).delete()
-    _insert_passages(key, sorted(rows, key=itemgetter(0)))
+    return _PassageChanges(obsolete_ids, rows) if obsolete_ids or rows else None
+
+
+def _write_changes(key: int, changes: _PassageChanges | None) -> None:
+    """Delete and insert passages; equal ones stay untouched."""
+    if changes is None:
+        return
+    for start in range(0, len(changes.obsolete_ids), BATCH_ENTRIES):
+        obsolete_ids = changes.obsolete_ids[start : start + BATCH_ENTRIES]
+        Passage.objects.filter(pk__in=obsolete_ids).delete()
+    _insert_passages(key, sorted(changes.rows, key=itemgetter(0)))
 
 
 def _compared_values(passage: passages.PassageDraft) -> tuple[Any, ...]:

@@ -161,7 +161,7 @@ def test_what_was_killed_in_the_middle_goes_on(
     whole = [row[1:] for row in everything()]
     for dies_at in range(12):
         indexer.clear_index(talk.pk)
-        put, writes = indexer._replace_passages, iter(range(100))
+        put, writes = indexer._write_changes, iter(range(100))
 
         def dying(
             *given: Any, put: Any = put, writes: Any = writes, dies_at: int = dies_at
@@ -171,7 +171,7 @@ def test_what_was_killed_in_the_middle_goes_on(
             put(*given)
 
         with monkeypatch.context() as patch:
-            patch.setattr(indexer, "_replace_passages", dying)
+            patch.setattr(indexer, "_write_changes", dying)
             with suppress(KeyboardInterrupt):
                 indexer.index_next()
         up_to_date()
