@@ -14,12 +14,12 @@ from jpweb.runtime.broadcast import publisher
 from jpweb.runtime.db_threads import run_in_db_thread
 from jpweb.store import journal, run_events
 from jpweb.store.errors import AlreadySettled
-from jpweb.store.run_queue import call_checkpoints as rows
+from jpweb.store.run_queue import call_checkpoints
 from jpweb.stream.inquiry import InquiryRequest, InquiryResponse
 
 if TYPE_CHECKING:
     from jpweb.store.jp_files.attachments import Attachment
-    from jpweb.store.models import Run
+    from jpweb.store.models import Inquiry, Run
     from jpweb.stream.events import ConversationEvent, Element
 
 #: Seconds between two published partial texts (throttling).
@@ -31,17 +31,19 @@ class JournalRecorder:
     """Commits the events of one run and publishes the change.
 
     With an attachment it writes JP's files after each commit. ``interrupt_ids``: interrupts whose
-    text the next events carry. Raises LeaseLost once another process executes the run.
+    text the next events carry. ``opened_rows``: rows of recorded questions, by inquiry id, for the
+    prompter. Raises LeaseLost once another process executes the run.
     """
 
     run: Run
     workspace_id: int
     attachment: Attachment | None = None
     interrupt_ids: list[int] = field(default_factory=list)
+    opened_rows: dict[str, Inquiry] = field(default_factory=dict)
 
     async def record(self, *events: ConversationEvent, is_last: bool = False) -> None:
         try:
-            await run_in_db_thread(
+            rows = await run_in_db_thread(
                 run_events.record_events,
                 self.run,
                 events,
@@ -50,6 +52,7 @@ class JournalRecorder:
             )
         except AlreadySettled as error:
             raise SettlementConflict(str(error)) from error
+        self.opened_rows.update((row.inquiry_id, row) for row in rows)
         # Members who may answer get the signal before readers of the conversation.
         if any(isinstance(event.kind, InquiryRequest | InquiryResponse) for event in events):
             await publisher.publish_questions_changed(self.workspace_id)
@@ -69,17 +72,17 @@ class JournalRecorder:
             "delivered": progress.is_final,
             "again": progress.was_cut_off,
         }
-        await run_in_db_thread(rows.save_checkpoint, self.run, tool_call_id, values)
+        await run_in_db_thread(call_checkpoints.save_checkpoint, self.run, tool_call_id, values)
 
     async def load_progress(self) -> Mapping[str, CallProgress]:
-        saved_rows = await run_in_db_thread(rows.get_checkpoints, self.run)
+        saved_rows = await run_in_db_thread(call_checkpoints.get_checkpoints, self.run)
         return {
             call_id: CallProgress(row.content, row.is_error, row.edited, row.delivered, row.again)
             for call_id, row in saved_rows.items()
         }
 
     async def clear_progress(self) -> None:
-        await run_in_db_thread(rows.clear_checkpoints, self.run)
+        await run_in_db_thread(call_checkpoints.clear_checkpoints, self.run)
 
 
 @dataclass(slots=True)

@@ -188,7 +188,7 @@ def insert_open_row(
     asker_name = tool or request.source.name or request.source.tag
     workspace_id = entry.conversation.workspace_id
     row = Inquiry(
-        conversation_id=entry.conversation_id,
+        conversation=entry.conversation,
         workspace_id=workspace_id,
         run=run,
         anchor=entry.anchor,

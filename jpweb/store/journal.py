@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from typing import NamedTuple
 
 from django.db import transaction
 from django.db.models import Q
@@ -36,6 +37,13 @@ _COLUMNS = ("conversation_id", "position", "text", "kind", "anchor", "head", "fa
 _GROWTH_COLUMNS = (*on_append.GROWTH_COLUMNS, "last_activity")
 #: Columns of a turn's row.
 TURN_COLUMNS = ("conversation_id", "number", "position", "words")
+
+
+class Appended(NamedTuple):
+    """The new length of a journal, and the rows of the questions that were asked."""
+
+    length: int
+    opened_rows: list[Inquiry]
 
 
 def read_elements(conversation_id: int) -> tuple[Element, ...]:
@@ -78,10 +86,10 @@ def append_events(
     conversation was deleted, LeaseLost.
     """
     if row is None:
-        return append_in_transaction(conversation_id, events, run)
+        return append_in_transaction(conversation_id, events, run).length
     while True:
         try:
-            return append_in_transaction(conversation_id, events, run, row.pk)
+            return append_in_transaction(conversation_id, events, run, row.pk).length
         except inquiries.OlderInquiryOpen:  # another program's question; nothing is written yet
             response = InquiryResponse(row.inquiry_id, Cancelled(CancellationReason.LOST))
             note = inquiries.Decider("system").make_note()
@@ -95,8 +103,9 @@ def append_in_transaction(
     events: Sequence[ConversationEvent],
     run: Run | None = None,
     row_id: int | None = None,
-) -> int:
+) -> Appended:
     """As ``append_events``, in the transaction of the caller, which ends it where this raises."""
+    opened_rows: list[Inquiry] = []
     conversation = _lock_writable(conversation_id)
     if run is not None:
         leases.assert_held(run, _next_phase(events))
@@ -109,7 +118,7 @@ def append_in_transaction(
         match event.kind:
             case InquiryRequest():
                 entry.head, asker = turn.find_asker(entry, event)
-                inquiries.insert_open_row(entry, event, event.kind, run, asker)
+                opened_rows.append(inquiries.insert_open_row(entry, event, event.kind, run, asker))
             case InquiryResponse() as response:
                 settlement = inquiries.settle_row(entry, event, response, row_id)
                 entry.head, parked_run_id = settlement
@@ -127,7 +136,7 @@ def append_in_transaction(
         )
     growth_values = {name: getattr(conversation, name) for name in _GROWTH_COLUMNS}
     compiled_write.update_rows(Conversation, {"id": conversation.pk}, **growth_values)
-    return conversation.length
+    return Appended(conversation.length, opened_rows)
 
 
 def replace_elements(

@@ -8,7 +8,7 @@ from django.db import transaction
 
 from jpweb.store import db_text, journal
 from jpweb.store.choices import RunPhase
-from jpweb.store.models import Interruption, KeptResult, Run
+from jpweb.store.models import Inquiry, Interruption, KeptResult, Run
 from jpweb.store.run_queue import interrupts, leases
 from jpweb.store.sql import compiled_write
 from jpweb.stream.events import ChatRequest, ConversationEvent, ToolCallResponse
@@ -24,14 +24,14 @@ def record_events(
     interrupt_ids: Sequence[int] = (),
     *,
     is_last: bool = False,
-) -> None:
+) -> list[Inquiry]:
     """Append events to the journal of a run's conversation; ``is_last`` ends its turn.
 
-    Raises LeaseLost, AlreadySettled. The checkpoint of a call is deleted with its response.
-    ``interrupt_ids`` are the interrupts that the turn was given: one is handled once its
-    text is in the journal.
+    Returns the rows of the questions among them. Raises LeaseLost, AlreadySettled. The checkpoint
+    of a call is deleted with its response. ``interrupt_ids`` are the interrupts that the turn was
+    given: one is handled once its text is in the journal.
     """
-    journal.append_in_transaction(run.conversation_id, events, run)
+    appended = journal.append_in_transaction(run.conversation_id, events, run)
     if is_last:
         leases.assert_held(run, RunPhase.OVER)
     for event in events:
@@ -48,3 +48,4 @@ def record_events(
         interrupts.mark_handled(
             [i.pk for i in open_interrupts if any(i.text in text for text in texts)]
         )
+    return appended.opened_rows

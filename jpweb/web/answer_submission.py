@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from django.template.loader import render_to_string
 from django.views.decorators.debug import sensitive_variables
@@ -14,11 +14,15 @@ from jpweb.runtime.inquiries.secret_handover import NoWaitingCall
 from jpweb.store import inquiries
 from jpweb.store.errors import AlreadySettled, ReadOnlyConversation
 from jpweb.stream.errors import InvalidAnswer
+from jpweb.web import access
 
 if TYPE_CHECKING:
-    from jpweb.store.inquiries import Decider
+    from jpweb.store.inquiries import Decider, SettledInquiry
     from jpweb.store.models import Inquiry
 
+Refusal: TypeAlias = AlreadySettled | InvalidAnswer | ReadOnlyConversation
+#: Errors of an answer that its form explains.
+REFUSALS = (AlreadySettled, InvalidAnswer, ReadOnlyConversation)
 #: HTTP status codes: settled by this request; settled before it; refused, so still open.
 STATUS_SETTLED, STATUS_LATE, STATUS_OPEN = 200, 409, 422
 NO_WAITING_CALL_TEXT = (
@@ -60,13 +64,44 @@ async def submit_answer(row: Inquiry, decider: Decider, typed: AnswerInput) -> S
         settled_row = await resolution.answer_inquiry(
             row, typed.answer, decider, remember=typed.remember
         )
-    except AlreadySettled:
-        return await _late_result(row, decider, retained_text)
-    except (InvalidAnswer, ReadOnlyConversation) as error:
-        return _open_result(row, AnswerInput(retained_text, typed.remember, typed.note), str(error))
     except NoWaitingCall:
         return _open_result(row, AnswerInput("", typed.remember, typed.note), NO_WAITING_CALL_TEXT)
+    except REFUSALS as refusal:
+        retained_form = AnswerInput(retained_text, typed.remember, typed.note)
+        return await _refused_result(row, decider, retained_form, refusal)
     return _settled_result(settled_row)
+
+
+async def submit_socket_answer(
+    session_key: str | None, inquiry_id: int, typed: AnswerInput
+) -> SubmissionResult | None:
+    """Authorize and settle an answer in one trip to the database thread; None for a secret.
+
+    Raises as ``access.authorize_answer``.
+    """
+    attempt = await run_in_db_thread(_attempt_answer, session_key, inquiry_id, typed)
+    if attempt is None:
+        return None
+    row, decider, outcome = attempt
+    if isinstance(outcome, REFUSALS):
+        return await _refused_result(row, decider, typed, outcome)
+    await resolution.publish_settlement(outcome)
+    return _settled_result(outcome.inquiry)
+
+
+def _attempt_answer(
+    session_key: str | None, inquiry_id: int, typed: AnswerInput
+) -> tuple[Inquiry, Decider, SettledInquiry | Refusal] | None:
+    """Return the question, who answers it, and the settlement or why it is refused."""
+    person, row = access.authorize_answer(session_key, inquiry_id)
+    if row.answer_type == "secret":
+        return None
+    decider = inquiries.Decider("person", person.display_name, person.pk)
+    try:
+        settlement = resolution.commit_answer(row, typed.answer, decider, remember=typed.remember)
+    except REFUSALS as refusal:
+        return row, decider, refusal
+    return row, decider, settlement
 
 
 async def submit_decline(row: Inquiry, decider: Decider, note: str) -> SubmissionResult:
@@ -78,6 +113,14 @@ async def submit_decline(row: Inquiry, decider: Decider, note: str) -> Submissio
     except ReadOnlyConversation as error:
         return _open_result(row, AnswerInput(note=note), str(error))
     return _settled_result(settled_row)
+
+
+async def _refused_result(
+    row: Inquiry, decider: Decider, typed: AnswerInput, refusal: Refusal
+) -> SubmissionResult:
+    if isinstance(refusal, AlreadySettled):
+        return await _late_result(row, decider, typed.answer)
+    return _open_result(row, typed, str(refusal))
 
 
 def _settled_result(row: Inquiry) -> SubmissionResult:

@@ -168,6 +168,7 @@ def _make_ports(
             active.awaited_rows,
             active.idle_tracker,
             active.run,
+            recorder.opened_rows,
         ),
         recorder=recorder,
         display=SocketDisplay(conversation.pk),

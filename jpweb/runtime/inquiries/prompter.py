@@ -70,7 +70,8 @@ class BrowserPrompter:
     """Prompter of one conversation.
 
     ``get_withdrawer`` returns the decider for inquiries of an interrupted run. ``run`` is the run
-    as this process holds it. Raises LeaseLost once another process does.
+    as this process holds it. ``opened_rows`` are those of questions that it has just recorded.
+    Raises LeaseLost once another process has the run.
     """
 
     conversation_id: int
@@ -79,19 +80,22 @@ class BrowserPrompter:
     awaited_rows: AwaitedRows = field(default_factory=AwaitedRows)
     idle_tracker: IdleTracker = field(default_factory=IdleTracker)
     run: Run | None = None
+    opened_rows: dict[str, Inquiry] = field(default_factory=dict)
 
     async def has_reachable_person(self) -> bool:
         """Return whether a member who may answer has a page open."""
         return await presence.is_reachable(self.workspace_id)
 
     async def ask(self, prompt: QuestionPrompt) -> Answer | Declined:
+        new_row = self.opened_rows.pop(prompt.inquiry_id, None)
         with (
             self.idle_tracker.prevent_idle()
         ):  # parked before the row is awaited, the run would not be requeued by an answer
-            row = await self._get_row(prompt)
+            row = new_row or await self._get_row(prompt)
         with self.awaited_rows.await_inquiry(row.pk):
             if prompt.question.answer_type.RECORDS_ANSWER:
-                return _make_reply(await resolution.wait_until_settled(row))
+                is_new = new_row is not None
+                return _make_reply(await resolution.wait_until_settled(row, is_new=is_new))
             secret = await resolution.wait_for_secret(row, self.idle_tracker.prevent_idle)
             return (
                 Answer(secret)

@@ -44,6 +44,13 @@ T = TypeVar("T")
 
 #: Seconds after which a waiting call queries its row, in case a wake-up was lost.
 ROW_POLL_SECONDS = 2.0
+#: Seconds after which a call first queries a row that it has just inserted: an answer in between
+#: wakes it, unless that came before it waited.
+FIRST_QUERY_SECONDS = 0.5
+
+#: Cycles of the event loop until a call that was woken has its tool continue. Pages are told of an
+#: answer after them: rendering takes 1 ms.
+WAKE_CYCLES = 8
 
 
 class RowWaiters(Generic[T]):
@@ -58,18 +65,25 @@ class RowWaiters(Generic[T]):
             waiter.result = waiter.result or result
             waiter.set()
 
-    async def wait_for(self, key: int, fetch: Callable[[], Awaitable[T | None]]) -> T:
-        """Return the first result of ``fetch``, called at once, on wake-ups and at intervals."""
+    async def wait_for(
+        self, key: int, fetch: Callable[[], Awaitable[T | None]], *, is_new: bool = False
+    ) -> T:
+        """Return the first result of ``fetch``, called at once, on wake-ups and at intervals.
+
+        ``is_new``: the row has just been inserted, so the first call has FIRST_QUERY_SECONDS.
+        """
         waiter: _RowWaiter[T] = _RowWaiter()
         # A set, because a run that was parked and resumed briefly has two waiters.
         self.waiters_by_key.setdefault(key, set()).add(waiter)
         try:
+            if is_new:
+                await _wait_for_wakeup(waiter, FIRST_QUERY_SECONDS)
             while True:
                 waiter.clear()
                 result = waiter.result or await fetch() or waiter.result
                 if result is not None:
                     return result
-                await _wait_for_wakeup(waiter)
+                await _wait_for_wakeup(waiter, ROW_POLL_SECONDS)
         finally:
             self.waiters_by_key[key].discard(waiter)
             if not self.waiters_by_key[key]:
@@ -115,6 +129,20 @@ async def answer_inquiry(
     return await run_in_db_thread(inquiries.get_inquiry, row.pk)
 
 
+def commit_answer(
+    row: Inquiry, text: str, decider: Decider, *, remember: bool = False
+) -> SettledInquiry:
+    """Commit a person's answer, which is no secret, in the thread of the caller.
+
+    The caller publishes the settlement. Raises as ``answer_inquiry``.
+    """
+    _assert_open(row)
+    value = answer_type.read_answer_type(row.question["answer_type"]).parse_input(text)
+    remember = remember and inquiries.can_remember(row)
+    event = _make_response(row, Answered(value), decider, remember=remember)
+    return _commit_response(row, event, None)
+
+
 async def decline_inquiry(inquiry: int | Inquiry, decider: Decider, note: str = "") -> Inquiry:
     """Settle an inquiry, given by key or row, without an answer; return the settled row.
 
@@ -133,9 +161,13 @@ async def _require_open(inquiry: int | Inquiry) -> Inquiry:
         if isinstance(inquiry, int)
         else inquiry
     )
+    _assert_open(row)
+    return row
+
+
+def _assert_open(row: Inquiry) -> None:
     if row.state != inquiries.OPEN_STATE:
         raise AlreadySettled(row)
-    return row
 
 
 async def settle_inquiry(
@@ -150,21 +182,10 @@ async def settle_inquiry(
     With ``run`` the commit is fenced by the run's lease. Raises LeaseLost where another process
     has it. ``details`` go into the response's metadata: ``remember``, ``withdrawn`` or ``note``.
     """
-    event = ConversationEvent(
-        timestamps.format_timestamp(clock.now()),
-        InquiryResponse(row.inquiry_id, outcome),
-        decider.make_note(**details),
-    )
+    event = _make_response(row, outcome, decider, **details)
     try:
         settlement = await run_in_db_thread(_commit_response, row, event, run)
-        # The committed result spares the waiting call of this process the query.
-        settlement_waiters.notify(row.pk, settlement)
-        await asyncio.sleep(0)
-        await publisher.publish_question_settled(row.pk)
-        asking_run = settlement.inquiry.run
-        await _publish_settled(
-            row, is_run_woken=asking_run is not None and asking_run.state == RunState.QUEUED
-        )
+        await publish_settlement(settlement)
     except asyncio.CancelledError:
         # The request was cancelled after the commit; other processes still need the signal.
         _background_tasks.spawn_task(publisher.publish_question_settled(row.pk))
@@ -173,11 +194,34 @@ async def settle_inquiry(
     return settlement.inquiry
 
 
+async def publish_settlement(settlement: SettledInquiry) -> None:
+    """Wake the waiting call, in any process, and publish the change to pages."""
+    row = settlement.inquiry
+    # The committed result spares the waiting call of this process the query.
+    settlement_waiters.notify(row.pk, settlement)
+    for _ in range(WAKE_CYCLES):
+        await asyncio.sleep(0)
+    await publisher.publish_question_settled(row.pk)
+    is_run_woken = row.run is not None and row.run.state == RunState.QUEUED
+    await _publish_settled(row, is_run_woken=is_run_woken)
+
+
+def _make_response(
+    row: Inquiry, outcome: InquiryOutcome, decider: Decider, **details: bool | str
+) -> ConversationEvent:
+    return ConversationEvent(
+        timestamps.format_timestamp(clock.now()),
+        InquiryResponse(row.inquiry_id, outcome),
+        decider.make_note(**details),
+    )
+
+
 def _commit_response(row: Inquiry, event: ConversationEvent, run: Run | None) -> SettledInquiry:
     """Append the response and return the settled inquiry. Raises as ``append_events``."""
     journal.append_events(row.conversation_id, [event], run, row)
     settled_row = inquiries.get_inquiry(row.pk)
-    return SettledInquiry(settled_row, inquiries.is_remembered(settled_row))
+    is_remembered = inquiries.can_remember(settled_row) and event.note.get("remember") is True
+    return SettledInquiry(settled_row, is_remembered)
 
 
 async def _publish_settled(row: Inquiry, *, is_run_woken: bool) -> None:
@@ -193,10 +237,13 @@ async def wait_for_settled_row(row: Inquiry) -> Inquiry:
     return (await wait_until_settled(row)).inquiry
 
 
-async def wait_until_settled(row: Inquiry) -> SettledInquiry:
-    """Return the settled row, and whether its answer is remembered for the turn."""
+async def wait_until_settled(row: Inquiry, *, is_new: bool = False) -> SettledInquiry:
+    """Return the settled row, and whether its answer is remembered for the turn.
+
+    ``is_new``: this process has just inserted the row.
+    """
     return await settlement_waiters.wait_for(
-        row.pk, lambda: run_in_db_thread(inquiries.get_if_settled, row.pk)
+        row.pk, lambda: run_in_db_thread(inquiries.get_if_settled, row.pk), is_new=is_new
     )
 
 
@@ -247,7 +294,7 @@ async def _receive_secret(row: Inquiry, expectation: SecretExpectation) -> str |
         settled_task.cancel()
 
 
-async def _wait_for_wakeup(waiter: asyncio.Event) -> None:
+async def _wait_for_wakeup(waiter: asyncio.Event, seconds: float) -> None:
     with suppress(TimeoutError):
-        async with asyncio.timeout(ROW_POLL_SECONDS):
+        async with asyncio.timeout(seconds):
             await waiter.wait()

@@ -27,10 +27,9 @@ from jpweb.runtime.broadcast.token_bucket import TokenBucket
 from jpweb.runtime.db_threads import run_in_db_thread
 from jpweb.runtime.inquiries import presence, receipt_buffer
 from jpweb.store.database.availability import DATABASE_UNAVAILABLE
-from jpweb.store.inquiries import Decider
 from jpweb.store.people.sessions import hash_key
 from jpweb.web import access, answer_submission
-from jpweb.web.answer_submission import AnswerInput, SubmissionResult
+from jpweb.web.answer_submission import AnswerInput
 from jpweb.web.websocket import inbox_updates, protocol, socket_limits, update_batches
 from jpweb.web.websocket.conversation_updates import RenderedState
 from jpweb.web.websocket.inbox_updates import CardKeys, InboxUpdate
@@ -171,7 +170,11 @@ class PageConsumer(AsyncWebsocketConsumer):
     async def submit_answer(self, message: AnswerMessage) -> None:
         """Settle a question as its form would; reply with the form's status codes."""
         try:
-            result = await self._settle_answer(message)
+            result = await answer_submission.submit_socket_answer(
+                self.session_key,
+                message.question_id,
+                AnswerInput(message.answer, message.remember),
+            )
         except access.NotSignedIn:
             await self.close_and_cleanup(SIGNED_OUT)
         except Http404:
@@ -186,18 +189,6 @@ class PageConsumer(AsyncWebsocketConsumer):
                 await self.close_and_cleanup(MALFORMED_MESSAGE)
             else:
                 await self._send_reply(message, result.status, html=await result.render_html())
-
-    async def _settle_answer(self, message: AnswerMessage) -> SubmissionResult | None:
-        """Return the result of an answer; None for a secret, which its form alone accepts."""
-        person, row = await run_in_db_thread(
-            access.authorize_answer, self.session_key, message.question_id
-        )
-        if row.answer_type == "secret":
-            return None
-        decider = Decider("person", person.display_name, person.pk)
-        return await answer_submission.submit_answer(
-            row, decider, AnswerInput(message.answer, message.remember)
-        )
 
     async def _send_reply(self, message: AnswerMessage, status: int, **extra: str) -> None:
         await self.send(json.dumps({"reply": message.number, "status": status} | extra))
