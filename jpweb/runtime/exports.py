@@ -41,8 +41,8 @@ def make_markdown(conversation: Conversation, *, reasoning: bool = True) -> Iter
         blocks = [block for group in groups for block in group]
         text = (separator if blocks else "") + BLOCK_SEPARATOR.join(blocks)
         separator = BLOCK_SEPARATOR  # none before the first piece, which has the title
-        end = "\n" if entries_done >= conversation.length else ""
-        yield ExportChunk(f"{text}{end}".encode(), entries_done, conversation.length)
+        end = "\n" if entries_done >= conversation.entry_count else ""
+        yield ExportChunk(f"{text}{end}".encode(), entries_done, conversation.entry_count)
 
 
 def _make_html(conversation: Conversation) -> Iterator[ExportChunk]:
@@ -62,8 +62,8 @@ def _make_html(conversation: Conversation) -> Iterator[ExportChunk]:
             rendering.render_markdown(BLOCK_SEPARATOR.join(group) + "\n", keep_line_ends=True)
             for group in groups
         )
-        end = foot if entries_done >= conversation.length else ""
-        yield ExportChunk(f"{head}{body}{end}".encode(), entries_done, conversation.length)
+        end = foot if entries_done >= conversation.entry_count else ""
+        yield ExportChunk(f"{head}{body}{end}".encode(), entries_done, conversation.entry_count)
         head = ""
 
 
@@ -80,7 +80,7 @@ def _read_blocks(
                 turn, is_incomplete = index, index == incomplete_turn
                 groups.append(list(writer.write_turn(index, is_incomplete=is_incomplete)))
             groups.append(list(writer.write_item(item)))
-        if entries_done >= conversation.length:
+        if entries_done >= conversation.entry_count:
             groups.append(list(writer.write_left_out()))
         yield [group for group in groups if group], entries_done
         title = []

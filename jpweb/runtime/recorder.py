@@ -70,14 +70,16 @@ class JournalRecorder:
             "is_error": progress.is_error,
             "edited": None if progress.edited is None else dict(progress.edited),
             "delivered": progress.is_final,
-            "again": progress.was_cut_off,
+            "was_cut_off": progress.was_cut_off,
         }
         await run_in_db_thread(call_checkpoints.save_checkpoint, self.run, tool_call_id, values)
 
     async def load_progress(self) -> Mapping[str, CallProgress]:
         saved_rows = await run_in_db_thread(call_checkpoints.get_checkpoints, self.run)
         return {
-            call_id: CallProgress(row.content, row.is_error, row.edited, row.delivered, row.again)
+            call_id: CallProgress(
+                row.content, row.is_error, row.edited, row.delivered, row.was_cut_off
+            )
             for call_id, row in saved_rows.items()
         }
 

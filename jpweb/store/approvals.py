@@ -20,7 +20,7 @@ from jpweb.store.database import clock
 from jpweb.store.errors import AlreadyDecided, UnknownApproval
 from jpweb.store.inbox.queue import COUNT_LIMIT, MAX_INBOX_CARDS
 from jpweb.store.inquiries import Decider, list_open, run_is_unfinished
-from jpweb.store.models import Inquiry, Membership, Prompt, Run
+from jpweb.store.models import Approval, Inquiry, Membership, Run
 from jpweb.store.run_queue import leases
 from jpweb.store.sql.compiled_query import CompiledQuery
 
@@ -37,7 +37,7 @@ def request_approval(
     tool_name: str,
     content: Mapping[str, Any],
     held_run: Run | None = None,
-) -> Prompt:
+) -> Approval:
     """Insert an approval of the running run. Raises UnknownApproval where no run is running.
 
     ``held_run`` is that run as its holder has it: raises LeaseLost where another process
@@ -58,7 +58,7 @@ def request_approval(
         return previous
     if previous is not None:
         _discard(previous)
-    approval = Prompt.objects.create(
+    approval = Approval.objects.create(
         conversation_id=conversation_id,
         workspace_id=run.conversation.workspace_id,
         run=run,
@@ -73,7 +73,7 @@ def request_approval(
 
 def mark_spent(approval_id: int) -> None:
     """Mark a decision as used by its call: another execution of the call asks again."""
-    Prompt.objects.filter(pk=approval_id).update(spent=True)
+    Approval.objects.filter(pk=approval_id).update(spent=True)
 
 
 def list_pending_calls(run: Run) -> frozenset[str]:
@@ -92,7 +92,7 @@ def get_turn_permissions(run: Run) -> dict[tuple[str, str], bool]:
 
     The keys are the tool's name and its definition at the time of the decision.
     """
-    settled = Prompt.objects.filter(run=run, kind=ApprovalKind.RUN, state=ApprovalState.DECIDED)
+    settled = Approval.objects.filter(run=run, kind=ApprovalKind.RUN, state=ApprovalState.DECIDED)
     rows = settled.order_by("settled_at", "pk").values_list("tool_name", "shown", "decision")
     return {
         (tool, content.get(_DEFINITION_KEY, "")): decision.get("allow") is True
@@ -101,9 +101,9 @@ def get_turn_permissions(run: Run) -> dict[tuple[str, str], bool]:
     }
 
 
-def get_approval(approval_id: int) -> Prompt:
+def get_approval(approval_id: int) -> Approval:
     """Return an approval with its conversation. Raises UnknownApproval."""
-    row = _with_related(Prompt.objects.filter(pk=approval_id)).first()
+    row = _with_related(Approval.objects.filter(pk=approval_id)).first()
     if row is None:
         raise UnknownApproval("Approval not found.")
     return row
@@ -111,9 +111,9 @@ def get_approval(approval_id: int) -> Prompt:
 
 def find_open_for_call(
     conversation_id: int, kind: ApprovalKind, tool_call_id: str
-) -> Prompt | None:
+) -> Approval | None:
     """Return the open approval of a tool call, or None."""
-    open_rows = Prompt.objects.filter(
+    open_rows = Approval.objects.filter(
         conversation_id=conversation_id,
         kind=kind,
         tool_call_id=db_text.clean_text(tool_call_id),
@@ -122,7 +122,7 @@ def find_open_for_call(
     return _with_related(open_rows).order_by("-pk").first()
 
 
-def list_open_for(person_id: int) -> QuerySet[Prompt]:
+def list_open_for(person_id: int) -> QuerySet[Approval]:
     """Return the open approvals of unfinished runs that this person may decide, oldest first."""
     return _with_related(_filter_open_for(person_id)).order_by("asked_at", "id")
 
@@ -137,23 +137,23 @@ def count_waiting(
     return _waiting_keys([person_id], **scope)[:limit].count()
 
 
-def list_waiting(person_id: int, conversation_id: int | None = None) -> list[Inquiry | Prompt]:
+def list_waiting(person_id: int, conversation_id: int | None = None) -> list[Inquiry | Approval]:
     """Return the oldest open questions and approvals of a person, in the order of asking."""
     questions, approvals = list_open(person_id), list_open_for(person_id)
     if conversation_id is not None:
         questions = questions.filter(conversation_id=conversation_id)
         approvals = approvals.filter(conversation_id=conversation_id)
-    rows: list[Inquiry | Prompt] = [*questions[:MAX_INBOX_CARDS], *approvals[:MAX_INBOX_CARDS]]
+    rows: list[Inquiry | Approval] = [*questions[:MAX_INBOX_CARDS], *approvals[:MAX_INBOX_CARDS]]
     return sorted(rows, key=lambda row: row.asked_at)[:MAX_INBOX_CARDS]
 
 
-def is_approval(row: Inquiry | Prompt) -> TypeGuard[Prompt]:
+def is_approval(row: Inquiry | Approval) -> TypeGuard[Approval]:
     """Tell whether a row is an approval, and not a question."""
-    return isinstance(row, Prompt)
+    return isinstance(row, Approval)
 
 
 @transaction.atomic
-def decide_approval(approval_id: int, decision: Mapping[str, Any], decider: Decider) -> Prompt:
+def decide_approval(approval_id: int, decision: Mapping[str, Any], decider: Decider) -> Approval:
     """Decide an approval by compare-and-set, and queue the run that is parked on it.
 
     Raises UnknownApproval, AlreadyDecided.
@@ -169,14 +169,16 @@ def decide_approval(approval_id: int, decision: Mapping[str, Any], decider: Deci
     return get_approval(approval_id) if leases.requeue_parked(row.run_id) else row
 
 
-def withdraw_approval(approval_id: int) -> Prompt:
+def withdraw_approval(approval_id: int) -> Approval:
     """Close an open approval. Raises UnknownApproval, AlreadyDecided."""
     return _settle_open(approval_id, state=ApprovalState.WITHDRAWN)
 
 
 def withdraw_all(run: Run) -> int:
     """Close the open approvals of a run; returns how many."""
-    open_ids = Prompt.objects.filter(run=run, state=ApprovalState.OPEN).values_list("pk", flat=True)
+    open_ids = Approval.objects.filter(run=run, state=ApprovalState.OPEN).values_list(
+        "pk", flat=True
+    )
     closed_count = 0
     for key in list(open_ids):
         try:
@@ -187,13 +189,13 @@ def withdraw_all(run: Run) -> int:
     return closed_count
 
 
-def _list_unspent(run: Run) -> QuerySet[Prompt]:
+def _list_unspent(run: Run) -> QuerySet[Approval]:
     """Return the approvals of a run that are open, or decided and not used."""
     unspent_states = (ApprovalState.OPEN, ApprovalState.DECIDED)
-    return Prompt.objects.filter(run=run, state__in=unspent_states, spent=False)
+    return Approval.objects.filter(run=run, state__in=unspent_states, spent=False)
 
 
-def _discard(row: Prompt) -> None:
+def _discard(row: Approval) -> None:
     if row.state == ApprovalState.OPEN:
         withdraw_approval(row.pk)
     else:
@@ -204,16 +206,16 @@ def _hash_content(content: Mapping[str, Any]) -> str:
     return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
 
 
-def _settle_open(approval_id: int, **values: Any) -> Prompt:
+def _settle_open(approval_id: int, **values: Any) -> Approval:
     row = get_approval(approval_id)
-    open_row = Prompt.objects.filter(pk=approval_id, state=ApprovalState.OPEN)
+    open_row = Approval.objects.filter(pk=approval_id, state=ApprovalState.OPEN)
     values |= {"shown": _retained_content(row), "settled_at": clock.now()}
     if not open_row.update(**values):
         raise AlreadyDecided(get_approval(approval_id))
     return get_approval(approval_id)
 
 
-def _retained_content(row: Prompt) -> dict[str, Any]:
+def _retained_content(row: Approval) -> dict[str, Any]:
     """Return the content that a settled approval keeps: not a result that may be withheld.
 
     Arguments are in the journal with the call; a delivered result is there too.
@@ -232,14 +234,14 @@ def _waiting_keys(person_ids: Sequence[int], **scope: int) -> QuerySet[Inquiry, 
 _waiting_count_query = CompiledQuery(lambda person_ids: _waiting_keys(person_ids)[:COUNT_LIMIT])
 
 
-def _filter_open_for(*person_ids: int) -> QuerySet[Prompt]:
+def _filter_open_for(*person_ids: int) -> QuerySet[Approval]:
     workspaces = Membership.objects.filter(person_id__in=person_ids, role__gte=Role.RESPONDER)
-    return Prompt.objects.filter(
+    return Approval.objects.filter(
         run_is_unfinished(),
         workspace__in=workspaces.values("workspace_id"),
         state=ApprovalState.OPEN,
     )
 
 
-def _with_related(approvals: QuerySet[Prompt]) -> QuerySet[Prompt]:
+def _with_related(approvals: QuerySet[Approval]) -> QuerySet[Approval]:
     return approvals.select_related("conversation__workspace", "run", "decider")

@@ -32,7 +32,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from jpweb.store.models import Inquiry, Prompt
+    from jpweb.store.models import Approval, Inquiry
 
 
 class StoreError(Exception):
@@ -74,7 +74,7 @@ class UnknownApproval(StoreError):
 class AlreadyDecided(StoreError):
     """The approval was decided or withdrawn before; ``approval`` says how and by whom."""
 
-    def __init__(self, approval: Prompt) -> None:
+    def __init__(self, approval: Approval) -> None:
         super().__init__("This is already decided.")
         self.approval = approval
 

@@ -36,7 +36,7 @@ class ExportChunk(NamedTuple):
 
 def export_jp_json(conversation: Conversation) -> Iterator[ExportChunk]:
     """Yield ``events.json``; for a mirrored conversation, the same bytes as JP's file."""
-    total = conversation.length
+    total = conversation.entry_count
     for start, texts in _iterate_texts(conversation):
         chunk_text = wire.join_array_part(texts, start, total, conversation.framing)
         yield ExportChunk(chunk_text.encode(), start + len(texts), total)
@@ -46,7 +46,7 @@ def export_json_lines(conversation: Conversation) -> Iterator[ExportChunk]:
     """Yield one element per line."""
     for start, texts in _iterate_texts(conversation):
         lines = "".join(f"{_format_one_line(text)}\n" for text in texts)
-        yield ExportChunk(lines.encode(), start + len(texts), conversation.length)
+        yield ExportChunk(lines.encode(), start + len(texts), conversation.entry_count)
 
 
 def check_unchanged(conversation: Conversation) -> None:
@@ -64,18 +64,18 @@ def _iterate_texts(conversation: Conversation) -> Iterator[tuple[int, list[str]]
     position = 0
     while True:
         texts = _read_texts(conversation, position)
-        if position or len(texts) < conversation.length:
+        if position or len(texts) < conversation.entry_count:
             check_unchanged(conversation)
-        if not texts and position < conversation.length:
+        if not texts and position < conversation.entry_count:
             raise ExportBroken("The conversation was removed while it was downloaded.")
         yield position, texts
         position += len(texts)
-        if position >= conversation.length:
+        if position >= conversation.entry_count:
             return
 
 
 def _read_texts(conversation: Conversation, position: int) -> list[str]:
-    end = min(position + MAX_CHUNK_ENTRIES, conversation.length)
+    end = min(position + MAX_CHUNK_ENTRIES, conversation.entry_count)
     rows = JournalEntry.objects.filter(
         conversation=conversation, position__gte=position, position__lt=end
     )

@@ -203,7 +203,7 @@ def insert_open_row(
         seal_key="",
         **from_stream.question_columns(request),
     )
-    row.alike = _same_question_key(row, workspace_id)
+    row.same_question_key = _same_question_key(row, workspace_id)
     compiled_write.insert_row(row)
     return row
 
@@ -218,7 +218,7 @@ def settle_row(
 
     Ids are unique within a turn alone (RFD 082), and a response belongs to the oldest
     request that waits there. With a ``row_id`` it has to be this row: raises
-    OlderInquiryOpen where another is older. Returns the head of the item that it is shown
+    OlderInquiryOpen where another is older. Returns the position of the item that it is shown
     in, and the key of its run, where that is parked: only the holder of the conversation's
     lock, as the caller is, may park one. A person's key is believed: only our own events
     come this way. Raises AlreadySettled, UnknownInquiry.
@@ -241,13 +241,13 @@ def settle_row(
         if newest is None:
             raise UnknownInquiry(f"No question has the id {response.id}.")
         raise AlreadySettled(newest)
-    _, head, run_id, state = open_rows[0]
-    return head, run_id if state == RunState.PARKED else None
+    _, item_position, run_id, state = open_rows[0]
+    return item_position, run_id if state == RunState.PARKED else None
 
 
 _request_entry = JournalEntry.objects.filter(
     conversation_id=OuterRef("conversation_id"), position=OuterRef("position")
-)
+).values("item_position")
 _last_turn = Turn.objects.filter(conversation_id=OuterRef("conversation_id")).order_by("-number")
 _oldest_open_query = CompiledQuery(
     lambda conversation_ids, inquiry_ids: (
@@ -258,7 +258,7 @@ _oldest_open_query = CompiledQuery(
             state=OPEN_STATE,
         )
         .order_by("position")
-        .values_list("pk", Subquery(_request_entry.values("head")), "run_id", "run__state")[:1]
+        .values_list("pk", Subquery(_request_entry), "run_id", "run__state")[:1]
     )
 )
 

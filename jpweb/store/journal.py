@@ -32,17 +32,17 @@ from jpweb.stream.events import (
 from jpweb.stream.inquiry import CancellationReason, Cancelled, InquiryRequest, InquiryResponse
 from jpweb.stream.transcript.categories import categorize_element
 
-_COLUMNS = ("conversation_id", "position", "text", "kind", "anchor", "head", "facet")
+_COLUMNS = ("conversation_id", "position", "text", "kind", "anchor", "item_position", "category")
 #: Columns of a conversation that an appended event changes.
 _GROWTH_COLUMNS = (*on_append.GROWTH_COLUMNS, "last_activity")
 #: Columns of a turn's row.
-TURN_COLUMNS = ("conversation_id", "number", "position", "words")
+TURN_COLUMNS = ("conversation_id", "number", "position", "title")
 
 
 class Appended(NamedTuple):
     """The new length of a journal, and the rows of the questions that were asked."""
 
-    length: int
+    entry_count: int
     opened_rows: list[Inquiry]
 
 
@@ -86,10 +86,10 @@ def append_events(
     conversation was deleted, LeaseLost.
     """
     if row is None:
-        return append_in_transaction(conversation_id, events, run).length
+        return append_in_transaction(conversation_id, events, run).entry_count
     while True:
         try:
-            return append_in_transaction(conversation_id, events, run, row.pk).length
+            return append_in_transaction(conversation_id, events, run, row.pk).entry_count
         except inquiries.OlderInquiryOpen:  # another program's question; nothing is written yet
             response = InquiryResponse(row.inquiry_id, Cancelled(CancellationReason.LOST))
             note = inquiries.Decider("system").make_note()
@@ -117,26 +117,26 @@ def append_in_transaction(
             unanswered_inquiries.mark_before_turn(conversation.pk, entry.position)
         match event.kind:
             case InquiryRequest():
-                entry.head, asker = turn.find_asker(entry, event)
+                entry.item_position, asker = turn.find_asker(entry, event)
                 opened_rows.append(inquiries.insert_open_row(entry, event, event.kind, run, asker))
             case InquiryResponse() as response:
                 settlement = inquiries.settle_row(entry, event, response, row_id)
-                entry.head, parked_run_id = settlement
+                entry.item_position, parked_run_id = settlement
                 if parked_run_id is not None:
                     leases.requeue_parked(parked_run_id)
             case ToolCallResponse():
-                entry.head = turn.find_caller(entry, event.kind.id)
-                unanswered_inquiries.mark_of_call(conversation.pk, entry.head)
+                entry.item_position = turn.find_caller(entry, event.kind.id)
+                unanswered_inquiries.mark_of_call(conversation.pk, entry.item_position)
             case _:
                 pass
         compiled_write.insert_row(entry)
-        on_append.count_entry(conversation, entry.facet)
+        on_append.count_entry(conversation, entry.category)
         conversation.last_activity = (
             timestamps.parse_timestamp(event.timestamp) or conversation.last_activity
         )
     growth_values = {name: getattr(conversation, name) for name in _GROWTH_COLUMNS}
     compiled_write.update_rows(Conversation, {"id": conversation.pk}, **growth_values)
-    return Appended(conversation.length, opened_rows)
+    return Appended(conversation.entry_count, opened_rows)
 
 
 def replace_elements(
@@ -153,9 +153,9 @@ def replace_elements(
 
 def set_counts(conversation: Conversation, stream_rows: from_stream.StreamRows) -> None:
     """Set the counts of a conversation, which the caller saves."""
-    conversation.length, conversation.turns = len(stream_rows.entries), len(stream_rows.turns)
-    conversation.accounts = dict(Counter(entry[-1] for entry in stream_rows.entries))
-    conversation.placed, conversation.unindexed = on_append.DERIVED_VERSION, True
+    conversation.entry_count, conversation.turns = len(stream_rows.entries), len(stream_rows.turns)
+    conversation.category_counts = dict(Counter(entry[-1] for entry in stream_rows.entries))
+    conversation.derived_version, conversation.needs_indexing = on_append.DERIVED_VERSION, True
 
 
 def replace_rows(
@@ -202,7 +202,7 @@ def _delete_from_difference(
 ) -> int:
     """Delete the entries from the first difference on; returns how many stay."""
     journal_rows = JournalEntry.objects.filter(conversation=conversation)
-    existing = journal_rows.order_by("position").values_list("text", "head", "facet")
+    existing = journal_rows.order_by("position").values_list("text", "item_position", "category")
     equal_count = 0
     for row, (text, _, _, *derived_columns) in zip(existing.iterator(), entries, strict=False):
         if row != (text, *derived_columns):
@@ -256,12 +256,12 @@ def _make_entry(conversation: Conversation, element: Element) -> JournalEntry:
     equal_count = _count_equal(conversation.pk, content_anchor)
     return JournalEntry(
         conversation=conversation,
-        position=conversation.length,
+        position=conversation.entry_count,
         text=element.raw,
         kind=element.tag,
         anchor=anchor_ids.with_ordinal(content_anchor, equal_count + 1),
-        head=conversation.length,
-        facet=categorize_element(element),
+        item_position=conversation.entry_count,
+        category=categorize_element(element),
     )
 
 

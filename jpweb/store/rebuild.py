@@ -19,7 +19,7 @@ def rebuild_all(progress: Callable[[int, int], None]) -> int:
     ``progress`` gets the number done, and of all. After an interruption the next call
     continues.
     """
-    stale = Conversation.objects.exclude(placed=on_append.DERIVED_VERSION).order_by("pk")
+    stale = Conversation.objects.exclude(derived_version=on_append.DERIVED_VERSION).order_by("pk")
     conversation_ids = list(stale.values_list("pk", flat=True))
     for done_count, conversation_id in enumerate(conversation_ids):
         progress(done_count, len(conversation_ids))
@@ -38,17 +38,17 @@ def _rebuild(conversation_id: int) -> None:
         [read_partial(text) for text, *_ in rows], [anchor for _, anchor, _ in rows]
     )
     values = [
-        (head, facet, row[-1])
-        for (*_, head, facet), row in zip(stream_rows.entries, rows, strict=True)
+        (item_position, category, row[-1])
+        for (*_, item_position, category), row in zip(stream_rows.entries, rows, strict=True)
     ]
     with connection.cursor() as cursor:
         cursor.executemany(
-            f"UPDATE {JournalEntry.TABLE} SET head = %s, facet = %s WHERE id = %s",  # noqa: S608  our own name
+            f"UPDATE {JournalEntry.TABLE} SET item_position = %s, category = %s WHERE id = %s",  # noqa: S608  our own name
             values,
         )
     Turn.objects.filter(conversation=conversation).delete()
     turn_rows = [(conversation_id, number, *turn) for number, turn in enumerate(stream_rows.turns)]
     bulk.insert_rows(Turn.TABLE, journal.TURN_COLUMNS, turn_rows)
     journal.set_counts(conversation, stream_rows)
-    conversation.indexed_length = 0  # passages have the derived ``head`` too
-    conversation.save(update_fields=[*on_append.GROWTH_COLUMNS, "indexed_length"])
+    conversation.indexed_entry_count = 0  # passages have the derived ``item_position`` too
+    conversation.save(update_fields=[*on_append.GROWTH_COLUMNS, "indexed_entry_count"])

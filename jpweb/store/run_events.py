@@ -8,7 +8,7 @@ from django.db import transaction
 
 from jpweb.store import db_text, journal
 from jpweb.store.choices import RunPhase
-from jpweb.store.models import Inquiry, Interruption, KeptResult, Run
+from jpweb.store.models import CallCheckpoint, Inquiry, Run, RunInterrupt
 from jpweb.store.run_queue import interrupts, leases
 from jpweb.store.sql import compiled_write
 from jpweb.stream.events import ChatRequest, ConversationEvent, ToolCallResponse
@@ -37,14 +37,16 @@ def record_events(
     for event in events:
         if isinstance(event.kind, ToolCallResponse):
             tool_call_id = db_text.clean_text(event.kind.id)
-            compiled_write.delete_rows(KeptResult, {"run_id": run.pk, "tool_call_id": tool_call_id})
+            compiled_write.delete_rows(
+                CallCheckpoint, {"run_id": run.pk, "tool_call_id": tool_call_id}
+            )
     if interrupt_ids:
         texts = [
             db_text.clean_text(e.kind.content)
             for e in events
             if isinstance(e.kind, _MAY_QUOTE_INTERRUPT)
         ]
-        open_interrupts = Interruption.objects.filter(pk__in=list(interrupt_ids), taken_at=None)
+        open_interrupts = RunInterrupt.objects.filter(pk__in=list(interrupt_ids), handled_at=None)
         interrupts.mark_handled(
             [i.pk for i in open_interrupts if any(i.text in text for text in texts)]
         )

@@ -22,7 +22,7 @@ from jpweb.store.database import clock
 from jpweb.store.database.availability import INCONSISTENT_ROWS
 from jpweb.store.errors import AlreadyRunning, NothingToRetry, ReadOnlyConversation
 from jpweb.store.inquiries import OPEN_STATE, Decider
-from jpweb.store.models import Conversation, Inquiry, Prompt, Run
+from jpweb.store.models import Approval, Conversation, Inquiry, Run
 from jpweb.store.run_queue import (
     call_checkpoints,
     heartbeats,
@@ -183,7 +183,7 @@ def requeue_stranded() -> list[int]:
     no code path foresaw.
     """
     open_questions = Inquiry.objects.filter(run=OuterRef("pk"), state=OPEN_STATE)
-    open_approvals = Prompt.objects.filter(run=OuterRef("pk"), state=ApprovalState.OPEN)
+    open_approvals = Approval.objects.filter(run=OuterRef("pk"), state=ApprovalState.OPEN)
     parked = Run.objects.filter(
         ~Exists(open_questions), ~Exists(open_approvals), state=RunState.PARKED
     )
@@ -223,14 +223,14 @@ def park_run(run: Run, questions: Iterable[int], decisions: Iterable[int]) -> bo
     journal.lock_conversation(run.conversation_id)
     question_ids, approval_ids = set(questions), set(decisions)
     open_count = Inquiry.objects.filter(pk__in=question_ids, state=OPEN_STATE).count()
-    open_count += Prompt.objects.filter(pk__in=approval_ids, state=ApprovalState.OPEN).count()
+    open_count += Approval.objects.filter(pk__in=approval_ids, state=ApprovalState.OPEN).count()
     if not open_count or open_count != len(question_ids) + len(approval_ids):
         return False
     if approvals.has_unused_decision(run) or interrupts.list_pending([run]):
         return False
     held_run = Run.objects.filter(pk=run.pk, fence=run.fence, state=RunState.RUNNING)
     changes = {"state": RunState.PARKED, "phase": RunPhase.WAITING}
-    return bool(held_run.update(**changes, holder="", lease_until=None, deaths=0, left_by=""))
+    return bool(held_run.update(**changes, holder="", lease_until=None, death_count=0, left_by=""))
 
 
 def lose_run(run: Run, problem: str) -> None:
@@ -305,7 +305,7 @@ def _mark_ended(runs: QuerySet[Run], state: RunState, problem: str = "", failure
 def _waits_for_people(run: Run) -> bool:
     """Tell whether a run has an open question or approval."""
     questions = Inquiry.objects.filter(run=run, state=OPEN_STATE)
-    return questions.exists() or run.prompts.filter(state=ApprovalState.OPEN).exists()
+    return questions.exists() or run.approvals.filter(state=ApprovalState.OPEN).exists()
 
 
 def list_open_calls(conversation_id: int) -> list[str]:

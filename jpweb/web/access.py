@@ -27,7 +27,7 @@ from jpweb.store.errors import StoreError
 from jpweb.web.security import cache_headers, security_log, session_activity
 
 if TYPE_CHECKING:
-    from jpweb.store.models import Conversation, Inquiry, Membership, Person, Prompt, Workspace
+    from jpweb.store.models import Approval, Conversation, Inquiry, Membership, Person, Workspace
     from jpweb.web.http import Request
 
 View = Callable[..., Any]
@@ -72,14 +72,14 @@ def inquiry(role: Role) -> Callable[[View], View]:
 
 
 def approval(role: Role) -> Callable[[View], View]:
-    """Admit members with at least this role in its workspace; the view gets the ``prompt``."""
+    """Admit members with at least this role in its workspace; the view gets the ``approval``."""
 
-    def check(request: Request, prompt_id: int) -> dict[str, Any]:
-        row: Prompt = _get_or_404(approvals.get_approval, prompt_id)
+    def check(request: Request, approval_id: int) -> dict[str, Any]:
+        row: Approval = _get_or_404(approvals.get_approval, approval_id)
         _require_role(request.user.pk, row.conversation.workspace_id, role)
-        return {"prompt": row}
+        return {"approval": row}
 
-    return lambda view: _guard_view(view, f"prompt: {role.label}", check)
+    return lambda view: _guard_view(view, f"approval: {role.label}", check)
 
 
 def workspace(role: Role) -> Callable[[View], View]:

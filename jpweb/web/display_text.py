@@ -133,7 +133,7 @@ SEARCH_KIND_LABELS = {
     "summary": "Summaries",
 }
 
-#: Categories of search hits, by facet.
+#: Labels of search hits, by category.
 HIT_CATEGORY_LABELS = {
     "title": "Conversation",
     "person": "Prompt",

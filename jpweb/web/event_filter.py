@@ -16,7 +16,7 @@ from jpweb.web.transcript import FILTER_GROUPS, TranscriptQuery
 if TYPE_CHECKING:
     from jpweb.store.models import Conversation
 
-#: Presets by label: the groups that they choose, and the facets that they count.
+#: Presets by label: the groups that they choose, and the categories that they count.
 FILTER_PRESETS = {
     "Messages": (("person", "assistant"), ("person", "message", "structure")),
     "Questions": (("questions",), ("question",)),
@@ -95,14 +95,14 @@ def count_entries(conversation: Conversation, query: TranscriptQuery) -> FilterC
     """Return how many entries of a conversation a query shows, and how many it omits."""
     shown_categories = query.categories
     shown_counts = (
-        conversation.accounts
+        conversation.category_counts
         if shown_categories is None
-        else windows.count_by_facet(conversation.pk, shown_categories)
+        else windows.count_by_category(conversation.pk, shown_categories)
     )
     groups: list[FilterGroup] = []
     for name, categories in FILTER_GROUPS.items():
         count, shown_count = (
-            _sum_counts(conversation.accounts, categories),
+            _sum_counts(conversation.category_counts, categories),
             _sum_counts(shown_counts, categories),
         )
         groups.append(
@@ -110,7 +110,7 @@ def count_entries(conversation: Conversation, query: TranscriptQuery) -> FilterC
                 name, display_text.FILTER_GROUP_LABELS[name], count, count - shown_count, query
             )
         )
-    omitted_turn_marks = conversation.accounts.get("turn", 0) - shown_counts.get("turn", 0)
+    omitted_turn_marks = conversation.category_counts.get("turn", 0) - shown_counts.get("turn", 0)
     return FilterCounts(groups, sum(shown_counts.values()), omitted_turn_marks)
 
 
@@ -119,7 +119,7 @@ def build_presets(conversation: Conversation, query: TranscriptQuery) -> list[Fi
     filter_presets = [
         FilterPreset(
             label,
-            _sum_counts(conversation.accounts, categories),
+            _sum_counts(conversation.category_counts, categories),
             query.show == groups,
             replace(query, show=groups).to_query_string(),
         )

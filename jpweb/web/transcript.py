@@ -37,7 +37,7 @@ MAX_FOLDS = 50
 MAX_QUERY_CHARS = 200
 #: Seconds between two items from which the page shows a time gap.
 MIN_GAP_SECONDS = 15 * 60
-#: Facets by filter group, with the group of problems.
+#: Categories by filter group, with the group of problems.
 FILTER_GROUPS = CATEGORY_GROUPS | {"problems": PROBLEM_CATEGORIES}
 
 
@@ -106,13 +106,13 @@ class TranscriptPage:
 
     @property
     def first(self) -> int:
-        """The head of the first item, -1 where there is none."""
-        return self.window.heads[0] if self.window.heads else -1
+        """The position of the first item, -1 where there is none."""
+        return self.window.item_positions[0] if self.window.item_positions else -1
 
     @property
     def last(self) -> int:
-        """The head of the last item, -1 where there is none."""
-        return self.window.heads[-1] if self.window.heads else -1
+        """The position of the last item, -1 where there is none."""
+        return self.window.item_positions[-1] if self.window.item_positions else -1
 
 
 def parse_groups(text: str) -> tuple[str, ...]:
@@ -150,18 +150,18 @@ def load_page(
     window = _load_window(conversation, query, read_count, is_live=is_live)
     if (
         read_count is not None
-        and window.previous_head is not None
-        and window.previous_head >= read_count
+        and window.previous_item_position is not None
+        and window.previous_item_position >= read_count
     ):
         read_count = None  # the first unread item is above the window
     previous_end = (
         None
-        if window.previous_head is None
-        else windows.get_end_time(conversation.pk, window.previous_head)
+        if window.previous_item_position is None
+        else windows.get_end_time(conversation.pk, window.previous_item_position)
     )
     page_lines = build_lines(
         window.contents,
-        conversation.length,
+        conversation.entry_count,
         read_count=read_count,
         is_start=not window.has_earlier,
         previous_end=previous_end,
@@ -292,7 +292,9 @@ def _find_position(
     if query.turn is not None:
         return turns.get_start(conversation.pk, query.turn) or 0
     if query.at == "new":
-        return read_count if read_count is not None and read_count < conversation.length else None
+        return (
+            read_count if read_count is not None and read_count < conversation.entry_count else None
+        )
     if query.at in ("", "end"):
         return None
     number = converters.parse_number(query.at)

@@ -90,7 +90,7 @@ def test_search_finds_each_sample_but_those_named(name: str):
     drafts = list_passages(SAMPLED[name])
     is_named = SAMPLED[name].tag in UNSEARCHED_KINDS or name in UNSEARCHED_SAMPLES
     assert any(draft.body for draft in drafts) == (not is_named)
-    assert {draft.facet for draft in drafts} <= {*display_text.HIT_CATEGORY_LABELS}
+    assert {draft.category for draft in drafts} <= {*display_text.HIT_CATEGORY_LABELS}
 
 
 @pytest.mark.parametrize("name", SAMPLED)

@@ -11,6 +11,7 @@ import subprocess
 import sys
 import zipfile
 from contextlib import closing
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -31,6 +32,10 @@ from tests.machine.templates import copy_migrated_sqlite
 
 #: The newest migration of the commit from which installations are upgraded, and data of it.
 C430B99_MIGRATION = "0006_lists"
+_NAMES = import_module("jpweb.store.migrations.0011_renamed_tables_and_columns")
+#: Names of c430b99 by those of now: of tables, and of columns by table.
+OLDER_TABLES = {f"store_{new.lower()}": f"store_{old.lower()}" for old, new in _NAMES.MODELS}
+OLDER_COLUMNS = {(f"store_{model}", new): old for model, old, new in _NAMES.COLUMNS}
 C430B99_DUMP = ROOT / "tests" / "samples" / "upgrade" / "c430b99" / "sqlite.sql"
 
 
@@ -151,13 +156,11 @@ def write_older_backup(newest: Path, older: Path, columns: dict[str, list[str]])
     with open_archive(newest) as source, create_archive(older) as target:
         kept = []
         for table in source.manifest.tables:
-            places = [
-                place
-                for place, column in enumerate(table.columns)
-                if column in columns.get(table.name, ())
-            ]
+            name = OLDER_TABLES.get(table.name, table.name)
+            names = [OLDER_COLUMNS.get((table.name, column), column) for column in table.columns]
+            places = [n for n, column in enumerate(names) if column in columns.get(name, ())]
             if places:
-                kept.append(BackupTable(table.name, [table.columns[place] for place in places]))
+                kept.append(BackupTable(name, [names[place] for place in places]))
                 rows = ([row[place] for place in places] for row in source.read_rows(table))
                 target.write_table(kept[-1], rows)
         source.manifest.tables, source.manifest.migration = kept, C430B99_MIGRATION

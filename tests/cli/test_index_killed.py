@@ -72,9 +72,9 @@ class Installation:
 
     def known(self) -> int | None:
         """Return how many entries search knows; None where nothing is left to look at."""
-        query = "SELECT unindexed, indexed_length FROM store_conversation"
-        ((unindexed, length),) = self.rows(query)
-        return length if unindexed else None
+        query = "SELECT needs_indexing, indexed_entry_count FROM store_conversation"
+        ((needs_indexing, length),) = self.rows(query)
+        return length if needs_indexing else None
 
     def die(self, least: int, *options: str) -> int:
         """Index, killed once more is known than before, and at least so much; return how much."""
@@ -110,7 +110,7 @@ def mirrored(tmp_path_factory: pytest.TempPathFactory) -> Installation:
     made = Installation(folder / "data")
     made.folder.mkdir()
     made.run("mirror", str(root))
-    assert made.rows("SELECT length FROM store_conversation") == [(EVENTS,)]
+    assert made.rows("SELECT entry_count FROM store_conversation") == [(EVENTS,)]
     assert made.known() == 0
     return made
 

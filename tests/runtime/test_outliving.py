@@ -60,7 +60,7 @@ async def test_a_run_that_was_left_goes_on_with_its_open_question(
     await scene.opened()
     assert await runs.stop_run(scene.talk.pk, decider(scene.eve))
     await done(task)
-    assert (await ended(run)).resumed == 1
+    assert (await ended(run)).resume_count == 1
     tags = [element.tag for element in await scene.elements()]
     assert tags.count("turn_start") == tags.count("chat_request") == 1
     first = results(await scene.elements())[0]

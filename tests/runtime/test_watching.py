@@ -41,7 +41,7 @@ async def test_what_jp_writes_is_on_the_page_at_once(root: Path):
         async def grown() -> bool:
             folder(root, NAME, stream(*words))
             await asyncio.sleep(0.2)
-            return (await run_in_db_thread(Conversation.objects.get)).length == 2
+            return (await run_in_db_thread(Conversation.objects.get)).entry_count == 2
 
         await eventually(grown)
         assert await reading() == {"kind": "conversation"}

@@ -118,7 +118,7 @@ def is_mirrored(server: Server) -> bool:
     """Tell whether the last of the hostile conversations is whole."""
     done = query(
         server,
-        "SELECT length FROM store_conversation WHERE source = ? AND fingerprint != ''",
+        "SELECT entry_count FROM store_conversation WHERE source = ? AND fingerprint != ''",
         TINY,
     )
     return done == [(TINY_ELEMENTS,)]

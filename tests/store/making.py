@@ -13,12 +13,12 @@ from jpweb.store import approvals, conversations, inquiries, journal, runs
 from jpweb.store.choices import ApprovalKind, Origin, Role
 from jpweb.store.inquiries import Decider
 from jpweb.store.models import (
+    Approval,
     Conversation,
     Inquiry,
     JournalEntry,
     Membership,
     Person,
-    Prompt,
     Run,
     Workspace,
 )
@@ -101,7 +101,7 @@ def question(run: Run, kind: AnswerType | None = None, text: str = "Go on?") -> 
     return inquiries.get_inquiry(inquiries.find_by_inquiry_id(run.conversation_id, inquiry_id).pk)
 
 
-def prompt(run: Run, kind: ApprovalKind = ApprovalKind.RUN, **shown: Any) -> Prompt:
+def prompt(run: Run, kind: ApprovalKind = ApprovalKind.RUN, **shown: Any) -> Approval:
     """Return the row of a new prompt of the run."""
     usual: dict[ApprovalKind, dict[str, Any]] = {
         ApprovalKind.RUN: {"described": "vault (local)", "arguments": {"path": "a.md"}},

@@ -9,7 +9,7 @@ from django.test.utils import CaptureQueriesContext
 from jpweb.store import approvals, runs
 from jpweb.store.choices import ApprovalKind, Role, RunState
 from jpweb.store.errors import AlreadyDecided, UnknownApproval
-from jpweb.store.models import Prompt, Run
+from jpweb.store.models import Approval, Run
 from jpweb.stream.inquiry import CancellationReason
 from tests.store import making
 
@@ -35,7 +35,7 @@ def test_where_no_run_is_under_way_nothing_is_asked(run: Run):
     runs.end_run(run, RunState.DONE)
     with pytest.raises(UnknownApproval):
         making.prompt(run)
-    assert Prompt.objects.count() == 0
+    assert Approval.objects.count() == 0
 
 
 def test_what_no_database_takes_is_shown_replaced(run: Run):
@@ -96,7 +96,7 @@ def test_a_prompt_that_is_not_there_cannot_be_decided():
 def test_a_result_is_not_kept_once_it_is_decided(run: Run, allow: bool):
     row = making.prompt(run, ApprovalKind.DELIVER, content="canary-11")
     approvals.decide_approval(row.pk, {"allow": allow}, making.decider(making.person()))
-    assert "canary" not in repr(list(Prompt.objects.values()))
+    assert "canary" not in repr(list(Approval.objects.values()))
 
 
 def test_the_end_of_a_run_withdraws_what_it_left_open(run: Run):

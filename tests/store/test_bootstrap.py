@@ -8,7 +8,7 @@ from django.db.migrations.recorder import MigrationRecorder
 
 from jpweb.store import bootstrap
 from jpweb.store.errors import DatabaseUnavailable
-from jpweb.store.models import Duty
+from jpweb.store.models import TaskLease
 
 
 def test_a_database_that_is_up_to_date_stays_so(db: None):
@@ -65,13 +65,15 @@ def test_prepare_ignores_migrations_of_apps_that_are_not_used(db: None):
 
 
 def test_prepare_refuses_a_table_that_lacks_a_column(transactional_db: None):
-    field = Duty._meta.get_field("holder")
+    field = TaskLease._meta.get_field("holder")
     with connection.schema_editor() as editor:
-        editor.remove_field(Duty, field)
+        editor.remove_field(TaskLease, field)
     try:
-        with pytest.raises(DatabaseUnavailable, match="store_duty has no column holder") as told:
+        with pytest.raises(
+            DatabaseUnavailable, match="store_tasklease has no column holder"
+        ) as told:
             bootstrap.prepare_database()
     finally:
         with connection.schema_editor() as editor:
-            editor.add_field(Duty, field)
+            editor.add_field(TaskLease, field)
     assert "\n" not in str(told.value)

@@ -45,7 +45,7 @@ def lines(talk: Conversation) -> list[str]:
     data = join_pieces(exports.export_json_lines(talk))
     assert data == b"" or data.endswith(b"\n")
     found = data.decode().split("\n")[:-1]
-    assert len(found) == talk.length
+    assert len(found) == talk.entry_count
     for line, element in zip(found, journal.read_elements(talk.pk), strict=True):
         assert json.loads(line) == json.loads(element.raw)
     return found

@@ -63,7 +63,7 @@ def test_events_stand_in_the_order_in_which_they_came(talk: Conversation, run: R
     assert said == [(v, w) for w in ("one", "two") for v in ("message", "reasoning")]
     assert positions(talk) == list(range(7))
     talk.refresh_from_db()
-    assert (talk.length, talk.turns) == (7, 1)
+    assert (talk.entry_count, talk.turns) == (7, 1)
     assert talk.last_activity.isoformat() == "2026-01-02T03:04:05+00:00"
 
 
@@ -93,7 +93,7 @@ def test_all_or_none(talk: Conversation, run: Run):
         )
     assert positions(talk) == before
     talk.refresh_from_db()
-    assert (talk.length, talk.turns) == (3, 1)
+    assert (talk.entry_count, talk.turns) == (3, 1)
 
 
 def test_a_conversation_that_is_gone_or_jps_takes_nothing(talk: Conversation):

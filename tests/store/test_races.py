@@ -26,11 +26,11 @@ from jpweb.store.errors import (
 from jpweb.store.inquiries import Decider
 from jpweb.store.jp_files import mirror
 from jpweb.store.models import (
+    Approval,
     Conversation,
     Inquiry,
     JournalEntry,
     Membership,
-    Prompt,
     Run,
     SignInLink,
 )
@@ -105,7 +105,7 @@ def test_a_decision_and_the_end_of_its_run_do_not_hurt_each_other():
         assert ends == ({"won": 1, AlreadyDecided.__name__: 1} if withdrawn else {"won": 2})
 
 
-def close_or_decide(row: Prompt, number: int) -> None:
+def close_or_decide(row: Approval, number: int) -> None:
     if number:
         runs.close_open(row.run, CancellationReason.LOST)
     else:
@@ -196,5 +196,5 @@ def test_two_passes_over_one_workspace_agree():
     assert ends["won"] >= 1
     mirror.mirror_workspace(mirror.DEMO_PATH, "Demo")
     for talk in Conversation.objects.all():
-        assert making.length(talk.pk) == talk.length
+        assert making.length(talk.pk) == talk.entry_count
     assert Inquiry.objects.count() == len(set(Inquiry.objects.values_list("anchor", flat=True)))

@@ -108,7 +108,7 @@ def test_what_cannot_be_recorded_leaves_nothing(run: Run):
     with pytest.raises(AlreadySettled):
         run_events.record_events(run, events)
     assert (Conversation.objects.values().get(), Run.objects.values().get()) == before
-    assert making.length(run.conversation_id) == before[0]["length"]
+    assert making.length(run.conversation_id) == before[0]["entry_count"]
     assert Turn.objects.count() == 1
 
 

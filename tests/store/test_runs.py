@@ -34,8 +34,8 @@ def test_run_whose_journal_takes_no_end_is_lost_and_the_next_one_is_recovered(
 ):
     home = making.workspace()
     broken, other = (making.running(making.conversation(home)) for _ in range(2))
-    Run.objects.filter(pk=broken.pk).update(deaths=runs.MAX_DEATHS)
-    Conversation.objects.filter(pk=broken.conversation_id).update(length=0)
+    Run.objects.filter(pk=broken.pk).update(death_count=runs.MAX_DEATHS)
+    Conversation.objects.filter(pk=broken.conversation_id).update(entry_count=0)
     leases.renew_leases([broken.pk, other.pk], making.HOLDER, -1)
     assert runs.recover_expired(0) == [broken, other]
     assert runs.recover_expired(0) == []

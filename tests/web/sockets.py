@@ -14,7 +14,7 @@ from django.test import Client
 
 from jpweb.asgi import application
 from jpweb.runtime.broadcast.flow_control import FLOW_CONTROL_KEY, FlowControl
-from jpweb.store.models import Person, Prompt
+from jpweb.store.models import Approval, Person
 from jpweb.web.websocket import conversation_updates, update_batches
 from jpweb.web.websocket.consumers import PageConsumer
 from tests.web.world import World
@@ -119,12 +119,12 @@ async def page(
         await asyncio.wait_for(socket.disconnect(), SOON)
 
 
-def shows(world: World, *open_prompts: Prompt) -> dict[str, Any]:
+def shows(world: World, *open_prompts: Approval) -> dict[str, Any]:
     """Return what a page says that was loaded just now."""
     world.talk.refresh_from_db()
     return {
         "conversation": world.talk.pk,
-        "length": world.talk.length,
+        "length": world.talk.entry_count,
         "revision": world.talk.revision,
         "run": f"{world.run.pk}-{world.run.state}",
         "facts": conversation_updates.make_metadata_key(world.talk),

@@ -84,9 +84,9 @@ ROUTES = {
         "inquiry", Role.RESPONDER, 302, method="post", data=(("answer", "true"),)
     ),
     "question-decline": member("inquiry", Role.RESPONDER, 302, **POST),
-    "prompt": member("prompt", Role.RESPONDER),
-    "prompt-allow": member("prompt", Role.RESPONDER, 302, **POST),
-    "prompt-refuse": member("prompt", Role.RESPONDER, 302, **POST),
+    "prompt": member("approval", Role.RESPONDER),
+    "prompt-allow": member("approval", Role.RESPONDER, 302, **POST),
+    "prompt-refuse": member("approval", Role.RESPONDER, 302, **POST),
     "answer-link": Route(PUBLIC, 404),
     "notifications": Route(SIGNED_IN, 200),
     "notification-add": Route(SIGNED_IN, 422, "post"),
@@ -138,7 +138,7 @@ def address(name: str, world: World, **instead: Any) -> str:
     keys = {
         "conversation_id": world.talk.pk,
         "inquiry_id": world.question.pk,
-        "prompt_id": world.prompt.pk,
+        "approval_id": world.prompt.pk,
         "workspace_id": world.home.pk,
         "membership_id": world.member("reader").pk,
         "anchor": world.anchor,

@@ -15,7 +15,7 @@ from jpweb.store import runs as runs_in_store
 from jpweb.store.choices import Role, RunState
 from jpweb.store.conversation_list import keyset_merge, paginator
 from jpweb.store.jp_files import mirror
-from jpweb.store.models import Conversation, Membership, Reading, Run, Workspace
+from jpweb.store.models import Conversation, Membership, ReadMark, Run, Workspace
 from jpweb.stream.inquiry import Answered, Redacted
 from tests.store import making
 from tests.web.reading import Page, Tag, read
@@ -111,8 +111,8 @@ def test_htmx_gets_the_list_alone(world: World):
 
 
 def test_a_row_leads_to_what_is_new_and_says_how_much(world: World):
-    Reading.objects.create(
-        person=world.people["reader"], conversation=world.talk, length=1, at=timezone.now()
+    ReadMark.objects.create(
+        person=world.people["reader"], conversation=world.talk, entry_count=1, at=timezone.now()
     )
     making.prompt(world.run)
     page = read(get(world))
@@ -124,7 +124,9 @@ def test_a_row_leads_to_what_is_new_and_says_how_much(world: World):
 
 def test_orders_and_filters_are_in_the_address_and_on_the_page(world: World):
     talk = making.conversation(world.home, "labelled")
-    Conversation.objects.filter(pk=talk.pk).update(labels={"area": "x"}, length=99, problem="odd")
+    Conversation.objects.filter(pk=talk.pk).update(
+        labels={"area": "x"}, entry_count=99, problem="odd"
+    )
     assert titles(get(world, sort="length")) == ["labelled", "A talk"]
     assert titles(get(world, sort="waiting")) == titles(get(world, has="waiting")) == ["A talk"]
     for given in ({"label": "area=x"}, {"has": "problem"}, {"q": "lab", "origin": "native"}):
@@ -222,7 +224,7 @@ def test_the_demo_is_listed_with_what_the_files_hold(world: World):
     assert len(rows(page)) == 4
     for row in rows(page):
         kept = Conversation.objects.get(jp_id=row["data-conversation"])
-        assert counts(page, row)["events"] == str(kept.length)
+        assert counts(page, row)["events"] == str(kept.entry_count)
         states = {k: v for k, v in counts(page, row).items() if k not in ("events", "turns")}
         assert sum(map(int, states.values())) == kept.inquiries.count()
     assert "pinned" in rows(page)[0]["class"]

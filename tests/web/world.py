@@ -5,7 +5,7 @@ from __future__ import annotations
 from django.test import Client
 
 from jpweb.store.choices import Role
-from jpweb.store.models import Membership, Person, Prompt
+from jpweb.store.models import Approval, Membership, Person
 from tests.store import making
 
 #: Everybody whom a page may meet. ``rival`` owns another workspace; ``outsider`` has none.
@@ -25,10 +25,10 @@ class World:
         self.run = making.running(self.talk, self.people["owner"])
         self.question = making.question(self.run)
         self.anchor = self.question.anchor
-        self._prompt: Prompt | None = None
+        self._prompt: Approval | None = None
 
     @property
-    def prompt(self) -> Prompt:
+    def prompt(self) -> Approval:
         """A prompt that waits; it is there for those alone who ask for it."""
         self._prompt = self._prompt or making.prompt(self.run)
         return self._prompt

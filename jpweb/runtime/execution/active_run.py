@@ -14,7 +14,7 @@ from jpweb.store.inquiries import Decider
 
 if TYPE_CHECKING:
     from jpweb.store.jp_files.attachments import Attachment
-    from jpweb.store.models import Conversation, Interruption, Run
+    from jpweb.store.models import Conversation, Run, RunInterrupt
 
 
 @dataclass(slots=True)
@@ -39,7 +39,7 @@ class ActiveRun:
     interrupt_ids: list[int] = field(default_factory=list)
     _delivered_ids: set[int] = field(default_factory=set)
 
-    def deliver_interrupt(self, interrupt: Interruption) -> bool:
+    def deliver_interrupt(self, interrupt: RunInterrupt) -> bool:
         """Interrupt the turn, once for each interrupt; return whether it is new to the turn."""
         if interrupt.pk in self._delivered_ids or self.is_over:
             return False

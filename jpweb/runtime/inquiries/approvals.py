@@ -20,12 +20,12 @@ from jpweb.stream.errors import InvalidAnswer
 
 if TYPE_CHECKING:
     from jpweb.store.inquiries import Decider
-    from jpweb.store.models import Prompt
+    from jpweb.store.models import Approval
 
 #: Bytes of arguments or of a result up to which a page lets people edit them.
 MAX_EDITABLE_BYTES = 100_000
 
-decision_waiters: RowWaiters[Prompt] = RowWaiters()
+decision_waiters: RowWaiters[Approval] = RowWaiters()
 local_bus.add_subscriber(
     local_bus.make_kind_topic("decided"), lambda signal: decision_waiters.notify(signal["prompt"])
 )
@@ -44,7 +44,7 @@ class Verdict:
     reason: str = ""
 
 
-async def decide_approval(approval_key: int, verdict: Verdict, decider: Decider) -> Prompt:
+async def decide_approval(approval_key: int, verdict: Verdict, decider: Decider) -> Approval:
     """Settle an approval; return the settled row.
 
     Raises UnknownApproval, InvalidAnswer, AlreadyDecided.
@@ -62,17 +62,17 @@ async def decide_approval(approval_key: int, verdict: Verdict, decider: Decider)
     return decided_row
 
 
-async def wait_until_decided(row: Prompt) -> Prompt:
+async def wait_until_decided(row: Approval) -> Approval:
     """Return the row once it is decided or withdrawn."""
 
-    async def fetch_if_decided() -> Prompt | None:
+    async def fetch_if_decided() -> Approval | None:
         current_row = await run_in_db_thread(approvals.get_approval, row.pk)
         return None if current_row.state == ApprovalState.OPEN else current_row
 
     return await decision_waiters.wait_for(row.pk, fetch_if_decided)
 
 
-async def publish_decided(row: Prompt) -> None:
+async def publish_decided(row: Approval) -> None:
     """Wake the waiting call and publish the change to pages."""
     await publisher.publish_approval_decided(row.pk)
     if row.run.state == RunState.QUEUED:
@@ -80,7 +80,7 @@ async def publish_decided(row: Prompt) -> None:
     await publisher.publish_questions_changed(row.conversation.workspace_id)
 
 
-def parse_edited_arguments(row: Prompt, text: str | None) -> Mapping[str, Any] | None:
+def parse_edited_arguments(row: Approval, text: str | None) -> Mapping[str, Any] | None:
     """Return the arguments of a form, or None where they equal the call's. Raises InvalidAnswer.
 
     A form submits them whole, so that the arguments in the field are those that run.
@@ -98,7 +98,7 @@ def parse_edited_arguments(row: Prompt, text: str | None) -> Mapping[str, Any] |
     return None if is_unchanged else edited
 
 
-def parse_edited_result(row: Prompt, text: str | None) -> str | None:
+def parse_edited_result(row: Approval, text: str | None) -> str | None:
     """Return the result of a form, or None where it equals the tool's or is empty.
 
     Raises InvalidAnswer.
@@ -115,7 +115,7 @@ def parse_edited_result(row: Prompt, text: str | None) -> str | None:
     return edited
 
 
-def recover_typed_text(row: Prompt, verdict: Verdict) -> str:
+def recover_typed_text(row: Approval, verdict: Verdict) -> str:
     """Return the typed text of a verdict that was not used, so that the person can copy it."""
     if not verdict.allow:
         return verdict.reason
@@ -127,19 +127,19 @@ def recover_typed_text(row: Prompt, verdict: Verdict) -> str:
         return verdict.text
 
 
-def get_editable_text(row: Prompt) -> str:
+def get_editable_text(row: Approval) -> str:
     """Return the text that a form offers for editing; empty for an error."""
     if row.kind == ApprovalKind.RUN:
         return json.dumps(row.shown.get("arguments"), indent=2, ensure_ascii=False)
     return "" if row.shown.get("is_error") else str(row.shown.get("content", ""))
 
 
-def _parse_edit(row: Prompt, text: str) -> Any:
+def _parse_edit(row: Approval, text: str) -> Any:
     is_run = row.kind == ApprovalKind.RUN
     return parse_edited_arguments(row, text) if is_run else parse_edited_result(row, text)
 
 
-def _build_run_decision(row: Prompt, verdict: Verdict) -> dict[str, Any]:
+def _build_run_decision(row: Approval, verdict: Verdict) -> dict[str, Any]:
     decision: dict[str, Any] = {"allow": verdict.allow, "remember": verdict.remember}
     if not verdict.allow:
         return decision | {
@@ -156,7 +156,7 @@ def _build_run_decision(row: Prompt, verdict: Verdict) -> dict[str, Any]:
     return decision | {"arguments": arguments}
 
 
-def _build_delivery_decision(row: Prompt, verdict: Verdict) -> dict[str, Any]:
+def _build_delivery_decision(row: Approval, verdict: Verdict) -> dict[str, Any]:
     if not verdict.allow:
         return {"allow": False}
     content = parse_edited_result(row, verdict.text)

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
     from jpweb.agent.ports import QuestionPrompt
     from jpweb.store.inquiries import Decider
-    from jpweb.store.models import Inquiry, Prompt, Run
+    from jpweb.store.models import Approval, Inquiry, Run
 
 
 #: Terminal escape codes (CSI, OSC and others), which are removed from formatted arguments.
@@ -147,7 +147,7 @@ class BrowserPrompter:
             return  # an earlier decision wins (compare-and-set)
         await approvals.publish_decided(row)
 
-    async def _wait_for_decision(self, row: Prompt) -> Prompt:
+    async def _wait_for_decision(self, row: Approval) -> Approval:
         with self.awaited_rows.await_approval(row.pk):
             decided_row = await approvals.wait_until_decided(row)
             await run_in_db_thread(rows.mark_spent, row.pk)
@@ -155,7 +155,7 @@ class BrowserPrompter:
 
     async def _ask_approval(
         self, kind: ApprovalKind, prompt: RunPrompt | DeliverPrompt, display: dict[str, Any]
-    ) -> Prompt | None:
+    ) -> Approval | None:
         """Create an approval and publish it; None where its run is over."""
         call_info = (self.conversation_id, kind, prompt.tool_call_id, prompt.tool_name, display)
         try:
@@ -183,7 +183,7 @@ def _make_reply(settlement: SettledInquiry) -> Answer | Declined:
     return Declined(cancel_reason, row.note)
 
 
-def _read_permission(row: Prompt, prompt: RunPrompt) -> Permitted | Skipped:
+def _read_permission(row: Approval, prompt: RunPrompt) -> Permitted | Skipped:
     """Read the decision of a settled row; a withdrawn approval permits nothing."""
     decision = row.decision or {}
     remember = decision.get("remember") is True
@@ -192,6 +192,6 @@ def _read_permission(row: Prompt, prompt: RunPrompt) -> Permitted | Skipped:
     return Skipped(decision.get("reason", ""), remember)
 
 
-def _read_delivery(row: Prompt) -> Delivered | Withheld:
+def _read_delivery(row: Approval) -> Delivered | Withheld:
     decision = row.decision or {}
     return Delivered(decision.get("content")) if decision.get("allow") is True else Withheld()

@@ -23,10 +23,10 @@ from jpweb.store.notifications import deliveries, destinations
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from jpweb.store.models import Address
+    from jpweb.store.models import NotificationDestination
     from jpweb.store.notifications.deliveries import DueNotification
 
-#: Messages per round, and addresses that are sent to in parallel.
+#: Messages per round, and destinations that are sent to in parallel.
 MAX_ROUND_MESSAGES, MAX_PARALLEL_SENDS = 100, 8
 #: Characters of a question, and of a name or title, in a message.
 MAX_QUESTION_CHARS, MAX_NAME_CHARS = 300, 80
@@ -51,49 +51,51 @@ async def send_due_notifications() -> int:
     """Send the due notifications, each once across all processes; return how many arrived.
 
     A failed message is not sent again. A round sends at most
-    ``deliveries.MAX_PER_DESTINATION`` messages to one address, and none after the first
+    ``deliveries.MAX_PER_DESTINATION`` messages to one destination, and none after the first
     failure, so a round ends even where no service answers.
     """
     notifications = await run_in_background_thread(deliveries.list_due, MAX_ROUND_MESSAGES)
     queues: dict[int, list[DueNotification]] = defaultdict(list)
     for notification in notifications:
-        queues[notification.address_id].append(notification)
+        queues[notification.destination_id].append(notification)
     gate = asyncio.Semaphore(MAX_PARALLEL_SENDS)
     return sum(await asyncio.gather(*(_send_queue(queue, gate) for queue in queues.values())))
 
 
-async def send_test(address: Address) -> str:
+async def send_test(destination: NotificationDestination) -> str:
     """Send a test message; return why it failed, or an empty text. The result is stored."""
-    if apprise_sender.is_busy(address.pk):
+    if apprise_sender.is_busy(destination.pk):
         return "The previous message is still being sent."
-    title = f"jpweb: test notification for {_cut_name(address.workspace.name)}"
+    title = f"jpweb: test notification for {_cut_name(destination.workspace.name)}"
     body = (
-        f"Questions in {_cut_name(address.workspace.name)} that wait for you will be sent here."
+        f"Questions in {_cut_name(destination.workspace.name)} that wait for you will be sent here."
         f"\n\n{settings.PUBLIC_URL}{reverse('questions')}"
     )
-    problem = await apprise_sender.send_message(address.pk, address.url, title, body)
-    await run_in_db_thread(destinations.record_problem, address.pk, problem)
+    problem = await apprise_sender.send_message(destination.pk, destination.url, title, body)
+    await run_in_db_thread(destinations.record_problem, destination.pk, problem)
     return problem
 
 
 async def _send_queue(queue: Sequence[DueNotification], gate: asyncio.Semaphore) -> int:
-    """Send the notifications of one address in order; return how many arrived."""
+    """Send the notifications of one destination in order; return how many arrived."""
     async with gate:
         sent_count = 0
         for notification in queue:
-            if apprise_sender.is_busy(notification.address_id):
+            if apprise_sender.is_busy(notification.destination_id):
                 return sent_count
             claim = await run_in_db_thread(deliveries.claim_delivery, notification)
             if claim is None:
                 continue
-            notice_id, token = claim
+            delivery_id, token = claim
             title, body = build_message(notification, token)
             problem = await apprise_sender.send_message(
-                notification.address_id, notification.url, title, body
+                notification.destination_id, notification.url, title, body
             )
-            await run_in_db_thread(destinations.record_problem, notification.address_id, problem)
+            await run_in_db_thread(
+                destinations.record_problem, notification.destination_id, problem
+            )
             if problem:
-                await run_in_db_thread(deliveries.record_failure, notice_id, problem)
+                await run_in_db_thread(deliveries.record_failure, delivery_id, problem)
                 return sent_count
             sent_count += 1
         return sent_count
@@ -105,7 +107,7 @@ def build_message(notification: DueNotification, token: str) -> tuple[str, str]:
     title = f"{workspace}: {_SUBJECTS[notification.approval_kind]} {asker}"
     location = f"In “{_cut_name(notification.conversation) or 'Untitled'}”, {workspace}."
     if notification.approval_kind is not None:
-        link = reverse("prompt", kwargs={"prompt_id": notification.approval_id})
+        link = reverse("prompt", kwargs={"approval_id": notification.approval_id})
         decide_text = "Review and decide (sign-in required)"
         return (
             title,

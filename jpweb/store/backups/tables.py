@@ -22,7 +22,6 @@ from jpweb.store.errors import InvalidBackup
 from jpweb.store.models import (
     AnswerLink,
     Conversation,
-    Duty,
     Heartbeat,
     Inquiry,
     Invitation,
@@ -31,6 +30,7 @@ from jpweb.store.models import (
     Presence,
     SignIn,
     SignInLink,
+    TaskLease,
 )
 
 #: Models whose rows are in no backup, with the reason. Tables of procrastinate and Django are not
@@ -41,7 +41,7 @@ EXCLUDED_MODELS: Mapping[type[models.Model], str] = {
     SignInLink: "one-time links; “sign_in_link” makes new ones",
     AnswerLink: "one-time links",
     Presence: "pages that are open",
-    Duty: "processes that run",
+    TaskLease: "processes that run",
     Heartbeat: "processes that run",
     Passage: "derived from the journal by the search index",
 }
@@ -49,7 +49,7 @@ EXCLUDED_MODELS: Mapping[type[models.Model], str] = {
 REPLACED_COLUMNS: Mapping[type[models.Model], Mapping[str, Any]] = {
     Person: {"password": ""},
     Inquiry: {"waiter": "", "seal_key": ""},  # the key of a process that waits for a secret
-    Conversation: {"unindexed": True, "indexed_length": 0, "indexed_revision": 0},
+    Conversation: {"needs_indexing": True, "indexed_entry_count": 0, "indexed_revision": 0},
 }
 #: Rows of one SELECT or one ``executemany``.
 _BATCH_ROWS = 200

@@ -19,7 +19,7 @@ from jpweb.store.conversation_list.keyset_merge import find_nearest
 from jpweb.store.conversation_list.paginator import ConversationRow
 from jpweb.store.database import clock
 from jpweb.store.inbox import queue
-from jpweb.store.models import Inquiry, Prompt, Reading, Run
+from jpweb.store.models import Approval, Inquiry, ReadMark, Run
 
 #: Rows of a section; newest conversations, and newest read marks, that sections select from.
 MAX_SECTION_ROWS, RECENT_CONVERSATIONS, READ_CONVERSATIONS = 5, 300, 500
@@ -33,7 +33,7 @@ _FAILED_STATES = (RunState.FAILED, RunState.LOST)
 class Dashboard:
     """Sections of a person's start page; ``newest`` leaves out unread and pinned conversations."""
 
-    waiting: list[Inquiry | Prompt]
+    waiting: list[Inquiry | Approval]
     active_runs: list[Run]
     failed_runs: list[Run]
     unread: list[ConversationRow]
@@ -75,7 +75,7 @@ def get_dashboard(person_id: int) -> Dashboard:
 
 def list_longest_waiting(
     workspace_ids: Sequence[int], limit: int = MAX_SECTION_ROWS
-) -> list[Inquiry | Prompt]:
+) -> list[Inquiry | Approval]:
     """Return the longest waiting questions and approvals of these workspaces."""
     ranked_keys = find_nearest(
         orderings.open_row_ranges(), workspace_ids, None, limit, is_backward=False
@@ -114,9 +114,10 @@ def _list_runs(conversation_ids: Sequence[int]) -> list[Run]:
 
 def _list_unread(person_id: int, workspace_ids: Sequence[int]) -> list[int]:
     """Return the conversations that grew since the person read them, newest first."""
-    newest_marks = Reading.objects.filter(person_id=person_id).order_by("-at")[:READ_CONVERSATIONS]
-    unread = Reading.objects.filter(
-        pk__in=list(newest_marks.values_list("pk", flat=True)), conversation__length__gt=F("length")
+    newest_marks = ReadMark.objects.filter(person_id=person_id).order_by("-at")[:READ_CONVERSATIONS]
+    unread = ReadMark.objects.filter(
+        pk__in=list(newest_marks.values_list("pk", flat=True)),
+        conversation__entry_count__gt=F("entry_count"),
     ).filter(conversation__workspace_id__in=workspace_ids)
     newest = unread.order_by("-conversation__last_activity", "-conversation_id")
     return list(newest.values_list("conversation_id", flat=True)[:MAX_SECTION_ROWS])

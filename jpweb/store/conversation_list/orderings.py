@@ -10,7 +10,7 @@ from jpweb.store.choices import ApprovalState
 from jpweb.store.conversation_list.filters import ListFilters, Sort, has_problem
 from jpweb.store.conversation_list.keyset_merge import IndexRange
 from jpweb.store.inquiries import OPEN_STATE, run_is_unfinished
-from jpweb.store.models import Conversation, Inquiry, Prompt
+from jpweb.store.models import Approval, Conversation, Inquiry
 
 
 def build_ranges(filters: ListFilters) -> list[IndexRange]:
@@ -23,7 +23,7 @@ def build_ranges(filters: ListFilters) -> list[IndexRange]:
     if filters.sort == Sort.LENGTH:
         condition &= Q(origin=filters.origin) if filters.origin else Q()
         condition &= has_problem() if filters.problem else Q()
-        return [IndexRange(rows, "length", is_descending=True, condition=condition or None)]
+        return [IndexRange(rows, "entry_count", is_descending=True, condition=condition or None)]
     if filters.problem:
         rows = rows.filter(has_problem())
         condition &= Q(origin=filters.origin) if filters.origin else Q()
@@ -42,7 +42,7 @@ def list_open_rows() -> list[QuerySet[Any]]:
     """Return the open questions and approvals of unfinished runs, as two querysets."""
     return [
         Inquiry.objects.filter(run_is_unfinished(), state=OPEN_STATE),
-        Prompt.objects.filter(run_is_unfinished(), state=ApprovalState.OPEN),
+        Approval.objects.filter(run_is_unfinished(), state=ApprovalState.OPEN),
     ]
 
 

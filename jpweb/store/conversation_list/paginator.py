@@ -14,7 +14,7 @@ from jpweb.store.conversation_list import cursor, orderings
 from jpweb.store.conversation_list.cursor import Cursor
 from jpweb.store.conversation_list.filters import ListFilters, Sort
 from jpweb.store.conversation_list.keyset_merge import RangePage, find_nearest
-from jpweb.store.models import Conversation, Membership, Prompt, Reading
+from jpweb.store.models import Approval, Conversation, Membership, ReadMark
 
 PAGE_ROWS = 100
 #: Pinned conversations at the top of the list; further ones keep their place by activity.
@@ -131,14 +131,14 @@ def load_rows(person_id: int, conversation_ids: Sequence[int]) -> list[Conversat
     rows = Conversation.objects.select_related("workspace").in_bulk(list(conversation_ids))
     state_counts = inquiries.count_by_state(rows)
     approval_counts = _count_approvals(rows)
-    read_marks = Reading.objects.filter(person_id=person_id, conversation__in=list(rows))
-    read_lengths = dict(read_marks.values_list("conversation_id", "length"))
+    read_marks = ReadMark.objects.filter(person_id=person_id, conversation__in=list(rows))
+    read_lengths = dict(read_marks.values_list("conversation_id", "entry_count"))
     return [
         ConversationRow(
             rows[key],
             state_counts.get(key, {}),
             approval_counts[key],
-            max(rows[key].length - read_lengths.get(key, rows[key].length), 0),
+            max(rows[key].entry_count - read_lengths.get(key, rows[key].entry_count), 0),
         )
         for key in conversation_ids
         if key in rows
@@ -204,7 +204,7 @@ def _build_page(
 
 
 def _count_approvals(conversation_ids: Iterable[int]) -> Counter[int]:
-    open_approvals = Prompt.objects.filter(
+    open_approvals = Approval.objects.filter(
         inquiries.run_is_unfinished(),
         conversation_id__in=list(conversation_ids),
         state=ApprovalState.OPEN,

@@ -19,7 +19,7 @@ from jpweb.stream.transcript.grouping import group_elements
 from jpweb.stream.transcript.items import InquiryPair, ToolCall
 from jpweb.stream.wire.partial import PartialElement
 
-#: A journal entry: text, kind, anchor, head, facet. Its position is its index in the list.
+#: A journal entry: text, kind, anchor, item position, category; its position is its index.
 EntryColumns: TypeAlias = tuple[str, str, str, int, str]
 #: A turn: the position of its first entry, and the beginning of the person's request.
 TurnColumns: TypeAlias = tuple[int, str]
@@ -51,10 +51,12 @@ def derive_stream_rows(
     item_places = group_elements(elements)
     kinds: dict[str, str] = {}
     entry_rows = []
-    for element, anchor, head in zip(elements, anchors, item_places.heads, strict=True):
+    for element, anchor, item_position in zip(
+        elements, anchors, item_places.item_positions, strict=True
+    ):
         tag = element.tag
         kind = kinds.get(tag) or kinds.setdefault(tag, db_text.clean_text(tag)[:100])
-        entry_rows.append((element.raw, kind, anchor, head, categorize_element(element)))
+        entry_rows.append((element.raw, kind, anchor, item_position, categorize_element(element)))
     return StreamRows(
         entry_rows, [(turn.position, db_text.clean_text(turn.title)) for turn in item_places.turns]
     )

@@ -22,10 +22,10 @@ from jpweb.stream.turns import EventMatches, find_owners
 #: Version of derived columns and of passages; those of an older version are rebuilt.
 DERIVED_VERSION = 2
 #: Columns of a conversation that an appended entry changes.
-GROWTH_COLUMNS = ("length", "turns", "accounts", "placed", "unindexed")
+GROWTH_COLUMNS = ("entry_count", "turns", "category_counts", "derived_version", "needs_indexing")
 
 _EVENT_KINDS = tuple(tag for tag, kind in KINDS.items() if not kind.OVERLAY)
-_RESULT_FACETS = ("result", "failure")
+_RESULT_CATEGORIES = ("result", "failure")
 #: An id that JSON does not escape: only entries whose text contains it have to be parsed.
 _UNESCAPED_ID = re.compile(r"[A-Za-z0-9_.:-]+")
 
@@ -57,9 +57,9 @@ class CurrentTurn:
             compiled_write.insert_row(turn)
             self._turn = turn
             self._conversation.turns = number + 1
-        if isinstance(event.kind, ChatRequest) and self._turn and not self._turn.words:
-            self._turn.words = db_text.clean_text(extract_title(event.kind.content))
-            compiled_write.update_rows(Turn, {"id": self._turn.pk}, words=self._turn.words)
+        if isinstance(event.kind, ChatRequest) and self._turn and not self._turn.title:
+            self._turn.title = db_text.clean_text(extract_title(event.kind.content))
+            compiled_write.update_rows(Turn, {"id": self._turn.pk}, title=self._turn.title)
         return begins_turn
 
     def find_asker(self, entry: JournalEntry, event: ConversationEvent) -> tuple[int, str]:
@@ -85,14 +85,16 @@ class CurrentTurn:
     def find_caller(self, entry: JournalEntry, call_id: str) -> int:
         """Return the position of the call that a result belongs to, else the result's own."""
         call_positions = [position for position, _ in self._find_calls(call_id)]
-        answered_heads = (
-            _result_head_query([self._conversation.pk], call_positions) if call_positions else []
+        answered_item_positions = (
+            _result_item_position_query([self._conversation.pk], call_positions)
+            if call_positions
+            else []
         )
         return next(
             (
                 call_position
                 for call_position in call_positions
-                if (call_position,) not in answered_heads
+                if (call_position,) not in answered_item_positions
             ),
             entry.position,
         )
@@ -128,13 +130,13 @@ def _calls_since(
     conversation_ids: list[int], starts: list[int]
 ) -> QuerySet[JournalEntry, tuple[int, str]]:
     rows = JournalEntry.objects.filter(
-        conversation_id__in=conversation_ids, facet="call", head__gte=Value(starts[0])
+        conversation_id__in=conversation_ids, category="call", item_position__gte=Value(starts[0])
     )
-    return rows.order_by("head").values_list("position", "text")
+    return rows.order_by("item_position").values_list("position", "text")
 
 
 def _filter_results(**conditions: Any) -> QuerySet[JournalEntry]:
-    return JournalEntry.objects.filter(facet__in=_RESULT_FACETS, **conditions)
+    return JournalEntry.objects.filter(category__in=_RESULT_CATEGORIES, **conditions)
 
 
 _last_turn_query = CompiledQuery(
@@ -149,38 +151,42 @@ _call_by_id_query = CompiledQuery(
         text__contains=Value(str(call_ids[0]))
     )
 )
-# Calls of the current turn without a result; any event of it; the calls, by head, with a result.
+# Calls of the current turn without a result; any event of it; the calls with a result.
 _running_call_query = CompiledQuery(
     lambda conversation_ids, starts: _calls_since(conversation_ids, starts).exclude(
-        Exists(_filter_results(conversation=OuterRef("conversation"), head=OuterRef("head")))
+        Exists(
+            _filter_results(
+                conversation=OuterRef("conversation"), item_position=OuterRef("item_position")
+            )
+        )
     )
 )
 _event_query = CompiledQuery(
     lambda conversation_ids, starts: JournalEntry.objects.filter(
-        Q(kind__in=_EVENT_KINDS) | Q(facet="legacy"),
+        Q(kind__in=_EVENT_KINDS) | Q(category="legacy"),
         conversation_id__in=conversation_ids,
         position__gte=Value(starts[0]),
     ).values_list("pk")[:1]
 )
-_result_head_query = CompiledQuery(
-    lambda conversation_ids, heads: _filter_results(
-        conversation_id__in=conversation_ids, head__in=heads
-    ).values_list("head")
+_result_item_position_query = CompiledQuery(
+    lambda conversation_ids, item_positions: _filter_results(
+        conversation_id__in=conversation_ids, item_position__in=item_positions
+    ).values_list("item_position")
 )
 
 
-def count_entry(conversation: Conversation, facet: str) -> None:
+def count_entry(conversation: Conversation, category: str) -> None:
     """Count an added entry in its conversation."""
-    conversation.accounts[facet] = conversation.accounts.get(facet, 0) + 1
-    conversation.length += 1
-    conversation.placed, conversation.unindexed = DERIVED_VERSION, True
+    conversation.category_counts[category] = conversation.category_counts.get(category, 0) + 1
+    conversation.entry_count += 1
+    conversation.derived_version, conversation.needs_indexing = DERIVED_VERSION, True
 
 
 def count_equal_turns(existing: Sequence[Turn], derived_turns: Sequence[TurnColumns]) -> int:
     """Return the number of equal turns, from the first."""
     equal_count = 0
     for row, columns in zip(existing, derived_turns, strict=False):
-        if (row.position, row.words) != tuple(columns):
+        if (row.position, row.title) != tuple(columns):
             break
         equal_count += 1
     return equal_count

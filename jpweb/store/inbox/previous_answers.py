@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 from django.db.models import F, Q, QuerySet, Window
 from django.db.models.functions import RowNumber
 
-from jpweb.store.models import Inquiry, Prompt
+from jpweb.store.models import Approval, Inquiry
 from jpweb.store.sql.compiled_query import CompiledQuery
 from jpweb.stream.inquiry import Answered, CancellationReason, Cancelled
 
@@ -35,16 +35,22 @@ class PreviousAnswer(NamedTuple):
     title: str
 
 
-def attach_previous(rows: Iterable[Inquiry | Prompt]) -> None:
+def attach_previous(rows: Iterable[Inquiry | Approval]) -> None:
     """Set ``earlier`` of each question: the newest answers and declines of the same question.
 
     One query where all have the same key, else two; none where no question has a key.
     Approvals are skipped.
     """
     questions: list[Any] = [row for row in rows if isinstance(row, Inquiry)]
-    answers_by_key = _newest_by_key({row.alike for row in questions if row.alike})
+    answers_by_key = _newest_by_key(
+        {row.same_question_key for row in questions if row.same_question_key}
+    )
     for row in questions:
-        previous = [answer for answer in answers_by_key.get(row.alike, []) if answer.pk != row.pk]
+        previous = [
+            answer
+            for answer in answers_by_key.get(row.same_question_key, [])
+            if answer.pk != row.pk
+        ]
         row.earlier = previous[:MAX_SHOWN]
 
 
@@ -64,23 +70,25 @@ def _load_rows(question_keys: list[str]) -> list[Any]:
 
 def _newest_ids(question_keys: list[str]) -> QuerySet[Any, Any]:
     """Return the ids of the newest settled questions of each key."""
-    rank = Window(RowNumber(), partition_by="alike", order_by=_NEWEST_FIRST)
-    settled = Inquiry.objects.filter(_SETTLED_BY_PEOPLE, alike__in=question_keys).annotate(
-        place=rank
-    )
+    rank = Window(RowNumber(), partition_by="same_question_key", order_by=_NEWEST_FIRST)
+    settled = Inquiry.objects.filter(
+        _SETTLED_BY_PEOPLE, same_question_key__in=question_keys
+    ).annotate(place=rank)
     # One more than is shown, since the question itself may be among them.
     return settled.filter(place__lte=MAX_SHOWN + 1).values_list("pk")
 
 
 def _select_columns(rows: QuerySet[Inquiry]) -> QuerySet[Inquiry, Any]:
     ordered = rows.order_by(*_NEWEST_FIRST)
-    return ordered.values_list("alike", *PreviousAnswer._fields[:-1], "conversation__title")
+    return ordered.values_list(
+        "same_question_key", *PreviousAnswer._fields[:-1], "conversation__title"
+    )
 
 
 _newest_ids_query = CompiledQuery(_newest_ids)
 _answers_query = CompiledQuery(lambda keys: _select_columns(Inquiry.objects.filter(pk__in=keys)))
 _single_key_query = CompiledQuery(
     lambda question_keys: _select_columns(
-        Inquiry.objects.filter(_SETTLED_BY_PEOPLE, alike__in=question_keys)
+        Inquiry.objects.filter(_SETTLED_BY_PEOPLE, same_question_key__in=question_keys)
     )[: MAX_SHOWN + 1]
 )

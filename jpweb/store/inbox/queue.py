@@ -17,7 +17,7 @@ from django.db.models.functions import RowNumber
 
 from jpweb.store.choices import ApprovalState, Role
 from jpweb.store.inquiries import OPEN_STATE, run_is_unfinished
-from jpweb.store.models import Conversation, Inquiry, Membership, Prompt, Run
+from jpweb.store.models import Approval, Conversation, Inquiry, Membership, Run
 from jpweb.store.sql.compiled_query import CompiledQuery
 
 #: Keys of one query at most; every database accepts so many parameters.
@@ -123,23 +123,23 @@ def load_questions(keys: Collection[int]) -> dict[int, Inquiry]:
     return _load_card_rows(Inquiry, keys)
 
 
-def load_approvals(keys: Collection[int]) -> dict[int, Prompt]:
+def load_approvals(keys: Collection[int]) -> dict[int, Approval]:
     """Return the rows of approvals, with the columns of a card; unknown keys are left out."""
-    return _load_card_rows(Prompt, keys)
+    return _load_card_rows(Approval, keys)
 
 
 def get_conversation_marks(keys: Collection[int]) -> dict[int, tuple[Any, ...]]:
     """Return the columns that differ once a conversation has changed."""
     marks: dict[int, tuple[Any, ...]] = {}
-    run_columns = ("run", "state", "resumed")
+    run_columns = ("run", "state", "resume_count")
     newest = Run.objects.filter(conversation_id=OuterRef("pk")).order_by("-id")
     for part in _split_keys(keys):
         rows = Conversation.objects.filter(pk__in=part).annotate(
             run=Subquery(newest.values("pk")[:1]),
             state=Subquery(newest.values("state")[:1]),
-            resumed=Subquery(newest.values("resumed")[:1]),
+            resume_count=Subquery(newest.values("resume_count")[:1]),
         )
-        columns = ("length", "revision", "archived", "gone_at", "expires_at")
+        columns = ("entry_count", "revision", "archived", "removed_at", "expires_at")
         shown_columns = ("title", "pinned_at", "labels")
         marks |= {
             row[0]: row[1:]
@@ -166,7 +166,9 @@ def _filter_open(scope_column: str, is_approval: bool, keys: Collection[int]) ->
     """Return the open questions, or approvals, of these workspaces or conversations."""
     scope_filter = {f"{scope_column}__in": keys}
     if is_approval:
-        return Prompt.objects.filter(run_is_unfinished(), state=ApprovalState.OPEN, **scope_filter)
+        return Approval.objects.filter(
+            run_is_unfinished(), state=ApprovalState.OPEN, **scope_filter
+        )
     return Inquiry.objects.filter(run_is_unfinished(), state=OPEN_STATE, **scope_filter)
 
 
@@ -220,7 +222,7 @@ def _card_rows(model: Any, keys: list[int]) -> QuerySet[Any]:
     return rows.filter(pk__in=keys)
 
 
-_CARD_QUERIES = {model: CompiledQuery(partial(_card_rows, model)) for model in (Inquiry, Prompt)}
+_CARD_QUERIES = {model: CompiledQuery(partial(_card_rows, model)) for model in (Inquiry, Approval)}
 
 
 def _split_keys(keys: Collection[int]) -> Iterator[list[int]]:

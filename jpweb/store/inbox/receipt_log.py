@@ -13,7 +13,7 @@ from datetime import datetime
 from django.db import IntegrityError, connection, transaction
 
 from jpweb.store.choices import Role
-from jpweb.store.models import Inquiry, Membership, Notice, Showing
+from jpweb.store.models import DisplayReceipt, Inquiry, Membership, NotificationDelivery
 from jpweb.store.sql import bulk
 
 #: The keys of a question and of a person.
@@ -22,12 +22,13 @@ ReceiptKey = tuple[int, int]
 MAX_SHOWN = 50
 
 _UPSERT_RECEIPT = """
-INSERT INTO store_showing (inquiry_id, person_id, delivered_at, visible_at, focused_at, draft_at)
+INSERT INTO store_displayreceipt
+  (inquiry_id, person_id, delivered_at, visible_at, focused_at, draft_at)
 VALUES (%s, %s, %s, %s, %s, %s)
 ON CONFLICT (inquiry_id, person_id) DO UPDATE SET
-  visible_at = COALESCE(store_showing.visible_at, excluded.visible_at),
-  focused_at = COALESCE(store_showing.focused_at, excluded.focused_at),
-  draft_at = COALESCE(store_showing.draft_at, excluded.draft_at)
+  visible_at = COALESCE(store_displayreceipt.visible_at, excluded.visible_at),
+  focused_at = COALESCE(store_displayreceipt.focused_at, excluded.focused_at),
+  draft_at = COALESCE(store_displayreceipt.draft_at, excluded.draft_at)
 """
 
 
@@ -56,9 +57,9 @@ class ReceiptLog:
     """The receipts and notifications of one question, in order; the lists may be cut."""
 
     delivered_count: int
-    showings: Sequence[Showing]
-    notice_count: int
-    notices: Sequence[Notice]
+    display_receipts: Sequence[DisplayReceipt]
+    notification_count: int
+    notifications: Sequence[NotificationDelivery]
 
 
 def save_receipts(receipts: Mapping[ReceiptKey, ReceiptTimes]) -> list[ReceiptKey]:
@@ -82,19 +83,21 @@ def save_receipts(receipts: Mapping[ReceiptKey, ReceiptTimes]) -> list[ReceiptKe
 
 def get_receipt_log(inquiry_id: int) -> ReceiptLog:
     """Return the receipts and notifications of a question, the first ones first."""
-    showings = Showing.objects.filter(inquiry_id=inquiry_id).select_related("person")
-    notices = Notice.objects.filter(inquiry_id=inquiry_id).select_related("address__person")
+    display_receipts = DisplayReceipt.objects.filter(inquiry_id=inquiry_id).select_related("person")
+    notifications = NotificationDelivery.objects.filter(inquiry_id=inquiry_id).select_related(
+        "destination__person"
+    )
     return ReceiptLog(
-        showings.count(),
-        list(showings.order_by("delivered_at", "id")[:MAX_SHOWN]),
-        notices.count(),
-        list(notices.order_by("sent_at", "id")[:MAX_SHOWN]),
+        display_receipts.count(),
+        list(display_receipts.order_by("delivered_at", "id")[:MAX_SHOWN]),
+        notifications.count(),
+        list(notifications.order_by("sent_at", "id")[:MAX_SHOWN]),
     )
 
 
-def find_earliest(showings: Iterable[Showing], column: str) -> Showing | None:
+def find_earliest(display_receipts: Iterable[DisplayReceipt], column: str) -> DisplayReceipt | None:
     """Return the receipt with the earliest time in a column."""
-    timed_receipts = [row for row in showings if getattr(row, column) is not None]
+    timed_receipts = [row for row in display_receipts if getattr(row, column) is not None]
     return min(timed_receipts, key=lambda row: getattr(row, column), default=None)
 
 

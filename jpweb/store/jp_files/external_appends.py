@@ -35,7 +35,7 @@ def append_external(conversation: Conversation, disk_conversation: DiskConversat
         raise _record_divergence(
             conversation, disk_conversation, f"its file can't be read: {error}"
         ) from error
-    if len(disk_elements) - conversation.length > MAX_ADDED_ELEMENTS:
+    if len(disk_elements) - conversation.entry_count > MAX_ADDED_ELEMENTS:
         reason = f"jp added more than {MAX_ADDED_ELEMENTS:,} events at once"
         raise _record_divergence(conversation, disk_conversation, reason)
     with transaction.atomic():
@@ -85,7 +85,7 @@ def _append_elements(
             db_text.clean_json(metadata.labels),
         )
         locked.pinned_at, locked.expires_at = metadata.pinned_at, metadata.expires_at
-        locked.archived, locked.unindexed = disk_conversation.is_archived, True
+        locked.archived, locked.needs_indexing = disk_conversation.is_archived, True
     locked.fingerprint, locked.problem = disk_conversation.fingerprint, ""
     locked.save()
     return len(elements) - known_count

@@ -96,7 +96,7 @@ def make_label_change(text: str) -> MetadataChange:
 def get_obstacle(conversation: Conversation) -> str:
     """Return why a conversation cannot be changed here, and what to do; empty where it can be."""
     workspace_row = conversation.workspace
-    if conversation.origin == Origin.NATIVE or conversation.gone_at is not None:
+    if conversation.origin == Origin.NATIVE or conversation.removed_at is not None:
         return ""
     if not attachments.is_attachable(workspace_row):
         return "The demo is read-only."
@@ -120,7 +120,7 @@ def apply_change(conversation_id: int, requested: MetadataChange) -> Conversatio
     obstacle = get_obstacle(conversation)
     if obstacle:
         raise ReadOnlyConversation(obstacle)
-    if conversation.workspace.writing == WritePolicy.OFF or conversation.gone_at is not None:
+    if conversation.workspace.writing == WritePolicy.OFF or conversation.removed_at is not None:
         return _record_change(conversation_id, requested, None)
     disk_workspace = silo_bindings.find_writable(conversation.workspace)
     try:
@@ -257,10 +257,10 @@ def _record_change(
             changed_files.fingerprint,
             db_text.clean_text(changed_files.folder.name),
         )
-    row.unindexed = True
+    row.needs_indexing = True
     row.save(
         update_fields=[
-            *("title", "pinned_at", "archived", "labels", "fingerprint", "source", "unindexed")
+            *("title", "pinned_at", "archived", "labels", "fingerprint", "source", "needs_indexing")
         ]
     )
     return row

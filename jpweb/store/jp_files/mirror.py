@@ -138,15 +138,15 @@ def _mirror_folders(
     rows = (
         ()
         if is_new
-        else conversations.values_list("jp_id", "origin", "gone_at", *_COMPARED_COLUMNS)
+        else conversations.values_list("jp_id", "origin", "removed_at", *_COMPARED_COLUMNS)
     )
     origins = {key: origin for key, origin, *_ in rows}
     if Origin.NATIVE in origins.values():
         folders = _append_external(workspace_row, folders, report)
     known_values = {
         key: tuple(columns)
-        for key, origin, gone_at, *columns in rows
-        if origin == Origin.MIRRORED and gone_at is None
+        for key, origin, removed_at, *columns in rows
+        if origin == Origin.MIRRORED and removed_at is None
     }
     report.conversation_count = len(folders)
     changed_ids = {
@@ -172,7 +172,7 @@ def _mirror_folders(
     missing = [key for key in known_values if key not in folder_ids]
     if missing:
         removed_rows = conversations.filter(origin=Origin.MIRRORED, jp_id__in=missing)
-        report.removed = removed_rows.update(gone_at=clock.now())
+        report.removed = removed_rows.update(removed_at=clock.now())
     progress(len(folders), len(folders), "")
 
 

@@ -149,8 +149,8 @@ def _first_entries(stream_rows: from_stream.StreamRows, count: int) -> from_stre
 def _check_unchanged(conversation: Conversation) -> None:
     """Lock the row until the transaction ends. Raises ConcurrentCopy."""
     row = journal.lock_conversation(conversation.pk)
-    expected = (conversation.length, conversation.revision, "")
-    if (row.length, row.revision, row.fingerprint) != expected:
+    expected = (conversation.entry_count, conversation.revision, "")
+    if (row.entry_count, row.revision, row.fingerprint) != expected:
         raise ConcurrentCopy("it was written by another pass meanwhile.")
 
 
@@ -185,10 +185,10 @@ def _make_row(
         conversation.expires_at = metadata.expires_at
     conversation.problem = parsed.problem[:500]
     conversation.archived = disk_conversation.is_archived
-    conversation.gone_at = None
+    conversation.removed_at = None
     conversation.source = db_text.clean_text(disk_conversation.folder.name)
     conversation.fingerprint = disk_conversation.fingerprint
-    conversation.unindexed = True
+    conversation.needs_indexing = True
     return conversation
 
 

@@ -10,25 +10,25 @@ from django.db.models.functions import Now
 
 from jpweb.store.choices import ApprovalState
 from jpweb.store.inquiries import OPEN_STATE
-from jpweb.store.models import AnswerLink, Heartbeat, Notice, Presence, SignInLink
+from jpweb.store.models import AnswerLink, Heartbeat, NotificationDelivery, Presence, SignInLink
 
-#: Retention of links after their expiry, and of notices after they were sent, for looking up what
-#: happened.
-LINK_AND_NOTICE_RETENTION = timedelta(days=30)
+#: Retention of links after their expiry, and of notifications after they were sent, for looking up
+#: what happened.
+LINK_AND_NOTIFICATION_RETENTION = timedelta(days=30)
 PRESENCE_RETENTION = HEARTBEAT_RETENTION = timedelta(days=1)
 
 
 def delete_old_rows() -> None:
-    """Delete old links and notices, sessions, and presences and heartbeats of ended processes.
+    """Delete old links, notifications and sessions, and rows of ended processes.
 
-    A notice stays while its question or approval is open, since its row also prevents a
-    second notice.
+    A delivery stays while its question or approval is open, since its row also prevents a
+    second notification.
     """
-    cutoff = Now() - LINK_AND_NOTICE_RETENTION
+    cutoff = Now() - LINK_AND_NOTIFICATION_RETENTION
     SignInLink.objects.filter(expires_at__lt=cutoff).delete()
     AnswerLink.objects.filter(expires_at__lt=cutoff).delete()
-    is_pending = Q(inquiry__state=OPEN_STATE) | Q(prompt__state=ApprovalState.OPEN)
-    Notice.objects.filter(sent_at__lt=cutoff).exclude(is_pending).delete()
+    is_pending = Q(inquiry__state=OPEN_STATE) | Q(approval__state=ApprovalState.OPEN)
+    NotificationDelivery.objects.filter(sent_at__lt=cutoff).exclude(is_pending).delete()
     Presence.objects.filter(seen_at__lt=Now() - PRESENCE_RETENTION).delete()
     Heartbeat.objects.filter(seen_at__lt=Now() - HEARTBEAT_RETENTION).delete()
     call_command("clearsessions")

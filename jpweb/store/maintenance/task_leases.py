@@ -12,7 +12,7 @@ from django.db import IntegrityError, transaction
 from django.db.models import Q
 from django.db.models.functions import Now
 
-from jpweb.store.models import Duty
+from jpweb.store.models import TaskLease
 
 
 def acquire_or_renew(name: str, process: str, lease_seconds: float) -> bool:
@@ -20,7 +20,7 @@ def acquire_or_renew(name: str, process: str, lease_seconds: float) -> bool:
 
     Of processes that try at once one gets it. Where another process holds it, nothing is written.
     """
-    lease = Duty.objects.filter(name=name)
+    lease = TaskLease.objects.filter(name=name)
     if lease.filter(~Q(holder=process), lease_until__gte=Now()).exists():
         return False
     until = Now() + timedelta(seconds=lease_seconds)
@@ -29,7 +29,7 @@ def acquire_or_renew(name: str, process: str, lease_seconds: float) -> bool:
         return True
     try:
         with transaction.atomic():
-            Duty.objects.create(name=name, holder=process, lease_until=until)
+            TaskLease.objects.create(name=name, holder=process, lease_until=until)
     except IntegrityError:
         return False
     return True
@@ -42,15 +42,15 @@ def acquire_or_renew_all(names: Iterable[str], process: str, lease_seconds: floa
 
 def release_all(process: str) -> None:
     """Release every task lease of a process, so that another can acquire it at once."""
-    Duty.objects.filter(holder=process).delete()
+    TaskLease.objects.filter(holder=process).delete()
 
 
 def expire_installation(installation: str) -> None:
     """Delete the task leases of all processes of an installation, which have ended."""
     installation_filter = Q(holder=installation) | Q(holder__startswith=f"{installation}#")
-    Duty.objects.filter(installation_filter).delete()
+    TaskLease.objects.filter(installation_filter).delete()
 
 
 def is_any_held() -> bool:
     """Tell whether a process holds a task lease, which every jpweb that executes runs does."""
-    return Duty.objects.filter(lease_until__gte=Now()).exists()
+    return TaskLease.objects.filter(lease_until__gte=Now()).exists()

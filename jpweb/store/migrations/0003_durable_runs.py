@@ -6,11 +6,12 @@ from django.conf import settings
 from django.db import migrations, models
 
 
-def place(apps, _schema):  # type: ignore[no-untyped-def]  # as Django calls it
+def place(apps, schema_editor):  # type: ignore[no-untyped-def]  # as Django calls it
     """Say of the questions and prompts that were asked here where they wait."""
+    alias = schema_editor.connection.alias
     for name in ('Inquiry', 'Prompt'):
-        rows = apps.get_model('store', name).objects.filter(run__isnull=False)
-        homes = apps.get_model('store', 'Conversation').objects.filter(pk=models.OuterRef('conversation_id'))
+        rows = apps.get_model('store', name).objects.using(alias).filter(run__isnull=False)
+        homes = apps.get_model('store', 'Conversation').objects.using(alias).filter(pk=models.OuterRef('conversation_id'))
         rows.update(workspace_id=models.Subquery(homes.values('workspace_id')[:1]))
 
 

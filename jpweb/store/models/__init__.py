@@ -9,35 +9,46 @@ from jpweb.store.models.accounts import (
     Trust,
     Workspace,
 )
-from jpweb.store.models.conversations import Conversation, JournalEntry, Reading, Turn
-from jpweb.store.models.inquiries import Inquiry, Presence, Showing
-from jpweb.store.models.notifications import Address, AnswerLink, Notice
-from jpweb.store.models.runs import Duty, Heartbeat, Interruption, KeptResult, Prompt, Run
+from jpweb.store.models.conversations import Conversation, JournalEntry, ReadMark, Turn
+from jpweb.store.models.inquiries import DisplayReceipt, Inquiry, Presence
+from jpweb.store.models.notifications import (
+    AnswerLink,
+    NotificationDelivery,
+    NotificationDestination,
+)
+from jpweb.store.models.runs import (
+    Approval,
+    CallCheckpoint,
+    Heartbeat,
+    Run,
+    RunInterrupt,
+    TaskLease,
+)
 from jpweb.store.models.search import Passage, SavedSearch
 
 __all__ = [
-    "Address",
     "AnswerLink",
+    "Approval",
+    "CallCheckpoint",
     "Conversation",
-    "Duty",
+    "DisplayReceipt",
     "Heartbeat",
     "Inquiry",
-    "Interruption",
     "Invitation",
     "JournalEntry",
-    "KeptResult",
     "Membership",
-    "Notice",
+    "NotificationDelivery",
+    "NotificationDestination",
     "Passage",
     "Person",
     "Presence",
-    "Prompt",
-    "Reading",
+    "ReadMark",
     "Run",
+    "RunInterrupt",
     "SavedSearch",
-    "Showing",
     "SignIn",
     "SignInLink",
+    "TaskLease",
     "Trust",
     "Turn",
     "Workspace",

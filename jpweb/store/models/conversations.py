@@ -21,9 +21,9 @@ class Conversation(models.Model):
     pinned_at = models.DateTimeField(null=True)
     archived = models.BooleanField(default=False)
     expires_at = models.DateTimeField(null=True, help_text="when jp deletes it")
-    gone_at = models.DateTimeField(null=True, help_text="when jp was seen to have removed it")
+    removed_at = models.DateTimeField(null=True, help_text="when jp was seen to have removed it")
     labels = models.JSONField(default=dict)
-    length = models.PositiveIntegerField(default=0, help_text="journal entries")
+    entry_count = models.PositiveIntegerField(default=0, help_text="journal entries")
     revision = models.PositiveIntegerField(default=0, help_text="grows when entries are replaced")
     turns = models.PositiveIntegerField(default=0)
     problem = models.CharField(max_length=500, blank=True, help_text="why it cannot be read")
@@ -31,10 +31,14 @@ class Conversation(models.Model):
     source = models.CharField(max_length=500, blank=True, help_text="its folder's name")
     fingerprint = models.CharField(max_length=200, blank=True, help_text="its files when last read")
     started_by = models.ForeignKey(Person, models.SET_NULL, null=True, related_name="started")
-    accounts = models.JSONField(default=dict, help_text="journal entries by facet")
-    placed = models.PositiveSmallIntegerField(default=0, help_text="which version derived places")
-    unindexed = models.BooleanField(default=True, help_text="search has yet to look at it")
-    indexed_length = models.PositiveIntegerField(default=0, help_text="entries that search knows")
+    category_counts = models.JSONField(default=dict, help_text="journal entries by category")
+    derived_version = models.PositiveSmallIntegerField(
+        default=0, help_text="which version derived columns"
+    )
+    needs_indexing = models.BooleanField(default=True, help_text="search has yet to look at it")
+    indexed_entry_count = models.PositiveIntegerField(
+        default=0, help_text="entries that search knows"
+    )
     indexed_revision = models.PositiveIntegerField(default=0, help_text="of which revision")
 
     class Meta:
@@ -44,7 +48,7 @@ class Conversation(models.Model):
         indexes: ClassVar = [
             models.Index(
                 fields=["last_activity", "id"],
-                condition=models.Q(unindexed=True),
+                condition=models.Q(needs_indexing=True),
                 name="conversations_to_index",
             ),
             models.Index(
@@ -56,7 +60,8 @@ class Conversation(models.Model):
                 name="conversations_by_origin",
             ),
             models.Index(
-                fields=["workspace", "archived", "length", "id"], name="conversations_by_length"
+                fields=["workspace", "archived", "entry_count", "id"],
+                name="conversations_by_entry_count",
             ),
             models.Index(
                 fields=["workspace", "archived", "pinned_at", "id"],
@@ -77,7 +82,7 @@ class Conversation(models.Model):
 class JournalEntry(models.Model):
     """One element of a conversation. ``text`` is its JSON, unchanged; other columns are derived.
 
-    ``head`` is the position of the first element of its transcript item.
+    ``item_position`` is the position of the first element of its transcript item.
     """
 
     TABLE = "store_journalentry"
@@ -87,8 +92,8 @@ class JournalEntry(models.Model):
     text = models.TextField()
     kind = models.CharField(max_length=100)
     anchor = models.CharField(max_length=60)
-    head = models.PositiveIntegerField(default=0)
-    facet = models.CharField(max_length=20, default="", help_text="what it is to a reader")
+    item_position = models.PositiveIntegerField(default=0)
+    category = models.CharField(max_length=20, default="", help_text="what it is to a reader")
 
     class Meta:
         db_table = "store_journalentry"
@@ -99,8 +104,10 @@ class JournalEntry(models.Model):
         ]
         indexes: ClassVar = [
             models.Index(fields=["conversation", "anchor"]),
-            models.Index(fields=["conversation", "head"], name="journal_by_head"),
-            models.Index(fields=["conversation", "facet", "head"], name="journal_by_facet"),
+            models.Index(fields=["conversation", "item_position"], name="journal_by_item"),
+            models.Index(
+                fields=["conversation", "category", "item_position"], name="journal_by_category"
+            ),
         ]
 
     def __str__(self) -> str:
@@ -115,7 +122,7 @@ class Turn(models.Model):
     conversation = models.ForeignKey(Conversation, models.CASCADE, related_name="outline")
     number = models.PositiveIntegerField(help_text="counts from 0")
     position = models.PositiveIntegerField(help_text="of its first entry")
-    words = models.CharField(max_length=200, blank=True, help_text="how what was asked begins")
+    title = models.CharField(max_length=200, blank=True, help_text="how what was asked begins")
 
     class Meta:
         db_table = "store_turn"
@@ -128,22 +135,24 @@ class Turn(models.Model):
         return f"{self.conversation_id} turn {self.number}"
 
 
-class Reading(models.Model):
-    """A read mark: the length up to which a person has read a conversation."""
+class ReadMark(models.Model):
+    """The number of entries up to which a person has read a conversation."""
 
-    TABLE = "store_reading"
+    TABLE = "store_readmark"
 
     person = models.ForeignKey(Person, models.CASCADE)
     conversation = models.ForeignKey(Conversation, models.CASCADE)
-    length = models.PositiveIntegerField(help_text="entries that there were")
+    entry_count = models.PositiveIntegerField(help_text="entries that there were")
     at = models.DateTimeField()
 
     class Meta:
-        db_table = "store_reading"
+        db_table = "store_readmark"
         constraints: ClassVar = [
-            models.UniqueConstraint(fields=["person", "conversation"], name="one_reading_a_person")
+            models.UniqueConstraint(
+                fields=["person", "conversation"], name="one_read_mark_a_person"
+            )
         ]
-        indexes: ClassVar = [models.Index(fields=["person", "at"], name="readings_by_time")]
+        indexes: ClassVar = [models.Index(fields=["person", "at"], name="read_marks_by_time")]
 
     def __str__(self) -> str:
-        return f"{self.person_id} read {self.length} of {self.conversation_id}"
+        return f"{self.person_id} read {self.entry_count} of {self.conversation_id}"

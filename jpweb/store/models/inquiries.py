@@ -47,7 +47,7 @@ class Inquiry(models.Model):
     asked_at = models.DateTimeField()
     settled_at = models.DateTimeField(null=True)
     expires_at = models.DateTimeField(null=True)
-    alike = models.CharField(
+    same_question_key = models.CharField(
         max_length=40,
         blank=True,
         db_default="",
@@ -71,7 +71,7 @@ class Inquiry(models.Model):
         indexes: ClassVar = [
             models.Index(fields=["-asked_at", "-id"]),
             models.Index(fields=["state", "conversation"]),
-            models.Index(fields=["alike", "-settled_at"]),
+            models.Index(fields=["same_question_key", "-settled_at"]),
             models.Index(fields=["workspace", "state", "asked_at"]),
             models.Index(
                 fields=["state", "expires_at"],
@@ -84,11 +84,11 @@ class Inquiry(models.Model):
         return f"{self.inquiry_id}: {self.state}"
 
 
-class Showing(models.Model):
-    """A receipt: the first times at which one person received, saw and began a question."""
+class DisplayReceipt(models.Model):
+    """The first times at which one person received, saw and began a question."""
 
-    inquiry = models.ForeignKey(Inquiry, models.CASCADE, related_name="showings")
-    person = models.ForeignKey(Person, models.CASCADE, related_name="showings")
+    inquiry = models.ForeignKey(Inquiry, models.CASCADE, related_name="display_receipts")
+    person = models.ForeignKey(Person, models.CASCADE, related_name="display_receipts")
     delivered_at = models.DateTimeField(help_text="its card was sent to one of their pages")
     visible_at = models.DateTimeField(null=True, help_text="the card was on their screen")
     focused_at = models.DateTimeField(null=True, help_text="they went into the card")
@@ -96,7 +96,7 @@ class Showing(models.Model):
 
     class Meta:
         constraints: ClassVar = [
-            models.UniqueConstraint(fields=["inquiry", "person"], name="one_showing_a_person")
+            models.UniqueConstraint(fields=["inquiry", "person"], name="one_receipt_a_person")
         ]
 
     def __str__(self) -> str:

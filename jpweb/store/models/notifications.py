@@ -9,47 +9,55 @@ from django.db import models
 from jpweb.store.database import clock
 from jpweb.store.models.accounts import Person, Workspace
 from jpweb.store.models.inquiries import Inquiry
-from jpweb.store.models.runs import Prompt
+from jpweb.store.models.runs import Approval
 
 
-class Address(models.Model):
-    """A person's notification destination for open questions and approvals of a workspace.
+class NotificationDestination(models.Model):
+    """A person's channel for open questions and approvals of a workspace.
 
     ``url`` is in the notification library's form and may hold a key: no page shows all of it.
     """
 
-    person = models.ForeignKey(Person, models.CASCADE, related_name="addresses")
-    workspace = models.ForeignKey(Workspace, models.CASCADE, related_name="addresses")
+    person = models.ForeignKey(Person, models.CASCADE, related_name="notification_destinations")
+    workspace = models.ForeignKey(
+        Workspace, models.CASCADE, related_name="notification_destinations"
+    )
     url = models.TextField()
     delay = models.PositiveIntegerField(help_text="seconds that something waits before")
     problem = models.CharField(max_length=500, blank=True, help_text="why the last one failed")
     added_at = models.DateTimeField(default=clock.now)
 
     def __str__(self) -> str:
-        return f"address {self.pk} of {self.person_id} in {self.workspace_id}"
+        return f"destination {self.pk} of {self.person_id} in {self.workspace_id}"
 
 
-class Notice(models.Model):
-    """A delivery: a question or approval was sent to an address, or sending it failed."""
+class NotificationDelivery(models.Model):
+    """A question or approval was sent to a destination, or sending it failed."""
 
-    address = models.ForeignKey(Address, models.CASCADE, related_name="notices")
-    inquiry = models.ForeignKey(Inquiry, models.CASCADE, null=True, related_name="notices")
-    prompt = models.ForeignKey(Prompt, models.CASCADE, null=True, related_name="notices")
+    destination = models.ForeignKey(
+        NotificationDestination, models.CASCADE, related_name="notification_deliveries"
+    )
+    inquiry = models.ForeignKey(
+        Inquiry, models.CASCADE, null=True, related_name="notification_deliveries"
+    )
+    approval = models.ForeignKey(
+        Approval, models.CASCADE, null=True, related_name="notification_deliveries"
+    )
     sent_at = models.DateTimeField(default=clock.now)
     problem = models.CharField(max_length=500, blank=True)
 
     class Meta:
         constraints: ClassVar = [
             models.UniqueConstraint(
-                fields=["address", "inquiry"], name="one_notice_a_question_and_address"
+                fields=["destination", "inquiry"], name="one_delivery_a_question_and_destination"
             ),
             models.UniqueConstraint(
-                fields=["address", "prompt"], name="one_notice_a_prompt_and_address"
+                fields=["destination", "approval"], name="one_delivery_an_approval_and_destination"
             ),
         ]
 
     def __str__(self) -> str:
-        return f"notice to {self.address_id}"
+        return f"delivery to {self.destination_id}"
 
 
 class AnswerLink(models.Model):

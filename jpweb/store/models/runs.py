@@ -37,7 +37,7 @@ class Run(models.Model):
     lease_until = models.DateTimeField(null=True)
     fence = models.PositiveIntegerField(default=0)
     queued_at = models.DateTimeField(null=True, help_text="since when nobody executes it, if so")
-    deaths = models.PositiveSmallIntegerField(
+    death_count = models.PositiveSmallIntegerField(
         default=0, help_text="processes that ended since it last got anywhere"
     )
     left_by = models.TextField(
@@ -45,7 +45,7 @@ class Run(models.Model):
         default="",
         help_text="processes whose lease ran out since it last got anywhere, a line each",
     )
-    resumed = models.PositiveSmallIntegerField(
+    resume_count = models.PositiveSmallIntegerField(
         default=0, help_text="how often after a process ended"
     )
     problem = models.CharField(max_length=1000, blank=True)
@@ -76,17 +76,17 @@ class Run(models.Model):
         return self.state in UNFINISHED_STATES
 
 
-class Prompt(models.Model):
-    """An approval: a permission or delivery prompt of a run (RFD 018). No inquiry: in no journal.
+class Approval(models.Model):
+    """A permission or delivery prompt of a run (RFD 018). No inquiry: in no journal.
 
     ``shown`` is the content for the person: arguments, or a result; ``decision`` their choice.
     """
 
-    conversation = models.ForeignKey(Conversation, models.CASCADE, related_name="prompts")
+    conversation = models.ForeignKey(Conversation, models.CASCADE, related_name="approvals")
     workspace = models.ForeignKey(
-        Workspace, models.CASCADE, null=True, db_index=False, related_name="prompts"
+        Workspace, models.CASCADE, null=True, db_index=False, related_name="approvals"
     )
-    run = models.ForeignKey(Run, models.CASCADE, related_name="prompts")
+    run = models.ForeignKey(Run, models.CASCADE, related_name="approvals")
     kind = models.CharField(max_length=10, choices=ApprovalKind.choices)
     tool_call_id = models.TextField()
     tool_name = models.CharField(max_length=200)
@@ -97,7 +97,7 @@ class Prompt(models.Model):
     digest = models.CharField(max_length=64, blank=True, help_text="of what is shown")
     decision = models.JSONField(null=True)
     spent = models.BooleanField(default=False, help_text="the call has gone on with the decision")
-    decider = models.ForeignKey(Person, models.SET_NULL, null=True, related_name="prompts")
+    decider = models.ForeignKey(Person, models.SET_NULL, null=True, related_name="approvals")
     decider_name = models.CharField(max_length=200, blank=True)
     asked_at = models.DateTimeField(default=clock.now)
     settled_at = models.DateTimeField(null=True)
@@ -112,35 +112,35 @@ class Prompt(models.Model):
         return f"{self.kind} {self.tool_name}: {self.state}"
 
 
-class Interruption(models.Model):
-    """An interrupt that a person sent to a run; ``taken_at`` is set once the turn handled it."""
+class RunInterrupt(models.Model):
+    """An interrupt that a person sent to a run; ``handled_at`` is set once the turn handled it."""
 
-    run = models.ForeignKey(Run, models.CASCADE, related_name="interruptions")
+    run = models.ForeignKey(Run, models.CASCADE, related_name="interrupts")
     kind = models.CharField(max_length=10, choices=InterruptKind.choices)
     text = models.TextField(blank=True)
-    person = models.ForeignKey(Person, models.SET_NULL, null=True, related_name="interruptions")
+    person = models.ForeignKey(Person, models.SET_NULL, null=True, related_name="interrupts")
     person_name = models.CharField(max_length=200, blank=True)
-    said_at = models.DateTimeField(default=clock.now)
-    taken_at = models.DateTimeField(null=True)
+    sent_at = models.DateTimeField(default=clock.now)
+    handled_at = models.DateTimeField(null=True)
 
     def __str__(self) -> str:
-        return f"{self.kind} said to run {self.run_id}"
+        return f"{self.kind} sent to run {self.run_id}"
 
 
-class KeptResult(models.Model):
-    """A checkpoint: the result of a tool call, until its response is in the journal.
+class CallCheckpoint(models.Model):
+    """The result of a tool call, until its response is in the journal.
 
     ``content`` is null without a result; ``delivered`` is false while a person has yet to let the
-    model see it; ``again``: the call was running when an earlier process ended.
+    model see it; ``was_cut_off``: the call was running when an earlier process ended.
     """
 
-    run = models.ForeignKey(Run, models.CASCADE, related_name="kept")
+    run = models.ForeignKey(Run, models.CASCADE, related_name="checkpoints")
     tool_call_id = models.TextField()
     content = models.TextField(null=True)  # noqa: DJ001  an empty result is one
     is_error = models.BooleanField()
     edited = models.JSONField(null=True)
     delivered = models.BooleanField()
-    again = models.BooleanField()
+    was_cut_off = models.BooleanField()
 
     class Meta:
         constraints: ClassVar = [
@@ -161,7 +161,7 @@ class Heartbeat(models.Model):
         return f"{self.process}: {self.seen_at}"
 
 
-class Duty(models.Model):
+class TaskLease(models.Model):
     """A lease by name, such as a periodic task's: one process at a time holds it."""
 
     name = models.CharField(max_length=50, unique=True)

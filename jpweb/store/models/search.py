@@ -28,9 +28,9 @@ class Passage(models.Model):
     )
     position = models.IntegerField(help_text="of the journal entry; -1: title and labels")
     part = models.PositiveIntegerField(help_text="long ones are several, from 0")
-    head = models.PositiveIntegerField()
+    item_position = models.PositiveIntegerField()
     anchor = models.CharField(max_length=80, blank=True)
-    facet = models.CharField(max_length=20)
+    category = models.CharField(max_length=20)
     at = models.DateTimeField()
     body = models.TextField()
     tags = models.TextField(help_text="what filters look for, as words of the index")
@@ -48,7 +48,7 @@ class Passage(models.Model):
         ]
 
     def __str__(self) -> str:
-        return f"{self.conversation_id}#{self.position}.{self.part} {self.facet}"
+        return f"{self.conversation_id}#{self.position}.{self.part} {self.category}"
 
 
 class SavedSearch(models.Model):

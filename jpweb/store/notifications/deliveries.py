@@ -30,7 +30,13 @@ from django.db.models.functions import Now, RowNumber
 from jpweb.store import db_text
 from jpweb.store.choices import ApprovalKind, ApprovalState, Role
 from jpweb.store.inquiries import OPEN_STATE, run_is_unfinished
-from jpweb.store.models import Address, Inquiry, Membership, Notice, Prompt
+from jpweb.store.models import (
+    Approval,
+    Inquiry,
+    Membership,
+    NotificationDelivery,
+    NotificationDestination,
+)
 from jpweb.store.notifications import answer_links
 from jpweb.stream.answer_type import ANSWER_TYPES
 
@@ -48,7 +54,7 @@ class DueNotification:
     not sent, and so not read.
     """
 
-    address_id: int
+    destination_id: int
     person_id: int
     url: str = field(repr=False)
     workspace: str
@@ -68,12 +74,14 @@ def list_due(limit: int) -> list[DueNotification]:
     delay, where its person may answer now, and that it had no message of. At most four
     queries.
     """
-    if not Address.objects.exists():
+    if not NotificationDestination.objects.exists():
         return []
-    waiting_rows: list[Inquiry | Prompt] = [*_due_questions()[:limit], *_due_approvals()[:limit]]
+    waiting_rows: list[Inquiry | Approval] = [*_due_questions()[:limit], *_due_approvals()[:limit]]
     waiting_rows.sort(key=lambda row: row.asked_at)
     destination_ids = {_destination_id(row) for row in waiting_rows}
-    destinations = Address.objects.select_related("workspace").in_bulk(destination_ids)
+    destinations = NotificationDestination.objects.select_related("workspace").in_bulk(
+        destination_ids
+    )
     counts: dict[int, int] = dict.fromkeys(destinations, 0)
     due_notifications: list[DueNotification] = []
     for row in waiting_rows:
@@ -97,10 +105,10 @@ def claim_delivery(due_notification: DueNotification) -> tuple[int, str] | None:
         with transaction.atomic():
             if not _is_still_due(due_notification):
                 return None
-            delivery = Notice.objects.create(
-                address_id=due_notification.address_id,
+            delivery = NotificationDelivery.objects.create(
+                destination_id=due_notification.destination_id,
                 inquiry_id=due_notification.inquiry_id,
-                prompt_id=due_notification.approval_id,
+                approval_id=due_notification.approval_id,
             )
             token = (
                 answer_links.issue_link(due_notification.inquiry_id, due_notification.person_id)
@@ -114,18 +122,20 @@ def claim_delivery(due_notification: DueNotification) -> tuple[int, str] | None:
 
 def record_failure(delivery_id: int, problem: str) -> None:
     """Record why a message was not delivered."""
-    Notice.objects.filter(pk=delivery_id).update(problem=db_text.clean_text(problem)[:500])
+    NotificationDelivery.objects.filter(pk=delivery_id).update(
+        problem=db_text.clean_text(problem)[:500]
+    )
 
 
-def _make_due(row: Inquiry | Prompt, destination: Address) -> DueNotification:
+def _make_due(row: Inquiry | Approval, destination: NotificationDestination) -> DueNotification:
     common: dict[str, Any] = {
-        "address_id": destination.pk,
+        "destination_id": destination.pk,
         "person_id": destination.person_id,
         "url": destination.url,
         "workspace": destination.workspace.name,
         "conversation": row.conversation.title,
     }
-    if isinstance(row, Prompt):
+    if isinstance(row, Approval):
         kind = ApprovalKind(row.kind)
         return DueNotification(
             **common, asker=row.tool_name, approval_id=row.pk, approval_kind=kind
@@ -143,28 +153,30 @@ def _due_questions() -> QuerySet[Inquiry]:
     )
 
 
-def _due_approvals() -> QuerySet[Prompt]:
-    waiting = Prompt.objects.filter(run_is_unfinished(), state=ApprovalState.OPEN)
-    return _join_destinations(waiting, "prompt")
+def _due_approvals() -> QuerySet[Approval]:
+    waiting = Approval.objects.filter(run_is_unfinished(), state=ApprovalState.OPEN)
+    return _join_destinations(waiting, "approval")
 
 
 def _join_destinations(waiting: QuerySet[Row], row_field: str) -> QuerySet[Row]:
     """Return a row per due destination, with the destination's key in the column ``told``."""
-    addresses = "conversation__workspace__addresses"
+    destinations = "conversation__workspace__notification_destinations"
     responders = Membership.objects.filter(
         person_id=OuterRef("told_person"),
         workspace_id=OuterRef("conversation__workspace_id"),
         role__gte=Role.RESPONDER,
         person__is_active=True,
     )
-    previous = Notice.objects.filter(address_id=OuterRef("told"), **{row_field: OuterRef("pk")})
-    seconds = ExpressionWrapper(F(f"{addresses}__delay"), IntegerField())
+    previous = NotificationDelivery.objects.filter(
+        destination_id=OuterRef("told"), **{row_field: OuterRef("pk")}
+    )
+    seconds = ExpressionWrapper(F(f"{destinations}__delay"), IntegerField())
     delay = ExpressionWrapper(seconds * Value(timedelta(seconds=1)), DurationField())
     order = ("asked_at", "pk")
     due_rows: QuerySet[Row] = (
         waiting.annotate(
-            told=F(f"{addresses}__pk"),
-            told_person=F(f"{addresses}__person_id"),
+            told=F(f"{destinations}__pk"),
+            told_person=F(f"{destinations}__person_id"),
             told_at=ExpressionWrapper(F("asked_at") + delay, DateTimeField()),
         )
         .filter(~Exists(previous), Exists(responders), told__isnull=False, told_at__lte=Now())
@@ -179,20 +191,20 @@ def _join_destinations(waiting: QuerySet[Row], row_field: str) -> QuerySet[Row]:
 def _is_still_due(due_notification: DueNotification) -> bool:
     """Tell whether the question or approval is open, and the destination's person may answer."""
     open_rows: QuerySet[Any] = (
-        Prompt.objects.filter(pk=due_notification.approval_id, state=ApprovalState.OPEN)
+        Approval.objects.filter(pk=due_notification.approval_id, state=ApprovalState.OPEN)
         if due_notification.approval_id is not None
         else Inquiry.objects.filter(pk__in=[due_notification.inquiry_id], state=OPEN_STATE)
     )
     responders = Membership.objects.filter(
         person_id=due_notification.person_id,
         workspace__conversations=OuterRef("conversation"),
-        workspace__addresses=due_notification.address_id,
+        workspace__notification_destinations=due_notification.destination_id,
         role__gte=Role.RESPONDER,
         person__is_active=True,
     )
     return open_rows.filter(Exists(responders), run_is_unfinished()).exists()
 
 
-def _destination_id(row: Inquiry | Prompt) -> int:
+def _destination_id(row: Inquiry | Approval) -> int:
     key: int = row.told  # type: ignore[union-attr]  # annotated by _join_destinations
     return key

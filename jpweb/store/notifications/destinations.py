@@ -8,7 +8,7 @@ from django.db.models import QuerySet
 from jpweb.store import db_text
 from jpweb.store.choices import Role
 from jpweb.store.errors import StoreError
-from jpweb.store.models import Address, Membership, Person
+from jpweb.store.models import Membership, NotificationDestination, Person
 
 #: Destinations of one person at most.
 MAX_DESTINATIONS = 20
@@ -24,12 +24,12 @@ class DestinationRefused(StoreError):
     """The destination cannot be saved; says why."""
 
 
-def list_destinations(person_id: int) -> list[Address]:
+def list_destinations(person_id: int) -> list[NotificationDestination]:
     """Return a person's destinations with their workspaces."""
     return list(_filter_of_person(person_id).order_by("workspace__name", "pk"))
 
 
-def get_destination(person_id: int, destination_id: int) -> Address:
+def get_destination(person_id: int, destination_id: int) -> NotificationDestination:
     """Return a destination of a person. Raises UnknownDestination where it is another person's."""
     destination = _filter_of_person(person_id).filter(pk=destination_id).first()
     if destination is None:
@@ -38,7 +38,9 @@ def get_destination(person_id: int, destination_id: int) -> Address:
 
 
 @transaction.atomic
-def add_destination(person_id: int, workspace_id: int, url: str, delay: int) -> Address:
+def add_destination(
+    person_id: int, workspace_id: int, url: str, delay: int
+) -> NotificationDestination:
     """Save a destination. Raises DestinationRefused.
 
     The delay is in seconds, from 0 to ``MAX_DELAY_SECONDS``; the notification library
@@ -47,7 +49,7 @@ def add_destination(person_id: int, workspace_id: int, url: str, delay: int) -> 
     if not can_answer(person_id, workspace_id):
         raise DestinationRefused("Choose a workspace in which you can answer.")
     Person.objects.select_for_update().get(pk=person_id)  # serializes the count below
-    existing = list(Address.objects.filter(person_id=person_id))
+    existing = list(NotificationDestination.objects.filter(person_id=person_id))
     if any(
         destination.workspace_id == workspace_id and destination.url == url
         for destination in existing
@@ -57,7 +59,7 @@ def add_destination(person_id: int, workspace_id: int, url: str, delay: int) -> 
         raise DestinationRefused(
             f"You have {MAX_DESTINATIONS} channels. Remove one to add another."
         )
-    new_destination = Address(
+    new_destination = NotificationDestination(
         person_id=person_id, workspace_id=workspace_id, url=db_text.clean_text(url), delay=delay
     )
     new_destination.save(force_insert=True)
@@ -71,7 +73,9 @@ def remove_destination(person_id: int, destination_id: int) -> None:
 
 def record_problem(destination_id: int, problem: str) -> None:
     """Record why the last message to a destination failed; empty where it did not."""
-    Address.objects.filter(pk=destination_id).update(problem=db_text.clean_text(problem)[:500])
+    NotificationDestination.objects.filter(pk=destination_id).update(
+        problem=db_text.clean_text(problem)[:500]
+    )
 
 
 def can_answer(person_id: int, workspace_id: int) -> bool:
@@ -80,5 +84,5 @@ def can_answer(person_id: int, workspace_id: int) -> bool:
     return memberships.filter(role__gte=Role.RESPONDER, person__is_active=True).exists()
 
 
-def _filter_of_person(person_id: int) -> QuerySet[Address]:
-    return Address.objects.filter(person_id=person_id).select_related("workspace")
+def _filter_of_person(person_id: int) -> QuerySet[NotificationDestination]:
+    return NotificationDestination.objects.filter(person_id=person_id).select_related("workspace")

@@ -12,7 +12,7 @@ from datetime import timedelta
 from django.db.models.functions import Now
 
 from jpweb.store.maintenance import task_leases
-from jpweb.store.models import Duty
+from jpweb.store.models import TaskLease
 
 LEASE_SECONDS = 15.0
 
@@ -48,7 +48,7 @@ def acquire_lease(lease: DownloadLease) -> DownloadLease | None:
 def renew_lease(lease: DownloadLease) -> bool:
     """Renew a lease with the download's progress; tells whether the download still has it."""
     until = Now() + timedelta(seconds=LEASE_SECONDS)
-    lease_row = Duty.objects.filter(name=lease.name, holder__startswith=f"{lease.holder} ")
+    lease_row = TaskLease.objects.filter(name=lease.name, holder__startswith=f"{lease.holder} ")
     return (
         bool(lease_row.update(holder=lease.holder_text, lease_until=until))
         or acquire_lease(lease) is None
@@ -57,13 +57,13 @@ def renew_lease(lease: DownloadLease) -> bool:
 
 def release_lease(lease: DownloadLease) -> None:
     """Release a lease; does nothing where another download holds it."""
-    Duty.objects.filter(name=lease.name, holder__startswith=f"{lease.holder} ").delete()
+    TaskLease.objects.filter(name=lease.name, holder__startswith=f"{lease.holder} ").delete()
 
 
 def find_lease(person_id: int) -> DownloadLease | None:
     """Return the lease of a person's download, or None where none is under way."""
     name = DownloadLease(person_id, "", "").name
-    rows = Duty.objects.filter(name=name, lease_until__gte=Now())
+    rows = TaskLease.objects.filter(name=name, lease_until__gte=Now())
     text = rows.values_list("holder", flat=True).first()
     if text is None:
         return None

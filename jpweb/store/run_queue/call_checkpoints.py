@@ -12,7 +12,7 @@ from typing import Any
 from django.db import transaction
 
 from jpweb.store import db_text
-from jpweb.store.models import KeptResult, Run
+from jpweb.store.models import CallCheckpoint, Run
 from jpweb.store.run_queue import leases
 
 
@@ -20,21 +20,21 @@ from jpweb.store.run_queue import leases
 def save_checkpoint(run: Run, tool_call_id: str, values: Mapping[str, Any]) -> None:
     """Save the result of a call; replaces an earlier checkpoint. Raises LeaseLost.
 
-    ``values``: content, is_error, edited, delivered, again, as the columns.
+    ``values``: content, is_error, edited, delivered, was_cut_off, as the columns.
     """
     leases.assert_held(run)
-    KeptResult.objects.update_or_create(
+    CallCheckpoint.objects.update_or_create(
         run=run,
         tool_call_id=db_text.clean_text(tool_call_id),
         defaults=db_text.clean_json(dict(values)),
     )
 
 
-def get_checkpoints(run: Run) -> dict[str, KeptResult]:
+def get_checkpoints(run: Run) -> dict[str, CallCheckpoint]:
     """Return the checkpoints of a run, by tool call id."""
-    return {row.tool_call_id: row for row in KeptResult.objects.filter(run=run)}
+    return {row.tool_call_id: row for row in CallCheckpoint.objects.filter(run=run)}
 
 
 def clear_checkpoints(run: Run) -> None:
     """Delete the checkpoints of a run."""
-    KeptResult.objects.filter(run=run).delete()
+    CallCheckpoint.objects.filter(run=run).delete()

@@ -46,4 +46,4 @@ def count_deaths(run: Run, lease_seconds: float) -> int:
     """Return the number of processes that died with this run since its last progress."""
     left_by = Counter(run.left_by.splitlines())
     alive = find_alive(left_by, lease_seconds) if left_by else set()
-    return run.deaths + sum(times for name, times in left_by.items() if name not in alive)
+    return run.death_count + sum(times for name, times in left_by.items() if name not in alive)

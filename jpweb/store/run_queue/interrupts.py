@@ -8,12 +8,12 @@ from jpweb.store import db_text
 from jpweb.store.choices import InterruptKind, RunState
 from jpweb.store.database import clock
 from jpweb.store.inquiries import Decider
-from jpweb.store.models import Interruption, Run
+from jpweb.store.models import Run, RunInterrupt
 
 
-def add_interrupt(run: Run, kind: InterruptKind, decider: Decider, text: str = "") -> Interruption:
+def add_interrupt(run: Run, kind: InterruptKind, decider: Decider, text: str = "") -> RunInterrupt:
     """Insert an interrupt of a run."""
-    return Interruption.objects.create(
+    return RunInterrupt.objects.create(
         run=run,
         kind=kind,
         text=db_text.clean_text(text),
@@ -22,14 +22,14 @@ def add_interrupt(run: Run, kind: InterruptKind, decider: Decider, text: str = "
     )
 
 
-def list_pending(runs: Iterable[Run]) -> list[Interruption]:
+def list_pending(runs: Iterable[Run]) -> list[RunInterrupt]:
     """Return the unhandled interrupts of these runs, in the order of sending.
 
     A run that another process holds has none for this one.
     """
     fences = {run.pk: run.fence for run in runs}
-    pending = Interruption.objects.filter(
-        run_id__in=list(fences), taken_at=None, run__state=RunState.RUNNING
+    pending = RunInterrupt.objects.filter(
+        run_id__in=list(fences), handled_at=None, run__state=RunState.RUNNING
     ).select_related("run")
     return [
         interrupt
@@ -38,13 +38,13 @@ def list_pending(runs: Iterable[Run]) -> list[Interruption]:
     ]
 
 
-def list_replies(run: Run, given_ids: Iterable[int] = ()) -> list[Interruption]:
+def list_replies(run: Run, given_ids: Iterable[int] = ()) -> list[RunInterrupt]:
     """Return the unhandled interrupts with text, except those that the turn was given."""
-    replies = Interruption.objects.filter(run=run, taken_at=None, kind=InterruptKind.RESPOND)
+    replies = RunInterrupt.objects.filter(run=run, handled_at=None, kind=InterruptKind.RESPOND)
     return list(replies.exclude(text="").exclude(pk__in=list(given_ids)).order_by("id"))
 
 
-def mark_delivered(interrupt: Interruption) -> None:
+def mark_delivered(interrupt: RunInterrupt) -> None:
     """Mark an interrupt as handled when the turn acts on it.
 
     A stop, or one with text, is handled only when that is in the journal.
@@ -57,5 +57,5 @@ def mark_delivered(interrupt: Interruption) -> None:
 
 def mark_handled(interrupt_ids: Iterable[int]) -> None:
     """Mark interrupts as handled."""
-    unhandled = Interruption.objects.filter(pk__in=list(interrupt_ids), taken_at=None)
-    unhandled.update(taken_at=clock.now())
+    unhandled = RunInterrupt.objects.filter(pk__in=list(interrupt_ids), handled_at=None)
+    unhandled.update(handled_at=clock.now())

@@ -56,7 +56,7 @@ def assert_held(run: Run, phase: RunPhase | None = None) -> None:
 
     The write is progress of the run: its count of deaths is reset.
     """
-    changes: dict[str, Any] = {"deaths": 0, "left_by": ""}
+    changes: dict[str, Any] = {"death_count": 0, "left_by": ""}
     if phase is not None:
         changes["phase"] = phase
     held_filter = {"id": run.pk, "fence": run.fence, "state": RunState.RUNNING}
@@ -87,7 +87,7 @@ def find_held(run_ids: Iterable[int], holder: str) -> set[int]:
 def release_lease(run: Run) -> bool:
     """Release a run's lease, and queue the run; tells whether the lease was held."""
     held_run = Run.objects.filter(pk=run.pk, fence=run.fence, state=RunState.RUNNING)
-    return _requeue(held_run, run.pk, resumed=F("resumed") + 1)
+    return _requeue(held_run, run.pk, resume_count=F("resume_count") + 1)
 
 
 @transaction.atomic
@@ -121,9 +121,9 @@ def requeue_expired(run: Run, *, has_died: bool) -> bool:
     """
     is_expired = Q(lease_until__isnull=True) | Q(lease_until__lt=Now())
     expired = Run.objects.filter(is_expired, pk=run.pk, fence=run.fence, state=RunState.RUNNING)
-    changes: dict[str, Any] = {"resumed": F("resumed") + 1, "fence": F("fence") + 1}
+    changes: dict[str, Any] = {"resume_count": F("resume_count") + 1, "fence": F("fence") + 1}
     if has_died:
-        changes["deaths"] = F("deaths") + 1
+        changes["death_count"] = F("death_count") + 1
     else:
         changes["left_by"] = Concat("left_by", Value(f"{run.holder}\n"))
     return _requeue(expired, run.pk, **changes)

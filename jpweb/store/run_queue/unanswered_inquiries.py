@@ -23,13 +23,15 @@ def mark_before_turn(conversation_id: int, position: int) -> int:
     return _mark_unanswered([key for key, asked_position in open_rows if asked_position < position])
 
 
-def mark_of_call(conversation_id: int, head: int) -> int:
+def mark_of_call(conversation_id: int, item_position: int) -> int:
     """Mark the open rows of a tool call that now has a response as unanswered; return how many."""
     open_rows = dict(_open_rows_query([conversation_id]))
     if not open_rows:
         return 0
     call_entries = JournalEntry.objects.filter(
-        conversation_id=conversation_id, head=head, position__in=open_rows.values()
+        conversation_id=conversation_id,
+        item_position=item_position,
+        position__in=open_rows.values(),
     )
     positions = set(call_entries.values_list("position", flat=True))
     return _mark_unanswered([key for key, position in open_rows.items() if position in positions])

@@ -28,7 +28,7 @@ MAX_RANKED_HITS, RANKED_CANDIDATES = 50, 10_000
 COUNT_LIMIT = 500
 
 _COLUMNS = (
-    "p.body, p.id, p.conversation_id, p.position, p.anchor, p.facet, p.tool, p.who,"
+    "p.body, p.id, p.conversation_id, p.position, p.anchor, p.category, p.tool, p.who,"
     " p.state, p.reason, c.title, c.archived, w.name"
 )
 _CONVERSATION_JOIN = " JOIN store_conversation c ON c.id = p.conversation_id"
@@ -46,7 +46,7 @@ class SearchHit(NamedTuple):
     conversation_id: int
     position: int
     anchor: str
-    facet: str
+    category: str
     tool: str
     who: str
     state: str
@@ -199,8 +199,8 @@ def _filter_terms(query_filter: QueryFilter, person_id: int) -> list[str]:
             ]
         case "kind":
             return [
-                filter_terms.facet_term(facet)
-                for facet in query_parser.FACETS_BY_KIND[query_filter.value]
+                filter_terms.category_term(category)
+                for category in query_parser.CATEGORIES_BY_KIND[query_filter.value]
             ]
         case "outcome":
             return [filter_terms.state_term(query_filter.value)]

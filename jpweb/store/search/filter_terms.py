@@ -23,8 +23,8 @@ def workspace_term(key: int) -> str:
     return f"w{key}"
 
 
-def facet_term(name: str) -> str:
-    """Return the term of an entry's facet."""
+def category_term(name: str) -> str:
+    """Return the term of an entry's category."""
     return f"f{name}"
 
 

@@ -35,9 +35,9 @@ class EventMatch:
     """
 
     position: int
-    head: int
+    item_position: int
     anchor: str
-    facet: str
+    category: str
     snippet: tuple[Fragment, ...]
     number: int
 
@@ -183,9 +183,9 @@ def _load_matches(
     return [
         EventMatch(
             position=row.position,
-            head=row.head,
+            item_position=row.item_position,
             anchor=row.anchor,
-            facet=row.facet,
+            category=row.category,
             snippet=make_snippet(row.body, find_spans(row.body, search_terms)),
             number=number and number + nth,
         )
@@ -194,9 +194,15 @@ def _load_matches(
 
 
 def _count_unindexed(conversation_id: int) -> int:
-    columns = ("unindexed", "length", "indexed_length", "revision", "indexed_revision")
+    columns = (
+        "needs_indexing",
+        "entry_count",
+        "indexed_entry_count",
+        "revision",
+        "indexed_revision",
+    )
     row = Conversation.objects.filter(pk=conversation_id).values_list(*columns).first()
     if row is None or not row[0]:
         return 0
-    length, indexed_length = int(row[1]), int(row[2])
-    return length if row[3] != row[4] else max(length - indexed_length, 0)
+    length, indexed_entry_count = int(row[1]), int(row[2])
+    return length if row[3] != row[4] else max(length - indexed_entry_count, 0)

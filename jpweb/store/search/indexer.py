@@ -1,8 +1,8 @@
 """Indexes conversations for search, behind the journal, without blocking it.
 
-Each change of a conversation sets ``unindexed``; the indexer takes such conversations, the newest
-first, and writes batches, one transaction each. It compares stored passages with the expected
-ones, so that it continues after a kill and equal passages keep their keys.
+Each change of a conversation sets ``needs_indexing``; the indexer takes such conversations, the
+newest first, and writes batches, one transaction each. It compares stored passages with the
+expected ones, so that it continues after a kill and equal passages keep their keys.
 """
 
 from __future__ import annotations
@@ -38,12 +38,13 @@ COUNT_LIMIT = 1000
 
 #: Columns by which a stored passage and a draft are compared; key and instant never change.
 _COMPARED_COLUMNS = (
-    "position", "part", "head", "anchor", "facet", "body", "tags", "tool", "who", "state", "reason",
+    "position", "part", "item_position", "anchor", "category", "body", "tags", "tool", "who",
+    "state", "reason",
 )  # fmt: skip
 
 
 class _ConversationChanged(Exception):
-    """The conversation was changed during its indexing; it stays ``unindexed``."""
+    """The conversation was changed during its indexing; it stays ``needs_indexing``."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +52,7 @@ class _IndexingState:
     """A conversation as of the beginning of this step, and its first entry to index."""
 
     key: int
-    length: int
+    entry_count: int
     revision: int
     title: str
     labels: Any
@@ -61,13 +62,13 @@ class _IndexingState:
 def count_pending_for(person_id: int) -> int:
     """Return the number of unindexed conversations of a person, up to ``COUNT_LIMIT``."""
     my_workspaces = Membership.objects.filter(person_id=person_id).values("workspace_id")
-    pending = Conversation.objects.filter(unindexed=True, workspace__in=my_workspaces)
+    pending = Conversation.objects.filter(needs_indexing=True, workspace__in=my_workspaces)
     return len(pending.order_by().values_list("pk", flat=True)[:COUNT_LIMIT])
 
 
 def pending_count() -> int:
     """Return the number of unindexed conversations."""
-    return Conversation.objects.filter(unindexed=True).count()
+    return Conversation.objects.filter(needs_indexing=True).count()
 
 
 def index_next() -> int | None:
@@ -75,7 +76,7 @@ def index_next() -> int | None:
 
     Returns its key, or None where all are indexed.
     """
-    pending = Conversation.objects.filter(unindexed=True).order_by("-last_activity", "-id")
+    pending = Conversation.objects.filter(needs_indexing=True).order_by("-last_activity", "-id")
     key = pending.values_list("pk", flat=True).first()
     if key is None:
         return None
@@ -88,7 +89,7 @@ def index_next() -> int | None:
     except INCONSISTENT_ROWS as error:
         # Cleared, so that the queue does not stall; the next change of the conversation sets it.
         logger.error("conversation %s cannot be indexed: %r", key, error)  # noqa: TRY400  the traceback would contain the row
-        Conversation.objects.filter(pk=key).update(unindexed=False)
+        Conversation.objects.filter(pk=key).update(needs_indexing=False)
     return key
 
 
@@ -97,7 +98,7 @@ def clear_index(conversation_id: int) -> None:
     with transaction.atomic():
         Passage.objects.filter(conversation_id=conversation_id).delete()
         Conversation.objects.filter(pk=conversation_id).update(
-            unindexed=True, indexed_length=0, indexed_revision=0
+            needs_indexing=True, indexed_entry_count=0, indexed_revision=0
         )
 
 
@@ -152,14 +153,14 @@ def _begin_indexing(key: int) -> tuple[_IndexingState, passages.ConversationTerm
             if is_replaced:
                 _reset_progress(row)
             _write_changes(key, changes)
-    first = 0 if is_replaced else row.indexed_length
-    return _IndexingState(key, row.length, row.revision, row.title, row.labels, first), common
+    first = 0 if is_replaced else row.indexed_entry_count
+    return _IndexingState(key, row.entry_count, row.revision, row.title, row.labels, first), common
 
 
 def _reset_progress(row: Conversation) -> None:
     """Record that nothing of a conversation is indexed. Raises _ConversationChanged."""
     unchanged = Conversation.objects.filter(pk=row.pk, revision=row.revision)
-    if not unchanged.update(indexed_length=0, indexed_revision=row.revision):
+    if not unchanged.update(indexed_entry_count=0, indexed_revision=row.revision):
         raise _ConversationChanged
 
 
@@ -170,18 +171,20 @@ def _indexed_terms(key: int, workspace_term: str) -> set[str]:
     return (
         {workspace_term}
         if title_terms is None
-        else {*title_terms.split()} - {filter_terms.facet_term("title")}
+        else {*title_terms.split()} - {filter_terms.category_term("title")}
     )
 
 
 def _read_entries(key: int, condition: Q) -> list[passages.SourceEntry]:
     """Return the entries of one transaction, in order."""
     rows = JournalEntry.objects.filter(condition, conversation_id=key).order_by("position")
-    columns = rows.values_list("position", "head", "anchor", "text")
+    columns = rows.values_list("position", "item_position", "anchor", "text")
     entries: list[passages.SourceEntry] = []
     remaining_chars = BATCH_CHARS
-    for position, head, anchor, text in columns[:BATCH_ENTRIES].iterator(chunk_size=100):
-        entries.append(passages.SourceEntry(position, head, anchor, wire.read_element(text)))
+    for position, item_position, anchor, text in columns[:BATCH_ENTRIES].iterator(chunk_size=100):
+        entries.append(
+            passages.SourceEntry(position, item_position, anchor, wire.read_element(text))
+        )
         remaining_chars -= len(text)
         if remaining_chars < 0:
             break
@@ -203,11 +206,11 @@ def _build_passages(
 def _tool_names(key: int, entries: Sequence[passages.SourceEntry]) -> dict[int, str]:
     """Return the names of the tools that these entries call, or are results of, by position."""
     elements = {entry.position: entry.element for entry in entries}
-    result_heads = {
-        entry.head for entry in entries if isinstance(entry.element.kind, ToolCallResponse)
+    result_item_positions = {
+        entry.item_position for entry in entries if isinstance(entry.element.kind, ToolCallResponse)
     }
     earlier = JournalEntry.objects.filter(
-        conversation_id=key, position__in=result_heads - elements.keys()
+        conversation_id=key, position__in=result_item_positions - elements.keys()
     )
     for position, text in earlier.values_list("position", "text"):
         elements[position] = wire.read_element(text)
@@ -272,23 +275,26 @@ def _reindex_settled(state: _IndexingState, common: passages.ConversationTerms) 
 
 def _finish_indexing(state: _IndexingState) -> None:
     """Mark the conversation as indexed. Raises _ConversationChanged where it was changed."""
-    obsolete = _find_changes(state.key, Q(position__gte=state.length), [])
+    obsolete = _find_changes(state.key, Q(position__gte=state.entry_count), [])
     with transaction.atomic():
         row = Conversation.objects.select_for_update().filter(pk=state.key).first()
-        current = row and (row.length, row.revision, row.title, row.labels)
-        if row is None or current != (state.length, state.revision, state.title, state.labels):
+        current = row and (row.entry_count, row.revision, row.title, row.labels)
+        if row is None or current != (state.entry_count, state.revision, state.title, state.labels):
             raise _ConversationChanged
         _write_changes(state.key, obsolete)
-        row.unindexed = False
-        row.save(update_fields=["unindexed"])
+        row.needs_indexing = False
+        row.save(update_fields=["needs_indexing"])
 
 
 def _record_progress(state: _IndexingState, start: int, end: int) -> None:
-    """Record the indexed length of a conversation."""
+    """Record the indexed entry count of a conversation."""
     unchanged = Conversation.objects.filter(
-        pk=state.key, revision=state.revision, indexed_revision=state.revision, indexed_length=start
+        pk=state.key,
+        revision=state.revision,
+        indexed_revision=state.revision,
+        indexed_entry_count=start,
     )
-    if not unchanged.update(indexed_length=end):
+    if not unchanged.update(indexed_entry_count=end):
         raise _ConversationChanged
 
 

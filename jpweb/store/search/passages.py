@@ -42,7 +42,7 @@ class SourceEntry:
     """A journal entry as the indexer reads it."""
 
     position: int
-    head: int
+    item_position: int
     anchor: str
     element: Element
 
@@ -64,9 +64,9 @@ class PassageDraft:
 
     position: int
     part: int
-    head: int
+    item_position: int
     anchor: str
-    facet: str
+    category: str
     at: datetime
     body: str
     tags: str
@@ -111,7 +111,7 @@ def make_title_passage(
     body = db_text.clean_text("\n".join(filter(None, [text, *spellings])))[:MAX_PASSAGE_CHARS]
     if not body:
         return []
-    terms = " ".join(sorted(conversation_terms.terms | {filter_terms.facet_term("title")}))
+    terms = " ".join(sorted(conversation_terms.terms | {filter_terms.category_term("title")}))
     return [
         PassageDraft(
             -1, 0, 0, "", "title", conversation_terms.started_at, body, terms, "", "", "", ""
@@ -125,22 +125,22 @@ def make_passages(
     """Yield the passages of an entry, in order; none where it has no searchable text."""
     part = 0
     for nth, event in enumerate(entry.element.events):
-        facet_name = categorize_element(Element("", event))
+        category_name = categorize_element(Element("", event))
         searchable = _extract_text(event, entry, context)
         anchor = anchor_ids.event_anchor(entry.anchor, nth)
         at = timestamps.parse_timestamp(event.timestamp) or conversation_terms.started_at
         body = db_text.clean_text("\n".join(text for text in searchable.texts if text))
         inquiry = searchable.inquiry
-        terms = " ".join(sorted(conversation_terms.terms | _make_terms(facet_name, searchable)))
-        for piece in list(_split_body(body)) or _filter_only_piece(facet_name):
+        terms = " ".join(sorted(conversation_terms.terms | _make_terms(category_name, searchable)))
+        for piece in list(_split_body(body)) or _filter_only_piece(category_name):
             if part == MAX_PASSAGES_PER_ENTRY:
                 return
             yield PassageDraft(
                 position=entry.position,
                 part=part,
-                head=entry.head,
+                item_position=entry.item_position,
                 anchor=anchor,
-                facet=facet_name,
+                category=category_name,
                 at=at,
                 body=piece,
                 tags=terms,
@@ -152,9 +152,9 @@ def make_passages(
             part += 1
 
 
-def _make_terms(facet_name: str, searchable: _SearchableText) -> set[str]:
+def _make_terms(category_name: str, searchable: _SearchableText) -> set[str]:
     terms = (
-        {filter_terms.facet_term(facet_name)}
+        {filter_terms.category_term(category_name)}
         | filter_terms.tool_terms(searchable.tool[:200])
         | filter_terms.person_terms(searchable.who[:200])
     )
@@ -182,7 +182,7 @@ def _extract_text(
                 searchable.tool, searchable.who = inquiry.tool, inquiry.who
             return searchable
         case ToolCallResponse(content=content):
-            return _SearchableText([content], context.tool_names.get(entry.head, ""))
+            return _SearchableText([content], context.tool_names.get(entry.item_position, ""))
         case ToolCallRequest(name=name, arguments=arguments):
             return _SearchableText([name, *spell_json(arguments)], name)
         case kind:
@@ -237,9 +237,9 @@ def spell_json(value: Any) -> Iterator[str]:
         yield json.dumps(value)
 
 
-def _filter_only_piece(facet_name: str) -> list[str]:
+def _filter_only_piece(category_name: str) -> list[str]:
     """Return the one empty piece of an entry that filters find without any text."""
-    return [""] if facet_name == "question" else []
+    return [""] if category_name == "question" else []
 
 
 def _split_body(body: str) -> Iterator[str]:

@@ -24,8 +24,8 @@ from jpweb.store.search.tokenizer import split_words
 MAX_QUERY_CHARS = 1000
 MAX_TERMS = 24
 
-#: Facets by the value of the filter ``kind:``.
-FACETS_BY_KIND = {
+#: Categories by the value of the filter ``kind:``.
+CATEGORIES_BY_KIND = {
     "title": ("title",),
     "person": ("person",),
     "assistant": ("message", "structure"),
@@ -50,7 +50,7 @@ FILTER_DESCRIPTIONS = {
     "before": "earlier than that day, month or year",
 }
 _DATE_FILTERS = ("after", "before")
-_ALLOWED_VALUES = {"kind": tuple(FACETS_BY_KIND), "outcome": INQUIRY_STATES}
+_ALLOWED_VALUES = {"kind": tuple(CATEGORIES_BY_KIND), "outcome": INQUIRY_STATES}
 _TOKEN = re.compile(r'(-?)(?:([A-Za-z]+):(?=[^\s:/]))?(?:"([^"]*)"?(\*?)|([^\s"]+))')
 _DATE = re.compile(r"(\d{4})(?:-(\d{1,2}))?(?:-(\d{1,2}))?", re.ASCII)
 

@@ -1,6 +1,6 @@
 """Every item of a conversation in order, in batches: the outline's content in bounded memory.
 
-A batch reads entries in the order of their heads, so it has all entries of its items. An item
+A batch reads entries in the order of their items, so it has all entries of its items. An item
 never spans batches, whatever its length.
 """
 
@@ -22,7 +22,7 @@ from jpweb.stream.turns import TurnCompleteness
 
 #: Entries of one batch, and characters after which it adds no further item.
 MAX_BATCH_ENTRIES, MAX_BATCH_CHARS = 300, 200_000
-_COLUMNS = ("head", "position", "anchor", "text")
+_COLUMNS = ("item_position", "position", "anchor", "text")
 
 
 class ItemBatch(NamedTuple):
@@ -47,13 +47,13 @@ def read_items(conversation: Conversation) -> Iterator[ItemBatch]:
 
     Raises ExportBroken if entries are replaced or removed between two batches.
     """
-    head = done_count = 0
+    item_position = done_count = 0
     last_turn: _LastTurn | None = None
     while True:
-        entries = _read_entries(conversation, head)
-        if done_count or len(entries) < conversation.length:
+        entries = _read_entries(conversation, item_position)
+        if done_count or len(entries) < conversation.entry_count:
             exports.check_unchanged(conversation)
-        if not entries and done_count < conversation.length:
+        if not entries and done_count < conversation.entry_count:
             raise ExportBroken("The conversation was removed while it was downloaded.")
         rows = sorted(
             ElementRow(position, anchor, wire.read_element(text))
@@ -69,19 +69,23 @@ def read_items(conversation: Conversation) -> Iterator[ItemBatch]:
             done_count,
             last_turn.number if last_turn and last_turn.is_incomplete else None,
         )
-        if done_count >= conversation.length:
+        if done_count >= conversation.entry_count:
             return
-        head = entries[-1][0] + 1
+        item_position = entries[-1][0] + 1
 
 
-def _read_entries(conversation: Conversation, head: int) -> list[tuple[int, int, str, str]]:
-    """Return all entries of some items from a head on, by head and position."""
-    entries_from_head = JournalEntry.objects.filter(
-        conversation=conversation, head__gte=head, position__lt=conversation.length
+def _read_entries(
+    conversation: Conversation, item_position: int
+) -> list[tuple[int, int, str, str]]:
+    """Return all entries of some items from a position on, by item and position."""
+    entries_from_item_position = JournalEntry.objects.filter(
+        conversation=conversation,
+        item_position__gte=item_position,
+        position__lt=conversation.entry_count,
     )
-    ordered = entries_from_head.order_by("head", "position").values_list(*_COLUMNS)[
-        : MAX_BATCH_ENTRIES + 1
-    ]
+    ordered = entries_from_item_position.order_by("item_position", "position").values_list(
+        *_COLUMNS
+    )[: MAX_BATCH_ENTRIES + 1]
     entries: list[tuple[int, int, str, str]] = []
     characters = 0
     for entry in ordered.iterator(chunk_size=exports.FETCH_ROWS):
@@ -92,11 +96,13 @@ def _read_entries(conversation: Conversation, head: int) -> list[tuple[int, int,
         characters += len(entry[-1])
     if len(entries) <= MAX_BATCH_ENTRIES:
         return entries
-    last_head = entries[-1][0]
-    complete = [entry for entry in entries if entry[0] != last_head]
+    last_item_position = entries[-1][0]
+    complete = [entry for entry in entries if entry[0] != last_item_position]
     return complete or list(
         JournalEntry.objects.filter(
-            conversation=conversation, head=last_head, position__lt=conversation.length
+            conversation=conversation,
+            item_position=last_item_position,
+            position__lt=conversation.entry_count,
         )
         .order_by("position")
         .values_list(*_COLUMNS)
@@ -121,17 +127,19 @@ def _read_turns(conversation: Conversation, rows: list[ElementRow]) -> list[tupl
 
 def _is_in_last_turn(conversation: Conversation, position: int) -> bool:
     later = Turn.objects.filter(conversation=conversation, position__gt=position)
-    return not later.filter(position__lt=conversation.length).exists()
+    return not later.filter(position__lt=conversation.entry_count).exists()
 
 
 def _read_last_turn(conversation: Conversation) -> _LastTurn | None:
     """Return the last turn; its entries are read again, in batches, to find how it ended."""
-    turns = Turn.objects.filter(conversation=conversation, position__lt=conversation.length)
+    turns = Turn.objects.filter(conversation=conversation, position__lt=conversation.entry_count)
     turn = turns.order_by("-position").first()
     if turn is None:
         return None
     entries = JournalEntry.objects.filter(
-        conversation=conversation, position__gte=turn.position, position__lt=conversation.length
+        conversation=conversation,
+        position__gte=turn.position,
+        position__lt=conversation.entry_count,
     )
     completeness = TurnCompleteness()
     ordered = entries.order_by("position").values_list("text", flat=True)

@@ -21,13 +21,13 @@ from jpweb.stream.transcript.items import InquiryState
 
 #: Elements of one item whose text is read; a hostile tool call may ask thousands of questions.
 MAX_ITEM_ELEMENTS = 120
-#: Elements whose facet and size are looked up on each side of a position.
+#: Elements whose category and size are looked up on each side of a position.
 _MAX_LOOKED_UP = 20_000
-#: Characters of an element that a page shows at first, by facet; ``_MAX_CHARS`` for other facets.
-_MAX_CHARS_BY_FACET = {"call": 2_000, "result": 2_000, "failure": 2_000}
+#: Characters of an element that a page shows at first, by category; ``_MAX_CHARS`` for others.
+_MAX_CHARS_BY_CATEGORY = {"call": 2_000, "result": 2_000, "failure": 2_000}
 _MAX_CHARS = 12_000
-#: Weight of an element's markup in characters, by facet; ``_MARKUP_CHARS`` for other facets.
-_MARKUP_CHARS_BY_FACET = {"question": 3_000, "outcome": 1_000, "dropped": 1_000}
+#: Weight of an element's markup in characters, by category; ``_MARKUP_CHARS`` for others.
+_MARKUP_CHARS_BY_CATEGORY = {"question": 3_000, "outcome": 1_000, "dropped": 1_000}
 _MARKUP_CHARS = 400
 
 
@@ -35,7 +35,7 @@ _MARKUP_CHARS = 400
 class LoadedItems:
     """Items in order.
 
-    ``unread_counts`` has, by head, the number of an item's elements that were not read;
+    ``unread_counts`` has, by position, the number of an item's elements that were not read;
     ``question_ids`` has the keys of question rows, by anchor.
     """
 
@@ -47,58 +47,65 @@ class LoadedItems:
 
 @dataclass(frozen=True, slots=True)
 class _ElementInfo:
-    """The position, facet and size of an item's element, whose text is not read yet."""
+    """The position, category and size of an item's element, whose text is not read yet."""
 
     position: int
-    facet: str
+    category: str
     char_count: int
 
     @property
     def weight(self) -> int:
-        frame = _MARKUP_CHARS_BY_FACET.get(self.facet, _MARKUP_CHARS)
-        return min(self.char_count, _MAX_CHARS_BY_FACET.get(self.facet, _MAX_CHARS)) + frame
+        frame = _MARKUP_CHARS_BY_CATEGORY.get(self.category, _MARKUP_CHARS)
+        return min(self.char_count, _MAX_CHARS_BY_CATEGORY.get(self.category, _MAX_CHARS)) + frame
 
 
 class ItemLoader:
-    """Loads items by their heads; one query for each side of a position.
+    """Loads items by their positions; one query for each side of a position.
 
-    ``earlier_heads`` are before the position and ``later_heads`` from it on; on each side
-    the nearest are looked up first, up to a limit.
+    ``earlier_item_positions`` are before the position and ``later_item_positions`` from it on;
+    on each side the nearest are looked up first, up to a limit.
     """
 
     def __init__(
-        self, conversation_id: int, earlier_heads: Collection[int], later_heads: Collection[int]
+        self,
+        conversation_id: int,
+        earlier_item_positions: Collection[int],
+        later_item_positions: Collection[int],
     ) -> None:
         self._conversation_id = conversation_id
-        self._elements_by_head: dict[int, list[_ElementInfo]] = {}
-        if earlier_heads:
-            self._look_up_elements(earlier_heads, "-head")
-        if later_heads:
-            self._look_up_elements(later_heads, "head")
+        self._elements_by_item_position: dict[int, list[_ElementInfo]] = {}
+        if earlier_item_positions:
+            self._look_up_elements(earlier_item_positions, "-item_position")
+        if later_item_positions:
+            self._look_up_elements(later_item_positions, "item_position")
 
-    def get_weight(self, head: int) -> float:
+    def get_weight(self, item_position: int) -> float:
         """Return the approximate size of an item on a page, in characters; inf if not looked up."""
-        if head not in self._elements_by_head:
+        if item_position not in self._elements_by_item_position:
             return inf
-        return sum(element.weight for element in self._shown_elements(head))
+        return sum(element.weight for element in self._shown_elements(item_position))
 
-    def load_items(self, heads: Sequence[int]) -> LoadedItems:
+    def load_items(self, item_positions: Sequence[int]) -> LoadedItems:
         """Return items whose elements were looked up, in order; four queries at most."""
-        elements = [element for head in heads for element in self._shown_elements(head)]
+        elements = [
+            element
+            for item_position in item_positions
+            for element in self._shown_elements(item_position)
+        ]
         if not elements:
             return LoadedItems()
         question_positions = [
-            element.position for element in elements if element.facet in ("question", "legacy")
+            element.position for element in elements if element.category in ("question", "legacy")
         ]
         questions = _load_question_states(self._conversation_id, question_positions)
         # The outcome of a question may be among the elements of its item that are not read.
         positions = {element.position for element in elements} | questions.response_positions
         unread_counts = {
-            head: unread_count
-            for head in heads
-            if (unread_count := self._count_unread(head, positions))
+            item_position: unread_count
+            for item_position in item_positions
+            if (unread_count := self._count_unread(item_position, positions))
         }
-        turns = _load_turns(self._conversation_id, heads[0], heads[-1])
+        turns = _load_turns(self._conversation_id, item_positions[0], item_positions[-1])
         turn_starts = [(turn.number, turn.position) for turn in turns]
         items = builder.build_items(self._load_rows(positions), turn_starts, questions.states)
         items.sort(key=lambda shown_item: shown_item.item.first)
@@ -106,26 +113,26 @@ class ItemLoader:
             items, {turn.number: turn for turn in turns}, unread_counts, questions.ids_by_anchor
         )
 
-    def _look_up_elements(self, heads: Collection[int], order: str) -> None:
-        elements_by_head: dict[int, list[_ElementInfo]] = defaultdict(list)
-        rows = _ELEMENT_QUERIES[order]([self._conversation_id], list(heads))
-        for head, *columns in rows:
-            elements_by_head[head].append(_ElementInfo(*columns))
-        if len(rows) == _MAX_LOOKED_UP and len(elements_by_head) > 1:
-            del elements_by_head[rows[-1][0]]  # the limit may have cut it off
-        self._elements_by_head |= elements_by_head
+    def _look_up_elements(self, item_positions: Collection[int], order: str) -> None:
+        elements_by_item_position: dict[int, list[_ElementInfo]] = defaultdict(list)
+        rows = _ELEMENT_QUERIES[order]([self._conversation_id], list(item_positions))
+        for item_position, *columns in rows:
+            elements_by_item_position[item_position].append(_ElementInfo(*columns))
+        if len(rows) == _MAX_LOOKED_UP and len(elements_by_item_position) > 1:
+            del elements_by_item_position[rows[-1][0]]  # the limit may have cut it off
+        self._elements_by_item_position |= elements_by_item_position
 
-    def _shown_elements(self, head: int) -> list[_ElementInfo]:
+    def _shown_elements(self, item_position: int) -> list[_ElementInfo]:
         """Return the elements of an item that are read: the first ones and the last one."""
-        elements = self._elements_by_head.get(head, [])
+        elements = self._elements_by_item_position.get(item_position, [])
         return (
             elements
             if len(elements) <= MAX_ITEM_ELEMENTS
             else [*elements[: MAX_ITEM_ELEMENTS - 1], elements[-1]]
         )
 
-    def _count_unread(self, head: int, read_positions: Collection[int]) -> int:
-        elements = self._elements_by_head.get(head, ())
+    def _count_unread(self, item_position: int, read_positions: Collection[int]) -> int:
+        elements = self._elements_by_item_position.get(item_position, ())
         if len(elements) <= MAX_ITEM_ELEMENTS:
             return 0
         return sum(element.position not in read_positions for element in elements)
@@ -138,16 +145,21 @@ class ItemLoader:
 
 
 def _element_rows(
-    order: str, conversation_ids: list[int], heads: list[int]
+    order: str, conversation_ids: list[int], item_positions: list[int]
 ) -> QuerySet[JournalEntry, Any]:
-    """Return position, facet and size of the elements of items, in the order of their heads."""
-    rows = JournalEntry.objects.filter(conversation_id__in=conversation_ids, head__in=heads)
+    """Return position, category and size of the elements of items, in the order of the items."""
+    rows = JournalEntry.objects.filter(
+        conversation_id__in=conversation_ids, item_position__in=item_positions
+    )
     ordered = rows.order_by(order, "position")
-    return ordered.values_list("head", "position", "facet", Length("text"))[:_MAX_LOOKED_UP]
+    return ordered.values_list("item_position", "position", "category", Length("text"))[
+        :_MAX_LOOKED_UP
+    ]
 
 
 _ELEMENT_QUERIES = {
-    order: CompiledQuery(partial(_element_rows, order)) for order in ("-head", "head")
+    order: CompiledQuery(partial(_element_rows, order))
+    for order in ("-item_position", "item_position")
 }
 _text_query = CompiledQuery(
     lambda conversation_ids, positions: (

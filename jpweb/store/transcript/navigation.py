@@ -9,9 +9,9 @@ from jpweb.store.models import JournalEntry
 from jpweb.store.sql.compiled_query import CompiledQuery
 from jpweb.stream.transcript.categories import CATEGORIES, PROBLEM_CATEGORIES
 
-#: Facets of the entries at which stepping stops, by sort.
-FACETS_BY_SORT = {
-    "item": tuple(facet for facet in CATEGORIES if facet != "turn"),
+#: Categories of the entries at which stepping stops, by sort.
+CATEGORIES_BY_SORT = {
+    "item": tuple(category for category in CATEGORIES if category != "turn"),
     "prompt": ("person",),
     "inquiry": ("question",),
     "problem": PROBLEM_CATEGORIES,
@@ -19,23 +19,29 @@ FACETS_BY_SORT = {
 
 
 class NavigationTarget(NamedTuple):
-    """An entry, with the head of the item that it is shown in."""
+    """An entry, with the position of the item that it is shown in."""
 
-    head: int
+    item_position: int
     position: int
     anchor: str
 
 
-def find_next(conversation_id: int, head: int, facets: Iterable[str]) -> NavigationTarget | None:
-    """Return the first entry of these facets in the items after a head, or None."""
-    return min(_find_nearest(conversation_id, head, facets, is_backward=False), default=None)
+def find_next(
+    conversation_id: int, item_position: int, categories: Iterable[str]
+) -> NavigationTarget | None:
+    """Return the first entry of these categories in the items after a position, or None."""
+    return min(
+        _find_nearest(conversation_id, item_position, categories, is_backward=False), default=None
+    )
 
 
 def find_previous(
-    conversation_id: int, head: int, facets: Iterable[str]
+    conversation_id: int, item_position: int, categories: Iterable[str]
 ) -> NavigationTarget | None:
-    """Return the last entry of these facets in the items before a head, or None."""
-    return max(_find_nearest(conversation_id, head, facets, is_backward=True), default=None)
+    """Return the last entry of these categories in the items before a position, or None."""
+    return max(
+        _find_nearest(conversation_id, item_position, categories, is_backward=True), default=None
+    )
 
 
 def get_anchor(conversation_id: int, position: int) -> str:
@@ -51,17 +57,21 @@ _anchor_query = CompiledQuery(
 
 
 def _find_nearest(
-    conversation_id: int, head: int, facets: Iterable[str], *, is_backward: bool
+    conversation_id: int, item_position: int, categories: Iterable[str], *, is_backward: bool
 ) -> list[NavigationTarget]:
-    """Return the nearest entry of each facet: one query, and so one index lookup, per facet."""
+    """Return the nearest entry of each category: one query, and one index lookup, for each."""
     rows = JournalEntry.objects.filter(conversation_id=conversation_id)
-    rows = rows.filter(head__lt=head) if is_backward else rows.filter(head__gt=head)
-    order = ("-head", "-position") if is_backward else ("head", "position")
+    rows = (
+        rows.filter(item_position__lt=item_position)
+        if is_backward
+        else rows.filter(item_position__gt=item_position)
+    )
+    order = ("-item_position", "-position") if is_backward else ("item_position", "position")
     targets: list[NavigationTarget] = []
-    for facet in facets:
-        facet_rows = rows.filter(facet=facet).order_by(*order)
+    for category in categories:
+        category_rows = rows.filter(category=category).order_by(*order)
         targets += [
             NavigationTarget(*row)
-            for row in facet_rows.values_list("head", "position", "anchor")[:1]
+            for row in category_rows.values_list("item_position", "position", "anchor")[:1]
         ]
     return targets

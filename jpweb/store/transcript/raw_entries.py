@@ -16,7 +16,7 @@ from jpweb.stream.events import Compaction
 PAGE_ENTRIES, MAX_ENTRY_CHARS = 50, 4_000
 #: Compactions of a conversation that a page evaluates; it refuses conversations with more.
 MAX_OVERLAYS = 500
-#: Facets whose entries no summary replaces.
+#: Categories whose entries no summary replaces.
 _NEVER_COMPACTED = ("configuration", "unknown", "broken")
 
 
@@ -26,7 +26,7 @@ class StoredEntry(NamedTuple):
     position: int
     anchor: str
     kind: str
-    facet: str
+    category: str
     text: str
     char_count: int
 
@@ -55,17 +55,24 @@ def list_entries_before(conversation_id: int, position: int) -> list[StoredEntry
     return _load_entries(rows.order_by("-position"))[::-1]
 
 
-def find_next_head(conversation_id: int, head: int, end: int) -> int | None:
-    """Return the head of the item after one, if it is before a position."""
-    rows = JournalEntry.objects.filter(conversation_id=conversation_id, head__gt=head)
-    return rows.filter(head__lt=end).order_by("head").values_list("head", flat=True).first()
+def find_next_item_position(conversation_id: int, item_position: int, end: int) -> int | None:
+    """Return the position of the item after one, if it is before a position."""
+    rows = JournalEntry.objects.filter(
+        conversation_id=conversation_id, item_position__gt=item_position
+    )
+    return (
+        rows.filter(item_position__lt=end)
+        .order_by("item_position")
+        .values_list("item_position", flat=True)
+        .first()
+    )
 
 
 def list_compactions(conversation_id: int) -> list[CompactionEntry] | None:
     """Return the compactions, in order; None where there are more than ``MAX_OVERLAYS``."""
-    rows = JournalEntry.objects.filter(conversation_id=conversation_id, facet="compaction")
+    rows = JournalEntry.objects.filter(conversation_id=conversation_id, category="compaction")
     entries = list(
-        rows.order_by("head").values_list("position", "anchor", "text")[: MAX_OVERLAYS + 1]
+        rows.order_by("item_position").values_list("position", "anchor", "text")[: MAX_OVERLAYS + 1]
     )
     if len(entries) > MAX_OVERLAYS:
         return None
@@ -79,8 +86,10 @@ def list_compactions(conversation_id: int) -> list[CompactionEntry] | None:
 
 def count_never_compacted(conversation_id: int, first: int, end: int) -> int:
     """Return the number of entries between two positions that no summary replaces."""
-    rows = JournalEntry.objects.filter(conversation_id=conversation_id, facet__in=_NEVER_COMPACTED)
-    return rows.filter(head__gte=first, head__lt=end).count()
+    rows = JournalEntry.objects.filter(
+        conversation_id=conversation_id, category__in=_NEVER_COMPACTED
+    )
+    return rows.filter(item_position__gte=first, item_position__lt=end).count()
 
 
 def _load_entries(rows: QuerySet[JournalEntry]) -> list[StoredEntry]:
@@ -88,7 +97,7 @@ def _load_entries(rows: QuerySet[JournalEntry]) -> list[StoredEntry]:
         "position",
         "anchor",
         "kind",
-        "facet",
+        "category",
         Substr("text", 1, MAX_ENTRY_CHARS),
         Length("text"),
     )

@@ -3,22 +3,22 @@
 from __future__ import annotations
 
 from jpweb.store.database import clock, timeouts
-from jpweb.store.models import Reading
+from jpweb.store.models import ReadMark
 from jpweb.store.sql import bulk
 
 _UPSERT_READ_MARK = """
-INSERT INTO store_reading (person_id, conversation_id, length, at) VALUES (%s, %s, %s, %s)
-ON CONFLICT (person_id, conversation_id) DO UPDATE SET at = excluded.at, length = CASE
-    WHEN store_reading.length BETWEEN excluded.length AND
-        (SELECT length FROM store_conversation WHERE id = excluded.conversation_id)
-    THEN store_reading.length ELSE excluded.length END
+INSERT INTO store_readmark (person_id, conversation_id, entry_count, at) VALUES (%s, %s, %s, %s)
+ON CONFLICT (person_id, conversation_id) DO UPDATE SET at = excluded.at, entry_count = CASE
+    WHEN store_readmark.entry_count BETWEEN excluded.entry_count AND
+        (SELECT entry_count FROM store_conversation WHERE id = excluded.conversation_id)
+    THEN store_readmark.entry_count ELSE excluded.entry_count END
 """
 
 
-def get_read_length(person_id: int, conversation_id: int) -> int | None:
+def get_read_count(person_id: int, conversation_id: int) -> int | None:
     """Return the number of entries that a person has read, or None without a read mark."""
-    read_marks = Reading.objects.filter(person_id=person_id, conversation_id=conversation_id)
-    return read_marks.values_list("length", flat=True).first()
+    read_marks = ReadMark.objects.filter(person_id=person_id, conversation_id=conversation_id)
+    return read_marks.values_list("entry_count", flat=True).first()
 
 
 def record_read(person_id: int, conversation_id: int, entry_count: int) -> bool:

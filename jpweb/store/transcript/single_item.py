@@ -21,8 +21,14 @@ def load_full_item(conversation_id: int, anchor: str) -> FullItem:
     """Return every element of the item that shows an event. Raises UnknownAnchor."""
     event_position = windows.get_position(conversation_id, anchor)
     entries = JournalEntry.objects.filter(conversation_id=conversation_id)
-    head = entries.filter(position=event_position).values_list("head", flat=True)[:1]
-    rows = entries.filter(head=head).order_by("position").values_list("position", "text")
+    item_position = entries.filter(position=event_position).values_list("item_position", flat=True)[
+        :1
+    ]
+    rows = (
+        entries.filter(item_position=item_position)
+        .order_by("position")
+        .values_list("position", "text")
+    )
     entry_rows = list(rows)
     event_index = [position for position, _ in entry_rows].index(event_position)
     return FullItem([wire.read_element(text) for _, text in entry_rows], event_index)

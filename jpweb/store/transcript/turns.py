@@ -64,26 +64,26 @@ def get_start(conversation_id: int, number: int) -> int | None:
     return get_starts(conversation_id, number).get(number)
 
 
-def list_item_heads(conversation_id: int, number: int) -> tuple[list[int], int]:
-    """Return the heads of a turn's tool calls and stray questions, and the number omitted."""
+def list_item_positions(conversation_id: int, number: int) -> tuple[list[int], int]:
+    """Return the positions of a turn's tool calls and stray questions, and the number omitted."""
     turn_starts = get_starts(conversation_id, number, number + 1)
     if number not in turn_starts:
         return [], 0
     rows = JournalEntry.objects.filter(
-        conversation_id=conversation_id, head__gte=turn_starts[number]
+        conversation_id=conversation_id, item_position__gte=turn_starts[number]
     )
     if number + 1 in turn_starts:
-        rows = rows.filter(head__lt=turn_starts[number + 1])
-    item_rows = rows.filter(facet__in=("call", "question")).order_by("head")
-    item_heads = item_rows.values_list("head", flat=True).distinct()
-    listed_heads = list(item_heads[:MAX_LISTED_ITEMS])
-    return listed_heads, item_heads.count() - len(listed_heads) if len(
-        listed_heads
+        rows = rows.filter(item_position__lt=turn_starts[number + 1])
+    item_rows = rows.filter(category__in=("call", "question")).order_by("item_position")
+    item_positions = item_rows.values_list("item_position", flat=True).distinct()
+    listed_item_positions = list(item_positions[:MAX_LISTED_ITEMS])
+    return listed_item_positions, item_positions.count() - len(listed_item_positions) if len(
+        listed_item_positions
     ) == MAX_LISTED_ITEMS else 0
 
 
-def list_open_heads(conversation_id: int, start: int) -> list[int]:
-    """Return the heads of items of the previous turn that hold a question without an outcome.
+def list_open_item_positions(conversation_id: int, start: int) -> list[int]:
+    """Return the positions of items of the previous turn that hold a question without an outcome.
 
     The start of a turn makes those questions unanswered.
     """
@@ -100,4 +100,4 @@ def list_open_heads(conversation_id: int, start: int) -> list[int]:
         conversation_id=conversation_id,
         position__in=open_inquiries.values("position")[:MAX_LISTED_ITEMS],
     )
-    return sorted(set(rows.values_list("head", flat=True)))
+    return sorted(set(rows.values_list("item_position", flat=True)))

@@ -1,7 +1,7 @@
 """Windows: consecutive items of a conversation, at a cost independent of its length.
 
-Items are identified by their heads (``stream.transcript.grouping``). A window is selected by heads
-alone; then only its visible content is read.
+Items are identified by their positions (``stream.transcript.grouping``). A window is selected by
+these alone; then only its visible content is read.
 """
 
 from __future__ import annotations
@@ -26,22 +26,22 @@ MAX_WEIGHT_CHARS = 100_000
 #: New entries read at most to find the changed items.
 _MAX_CHANGED_ENTRIES = 5_000
 
-#: Facets to show; None for all.
-FacetFilter = Collection[str] | None
+#: Categories to show; None for all.
+CategoryFilter = Collection[str] | None
 
 
 @dataclass(frozen=True, slots=True)
 class Window:
     """Consecutive items; ``has_earlier`` and ``has_later`` tell whether others are on that side.
 
-    ``previous_head`` is the head of the item before them.
+    ``previous_item_position`` is the position of the item before them.
     """
 
-    heads: list[int] = field(default_factory=list)
+    item_positions: list[int] = field(default_factory=list)
     contents: LoadedItems = field(default_factory=LoadedItems)
     has_earlier: bool = False
     has_later: bool = False
-    previous_head: int | None = None
+    previous_item_position: int | None = None
 
 
 def get_position(conversation_id: int, anchor: str) -> int:
@@ -54,101 +54,133 @@ def get_position(conversation_id: int, anchor: str) -> int:
     return position
 
 
-def load_first(conversation_id: int, facets: FacetFilter = None) -> Window:
+def load_first(conversation_id: int, categories: CategoryFilter = None) -> Window:
     """Return the first items."""
-    return load_after(conversation_id, -1, facets)
+    return load_after(conversation_id, -1, categories)
 
 
-def load_last(conversation_id: int, facets: FacetFilter = None) -> Window:
+def load_last(conversation_id: int, categories: CategoryFilter = None) -> Window:
     """Return the last items."""
-    return load_before(conversation_id, None, facets)
+    return load_before(conversation_id, None, categories)
 
 
-def load_after(conversation_id: int, head: int, facets: FacetFilter = None) -> Window:
-    """Return the items that follow one, by its head."""
-    later_heads = _later_heads(conversation_id, head, facets)
-    fit = _fit_window(ItemLoader(conversation_id, [], later_heads), [], later_heads)
-    earlier_heads = _earlier_heads(conversation_id, head + 1, facets, 1) if head >= 0 else []
-    return _make_window(fit, earlier_heads, later_heads)
+def load_after(
+    conversation_id: int, item_position: int, categories: CategoryFilter = None
+) -> Window:
+    """Return the items that follow one, by its position."""
+    later_item_positions = _later_item_positions(conversation_id, item_position, categories)
+    fit = _fit_window(
+        ItemLoader(conversation_id, [], later_item_positions), [], later_item_positions
+    )
+    earlier_item_positions = (
+        _earlier_item_positions(conversation_id, item_position + 1, categories, 1)
+        if item_position >= 0
+        else []
+    )
+    return _make_window(fit, earlier_item_positions, later_item_positions)
 
 
-def load_before(conversation_id: int, head: int | None, facets: FacetFilter = None) -> Window:
-    """Return the items before one, by its head; the last ones where that is None."""
-    earlier_heads = _earlier_heads(conversation_id, head, facets, MAX_ITEMS + 1)
-    fit = _fit_window(ItemLoader(conversation_id, earlier_heads, []), earlier_heads, [])
-    later_heads = [] if head is None else _later_heads(conversation_id, head - 1, facets, 1)
-    return _make_window(fit, earlier_heads, later_heads)
+def load_before(
+    conversation_id: int, item_position: int | None, categories: CategoryFilter = None
+) -> Window:
+    """Return the items before one, by its position; the last ones where that is None."""
+    earlier_item_positions = _earlier_item_positions(
+        conversation_id, item_position, categories, MAX_ITEMS + 1
+    )
+    fit = _fit_window(
+        ItemLoader(conversation_id, earlier_item_positions, []), earlier_item_positions, []
+    )
+    later_item_positions = (
+        []
+        if item_position is None
+        else _later_item_positions(conversation_id, item_position - 1, categories, 1)
+    )
+    return _make_window(fit, earlier_item_positions, later_item_positions)
 
 
-def load_around(conversation_id: int, position: int, facets: FacetFilter = None) -> Window:
+def load_around(conversation_id: int, position: int, categories: CategoryFilter = None) -> Window:
     """Return the item that holds a position, with its neighbours.
 
-    The item is included even if it has none of ``facets``. The window is empty for an unknown
+    The item is included even if it has none of ``categories``. The window is empty for an unknown
     position.
     """
     entries = JournalEntry.objects.filter(conversation_id=conversation_id, position=position)
-    head = entries.values_list("head", flat=True).first()
-    if head is None:
+    item_position = entries.values_list("item_position", flat=True).first()
+    if item_position is None:
         return Window()
     # Nearly all of a window may be earlier items; a further one sets ``has_earlier``.
-    earlier_heads = _earlier_heads(conversation_id, head, facets, MAX_ITEMS + 1)
-    later_heads = [head, *_later_heads(conversation_id, head, facets)]
-    fit = _fit_window(
-        ItemLoader(conversation_id, earlier_heads, later_heads), earlier_heads, later_heads
+    earlier_item_positions = _earlier_item_positions(
+        conversation_id, item_position, categories, MAX_ITEMS + 1
     )
-    return _make_window(fit, earlier_heads, later_heads)
+    later_item_positions = [
+        item_position,
+        *_later_item_positions(conversation_id, item_position, categories),
+    ]
+    fit = _fit_window(
+        ItemLoader(conversation_id, earlier_item_positions, later_item_positions),
+        earlier_item_positions,
+        later_item_positions,
+    )
+    return _make_window(fit, earlier_item_positions, later_item_positions)
 
 
-def load_items(conversation_id: int, heads: Collection[int]) -> LoadedItems:
+def load_items(conversation_id: int, item_positions: Collection[int]) -> LoadedItems:
     """Return exactly these items."""
-    return ItemLoader(conversation_id, [], heads).load_items(sorted(heads))
+    return ItemLoader(conversation_id, [], item_positions).load_items(sorted(item_positions))
 
 
-def find_changed_heads(conversation_id: int, lengths: int) -> list[int] | None:
-    """Return the heads of the items with entries from a position on, in order.
+def find_changed_item_positions(conversation_id: int, lengths: int) -> list[int] | None:
+    """Return the positions of the items with entries from a position on, in order.
 
     None for more than ``MAX_ITEMS`` items or ``_MAX_CHANGED_ENTRIES`` entries.
     """
-    heads = [head for (head,) in _new_heads_query([conversation_id], [lengths])]
-    if len(heads) > _MAX_CHANGED_ENTRIES:
+    item_positions = [
+        item_position
+        for (item_position,) in _new_item_positions_query([conversation_id], [lengths])
+    ]
+    if len(item_positions) > _MAX_CHANGED_ENTRIES:
         return None
-    changed_heads = sorted(set(heads))
-    return changed_heads if len(changed_heads) <= MAX_ITEMS else None
+    changed_item_positions = sorted(set(item_positions))
+    return changed_item_positions if len(changed_item_positions) <= MAX_ITEMS else None
 
 
-_new_heads_query = CompiledQuery(
+_new_item_positions_query = CompiledQuery(
     lambda conversation_ids, lengths: (
         JournalEntry.objects.filter(
             conversation_id__in=conversation_ids, position__gte=Value(lengths[0])
         )
         .order_by("position")
-        .values_list("head")[: _MAX_CHANGED_ENTRIES + 1]
+        .values_list("item_position")[: _MAX_CHANGED_ENTRIES + 1]
     )
 )
 
 
-def find_continued_heads(conversation_id: int, lengths: int) -> list[int]:
-    """Return up to ``MAX_ITEMS`` heads before a position whose items have entries from it on."""
+def find_continued_item_positions(conversation_id: int, lengths: int) -> list[int]:
+    """Return up to ``MAX_ITEMS`` items before a position that have entries from it on."""
     new_entries = JournalEntry.objects.filter(
         conversation_id=conversation_id, position__gte=lengths
     )
-    older_heads = (
-        new_entries.filter(head__lt=lengths).order_by("head").values_list("head", flat=True)
+    older_item_positions = (
+        new_entries.filter(item_position__lt=lengths)
+        .order_by("item_position")
+        .values_list("item_position", flat=True)
     )
-    return list(older_heads.distinct()[:MAX_ITEMS])
+    return list(older_item_positions.distinct()[:MAX_ITEMS])
 
 
 def get_neighbours(
-    conversation_id: int, head: int, facets: FacetFilter, later_count: int
+    conversation_id: int, item_position: int, categories: CategoryFilter, later_count: int
 ) -> tuple[int | None, list[int]]:
-    """Return the head before one, and ``later_count`` heads after it."""
-    earlier_heads = _earlier_heads(conversation_id, head, facets, 1)
-    return next(iter(earlier_heads), None), _later_heads(conversation_id, head, facets, later_count)
+    """Return the position before one, and ``later_count`` positions after it."""
+    earlier_item_positions = _earlier_item_positions(conversation_id, item_position, categories, 1)
+    return next(iter(earlier_item_positions), None), _later_item_positions(
+        conversation_id, item_position, categories, later_count
+    )
 
 
-def get_end_time(conversation_id: int, head: int) -> datetime | None:
+def get_end_time(conversation_id: int, item_position: int) -> datetime | None:
     """Return the time of an item's last event; None where it has none."""
-    return _parse_time(_last_text_query([conversation_id], [head]))
+    return _parse_time(_last_text_query([conversation_id], [item_position]))
 
 
 def get_event_time(conversation_id: int, position: int) -> datetime | None:
@@ -157,8 +189,10 @@ def get_event_time(conversation_id: int, position: int) -> datetime | None:
 
 
 _last_text_query = CompiledQuery(
-    lambda conversation_ids, heads: (
-        JournalEntry.objects.filter(conversation_id__in=conversation_ids, head__in=heads)
+    lambda conversation_ids, item_positions: (
+        JournalEntry.objects.filter(
+            conversation_id__in=conversation_ids, item_position__in=item_positions
+        )
         .order_by("-position")
         .values_list("text")[:1]
     )
@@ -178,67 +212,80 @@ def _parse_time(rows: list[tuple[str]]) -> datetime | None:
     )
 
 
-def count_by_facet(conversation_id: int, facets: Collection[str]) -> dict[str, int]:
-    """Return the number of entries, by facet, in the items that have an entry of these facets."""
+def count_by_category(conversation_id: int, categories: Collection[str]) -> dict[str, int]:
+    """Return the number of entries, by category, in items with an entry of these categories."""
     entries = JournalEntry.objects.filter(conversation_id=conversation_id)
-    chosen_heads = entries.filter(facet__in=facets).values("head")
-    facet_counts = (
-        entries.filter(head__in=chosen_heads).order_by().values("facet").annotate(n=Count("id"))
+    chosen_item_positions = entries.filter(category__in=categories).values("item_position")
+    category_counts = (
+        entries.filter(item_position__in=chosen_item_positions)
+        .order_by()
+        .values("category")
+        .annotate(n=Count("id"))
     )
-    return {row["facet"]: row["n"] for row in facet_counts}
+    return {row["category"]: row["n"] for row in category_counts}
 
 
-def _earlier_heads(
-    conversation_id: int, head: int | None, facets: FacetFilter, limit: int
+def _earlier_item_positions(
+    conversation_id: int, item_position: int | None, categories: CategoryFilter, limit: int
 ) -> list[int]:
-    """Return the nearest heads before one, in order."""
+    """Return the nearest positions before one, in order."""
     rows = JournalEntry.objects.filter(conversation_id=conversation_id)
-    if head is not None:
-        rows = rows.filter(head__lt=head)
-    return sorted(_nearest_heads(rows, "-head", facets, limit))
+    if item_position is not None:
+        rows = rows.filter(item_position__lt=item_position)
+    return sorted(_nearest_item_positions(rows, "-item_position", categories, limit))
 
 
-def _later_heads(
-    conversation_id: int, head: int, facets: FacetFilter, limit: int = MAX_ITEMS + 1
+def _later_item_positions(
+    conversation_id: int, item_position: int, categories: CategoryFilter, limit: int = MAX_ITEMS + 1
 ) -> list[int]:
-    rows = JournalEntry.objects.filter(conversation_id=conversation_id, head__gt=head)
-    return sorted(_nearest_heads(rows, "head", facets, limit))
+    rows = JournalEntry.objects.filter(
+        conversation_id=conversation_id, item_position__gt=item_position
+    )
+    return sorted(_nearest_item_positions(rows, "item_position", categories, limit))
 
 
-def _nearest_heads(
-    rows: QuerySet[JournalEntry], order: str, facets: FacetFilter, limit: int
+def _nearest_item_positions(
+    rows: QuerySet[JournalEntry], order: str, categories: CategoryFilter, limit: int
 ) -> list[int]:
-    """Return the nearest heads: one query per facet, since each facet is a separate index range."""
-    if facets is None:
-        return list(rows.order_by(order).values_list("head", flat=True).distinct()[:limit])
-    nearest_heads: set[int] = set()
-    for facet in CATEGORIES:
-        if facet in facets:
-            facet_rows = rows.filter(facet=facet).order_by(order)
-            nearest_heads.update(facet_rows.values_list("head", flat=True).distinct()[:limit])
-    return sorted(nearest_heads, reverse=order.startswith("-"))[:limit]
+    """Return the nearest items: one query per category, each of which is one index range."""
+    if categories is None:
+        return list(rows.order_by(order).values_list("item_position", flat=True).distinct()[:limit])
+    nearest_item_positions: set[int] = set()
+    for category in CATEGORIES:
+        if category in categories:
+            category_rows = rows.filter(category=category).order_by(order)
+            nearest_item_positions.update(
+                category_rows.values_list("item_position", flat=True).distinct()[:limit]
+            )
+    return sorted(nearest_item_positions, reverse=order.startswith("-"))[:limit]
 
 
 @dataclass(slots=True)
 class _WindowFit:
-    """The number of heads on each side that fit, and the loader of their elements."""
+    """The number of positions on each side that fit, and the loader of their elements."""
 
     loader: ItemLoader
     earlier_count: int = 0
     later_count: int = 0
 
 
-def _fit_window(loader: ItemLoader, earlier_heads: list[int], later_heads: list[int]) -> _WindowFit:
-    """Return how many heads fit, the nearest to the border of both sides first."""
+def _fit_window(
+    loader: ItemLoader, earlier_item_positions: list[int], later_item_positions: list[int]
+) -> _WindowFit:
+    """Return how many positions fit, the nearest to the border of both sides first."""
     fit, weight = _WindowFit(loader), 0.0
     while fit.earlier_count + fit.later_count < MAX_ITEMS:
-        is_earlier = fit.earlier_count < len(earlier_heads) and (
-            fit.later_count >= len(later_heads) or fit.earlier_count < fit.later_count
+        is_earlier = fit.earlier_count < len(earlier_item_positions) and (
+            fit.later_count >= len(later_item_positions) or fit.earlier_count < fit.later_count
         )
-        if not is_earlier and fit.later_count >= len(later_heads):
+        if not is_earlier and fit.later_count >= len(later_item_positions):
             break
-        head = earlier_heads[-1 - fit.earlier_count] if is_earlier else later_heads[fit.later_count]
-        weight += loader.get_weight(head)
+        item_position = (
+            earlier_item_positions[-1 - fit.earlier_count]
+            if is_earlier
+            else later_item_positions[fit.later_count]
+        )
+        weight += loader.get_weight(item_position)
         if weight > MAX_WEIGHT_CHARS and fit.earlier_count + fit.later_count:
             break
         fit.earlier_count, fit.later_count = (
@@ -248,19 +295,23 @@ def _fit_window(loader: ItemLoader, earlier_heads: list[int], later_heads: list[
     return fit
 
 
-def _make_window(fit: _WindowFit, earlier_heads: list[int], later_heads: list[int]) -> Window:
-    heads = [
-        *earlier_heads[len(earlier_heads) - fit.earlier_count :],
-        *later_heads[: fit.later_count],
+def _make_window(
+    fit: _WindowFit, earlier_item_positions: list[int], later_item_positions: list[int]
+) -> Window:
+    item_positions = [
+        *earlier_item_positions[len(earlier_item_positions) - fit.earlier_count :],
+        *later_item_positions[: fit.later_count],
     ]
-    contents = fit.loader.load_items(heads)
-    previous_head = (
-        earlier_heads[-1 - fit.earlier_count] if fit.earlier_count < len(earlier_heads) else None
+    contents = fit.loader.load_items(item_positions)
+    previous_item_position = (
+        earlier_item_positions[-1 - fit.earlier_count]
+        if fit.earlier_count < len(earlier_item_positions)
+        else None
     )
     return Window(
-        heads,
+        item_positions,
         contents,
-        previous_head is not None,
-        fit.later_count < len(later_heads),
-        previous_head,
+        previous_item_position is not None,
+        fit.later_count < len(later_item_positions),
+        previous_item_position,
     )

@@ -42,7 +42,7 @@ def build_items(
 ) -> list[TurnItem]:
     """Return the items that these elements make, in order.
 
-    ``rows`` are all elements of some items (of the same ``ElementGroups.heads``), by position;
+    ``rows`` are all elements of some items (see ``ElementGroups.item_positions``), by position;
     ``turns`` are the index and the first position of each turn that they are in, in order;
     ``states`` are those of questions without an outcome, by the position of the request.
     """

@@ -1,8 +1,8 @@
 """Grouping of elements: the turn and the item that each element belongs to.
 
-An item begins with its *head*, the position of its first element. Any part of a transcript can
-be built from the elements of its items alone (``build_items``), because the elements of an item
-name the same head.
+The position of an item is that of its first element. Any part of a transcript can be built from
+the elements of its items alone (``build_items``), because the elements of an item name the same
+position.
 """
 
 from __future__ import annotations
@@ -44,20 +44,21 @@ class TurnOpening(NamedTuple):
 
 
 class ElementGroups(NamedTuple):
-    """The head of each element, and the turns in order."""
+    """The item position of each element, and the turns in order."""
 
-    heads: list[int]
+    item_positions: list[int]
     turns: list[TurnOpening]
 
 
 def group_elements(elements: Sequence[ElementWithBody]) -> ElementGroups:
     """Return the groups of the elements of a whole stream."""
-    heads = list(range(len(elements)))
+    item_positions = list(range(len(elements)))
     turn_spans = split_turns(elements)
     for turn in turn_spans:
-        _link_turn(elements, turn, heads)
+        _link_turn(elements, turn, item_positions)
     return ElementGroups(
-        heads, [TurnOpening(turn.start, _opening_title(elements, turn)) for turn in turn_spans]
+        item_positions,
+        [TurnOpening(turn.start, _opening_title(elements, turn)) for turn in turn_spans],
     )
 
 
@@ -67,8 +68,10 @@ def extract_title(text: str) -> str:
     return next((line for line in lines if line), "")[:MAX_TITLE_CHARS]
 
 
-def _link_turn(elements: Sequence[ElementWithBody], turn: TurnSpan, heads: list[int]) -> None:
-    """Set the heads of a turn's elements to those of their items."""
+def _link_turn(
+    elements: Sequence[ElementWithBody], turn: TurnSpan, item_positions: list[int]
+) -> None:
+    """Set the item positions of a turn's elements."""
     calls: dict[str, list[int]] = {}
     answered: dict[str, int] = {}
     for position in range(turn.start, turn.end):
@@ -80,17 +83,19 @@ def _link_turn(elements: Sequence[ElementWithBody], turn: TurnSpan, heads: list[
             answered_count = answered.get(kind.id, 0)
             call_positions = calls.get(kind.id, ())
             if answered_count < len(call_positions):
-                heads[position] = call_positions[answered_count]
+                item_positions[position] = call_positions[answered_count]
                 answered[kind.id] = answered_count + 1
         elif kind is None or type(kind) is InquiryRequest:
             if kind is None and not isinstance(elements[position].body, LegacyEvents):
                 continue
-            return _link_matched(elements, turn, heads)
+            return _link_matched(elements, turn, item_positions)
     return None
 
 
-def _link_matched(elements: Sequence[ElementWithBody], turn: TurnSpan, heads: list[int]) -> None:
-    """Set the heads as ``_link_turn`` does, for turns with inquiries or legacy elements."""
+def _link_matched(
+    elements: Sequence[ElementWithBody], turn: TurnSpan, item_positions: list[int]
+) -> None:
+    """Set them as ``_link_turn`` does, for turns with inquiries or legacy elements."""
     events: list[tuple[Place, EventLike]] = [
         ((position, part), event)
         for position in range(turn.start, turn.end)
@@ -100,22 +105,28 @@ def _link_matched(elements: Sequence[ElementWithBody], turn: TurnSpan, heads: li
     links = [(end[0], start[0]) for start, end in matches.responses.items()]
     links += [(request[0], call[0]) for request, call in find_owners(events, matches).items()]
     for position in range(turn.start, turn.end):
-        heads[position] = position
+        item_positions[position] = position
     for later, earlier in links:
-        _union_items(heads, later, earlier)
+        _union_items(item_positions, later, earlier)
     for position in range(turn.start, turn.end):
-        heads[position] = _find_head(heads, position)
+        item_positions[position] = _find_item_position(item_positions, position)
 
 
-def _union_items(heads: list[int], first_position: int, second_position: int) -> None:
-    low, high = sorted((_find_head(heads, first_position), _find_head(heads, second_position)))
-    heads[high] = low
+def _union_items(item_positions: list[int], first_position: int, second_position: int) -> None:
+    low, high = sorted(
+        (
+            _find_item_position(item_positions, first_position),
+            _find_item_position(item_positions, second_position),
+        )
+    )
+    item_positions[high] = low
 
 
-def _find_head(heads: list[int], position: int) -> int:
-    while heads[position] != position:
-        heads[position] = heads[heads[position]]  # path halving (union-find)
-        position = heads[position]
+def _find_item_position(item_positions: list[int], position: int) -> int:
+    while item_positions[position] != position:
+        # Path halving (union-find).
+        item_positions[position] = item_positions[item_positions[position]]
+        position = item_positions[position]
     return position
 
 

@@ -26,7 +26,7 @@ from jpweb.web.websocket import conversation_updates
 
 if TYPE_CHECKING:
     from jpweb.store.inbox.previous_answers import PreviousAnswer
-    from jpweb.store.models import Conversation, Prompt
+    from jpweb.store.models import Approval, Conversation
     from jpweb.store.models import Inquiry as Row
 
 register = template.Library()
@@ -97,7 +97,7 @@ def waiting_time(row: Row) -> SafeString:
 
 
 @register.simple_tag
-def notification_attributes(newest: Row | Prompt) -> SafeString:
+def notification_attributes(newest: Row | Approval) -> SafeString:
     """Render the attributes of a desktop notification; without the text of a secret's question."""
     if approvals.is_approval(newest):
         who, ask = newest.tool_name, display_text.APPROVAL_TEXTS[newest.kind]
@@ -175,7 +175,7 @@ def timestamp(at: datetime | None, link: str = "", exact: bool = False) -> SafeS
 
 
 @register.inclusion_tag("prompts/_text.html")
-def clipped_text(row: Prompt, text: str, is_full: bool = False) -> dict[str, Any]:
+def clipped_text(row: Approval, text: str, is_full: bool = False) -> dict[str, Any]:
     """Render arguments or a result: the first characters, the size, and the link to the rest."""
     is_clipped = len(text) > MAX_CLIPPED_CHARS and not is_full
     return {
@@ -187,7 +187,7 @@ def clipped_text(row: Prompt, text: str, is_full: bool = False) -> dict[str, Any
 
 
 @register.inclusion_tag("_state.html")
-def approval_state(row: Prompt) -> dict[str, Any]:
+def approval_state(row: Approval) -> dict[str, Any]:
     """Render the badge of an approval's decision."""
     decision = row.decision or {}
     tag, label, mark = display_text.describe_decision(row.kind, row.state, decision)
@@ -195,19 +195,19 @@ def approval_state(row: Prompt) -> dict[str, Any]:
 
 
 @register.filter
-def is_approval(row: Row | Prompt) -> bool:
+def is_approval(row: Row | Approval) -> bool:
     """Tell whether a row is an approval and no question."""
     return approvals.is_approval(row)
 
 
 @register.filter
-def is_editable(row: Prompt) -> bool:
+def is_editable(row: Approval) -> bool:
     """Tell whether the arguments or the result are small enough to be edited in a form."""
     return len(running.get_editable_text(row).encode()) <= running.MAX_EDITABLE_BYTES
 
 
 @register.filter
-def editable_text(row: Prompt) -> str:
+def editable_text(row: Approval) -> str:
     """Return the arguments or the result as the text of a form field."""
     return running.get_editable_text(row)
 
@@ -279,9 +279,9 @@ def event_kind_label(tag: str) -> str:
 
 
 @register.filter
-def hit_category_label(facet: str) -> str:
+def hit_category_label(category: str) -> str:
     """Return the label of a search hit's category."""
-    return display_text.HIT_CATEGORY_LABELS.get(facet, facet)
+    return display_text.HIT_CATEGORY_LABELS.get(category, category)
 
 
 @register.filter

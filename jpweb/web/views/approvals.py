@@ -19,44 +19,44 @@ from jpweb.stream.errors import InvalidAnswer
 from jpweb.web import access
 
 if TYPE_CHECKING:
-    from jpweb.store.models import Prompt
+    from jpweb.store.models import Approval
     from jpweb.web.http import Request
 
 
 @access.approval(Role.RESPONDER)
-def show_approval(request: Request, prompt: Prompt) -> HttpResponse:
+def show_approval(request: Request, approval: Approval) -> HttpResponse:
     """Show one approval in full, or its decision."""
-    name = "prompts/_card.html" if prompt.state == "open" else "prompts/_settled.html"
-    context = {"row": prompt, "whole": True, "elsewhere": True, "fragment": name}
+    name = "prompts/_card.html" if approval.state == "open" else "prompts/_settled.html"
+    context = {"row": approval, "whole": True, "elsewhere": True, "fragment": name}
     return render(request, "prompts/one.html", context)
 
 
 @require_POST
 @access.approval(Role.RESPONDER)
-async def allow_call(request: Request, prompt: Prompt) -> HttpResponse:
+async def allow_call(request: Request, approval: Approval) -> HttpResponse:
     """Allow the call to run, or the model to read the result."""
     typed = request.POST.get("text")
-    return await _save_decision(request, prompt, Verdict(True, "remember" in request.POST, typed))
+    return await _save_decision(request, approval, Verdict(True, "remember" in request.POST, typed))
 
 
 @require_POST
 @access.approval(Role.RESPONDER)
-async def deny_call(request: Request, prompt: Prompt) -> HttpResponse:
+async def deny_call(request: Request, approval: Approval) -> HttpResponse:
     """Skip the call, or withhold the result."""
     reason = request.POST.get("reason", "")
     verdict = Verdict(False, "remember" in request.POST, reason=reason)
-    return await _save_decision(request, prompt, verdict)
+    return await _save_decision(request, approval, verdict)
 
 
-async def _save_decision(request: Request, prompt: Prompt, verdict: Verdict) -> HttpResponse:
+async def _save_decision(request: Request, approval: Approval, verdict: Verdict) -> HttpResponse:
     decider = Decider("person", request.user.display_name, request.user.pk)
     try:
-        row = await approvals.decide_approval(prompt.pk, verdict, decider)
+        row = await approvals.decide_approval(approval.pk, verdict, decider)
     except InvalidAnswer as error:
-        context = {"row": prompt, "typed": verdict.text, "problem": str(error), "elsewhere": True}
+        context = {"row": approval, "typed": verdict.text, "problem": str(error), "elsewhere": True}
         return await _render_fragment(request, "_card", context, 422)
     except AlreadyDecided as conflict:
-        typed = approvals.recover_typed_text(prompt, verdict)
+        typed = approvals.recover_typed_text(approval, verdict)
         context = {"row": conflict.approval, "late": True, "typed": typed}
         return await _render_fragment(request, "_settled", context, 409)
     if request.htmx:

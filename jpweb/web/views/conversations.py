@@ -47,7 +47,7 @@ def _render_window(
     request: Request, conversation: Conversation, query: TranscriptQuery
 ) -> HttpResponse:
     """Render the window before or after one that the page shows."""
-    read_count = read_marks.get_read_length(request.user.pk, conversation.pk)
+    read_count = read_marks.get_read_count(request.user.pk, conversation.pk)
     context = transcript.build_window_context(
         conversation, query, transcript.load_page(conversation, query, read_count=read_count)
     )
@@ -70,7 +70,7 @@ def _render_conversation(
     receipt_buffer.note_delivered(
         person_id, [row.pk for row in rows if not approvals.is_approval(row)]
     )
-    read_count = read_marks.get_read_length(person_id, conversation.pk)
+    read_count = read_marks.get_read_count(person_id, conversation.pk)
     run: Run | None = context["run"]
     is_live = bool(rows or rejected_text) or (run is not None and run.is_unfinished)
     try:
@@ -79,16 +79,16 @@ def _render_conversation(
         raise Http404(str(error)) from error
     # A page that a script fetches counts as unread until the script calls ``mark_read``.
     is_document = request.headers.get("Sec-Fetch-Dest", "document") == "document"
-    if is_document and not page.window.has_later and read_count != conversation.length:
-        read_marks.record_read(person_id, conversation.pk, conversation.length)
+    if is_document and not page.window.has_later and read_count != conversation.entry_count:
+        read_marks.record_read(person_id, conversation.pk, conversation.entry_count)
     context |= transcript.build_window_context(
         conversation, query, page
     ) | transcript.build_outline_context(conversation, page)
     context |= event_filter.build_filter_context(conversation, query)
     context |= {
         "states": inquiries.count_by_state([conversation.pk]).get(conversation.pk, {}),
-        "length": conversation.length,
-        "news": conversation.length - read_count
+        "length": conversation.entry_count,
+        "news": conversation.entry_count - read_count
         if read_count is not None and page.window.has_later
         else 0,
         "waiting_here": rows,
@@ -107,8 +107,8 @@ def _render_conversation(
 def show_turn_outline(request: Request, conversation: Conversation) -> HttpResponse:
     """Show the outline of one turn: its tool calls and questions."""
     query = TranscriptQuery.from_params(request.GET.dict())
-    heads, remaining_count = turns.list_item_heads(conversation.pk, query.turn or 0)
-    items = [placed.item for placed in windows.load_items(conversation.pk, heads).items]
+    item_positions, remaining_count = turns.list_item_positions(conversation.pk, query.turn or 0)
+    items = [placed.item for placed in windows.load_items(conversation.pk, item_positions).items]
     context = {
         "conversation": conversation,
         "here": reverse("conversation", args=[conversation.pk]),
@@ -123,11 +123,11 @@ def show_turn_outline(request: Request, conversation: Conversation) -> HttpRespo
 @require_POST
 @access.conversation(Role.READER)
 def mark_read(request: Request, conversation: Conversation) -> HttpResponse:
-    """Save the person's read mark, at most the conversation's length."""
+    """Save the person's read mark, at most the conversation's entry count."""
     length = converters.parse_number(request.POST.get("length"))
     if length is None:
         return HttpResponse("length must be a number of events, such as length=12.", status=400)
-    read_marks.record_read(request.user.pk, conversation.pk, min(length, conversation.length))
+    read_marks.record_read(request.user.pk, conversation.pk, min(length, conversation.entry_count))
     return HttpResponse(status=204)
 
 

@@ -66,20 +66,22 @@ def step_to_event(request: Request, conversation: Conversation) -> HttpResponse:
     """Redirect to the next or previous event of a sort; to a script return its anchor."""
     sort, is_backward = request.GET.get("what", "item"), request.GET.get("to") == "previous"
     query = TranscriptQuery.from_params(request.GET.dict())
-    if sort not in navigation.FACETS_BY_SORT:
-        sorts = ", ".join(navigation.FACETS_BY_SORT)
+    if sort not in navigation.CATEGORIES_BY_SORT:
+        sorts = ", ".join(navigation.CATEGORIES_BY_SORT)
         return HttpResponseBadRequest(f"Unknown step. Use what=<one of {sorts}>.")
     categories = (
         query.categories
         if sort == "item" and query.categories is not None
-        else navigation.FACETS_BY_SORT[sort]
+        else navigation.CATEGORIES_BY_SORT[sort]
     )
     find_step = navigation.find_previous if is_backward else navigation.find_next
-    head = _parse_position(request.GET.get("from"), _AFTER_LAST if is_backward else _BEFORE_FIRST)
-    target = find_step(conversation.pk, head, categories)
+    item_position = _parse_position(
+        request.GET.get("from"), _AFTER_LAST if is_backward else _BEFORE_FIRST
+    )
+    target = find_step(conversation.pk, item_position, categories)
     if request.get_preferred_type(["text/html", _JSON_TYPE]) == _JSON_TYPE:
         anchor = target.anchor if target else ""
-        item = navigation.get_anchor(conversation.pk, target.head) if target else ""
+        item = navigation.get_anchor(conversation.pk, target.item_position) if target else ""
         return JsonResponse({"anchor": anchor, "item": item})
     page_url = reverse("conversation", args=[conversation.pk])
     if target is None:
@@ -115,7 +117,7 @@ def _find_nearest_hit(request: Request, conversation: Conversation, words: str) 
     }
     if hit is None:
         return summary
-    item = navigation.get_anchor(conversation_id, hit.head)
+    item = navigation.get_anchor(conversation_id, hit.item_position)
     return summary | {
         "number": hit.number,
         "position": hit.position,

@@ -22,7 +22,7 @@ from jpweb.web import access, converters
 from jpweb.web.forms.destinations import DestinationForm
 
 if TYPE_CHECKING:
-    from jpweb.store.models import Address, Workspace
+    from jpweb.store.models import NotificationDestination, Workspace
     from jpweb.web.http import Request
 
 URL_EXAMPLES = (
@@ -113,7 +113,7 @@ def _render_page(request: Request, form: DestinationForm) -> HttpResponse:
     return render(request, "notifications/index.html", context, status=422 if form.errors else 200)
 
 
-def _make_row(destination: Address) -> dict[str, Any]:
+def _make_row(destination: NotificationDestination) -> dict[str, Any]:
     return {
         "key": destination.pk,
         "shown": apprise_sender.redact_address(destination.url),

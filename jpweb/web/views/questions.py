@@ -105,13 +105,13 @@ def _build_timeline(row: Inquiry, receipts: ReceiptLog | None) -> list[dict[str,
 
     steps = [make_step("asked", row.asked_at, row.label or row.asker)]
     for column in display_text.RECEIPT_LABELS if receipts else ():
-        receipt = receipt_log.find_earliest(receipts.showings, column) if receipts else None
+        receipt = receipt_log.find_earliest(receipts.display_receipts, column) if receipts else None
         if receipt is not None:
             at = getattr(receipt, column)
             steps.append(make_step(column, at, receipt.person.display_name))
-    for notice in receipts.notices if receipts else ():
-        who = notice.address.person.display_name
-        steps.append(make_step("told", notice.sent_at, who, problem=notice.problem))
+    for delivery in receipts.notifications if receipts else ():
+        who = delivery.destination.person.display_name
+        steps.append(make_step("told", delivery.sent_at, who, problem=delivery.problem))
     if row.settled_at is not None:
         steps.append(make_step("settled", row.settled_at))
     # A receipt of the card may be dated after the answer.

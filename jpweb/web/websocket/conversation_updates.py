@@ -39,12 +39,12 @@ MAX_PARTIAL_CHARS = 4_000
 class RenderedState(NamedTuple):
     """The state of a conversation that a page shows: entry count, revision, run and metadata.
 
-    ``first`` and ``last`` are the heads of the first and last item of its window, filtered by
+    ``first`` and ``last`` are the positions of the first and last item of its window, filtered by
     ``show``; ``last`` is None for a window that reaches the end, where new items are added.
     ``words`` is the search query of its URL.
     """
 
-    length: int = 0
+    entry_count: int = 0
     revision: int = 0
     run: str = ""
     facts: str = ""
@@ -53,9 +53,9 @@ class RenderedState(NamedTuple):
     show: tuple[str, ...] = ()
     words: str = ""
 
-    def has_item(self, head: int) -> bool:
-        """Tell whether an item's head is within the range that the page shows."""
-        return self.first <= head and (self.last is None or head <= self.last)
+    def has_item(self, item_position: int) -> bool:
+        """Tell whether an item's position is within the range that the page shows."""
+        return self.first <= item_position and (self.last is None or item_position <= self.last)
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +90,9 @@ class _ConversationSnapshot:
         """Tell whether a page lacks more entries than this; after a new revision it lacks all."""
         is_replaced = self.conversation.revision != page.revision
         return (
-            self.conversation.length if is_replaced else self.conversation.length - page.length
+            self.conversation.entry_count
+            if is_replaced
+            else self.conversation.entry_count - page.entry_count
         ) > max_entries
 
     def get_update(self, page: RenderedState, *, may_run: bool) -> ConversationUpdate:
@@ -105,9 +107,9 @@ class _ConversationSnapshot:
         parts: list[str] = []
         if conversation.revision != page.revision:
             parts = [self._render_window(page)]
-        elif conversation.length > page.length:
+        elif conversation.entry_count > page.entry_count:
             parts = self._render_items_since(page)
-        if conversation.revision != page.revision or conversation.length > page.length:
+        if conversation.revision != page.revision or conversation.entry_count > page.entry_count:
             # The streamed text is stored now; the next partial signal shows the text after it.
             parts.append(render_to_string("conversations/_partial.html", {"text": ""}))
             context = {"conversation": conversation, "states": self.inquiry_counts, "oob": True}
@@ -116,7 +118,7 @@ class _ConversationSnapshot:
             context = event_filter.build_filter_context(conversation, query) | {"oob": True}
             parts.append(render_to_string("conversations/_kinds.html", context))
         new_page = page._replace(
-            length=conversation.length,
+            entry_count=conversation.entry_count,
             revision=conversation.revision,
             run=_make_run_key(self.run),
             facts=make_metadata_key(conversation),
@@ -140,26 +142,30 @@ class _ConversationSnapshot:
 
     def _render_items_since(self, page: RenderedState) -> list[str]:
         """Render the items that were added or changed since a page's state."""
-        if page.length not in self._changed_lines:
-            self._changed_lines[page.length] = _find_changed_lines(self.conversation, page.length)
-        changed_lines = self._changed_lines[page.length]
+        if page.entry_count not in self._changed_lines:
+            self._changed_lines[page.entry_count] = _find_changed_lines(
+                self.conversation, page.entry_count
+            )
+        changed_lines = self._changed_lines[page.entry_count]
         if changed_lines is None and page.last is None:
             return [self._render_window(page)]
         if changed_lines is None:
-            changed_lines = _find_continued_lines(self.conversation, page.length)
+            changed_lines = _find_continued_lines(self.conversation, page.entry_count)
         visible_lines = [line for line in changed_lines if page.has_item(line.item.first)]
         categories = transcript.find_categories(page.show)
-        parts: list[str] = [] if page.length else ['<div id="nothing" hx-swap-oob="delete"></div>']
+        parts: list[str] = (
+            [] if page.entry_count else ['<div id="nothing" hx-swap-oob="delete"></div>']
+        )
         shown_lines = [
             line
             for line in visible_lines
-            if transcript.is_item_shown(line.item, categories, page.length)
+            if transcript.is_item_shown(line.item, categories, page.entry_count)
         ]
         parts += [_render_line("_changed_item", self.conversation, line) for line in shown_lines]
         new_lines = [
             line
             for line in visible_lines
-            if not transcript.is_item_shown(line.item, categories, page.length)
+            if not transcript.is_item_shown(line.item, categories, page.entry_count)
         ]
         added_lines = [
             line for line in new_lines if transcript.is_item_shown(line.item, categories)
@@ -174,7 +180,7 @@ class _ConversationSnapshot:
 
     def _render_window(self, page: RenderedState) -> str:
         """Render the page's window again after a new revision; the last one if it is missing."""
-        last_position = max(self.conversation.length - 1, 0)
+        last_position = max(self.conversation.entry_count - 1, 0)
         position = "end" if page.last is None else str(min(page.first, last_position))
         query = TranscriptQuery(at=position, show=page.show)
         transcript_page = transcript.load_page(self.conversation, query, read_count=None)
@@ -188,27 +194,33 @@ def _find_changed_lines(conversation: Conversation, length: int) -> list[Transcr
     Included are items with a question whose state such an entry changes: a new turn ends the open
     questions of the previous one.
     """
-    heads = windows.find_changed_heads(conversation.pk, length)
-    if heads is None:
+    item_positions = windows.find_changed_item_positions(conversation.pk, length)
+    if item_positions is None:
         return None
-    contents = windows.load_items(conversation.pk, heads)
+    contents = windows.load_items(conversation.pk, item_positions)
     new_starts = [turn.position for turn in contents.turns.values() if turn.position >= length]
-    if new_starts and (open_heads := turns.list_open_heads(conversation.pk, min(new_starts))):
-        contents = windows.load_items(conversation.pk, {*heads, *open_heads})
+    if new_starts and (
+        open_item_positions := turns.list_open_item_positions(conversation.pk, min(new_starts))
+    ):
+        contents = windows.load_items(conversation.pk, {*item_positions, *open_item_positions})
     return _build_lines(conversation, contents)
 
 
 def _find_continued_lines(conversation: Conversation, length: int) -> list[TranscriptLine]:
     """Return the changed items before a position, if the added ones are too many to render."""
-    heads = windows.find_continued_heads(conversation.pk, length)
+    item_positions = windows.find_continued_item_positions(conversation.pk, length)
     next_start = turns.find_next_start(conversation.pk, length)
-    open_heads = [] if next_start is None else turns.list_open_heads(conversation.pk, next_start)
-    return _build_lines(conversation, windows.load_items(conversation.pk, {*heads, *open_heads}))
+    open_item_positions = (
+        [] if next_start is None else turns.list_open_item_positions(conversation.pk, next_start)
+    )
+    return _build_lines(
+        conversation, windows.load_items(conversation.pk, {*item_positions, *open_item_positions})
+    )
 
 
 def _build_lines(conversation: Conversation, contents: LoadedItems) -> list[TranscriptLine]:
     conversation.question_keys = contents.question_ids  # type: ignore[attr-defined]  # read by question_url
-    return transcript.build_lines(contents, conversation.length, is_contiguous=False)
+    return transcript.build_lines(contents, conversation.entry_count, is_contiguous=False)
 
 
 def find_conversation_updates(
@@ -272,7 +284,7 @@ def join_partial_text(
 
 def make_metadata_key(conversation: Conversation) -> str:
     """Return the key of a conversation's metadata, by which a page detects that it changed."""
-    status = "gone" if conversation.gone_at else "archived" if conversation.archived else "there"
+    status = "gone" if conversation.removed_at else "archived" if conversation.archived else "there"
     until = f" {conversation.expires_at:%Y-%m-%dT%H:%M}" if conversation.expires_at else ""
     details = json.dumps(
         [conversation.title, conversation.labels, conversation.pinned_at is None], sort_keys=True
@@ -316,7 +328,7 @@ def _make_run_key(run: Run | None) -> str:
         return ""
     has_begun = run.is_unfinished and (run.fence or run.state != RunState.QUEUED)
     state = RunState.RUNNING if has_begun else run.state
-    return f"{run.pk}-{state}" + (f"-{run.resumed}" if run.resumed else "")
+    return f"{run.pk}-{state}" + (f"-{run.resume_count}" if run.resume_count else "")
 
 
 def _render_line(

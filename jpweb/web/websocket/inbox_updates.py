@@ -16,7 +16,7 @@ from jpweb.store.inbox.queue import PendingQueue
 
 if TYPE_CHECKING:
     from jpweb.store.inbox.queue import PendingItem
-    from jpweb.store.models import Inquiry, Prompt
+    from jpweb.store.models import Approval, Inquiry
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,7 +152,7 @@ class _RowLookup:
             row for row in self.questions.values() if row.state == inquiries.OPEN_STATE
         )
 
-    def get_row(self, item: PendingItem | None) -> Inquiry | Prompt | None:
+    def get_row(self, item: PendingItem | None) -> Inquiry | Approval | None:
         """Return the row of a pending item, None if it was deleted."""
         if item is None:
             return None
@@ -245,7 +245,7 @@ def _render_update(inbox: InboxView, plan: _UpdatePlan, rows: _RowLookup) -> Inb
     return InboxUpdate("".join(parts), cards)
 
 
-def _is_pending(inbox: InboxView, row: Inquiry | Prompt | None) -> bool:
+def _is_pending(inbox: InboxView, row: Inquiry | Approval | None) -> bool:
     """Tell whether a row is open, its run unfinished, and its workspace one of the inbox's."""
     if row is None or row.run is None or row.run.state not in UNFINISHED_STATES:
         return False
@@ -262,7 +262,7 @@ def _render_settled(inbox: InboxView, key: int, row: Inquiry | None) -> str:
     return render_to_string("questions/_settled.html", {"row": row, "oob": True})
 
 
-def _render_decided(inbox: InboxView, key: int, row: Prompt | None) -> str:
+def _render_decided(inbox: InboxView, key: int, row: Approval | None) -> str:
     """Render the outcome of an approval's card; as with questions, access is checked."""
     may_decide = row is not None and row.conversation.workspace_id in inbox.answer_workspace_ids
     if row is None or row.state == ApprovalState.OPEN or not may_decide:

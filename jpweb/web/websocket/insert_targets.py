@@ -46,36 +46,49 @@ def place_among(
     An older item is among them if a later entry changed its category. Each is inserted after its
     previous item, which the page has by then.
     """
-    new_heads = {line.item.first for line in lines}
-    return [_place_line(conversation, line, categories, new_heads) for line in lines]
+    new_item_positions = {line.item.first for line in lines}
+    return [_place_line(conversation, line, categories, new_item_positions) for line in lines]
 
 
 def _place_line(
     conversation: Conversation,
     line: TranscriptLine,
     categories: frozenset[str],
-    new_heads: set[int],
+    new_item_positions: set[int],
 ) -> Insertion:
-    previous_head, later_heads = windows.get_neighbours(
-        conversation.pk, line.item.first, categories, 1 + len(new_heads)
+    previous_item_position, later_item_positions = windows.get_neighbours(
+        conversation.pk, line.item.first, categories, 1 + len(new_item_positions)
     )
-    next_head = next((head for head in later_heads if head not in new_heads), None)
+    next_item_position = next(
+        (
+            item_position
+            for item_position in later_item_positions
+            if item_position not in new_item_positions
+        ),
+        None,
+    )
     turn = turns.find_turn(conversation.pk, line.item.first)
-    if previous_head is not None:
+    if previous_item_position is not None:
         line = replace(
             line,
             gap=transcript.find_gap(
-                line.item, windows.get_end_time(conversation.pk, previous_head)
+                line.item, windows.get_end_time(conversation.pk, previous_item_position)
             ),
         )
-    if turn and (previous_head is None or previous_head < turn.position):
-        if next_head is not None and turn == turns.find_turn(conversation.pk, next_head):
+    if turn and (previous_item_position is None or previous_item_position < turn.position):
+        if next_item_position is not None and turn == turns.find_turn(
+            conversation.pk, next_item_position
+        ):
             # The page has later items of the turn, and so the turn's heading: insert below it.
             return Insertion(
-                line, f"beforebegin:#{navigation.get_anchor(conversation.pk, next_head)}"
+                line, f"beforebegin:#{navigation.get_anchor(conversation.pk, next_item_position)}"
             )
         line = replace(line, turn=turn)
-    if previous_head is not None:
-        return Insertion(line, f"afterend:#{navigation.get_anchor(conversation.pk, previous_head)}")
-    next_turn = None if next_head is None else turns.find_turn(conversation.pk, next_head)
+    if previous_item_position is not None:
+        return Insertion(
+            line, f"afterend:#{navigation.get_anchor(conversation.pk, previous_item_position)}"
+        )
+    next_turn = (
+        None if next_item_position is None else turns.find_turn(conversation.pk, next_item_position)
+    )
     return Insertion(line, f"beforebegin:#turn-{next_turn.number}" if next_turn else END_TARGET)

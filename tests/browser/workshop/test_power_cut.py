@@ -20,7 +20,7 @@ pytestmark = pytest.mark.browser
 
 #: Of prompts, questions and runs those that have not ended.
 COUNTS = (
-    "SELECT count(*) FROM store_prompt WHERE state = 'open'",
+    "SELECT count(*) FROM store_approval WHERE state = 'open'",
     "SELECT count(*) FROM store_inquiry WHERE state = 'open'",
     "SELECT count(*) FROM store_run WHERE state = 'running'",
 )

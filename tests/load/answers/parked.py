@@ -200,7 +200,7 @@ def _copying(model: type[Model], key_column: str, source: Conversation) -> tuple
         "run_id": "run_id + n",
         "jp_id": "jp_id + n",
         "workspace_id": "home",
-        "alike": "substr(alike, 1, 30) || '-' || home",
+        "same_question_key": "substr(same_question_key, 1, 30) || '-' || home",
         "tags": f"replace(tags, '{filter_terms.workspace_term(source.workspace_id)}', 'w' || home)",
     }
     columns = [str(field.column) for field in model._meta.concrete_fields]

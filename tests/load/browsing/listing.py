@@ -98,6 +98,6 @@ def _row(homes: list[Workspace], number: int) -> Conversation:
         title=f"Talk {number} about one thing and another",
         last_activity=at,
         pinned_at=at if number < PINNED else None,
-        length=number * 7919 % 5000,
+        entry_count=number * 7919 % 5000,
         turns=number % 40,
     )

@@ -90,7 +90,7 @@ def _fill_database(size: Size) -> tuple[str, int]:
     Conversation.objects.bulk_create(
         _make_conversation(workspace, number) for number in range(size.page_conversations)
     )
-    Conversation.objects.update(unindexed=False)  # the server runs no duties
+    Conversation.objects.update(needs_indexing=False)  # the server runs no duties
     with connection.cursor() as cursor:
         cursor.execute("ANALYZE")
     return cookie(auditor), long.pk
@@ -103,6 +103,6 @@ def _make_conversation(workspace: Workspace, number: int) -> Conversation:
         origin=Origin.MIRRORED,
         title=f"Conversation {number} about one bed and another",
         last_activity=_START + timedelta(hours=number),
-        length=number * 7919 % 5000,
+        entry_count=number * 7919 % 5000,
         turns=number % 40,
     )

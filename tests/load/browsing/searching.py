@@ -34,10 +34,10 @@ WORDS = 24
 ROUNDS = 7
 BATCH = 20_000
 BEGIN = datetime(2025, 1, 1, tzinfo=UTC)
-FACETS = ("message", "reasoning", "call", "result")
+CATEGORIES = ("message", "reasoning", "call", "result")
 _COLUMNS = (
-    "id", "conversation_id", "position", "part", "head", "anchor", "facet", "at", "body", "tags",
-    "tool", "who", "state", "reason",
+    "id", "conversation_id", "position", "part", "item_position", "anchor", "category", "at",
+    "body", "tags", "tool", "who", "state", "reason",
 )  # fmt: skip
 
 
@@ -66,7 +66,7 @@ def _fill(chance: random.Random, vocabulary: Sequence[str], total: int, progress
     person = making.person("reader", Role.READER, home)
     talks = [
         Conversation(
-            workspace=home, jp_id=n, origin="mirrored", title=f"Talk {n}", unindexed=False,
+            workspace=home, jp_id=n, origin="mirrored", title=f"Talk {n}", needs_indexing=False,
             last_activity=BEGIN,
         )
         for n in range(1, -(-total // EVENTS) + 1)
@@ -100,14 +100,17 @@ def _rows(
         drawn = chance.choices(vocabulary, weights, k=WORDS * BATCH)
         for nth in range(BATCH):
             at = BEGIN + timedelta(minutes=number)
-            talk, facet = talks[number // EVENTS % len(talks)], FACETS[number % len(FACETS)]
+            talk, category = (
+                talks[number // EVENTS % len(talks)],
+                CATEGORIES[number % len(CATEGORIES)],
+            )
             body = " ".join(drawn[nth * WORDS : (nth + 1) * WORDS])
-            told = f"{filter_terms.facet_term(facet)} {own}"
+            told = f"{filter_terms.category_term(category)} {own}"
             position = number % EVENTS
             key = passage_ids.first_id_at(at) + position
             anchor = f"e-{number:018x}"
             yield (
-                key, talk, position, 0, position, anchor, facet, moment(at), body, told,
+                key, talk, position, 0, position, anchor, category, moment(at), body, told,
                 "", "", "", "",
             )  # fmt: skip
             number += 1

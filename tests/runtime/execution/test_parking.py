@@ -119,7 +119,7 @@ async def test_a_run_that_waits_is_put_down_and_its_answer_brings_it_back(
     row = await only(scene)
     await resolution.answer_inquiry(row.pk, "true", decider(scene.ada))
     ended = await over(run)
-    assert (ended.state, ended.resumed, clerk.ended) == ("done", 0, 1)
+    assert (ended.state, ended.resume_count, clerk.ended) == ("done", 0, 1)
     (response,) = results(await scene.elements())
     assert response.kind.content == "Went on."
     assert "again" not in response.note, "nothing of it was cut off"

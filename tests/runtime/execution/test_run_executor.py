@@ -185,7 +185,7 @@ async def test_a_database_that_goes_fails_no_run(scene: Scene, monkeypatch: pyte
     await run_in_db_thread(leases.expire_installation, process_identity.get_installation_name())
     await run_executor.renew_and_recover()
     ended = await over(run)
-    assert (ended.state, ended.resumed) == ("done", 1)
+    assert (ended.state, ended.resume_count) == ("done", 1)
     assert said(await scene.elements()) == ["Take 3."]
 
 

@@ -26,7 +26,7 @@ from jpweb.store import runs
 from jpweb.store.choices import ApprovalKind
 from jpweb.store.errors import AlreadyDecided, UnknownApproval
 from jpweb.store.inquiries import Decider
-from jpweb.store.models import Prompt, Run
+from jpweb.store.models import Approval, Run
 from jpweb.stream.errors import InvalidAnswer
 from jpweb.stream.inquiry import CancellationReason
 from tests.runtime.playing import Scene, done, ear, eventually
@@ -48,12 +48,12 @@ def prompter(scene: Scene) -> BrowserPrompter:
     return BrowserPrompter(scene.talk.pk, scene.home.pk, lambda: Decider("system"))
 
 
-async def waits(call: Coroutine[Any, Any, Any]) -> tuple[asyncio.Task[Any], Prompt]:
+async def waits(call: Coroutine[Any, Any, Any]) -> tuple[asyncio.Task[Any], Approval]:
     """Start a call; return once its prompt is there and it waits for it."""
     task = asyncio.create_task(call)
 
-    async def row() -> Prompt | None:
-        found: Prompt | None = await run_in_db_thread(Prompt.objects.filter(state="open").first)
+    async def row() -> Approval | None:
+        found: Approval | None = await run_in_db_thread(Approval.objects.filter(state="open").first)
         return (
             found
             if found is not None and found.pk in approvals.decision_waiters.waiters_by_key
@@ -63,7 +63,7 @@ async def waits(call: Coroutine[Any, Any, Any]) -> tuple[asyncio.Task[Any], Prom
     return task, await eventually(row)
 
 
-async def asked(scene: Scene, prompt: RunPrompt | DeliverPrompt) -> tuple[Any, Prompt]:
+async def asked(scene: Scene, prompt: RunPrompt | DeliverPrompt) -> tuple[Any, Approval]:
     await begun(scene)
     ask = prompter(scene).permit if isinstance(prompt, RunPrompt) else prompter(scene).deliver
     return await waits(ask(prompt))  # type: ignore[arg-type]  # each gets its own kind
@@ -185,7 +185,7 @@ async def test_of_many_decisions_at_once_one_wins(scene: Scene):
     tries = [approvals.decide_approval(row.pk, ALLOW, decider(scene.ada)) for _ in range(6)]
     tries += [approvals.decide_approval(row.pk, REFUSE, decider(scene.eve)) for _ in range(6)]
     results = await asyncio.gather(*tries, return_exceptions=True)
-    won = [result for result in results if isinstance(result, Prompt)]
+    won = [result for result in results if isinstance(result, Approval)]
     lost = [result for result in results if isinstance(result, AlreadyDecided)]
     assert (len(won), len(lost)) == (1, 11)
     name = won[0].decider_name
@@ -238,9 +238,9 @@ async def test_what_is_decided_while_it_is_put_away_stands(
     scene: Scene, monkeypatch: pytest.MonkeyPatch
 ):
     call, row = await asked(scene, RUN)
-    real: Callable[[int], Prompt] = rows.withdraw_approval
+    real: Callable[[int], Approval] = rows.withdraw_approval
 
-    def second(key: int) -> Prompt:
+    def second(key: int) -> Approval:
         rows.decide_approval(key, {"allow": True}, decider(scene.ada))
         return real(key)
 
@@ -258,7 +258,7 @@ async def test_without_a_run_nothing_is_asked_and_nothing_let_through(
     ask: Any = mine.permit if isinstance(prompt, RunPrompt) else mine.deliver
     assert await done(asyncio.create_task(ask(prompt))) == comes
     await mine.close_prompt(prompt)
-    assert await run_in_db_thread(Prompt.objects.count) == 0
+    assert await run_in_db_thread(Approval.objects.count) == 0
 
 
 async def test_asking_and_deciding_tell_those_who_may_answer(scene: Scene):
@@ -319,6 +319,6 @@ async def test_who_comes_second_gets_back_what_they_typed(
 
 
 def test_an_error_is_not_offered_to_be_edited():
-    error = Prompt(kind=ApprovalKind.DELIVER, shown={"content": "It broke.", "is_error": True})
-    fine = Prompt(kind=ApprovalKind.DELIVER, shown={"content": "Fine.", "is_error": False})
+    error = Approval(kind=ApprovalKind.DELIVER, shown={"content": "It broke.", "is_error": True})
+    fine = Approval(kind=ApprovalKind.DELIVER, shown={"content": "Fine.", "is_error": False})
     assert (approvals.get_editable_text(error), approvals.get_editable_text(fine)) == ("", "Fine.")

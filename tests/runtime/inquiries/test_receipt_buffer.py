@@ -11,7 +11,7 @@ from django.db import OperationalError
 from jpweb.runtime.db_threads import run_in_db_thread
 from jpweb.runtime.inquiries import receipt_buffer
 from jpweb.store.inbox import receipt_log
-from jpweb.store.models import Membership, Showing
+from jpweb.store.models import DisplayReceipt, Membership
 from tests.runtime.playing import Scene, eventually
 
 
@@ -32,8 +32,8 @@ def nothing_held() -> Iterator[None]:
         held.clear()
 
 
-def kept() -> list[Showing]:
-    return list(Showing.objects.order_by("person_id"))
+def kept() -> list[DisplayReceipt]:
+    return list(DisplayReceipt.objects.order_by("person_id"))
 
 
 async def test_what_pages_say_is_written_at_the_next_turn(scene: Scene):

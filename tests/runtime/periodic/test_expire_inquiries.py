@@ -191,7 +191,7 @@ async def test_conversation_that_is_broken_is_logged_once_and_others_expire(
     scene: Scene, caplog: pytest.LogCaptureFixture
 ):
     broken = await due(scene)
-    await run_in_db_thread(Conversation.objects.filter(pk=scene.talk.pk).update, length=0)
+    await run_in_db_thread(Conversation.objects.filter(pk=scene.talk.pk).update, entry_count=0)
     other = await run_in_db_thread(making.conversation, scene.home)
     run = await run_in_db_thread(making.running, other, scene.ada)
     row = await run_in_db_thread(making.question, run)

@@ -16,7 +16,7 @@ from jpweb.runtime.periodic import scheduler
 from jpweb.runtime.periodic.scheduler import LeaderScheduler, PeriodicTask
 from jpweb.store.database.availability import DATABASE_UNAVAILABLE
 from jpweb.store.maintenance import task_leases
-from jpweb.store.models import Duty as Row
+from jpweb.store.models import TaskLease as Row
 from tests.runtime.playing import cut_off, done, eventually
 
 pytestmark = pytest.mark.django_db(transaction=True)

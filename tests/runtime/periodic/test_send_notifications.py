@@ -12,7 +12,16 @@ from django.utils import timezone
 from jpweb.runtime.db_threads import run_in_db_thread
 from jpweb.runtime.periodic import apprise_sender, send_notifications
 from jpweb.store.choices import ApprovalKind, Role
-from jpweb.store.models import Address, AnswerLink, Inquiry, Membership, Notice, Person, Prompt, Run
+from jpweb.store.models import (
+    AnswerLink,
+    Approval,
+    Inquiry,
+    Membership,
+    NotificationDelivery,
+    NotificationDestination,
+    Person,
+    Run,
+)
 from jpweb.store.notifications import answer_links, deliveries
 from jpweb.store.notifications.deliveries import DueNotification
 from jpweb.stream.answer_type import Secret
@@ -32,8 +41,10 @@ class Stage:
         self.run = making.running(self.talk, self.ada)
         self.address = self.add(self.ada, url)
 
-    def add(self, who: Person, url: str, delay: int = 60) -> Address:
-        return Address.objects.create(person=who, workspace=self.home, url=url, delay=delay)
+    def add(self, who: Person, url: str, delay: int = 60) -> NotificationDestination:
+        return NotificationDestination.objects.create(
+            person=who, workspace=self.home, url=url, delay=delay
+        )
 
 
 @pytest.fixture
@@ -45,7 +56,7 @@ async def prompt(stage: Stage, kind: ApprovalKind = ApprovalKind.RUN, **shown: A
     """Let a prompt have waited for two minutes."""
     made = await run_in_db_thread(making.prompt, stage.run, kind, **shown)
     long_ago = timezone.now() - timedelta(minutes=2)
-    await run_in_db_thread(Prompt.objects.filter(pk=made.pk).update, asked_at=long_ago)
+    await run_in_db_thread(Approval.objects.filter(pk=made.pk).update, asked_at=long_ago)
 
 
 async def rows(model: Any) -> list[Any]:
@@ -70,7 +81,7 @@ async def test_who_asks_where_and_what_is_told_with_a_link_that_answers(
     assert f"https://jp.example.org/answer/{token(there)}" in sent["message"]
     link = await run_in_db_thread(answer_links.resolve_link, token(there))
     assert (link.inquiry, link.person) == (question, stage.ada)
-    assert (await rows(Notice))[0].problem == ""
+    assert (await rows(NotificationDelivery))[0].problem == ""
 
 
 async def test_nobody_is_told_twice(stage: Stage, there: Receiver):
@@ -181,8 +192,8 @@ async def test_a_failure_is_noted_in_words_and_not_tried_again(stage: Stage, the
         await send_notifications.send_due_notifications(),
     ] == [0, 0]
     told = apprise_sender.UNDELIVERED_TEXT
-    assert [each.problem for each in await rows(Notice)] == [told]
-    assert [each.problem for each in await rows(Address)] == [told]
+    assert [each.problem for each in await rows(NotificationDelivery)] == [told]
+    assert [each.problem for each in await rows(NotificationDestination)] == [told]
     assert len(there.bodies) == 1
 
 
@@ -199,10 +210,10 @@ async def test_an_address_that_fails_is_left_alone_for_the_rest_of_the_round(
 
 
 async def test_a_message_that_arrives_takes_the_problem_away(stage: Stage, there: Receiver):
-    await run_in_db_thread(Address.objects.update, problem="It failed.")
+    await run_in_db_thread(NotificationDestination.objects.update, problem="It failed.")
     await run_in_db_thread(making.question, stage.run)
     assert await send_notifications.send_due_notifications() == 1
-    assert [each.problem for each in await rows(Address)] == [""]
+    assert [each.problem for each in await rows(NotificationDestination)] == [""]
 
 
 async def test_who_hangs_holds_up_nobody_and_is_left_alone_meanwhile(
@@ -215,10 +226,10 @@ async def test_who_hangs_holds_up_nobody_and_is_left_alone_meanwhile(
     started = datetime.now(UTC)
     assert await send_notifications.send_due_notifications() == 0
     assert datetime.now(UTC) - started < timedelta(seconds=3)
-    assert len(await rows(Notice)) == 1
+    assert len(await rows(NotificationDelivery)) == 1
     assert await send_notifications.send_due_notifications() == 0
-    assert len(await rows(Notice)) == 1
-    assert "0.3 seconds" in (await rows(Address))[0].problem
+    assert len(await rows(NotificationDelivery)) == 1
+    assert "0.3 seconds" in (await rows(NotificationDestination))[0].problem
 
 
 async def test_what_a_round_tells_an_address_is_bounded_and_the_rest_comes_later(
@@ -239,7 +250,7 @@ async def test_a_test_is_sent_and_its_failure_is_told_and_kept(stage: Stage, the
     assert "test notification for Garden" in there.bodies[0]
     there.manner = "fails"
     assert await send_notifications.send_test(stage.address) == apprise_sender.UNDELIVERED_TEXT
-    assert (await rows(Address))[0].problem == apprise_sender.UNDELIVERED_TEXT
+    assert (await rows(NotificationDestination))[0].problem == apprise_sender.UNDELIVERED_TEXT
 
 
 async def test_no_second_test_is_sent_while_one_is_on_its_way(
@@ -257,7 +268,7 @@ async def test_no_second_test_is_sent_while_one_is_on_its_way(
 
 
 def due(**what: Any) -> DueNotification:
-    usual = {"address_id": 1, "person_id": 1, "url": "", "workspace": "W", "conversation": "C"}
+    usual = {"destination_id": 1, "person_id": 1, "url": "", "workspace": "W", "conversation": "C"}
     return DueNotification(**{**usual, "asker": "JP", "inquiry_id": 1, "text": "Well?", **what})
 
 

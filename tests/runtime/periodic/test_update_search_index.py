@@ -29,8 +29,8 @@ def talks() -> None:
 async def test_all_that_changed_is_indexed():
     await run_in_db_thread(talks)
     assert await update_search_index.index_changed() == 3
-    assert await run_in_db_thread(Conversation.objects.filter(unindexed=True).count) == 0
-    assert await run_in_db_thread(Passage.objects.filter(facet="message").count) == 3
+    assert await run_in_db_thread(Conversation.objects.filter(needs_indexing=True).count) == 0
+    assert await run_in_db_thread(Passage.objects.filter(category="message").count) == 3
     assert await update_search_index.index_changed() == 0
 
 
@@ -62,7 +62,7 @@ async def test_conversation_that_is_broken_keeps_no_other_from_the_index(
     monkeypatch.setattr(indexer, "_build_passages", made)
     assert await update_search_index.index_changed() == 3
     assert await update_search_index.index_changed() == 0
-    assert await run_in_db_thread(Passage.objects.filter(facet="message").count) == 2
+    assert await run_in_db_thread(Passage.objects.filter(category="message").count) == 2
     assert len([r for r in caplog.records if "cannot be indexed" in r.message]) == 1
 
 

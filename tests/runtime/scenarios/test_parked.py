@@ -11,7 +11,7 @@ from jpweb.runtime.db_threads import run_in_db_thread
 from jpweb.runtime.execution import run_executor
 from jpweb.runtime.inquiries import approvals, resolution
 from jpweb.runtime.inquiries.approvals import Verdict
-from jpweb.store.models import Inquiry, KeptResult, Run
+from jpweb.store.models import CallCheckpoint, Inquiry, Run
 from tests.machine.vendors import Call, Reply, vendor
 from tests.runtime.playing import eventually
 from tests.runtime.scenarios.talking import DONE
@@ -58,7 +58,7 @@ async def test_a_turn_that_is_put_down_at_every_wait_ends_as_if_it_never_was(
         confirm = await waits(shop, ".confirm.")
         await resolution.answer_inquiry(confirm.pk, "false", decider(shop.ada))
         await put_down(shop)
-        assert await run_in_db_thread(KeptResult.objects.filter(delivered=True).count) == 1
+        assert await run_in_db_thread(CallCheckpoint.objects.filter(delivered=True).count) == 1
         await approvals.decide_approval(offered.pk, Verdict(allow=True), decider(shop.eve))
 
         async def ended() -> Run | None:
@@ -66,7 +66,7 @@ async def test_a_turn_that_is_put_down_at_every_wait_ends_as_if_it_never_was(
             return await run_in_db_thread(found.first) if not run_executor._active_runs else None
 
         run: Run = await eventually(ended)
-    assert (run.state, run.resumed) == ("done", 0)
+    assert (run.state, run.resume_count) == ("done", 0)
     assert run.fence > 2, "it was put down and taken again"
     assert runs_of(tally) == 1
     assert [(r.id, r.content) for r in await shop.results()] == [
@@ -75,6 +75,6 @@ async def test_a_turn_that_is_put_down_at_every_wait_ends_as_if_it_never_was(
     ]
     notes = [event.note for event in await shop.events() if event.kind.TAG == "tool_call_response"]
     assert not any("again" in note for note in notes)
-    assert not await run_in_db_thread(KeptResult.objects.exists)
+    assert not await run_in_db_thread(CallCheckpoint.objects.exists)
     told = await shop.told()
     assert len([line for line in told if line.startswith("ask ")]) == 1

@@ -15,7 +15,7 @@ from jpweb.runtime.db_threads import run_in_db_thread
 from jpweb.runtime.execution import run_executor
 from jpweb.runtime.inquiries import resolution
 from jpweb.store.choices import Role
-from jpweb.store.models import Inquiry, JournalEntry, Prompt, Run, Trust, Workspace
+from jpweb.store.models import Approval, Inquiry, JournalEntry, Run, Trust, Workspace
 from jpweb.store.workspace_config import overrides
 from jpweb.stream.events import (
     ChatRequest,
@@ -109,10 +109,10 @@ class Workshop(Scene):
             (await self.asked(question_id)).pk, typed, decider(self.eve)
         )
 
-    async def prompted(self) -> Prompt:
+    async def prompted(self) -> Approval:
         """Return the prompt that waits, once there is one."""
-        open_ones = Prompt.objects.filter(run__conversation=self.talk, state="open")
-        row: Prompt = await eventually(lambda: run_in_db_thread(open_ones.first))
+        open_ones = Approval.objects.filter(run__conversation=self.talk, state="open")
+        row: Approval = await eventually(lambda: run_in_db_thread(open_ones.first))
         return row
 
     async def retry(self) -> Run:
@@ -151,7 +151,7 @@ class Workshop(Scene):
         """Return every row that the database keeps of the conversation, prompts included."""
 
         def read() -> str:
-            kept: Sequence[Any] = [JournalEntry, Inquiry, Prompt, Run, Trust, Workspace]
+            kept: Sequence[Any] = [JournalEntry, Inquiry, Approval, Run, Trust, Workspace]
             return repr([list(model.objects.values_list()) for model in kept])
 
         return await run_in_db_thread(read)

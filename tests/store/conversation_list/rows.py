@@ -24,7 +24,7 @@ def make(home: Workspace, count: int, first: int = 1, **more: Any) -> list[Conve
             **{
                 "origin": Origin.MIRRORED,
                 "last_activity": START + timedelta(seconds=number),
-                "length": number,
+                "entry_count": number,
             }
             | more,
         )

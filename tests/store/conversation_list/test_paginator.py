@@ -9,12 +9,12 @@ from jpweb.store.choices import Origin, Role
 from jpweb.store.conversation_list import keyset_merge, paginator
 from jpweb.store.conversation_list.filters import ListFilters, Sort
 from jpweb.store.models import (
+    Approval,
     Conversation,
     Inquiry,
     Membership,
     Person,
-    Prompt,
-    Reading,
+    ReadMark,
     Run,
     Workspace,
 )
@@ -86,7 +86,7 @@ def test_one_sees_the_workspaces_one_is_in(home: Workspace, reader: Person, sort
 NAMED = ["apart", "equal", "microseconds", "last", "first", "far"]
 MOMENTS: list[dict[str, Any]] = [
     {},
-    {"last_activity": START, "length": 5},
+    {"last_activity": START, "entry_count": 5},
     {"last_activity": START.replace(microsecond=999_999)},
     {"last_activity": datetime(9999, 12, 31, 23, 59, 59, 999_999, tzinfo=UTC)},
     {"last_activity": datetime(1, 1, 1, 0, 0, 0, 1, tzinfo=UTC)},
@@ -166,7 +166,7 @@ def test_a_key_that_cannot_be_read_is_the_beginning(
 
 def test_the_longest_come_first(home: Workspace, reader: Person):
     for talk, length in zip(make(home, 3), (5, 900, 10), strict=True):
-        change(talk, length=length, pinned_at=START if length == 5 else None)
+        change(talk, entry_count=length, pinned_at=START if length == 5 else None)
     assert listed(reader, sort=Sort.LENGTH) == ["talk 2", "talk 3", "talk 1"]
 
 
@@ -217,7 +217,7 @@ def test_a_question_and_a_prompt_of_one_instant_and_one_key_are_told_apart_both_
     for n in range(3):
         asked = making.question(making.running(making.conversation(home, f"question {n}")))
         prompt = making.prompt(making.running(making.conversation(home, f"prompt {n}")))
-        Prompt.objects.filter(pk=prompt.pk).update(id=1000 + n, asked_at=START)
+        Approval.objects.filter(pk=prompt.pk).update(id=1000 + n, asked_at=START)
         Inquiry.objects.filter(pk=asked.pk).update(id=1000 + n, asked_at=START)
     there = forth(reader, sort=Sort.WAITING)
     seen = [title for page in there for title in titles(page)]
@@ -326,13 +326,13 @@ def test_a_row_counts_its_inquiries_in_the_order_of_the_states(home: Workspace, 
 
 
 def test_a_row_says_what_came_since_the_person_read(home: Workspace, reader: Person):
-    grown, same, shrunk, unread = make(home, 4, length=10)
+    grown, same, shrunk, unread = make(home, 4, entry_count=10)
     other = making.person("other", Role.READER, home)
     for talk, person, length in (
         *((grown, reader, 7), (same, reader, 10), (shrunk, reader, 12)),
         *((unread, other, 1), (grown, other, 1)),
     ):
-        Reading.objects.create(person=person, conversation=talk, length=length, at=START)
+        ReadMark.objects.create(person=person, conversation=talk, entry_count=length, at=START)
     found = {
         row.conversation.pk: row.new_entries
         for row in paginator.get_page(reader.pk, ListFilters()).rows

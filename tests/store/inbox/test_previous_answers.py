@@ -32,7 +32,7 @@ def settled(run: Any, outcome: InquiryOutcome, minutes_ago: int = 0, **how: Any)
 def before(row: Any) -> list[int]:
     """Return the keys of what is found for a question, which is the same alone and among others."""
     found: list[Any] = []
-    for others in ([], [Inquiry(alike="unlike any")]):
+    for others in ([], [Inquiry(same_question_key="unlike any")]):
         previous_answers.attach_previous([row, *others])
         found.append(row.earlier)
     assert found[0] == found[1]
@@ -70,7 +70,7 @@ def test_a_secret_has_none_and_is_none(run: Any):
     settled(run, Redacted(), kind=Secret())
     settled(run, USER, kind=Secret())
     row = making.question(run, Secret())
-    assert row.alike == ""
+    assert row.same_question_key == ""
     assert before(row) == []
 
 

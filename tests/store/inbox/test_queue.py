@@ -148,8 +148,8 @@ def test_rows_that_are_gone_are_left_out():
 CHANGES: dict[str, Callable[[Run], object]] = {
     "length": making.question,
     "state": lambda run: Run.objects.update(state=RunState.FAILED),
-    "resumed": lambda run: Run.objects.update(resumed=1),
-    "gone": lambda run: type(run.conversation).objects.update(gone_at=timezone.now()),
+    "resumed": lambda run: Run.objects.update(resume_count=1),
+    "gone": lambda run: type(run.conversation).objects.update(removed_at=timezone.now()),
     "archived": lambda run: type(run.conversation).objects.update(archived=True),
     "revision": lambda run: type(run.conversation).objects.update(revision=7),
 }

@@ -11,7 +11,7 @@ from django.utils import timezone
 from jpweb.store.choices import Role
 from jpweb.store.inbox import receipt_log
 from jpweb.store.inbox.receipt_log import ReceiptKey, ReceiptTimes
-from jpweb.store.models import Address, Notice, Showing
+from jpweb.store.models import DisplayReceipt, NotificationDelivery, NotificationDestination
 from tests.store import making
 
 NOW = timezone.now().replace(microsecond=0)
@@ -33,7 +33,7 @@ class Asked:
 
     def kept(self) -> list[tuple[Any, ...]]:
         columns = ("delivered_at", "visible_at", "focused_at", "draft_at")
-        return list(Showing.objects.order_by("person_id").values_list(*columns))
+        return list(DisplayReceipt.objects.order_by("person_id").values_list(*columns))
 
 
 @pytest.fixture
@@ -105,15 +105,22 @@ def test_the_proof_names_who_was_first_at_each(asked: Asked):
             (asked.row.pk, bea.pk): ReceiptTimes(delivered=at(2), visible=at(3), draft=at(5)),
         }
     )
-    address = Address.objects.create(person=bea, workspace=asked.home, url="mailto://x", delay=1)
-    Notice.objects.create(address=address, inquiry=asked.row, sent_at=at(7), problem="full")
+    address = NotificationDestination.objects.create(
+        person=bea, workspace=asked.home, url="mailto://x", delay=1
+    )
+    NotificationDelivery.objects.create(
+        destination=address, inquiry=asked.row, sent_at=at(7), problem="full"
+    )
     proof = receipt_log.get_receipt_log(asked.row.pk)
-    assert (proof.delivered_count, [row.person for row in proof.showings]) == (2, [asked.ada, bea])
-    assert (proof.notice_count, [row.problem for row in proof.notices]) == (1, ["full"])
+    assert (proof.delivered_count, [row.person for row in proof.display_receipts]) == (
+        2,
+        [asked.ada, bea],
+    )
+    assert (proof.notification_count, [row.problem for row in proof.notifications]) == (1, ["full"])
     who = {
         column: seen and seen.person
         for column in ("delivered_at", "visible_at", "focused_at", "draft_at")
-        for seen in [receipt_log.find_earliest(proof.showings, column)]
+        for seen in [receipt_log.find_earliest(proof.display_receipts, column)]
     }
     assert who == {
         "delivered_at": asked.ada, "visible_at": bea, "focused_at": None, "draft_at": bea

@@ -67,7 +67,7 @@ def test_what_jp_says_of_a_conversation_is_taken_in_as_well(talk: Conversation):
     )  # fmt: skip
     again(talk)
     row = fresh(talk)
-    assert (row.title, row.labels, row.unindexed) == ("Theirs", {"area": "x"}, True)
+    assert (row.title, row.labels, row.needs_indexing) == ("Theirs", {"area": "x"}, True)
     assert row.pinned_at is not None
     (Path(talk.workspace.root) / ".jp" / "conversations" / str(talk.jp_id) / "metadata.json"
      ).write_text("{")  # fmt: skip
@@ -82,7 +82,7 @@ def test_what_jp_added_is_taken_in_by_a_pass_once(talk: Conversation):
     report = again(talk)
     assert (report.changed_ids, report.problems, report.conversation_count) == ([talk.pk], [], 0)
     grown = fresh(talk)
-    assert (grown.length, grown.turns, grown.title, grown.origin) == (7, 2, "Ours", "native")
+    assert (grown.entry_count, grown.turns, grown.title, grown.origin) == (7, 2, "Ours", "native")
     assert list(grown.journal.order_by("position").values_list("pk", flat=True))[:2] == keys
     assert join_pieces(exports.export_jp_json(grown)) == making.stream_file([*OURS, *ADDED])
     assert again(talk).changed_ids == []
@@ -103,7 +103,7 @@ def test_what_is_on_disk_of_less_than_ours_changes_nothing(talk: Conversation):
     on_disk(talk, OURS[:1])
     report = again(talk)
     assert (report.changed_ids, report.problems) == ([], [])
-    assert (fresh(talk).length, fresh(talk).problem) == (2, "")
+    assert (fresh(talk).entry_count, fresh(talk).problem) == (2, "")
 
 
 def test_another_layout_of_the_same_is_no_change(talk: Conversation):
@@ -141,7 +141,7 @@ def test_copies_that_agree_again_are_taken_in_and_the_problem_is_gone(talk: Conv
     again(talk)
     on_disk(talk, [*OURS, ADDED[0]])
     assert again(talk).changed_ids == [talk.pk]
-    assert (fresh(talk).problem, fresh(talk).length) == ("", 3)
+    assert (fresh(talk).problem, fresh(talk).entry_count) == ("", 3)
 
 
 def test_a_file_that_is_gone_is_no_loss_here(talk: Conversation):
@@ -155,7 +155,7 @@ def test_nothing_is_taken_in_while_a_run_writes(talk: Conversation):
     run = making.taken(stored.start_run(talk.pk, making.person().pk, "scripted"))
     on_disk(talk, [*OURS, *ADDED])
     assert again(talk).changed_ids == []
-    assert fresh(talk).length == 2
+    assert fresh(talk).entry_count == 2
     stored.end_run(run, RunState.DONE)
     assert again(talk).changed_ids == [talk.pk]
 
@@ -200,5 +200,5 @@ def test_take_in_refuses_too_many_elements(
     on_disk(talk, [*OURS, *ADDED])
     (problem,) = again(talk).problems
     assert said in problem
-    assert (fresh(talk).length, said in fresh(talk).problem) == (2, True)
+    assert (fresh(talk).entry_count, said in fresh(talk).problem) == (2, True)
     assert again(talk).problems == []

@@ -94,10 +94,14 @@ def change(disk: Disk, wanted: MetadataChange) -> Conversation:
 
 
 def test_a_new_title_is_in_both_homes_and_names_their_folders(disk: Disk):
-    Conversation.objects.update(unindexed=False)
+    Conversation.objects.update(needs_indexing=False)
     before = disk.folders()[0].joinpath("events.json").stat()
     made = change(disk, metadata_file.make_title_change("  New\n words! "))
-    assert (made.title, disk.talk.title, disk.talk.unindexed) == ("New words!", "New words!", True)
+    assert (made.title, disk.talk.title, disk.talk.needs_indexing) == (
+        "New words!",
+        "New words!",
+        True,
+    )
     assert [folder.name for folder in disk.folders()] == [f"{DS}-new-words"] * 2
     assert disk.metadata() == {
         "title": "New words!",

@@ -52,7 +52,7 @@ def same_bytes(root: Path) -> None:
         talk = home.conversations.get(jp_id=path.parent.name.partition("-")[0])
         assert bytes_of(talk) == path.read_bytes(), path.parent.name
         positions = talk.journal.order_by("position").values_list("position", flat=True)
-        assert list(positions) == list(range(talk.length))
+        assert list(positions) == list(range(talk.entry_count))
 
 
 def test_the_demo_gives_back_its_bytes():
@@ -100,7 +100,7 @@ def test_growth_only_adds(tmp_path: Path):
     report = again(tmp_path)
     grown, second = only(tmp_path), Inquiry.objects.get()
     assert keys(grown)[: len(before)] == before
-    assert (report.event_count, grown.length, grown.pk) == (3, 5, talk.pk)
+    assert (report.event_count, grown.entry_count, grown.pk) == (3, 5, talk.pk)
     assert grown.revision == talk.revision
     assert report.changed_ids == [talk.pk]
     assert (first.state, second.state, second.pk) == ("open", "answered", first.pk)
@@ -128,7 +128,7 @@ def test_what_is_cut_off_goes_with_its_inquiries(tmp_path: Path):
     again(tmp_path)
     folder(tmp_path, NAME, stream(KINDS[0]))
     again(tmp_path)
-    assert (only(tmp_path).length, len(keys(only(tmp_path)))) == (1, 1)
+    assert (only(tmp_path).entry_count, len(keys(only(tmp_path)))) == (1, 1)
     assert not Inquiry.objects.exists()
 
 
@@ -178,7 +178,7 @@ def test_what_cannot_be_read_is_named_and_the_others_load(tmp_path: Path, breaks
     broken, whole = Conversation.objects.order_by("jp_id")
     assert broken.problem
     assert problem.endswith(broken.problem)
-    assert (whole.problem, whole.length) == ("", 4)
+    assert (whole.problem, whole.entry_count) == ("", 4)
     assert report.conversation_count == 2
 
 
@@ -191,7 +191,7 @@ def test_what_was_read_before_stays_and_comes_back(tmp_path: Path, breaks: Any):
     assert len(again(tmp_path).problems) == 1
     broken = only(tmp_path)
     assert keys(broken) == before
-    assert (broken.title, broken.labels, broken.length) == ("A title", {"a": "b"}, 4)
+    assert (broken.title, broken.labels, broken.entry_count) == ("A title", {"a": "b"}, 4)
     assert Inquiry.objects.get().state == "answered"
     for path in made.iterdir():
         path.rmdir() if path.is_dir() else path.unlink()
@@ -203,11 +203,11 @@ def test_what_was_read_before_stays_and_comes_back(tmp_path: Path, breaks: Any):
 def test_a_title_is_told_to_search_also_where_the_events_cannot_be_read(tmp_path: Path):
     made = folder(tmp_path, NAME, stream(*KINDS), title="A title")
     again(tmp_path)
-    Conversation.objects.update(unindexed=False)
+    Conversation.objects.update(needs_indexing=False)
     break_json(made)
     (made / "metadata.json").write_text('{"title": "Another title"}')
     again(tmp_path)
-    assert (only(tmp_path).title, only(tmp_path).unindexed) == ("Another title", True)
+    assert (only(tmp_path).title, only(tmp_path).needs_indexing) == ("Another title", True)
 
 
 @pytest.mark.parametrize(
@@ -250,7 +250,7 @@ def test_a_conversation_that_another_pass_writes_meanwhile_is_taken_as_it_is_the
     report = again(tmp_path)
     (talk,) = Conversation.objects.all()
     assert (report.event_count, report.problems, report.changed_ids) == (0, [], [talk.pk])
-    assert talk.journal.count() == talk.length == len(KINDS)
+    assert talk.journal.count() == talk.entry_count == len(KINDS)
 
 
 def test_a_path_without_a_workspace_writes_nothing(tmp_path: Path):
@@ -275,12 +275,12 @@ def test_what_jp_removed_is_kept_and_marked(tmp_path: Path):
     again(tmp_path)
     made.rename(tmp_path / "away")
     assert again(tmp_path).removed == 1
-    assert only(tmp_path).gone_at is not None
+    assert only(tmp_path).removed_at is not None
     assert len(keys(only(tmp_path))) == 4
     assert again(tmp_path).removed == 0, "told once"
     (tmp_path / "away").rename(made)
     assert again(tmp_path).removed == 0
-    assert only(tmp_path).gone_at is None
+    assert only(tmp_path).removed_at is None
 
 
 def test_a_native_conversation_of_the_same_id_is_not_touched(tmp_path: Path):
@@ -292,7 +292,7 @@ def test_a_native_conversation_of_the_same_id_is_not_touched(tmp_path: Path):
     (tmp_path / "later").rename(tmp_path / ".jp" / "conversations" / NAME)
     again(tmp_path)
     kept = only(tmp_path)
-    assert (kept.title, kept.origin, kept.length) == ("Ours", Origin.NATIVE, 0)
+    assert (kept.title, kept.origin, kept.entry_count) == ("Ours", Origin.NATIVE, 0)
 
 
 HOSTILE = "a\x00b\ud800c"
@@ -334,7 +334,7 @@ def test_a_folder_whose_name_is_no_text_is_read(tmp_path: Path):
     report = again(tmp_path)
     assert len(report.problems) == 1
     report.problems[0].encode()
-    assert only(tmp_path).length == 4
+    assert only(tmp_path).entry_count == 4
 
 
 def test_a_person_is_believed_in_our_own_events_alone(tmp_path: Path):
@@ -373,7 +373,7 @@ def test_an_empty_conversation_is_one_of_nothing(tmp_path: Path):
     folder(tmp_path, "17000000001-untold", [])
     again(tmp_path)
     first, second = Conversation.objects.order_by("jp_id")
-    assert (first.length, first.last_activity.year) == (0, 2026)
+    assert (first.entry_count, first.last_activity.year) == (0, 2026)
     assert second.last_activity.isoformat().startswith("2023-11-14")
 
 

@@ -68,7 +68,7 @@ def test_mirror_reads_nothing_outside_and_names_what_it_refuses(root: Path, outs
     whole += Passage.objects.values_list("body", flat=True)
     assert not [text for text in whole if hostile.SECRET in text]
     good = Conversation.objects.get(source=hostile.GOOD)
-    assert (good.length, good.problem) == (1, "")
+    assert (good.entry_count, good.problem) == (1, "")
     assert mirror.mirror_workspace(root)[1].conversation_count == report.conversation_count
     assert not [path for path in mirror.list_watched_folders(root) if path.is_symlink()]
 

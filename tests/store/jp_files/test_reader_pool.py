@@ -73,7 +73,7 @@ def rows() -> list[Any]:
     entries = JournalEntry.objects.order_by("conversation__jp_id", "position")
     asked = Inquiry.objects.order_by("conversation__jp_id", "position")
     return [
-        list(talks.values("jp_id", "title", "length", "turns", "problem", "last_activity")),
+        list(talks.values("jp_id", "title", "entry_count", "turns", "problem", "last_activity")),
         list(entries.values_list("conversation__jp_id", "text", "kind", "anchor")),
         list(asked.values_list("anchor", "state", "question", "answer", "asked_at", "settled_at")),
     ]

@@ -49,9 +49,13 @@ def rows() -> list[Any]:
     """Return what a mirror wrote, without the keys that the database gave."""
     entries = JournalEntry.objects.order_by("position")
     return [
-        list(Conversation.objects.values("length", "turns", "accounts", "last_activity")),
-        list(entries.values_list("position", "text", "kind", "anchor", "head", "facet")),
-        list(Turn.objects.order_by("number").values_list("number", "position", "words")),
+        list(
+            Conversation.objects.values("entry_count", "turns", "category_counts", "last_activity")
+        ),
+        list(
+            entries.values_list("position", "text", "kind", "anchor", "item_position", "category")
+        ),
+        list(Turn.objects.order_by("number").values_list("number", "position", "title")),
         list(Inquiry.objects.order_by("position").values_list("anchor", "state", "answer")),
     ]
 
@@ -80,7 +84,7 @@ def test_copy_killed_between_batches_goes_on_at_the_next_pass(
         with pytest.raises(ZeroDivisionError):
             mirror.mirror_workspace(tmp_path)
     first = list(JournalEntry.objects.values_list("pk", flat=True))
-    assert (len(first), Conversation.objects.get().length) == (4, 4)
+    assert (len(first), Conversation.objects.get().entry_count) == (4, 4)
     _, report = mirror.mirror_workspace(tmp_path)
     assert report.event_count == len(KINDS) - 4
     assert [entry.pk for entry in JournalEntry.objects.order_by("position")[:4]] == first

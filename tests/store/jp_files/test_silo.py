@@ -121,7 +121,7 @@ def test_metadata_and_stream_are_taken_from_the_newer_copy_each(no_silo: Path, r
     before = tree(no_silo), tree(root)
     mirror.mirror_workspace(root)
     talk = Conversation.objects.get()
-    assert (talk.title, talk.length) == ("New", 2)
+    assert (talk.title, talk.entry_count) == ("New", 2)
     (found,) = workspace.iterate_conversations(workspace.find_workspace(root, ID))
     assert (found.folder, found.metadata_folder) == (here, there)
     assert (tree(no_silo), tree(root)) == before

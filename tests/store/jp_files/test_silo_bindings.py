@@ -37,7 +37,7 @@ def places(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[Path, Path,
 
 
 def sources(home: Workspace) -> list[str]:
-    return sorted(home.conversations.filter(gone_at=None).values_list("source", flat=True))
+    return sorted(home.conversations.filter(removed_at=None).values_list("source", flat=True))
 
 
 def test_copied_id_gets_no_copies_and_says_so(places: tuple[Path, Path, Path]):

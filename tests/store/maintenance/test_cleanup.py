@@ -6,7 +6,15 @@ import pytest
 from django.utils import timezone
 
 from jpweb.store.maintenance import cleanup
-from jpweb.store.models import Address, AnswerLink, Inquiry, Notice, Presence, SignIn, SignInLink
+from jpweb.store.models import (
+    AnswerLink,
+    Inquiry,
+    NotificationDelivery,
+    NotificationDestination,
+    Presence,
+    SignIn,
+    SignInLink,
+)
 from jpweb.stream.inquiry import Answered
 from tests.store import making
 
@@ -14,14 +22,16 @@ pytestmark = pytest.mark.django_db
 DAY = timedelta(days=1)
 
 
-def address() -> Address:
+def address() -> NotificationDestination:
     who, home = making.person(), making.workspace()
-    return Address.objects.create(person=who, workspace=home, url="json://x", delay=60)
+    return NotificationDestination.objects.create(
+        person=who, workspace=home, url="json://x", delay=60
+    )
 
 
-def notice(days: int, inquiry: Inquiry | None = None) -> Notice:
+def notice(days: int, inquiry: Inquiry | None = None) -> NotificationDelivery:
     sent = timezone.now() - days * DAY
-    return Notice.objects.create(address=address(), inquiry=inquiry, sent_at=sent)
+    return NotificationDelivery.objects.create(destination=address(), inquiry=inquiry, sent_at=sent)
 
 
 @pytest.fixture
@@ -46,7 +56,7 @@ def test_notices_go_after_a_month(question: Inquiry):
     kept = notice(29, question)
     notice(31, question)
     cleanup.delete_old_rows()
-    assert list(Notice.objects.all()) == [kept]
+    assert list(NotificationDelivery.objects.all()) == [kept]
 
 
 def test_a_notice_stays_while_its_question_or_prompt_waits(question: Inquiry):
@@ -54,9 +64,12 @@ def test_a_notice_stays_while_its_question_or_prompt_waits(question: Inquiry):
     assert question.run is not None
     asks = making.prompt(question.run)
     of_question, of_prompt = notice(99, question), notice(99)
-    Notice.objects.filter(pk=of_prompt.pk).update(prompt=asks)
+    NotificationDelivery.objects.filter(pk=of_prompt.pk).update(approval=asks)
     cleanup.delete_old_rows()
-    assert {each.pk for each in Notice.objects.all()} == {of_question.pk, of_prompt.pk}
+    assert {each.pk for each in NotificationDelivery.objects.all()} == {
+        of_question.pk,
+        of_prompt.pk,
+    }
 
 
 def test_a_presence_goes_after_a_day():

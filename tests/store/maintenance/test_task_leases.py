@@ -7,17 +7,17 @@ from django.db.models.functions import Now
 from pytest_django import DjangoAssertNumQueries
 
 from jpweb.store.maintenance import task_leases
-from jpweb.store.models import Duty
+from jpweb.store.models import TaskLease
 
 pytestmark = pytest.mark.django_db
 
 
 def lapse(name: str = "expiry") -> None:
-    Duty.objects.filter(name=name).update(lease_until=Now() - timedelta(milliseconds=1))
+    TaskLease.objects.filter(name=name).update(lease_until=Now() - timedelta(milliseconds=1))
 
 
 def holders() -> dict[str, str]:
-    return dict(Duty.objects.values_list("name", "holder"))
+    return dict(TaskLease.objects.values_list("name", "holder"))
 
 
 def test_one_process_holds_a_duty():
@@ -29,12 +29,12 @@ def test_one_process_holds_a_duty():
 def test_who_holds_it_may_renew_it():
     assert task_leases.acquire_or_renew("expiry", "one", 0)
     assert task_leases.acquire_or_renew("expiry", "one", 60)
-    assert Duty.objects.filter(lease_until__gt=Now() + timedelta(seconds=50)).exists()
+    assert TaskLease.objects.filter(lease_until__gt=Now() + timedelta(seconds=50)).exists()
 
 
 def test_a_lease_lasts_from_the_databases_now():
     task_leases.acquire_or_renew("expiry", "one", 60)
-    lasts = Duty.objects.filter(
+    lasts = TaskLease.objects.filter(
         lease_until__gt=Now() + timedelta(seconds=50),
         lease_until__lt=Now() + timedelta(seconds=61),
     )

@@ -9,7 +9,15 @@ from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
 from jpweb.store.choices import UNFINISHED_STATES, ApprovalKind, Role, RunState
-from jpweb.store.models import Address, AnswerLink, Inquiry, Notice, Person, Prompt, Run
+from jpweb.store.models import (
+    AnswerLink,
+    Approval,
+    Inquiry,
+    NotificationDelivery,
+    NotificationDestination,
+    Person,
+    Run,
+)
 from jpweb.store.notifications import deliveries
 from jpweb.stream.answer_type import Secret
 from tests.store import making
@@ -23,10 +31,14 @@ def run() -> Run:
     return making.running(making.conversation(home, "A talk"))
 
 
-def address(run: Run, delay: int = 0, role: Role = Role.RESPONDER, **more: Any) -> Address:
+def address(
+    run: Run, delay: int = 0, role: Role = Role.RESPONDER, **more: Any
+) -> NotificationDestination:
     home = run.conversation.workspace
     who: Person = more.pop("person", None) or making.person("", role, home)
-    return Address.objects.create(person=who, workspace=home, url="ntfy://t", delay=delay)
+    return NotificationDestination.objects.create(
+        person=who, workspace=home, url="ntfy://t", delay=delay
+    )
 
 
 def test_nothing_is_looked_for_where_nobody_has_an_address(run: Run):
@@ -58,7 +70,7 @@ def test_what_an_unfinished_run_holds_open_is_due(run: Run, state: RunState):
     address(run)
     making.question(run)
     prompt = making.prompt(run)
-    Prompt.objects.filter(pk=prompt.pk).update(asked_at=timezone.now() - timedelta(hours=1))
+    Approval.objects.filter(pk=prompt.pk).update(asked_at=timezone.now() - timedelta(hours=1))
     Run.objects.update(state=state)
     assert len(deliveries.list_due(10)) == (2 if state in UNFINISHED_STATES else 0)
 
@@ -93,7 +105,7 @@ def test_a_label_is_who_asks_and_a_tool_who_waits(run: Run):
     making.question(run)
     Inquiry.objects.update(label="Deployment")
     prompt = making.prompt(run, ApprovalKind.DELIVER)
-    Prompt.objects.filter(pk=prompt.pk).update(asked_at=timezone.now() - timedelta(hours=1))
+    Approval.objects.filter(pk=prompt.pk).update(asked_at=timezone.now() - timedelta(hours=1))
     first, second = deliveries.list_due(10)
     assert (first.asker, first.approval_kind) == ("Deployment", None)
     assert (second.asker, second.approval_kind) == ("vault", ApprovalKind.DELIVER)
@@ -109,7 +121,7 @@ def test_an_address_with_much_to_be_told_leaves_room_for_others(run: Run):
     first, second = address(run), address(run)
     for _ in range(3 * deliveries.MAX_PER_DESTINATION):
         making.question(run)
-    told = [due.address_id for due in deliveries.list_due(2 * deliveries.MAX_PER_DESTINATION)]
+    told = [due.destination_id for due in deliveries.list_due(2 * deliveries.MAX_PER_DESTINATION)]
     assert (
         sorted(told)
         == [first.pk] * deliveries.MAX_PER_DESTINATION
@@ -127,7 +139,7 @@ def test_an_address_with_much_that_is_older_leaves_room_too(run: Run):
     latest = address(other)
     making.question(other)
     Inquiry.objects.filter(run=other).update(asked_at=timezone.now() - timedelta(minutes=1))
-    assert deliveries.list_due(2 * deliveries.MAX_PER_DESTINATION)[-1].address_id == latest.pk
+    assert deliveries.list_due(2 * deliveries.MAX_PER_DESTINATION)[-1].destination_id == latest.pk
 
 
 def test_a_claim_is_made_once_and_makes_one_link(run: Run):
@@ -139,7 +151,7 @@ def test_a_claim_is_made_once_and_makes_one_link(run: Run):
     assert claimed[1]
     assert deliveries.claim_delivery(due) is None
     assert deliveries.list_due(10) == []
-    assert (Notice.objects.count(), AnswerLink.objects.count()) == (1, 1)
+    assert (NotificationDelivery.objects.count(), AnswerLink.objects.count()) == (1, 1)
 
 
 def test_a_failure_stands_on_its_notice(run: Run):
@@ -148,4 +160,4 @@ def test_a_failure_stands_on_its_notice(run: Run):
     claimed = deliveries.claim_delivery(deliveries.list_due(10)[0])
     assert claimed is not None
     deliveries.record_failure(claimed[0], "It failed.\0")
-    assert Notice.objects.get().problem == "It failed.\N{REPLACEMENT CHARACTER}"
+    assert NotificationDelivery.objects.get().problem == "It failed.\N{REPLACEMENT CHARACTER}"

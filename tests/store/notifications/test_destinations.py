@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from jpweb.store.choices import Role
-from jpweb.store.models import Address, Membership, Person, Workspace
+from jpweb.store.models import Membership, NotificationDestination, Person, Workspace
 from jpweb.store.notifications import destinations
 from jpweb.store.notifications.destinations import DestinationRefused, UnknownDestination
 from tests.store import making
@@ -35,7 +35,7 @@ def test_an_address_of_somebody_else_is_as_good_as_none(ada: Person, home: Works
             destinations.get_destination(eve.pk, key)
         with pytest.raises(UnknownDestination):
             destinations.remove_destination(eve.pk, key)
-    assert Address.objects.exists()
+    assert NotificationDestination.objects.exists()
 
 
 def test_no_address_is_kept_where_its_person_may_not_answer(ada: Person, home: Workspace):

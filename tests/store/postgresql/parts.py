@@ -49,6 +49,7 @@ QUERIES = Part(
         "conversation_list/filters.py",
         "conversation_list/keyset_merge.py",
         "migrations/0005_finding.py",
+        "migrations/0011_renamed_tables_and_columns.py",
         "database/availability.py",
         "sql/bulk.py",
         "sql/compiled_query.py",
@@ -63,6 +64,7 @@ QUERIES = Part(
         "tests/store/conversation_list",
         "tests/store/derived_rows",
         "tests/store/test_bootstrap.py",
+        "tests/store/test_migrations.py",
     ),
 )
 RACES = Part(

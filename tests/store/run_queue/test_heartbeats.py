@@ -44,7 +44,7 @@ def test_run_that_bounces_between_living_processes_is_never_lost(run: Run):
     for turn in range(4 * runs.MAX_DEATHS):
         let_run_out(run, (making.HOLDER, "other")[turn % 2])
         assert runs.recover_expired(LEASE) == [run]
-        assert (fresh(run).state, fresh(run).deaths) == (RunState.QUEUED, 0)
+        assert (fresh(run).state, fresh(run).death_count) == (RunState.QUEUED, 0)
     assert heartbeats.count_deaths(fresh(run), LEASE) == 0
 
 
@@ -67,7 +67,7 @@ def test_run_whose_processes_stayed_away_since_is_lost(run: Run):
 
 
 def test_run_of_a_living_process_is_not_lost_for_those_before_it(run: Run):
-    Run.objects.update(deaths=10 * runs.MAX_DEATHS)
+    Run.objects.update(death_count=10 * runs.MAX_DEATHS)
     heartbeats.record_heartbeat(making.HOLDER)
     let_run_out(run, making.HOLDER)
     assert runs.recover_expired(LEASE) == [run]
@@ -78,7 +78,7 @@ def test_process_that_ended_for_certain_counts_at_once(run: Run):
     heartbeats.record_heartbeat(making.HOLDER)
     leases.expire_installation(making.HOLDER)
     assert runs.recover_expired(LEASE) == [run]
-    assert fresh(run).deaths == 1
+    assert fresh(run).death_count == 1
 
 
 def test_progress_forgives_the_holders_that_let_go(run: Run):

@@ -10,12 +10,12 @@ from jpweb.store.choices import ApprovalKind, InterruptKind, Role, RunPhase, Run
 from jpweb.store.errors import LeaseLost
 from jpweb.store.inquiries import Decider
 from jpweb.store.models import (
+    Approval,
     Conversation,
     Inquiry,
-    Interruption,
     Person,
-    Prompt,
     Run,
+    RunInterrupt,
     Workspace,
 )
 from jpweb.store.run_queue import call_checkpoints, interrupts, leases
@@ -26,7 +26,8 @@ from tests.store import making
 
 pytestmark = pytest.mark.django_db
 OVER, LEASE = -1, 15
-ANSWER = {"content": "Done.", "is_error": False, "edited": None, "delivered": True, "again": False}
+ANSWER = {"content": "Done.", "is_error": False, "edited": None}
+ANSWER |= {"delivered": True, "was_cut_off": False}
 
 
 @pytest.fixture
@@ -83,7 +84,8 @@ def test_the_run_of_a_dead_process_is_queued_and_what_it_still_writes_is_refused
     dies(run)
     assert runs.recover_expired(LEASE) == [run]
     queued = fresh(run)
-    assert (queued.state, queued.holder, queued.resumed, queued.deaths) == ("queued", "", 1, 1)
+    assert (queued.state, queued.holder) == ("queued", "")
+    assert (queued.resume_count, queued.death_count) == (1, 1)
     with pytest.raises(LeaseLost):
         say(run)
     other = making.taken(run, "other")
@@ -99,7 +101,7 @@ def test_the_run_of_a_dead_process_is_queued_and_what_it_still_writes_is_refused
     assert runs.park_run(run, [row.pk], []) is False
     assert making.length(talk.pk) == length
     say(other)
-    assert fresh(run).deaths == 0, "it has got somewhere"
+    assert fresh(run).death_count == 0, "it has got somewhere"
 
 
 def test_of_two_who_find_a_dead_one_one_queues_it(run: Run):
@@ -112,12 +114,12 @@ def test_of_two_who_find_a_dead_one_one_queues_it(run: Run):
         True,
         False,
     ]
-    assert fresh(run).resumed == 1
+    assert fresh(run).resume_count == 1
 
 
 def test_what_ends_its_processes_and_gets_nowhere_is_lost_truthfully(talk: Conversation, run: Run):
     settled = making.settle(making.question(run), Answered(True))
-    Run.objects.update(deaths=runs.MAX_DEATHS)
+    Run.objects.update(death_count=runs.MAX_DEATHS)
     dies(run)
     assert runs.recover_expired(LEASE) == [run]
     lost = fresh(run)
@@ -138,7 +140,7 @@ def test_what_ends_its_processes_and_gets_nowhere_is_lost_truthfully(talk: Conve
 @pytest.mark.parametrize("ask", [making.question, making.prompt])
 def test_what_waits_for_somebody_outlives_any_number_of_deaths(run: Run, ask: Callable[..., Any]):
     row = ask(run)
-    Run.objects.update(deaths=1000)
+    Run.objects.update(death_count=1000)
     dies(run)
     assert runs.recover_expired(LEASE) == [run]
     row.refresh_from_db()
@@ -157,7 +159,7 @@ def test_what_is_let_go_of_is_queued_at_once_and_not_taken_for_dead(run: Run):
     assert leases.release_lease(run) is True
     assert leases.list_queued() == [run.pk]
     assert leases.list_queued(3600) == []
-    assert (fresh(run).deaths, fresh(run).resumed) == (0, 1)
+    assert (fresh(run).death_count, fresh(run).resume_count) == (0, 1)
 
 
 def test_a_run_that_waits_is_put_down_and_the_answer_wakes_it(run: Run):
@@ -343,7 +345,7 @@ def test_a_parked_run_that_nothing_would_wake_is_recalled(run: Run):
     assert runs.requeue_stranded() == []
     Inquiry.objects.filter(pk=row.pk).update(state="answered")
     assert runs.requeue_stranded() == [], "somebody is still asked"
-    Prompt.objects.filter(pk=waits.pk).update(state="withdrawn")
+    Approval.objects.filter(pk=waits.pk).update(state="withdrawn")
     assert runs.requeue_stranded() == [run.pk]
     assert fresh(run).state == "queued"
     assert runs.requeue_stranded() == []
@@ -364,7 +366,7 @@ def test_words_that_no_turn_acted_on_are_what_the_next_begins_with(
             runs.lose_run(run, "It could not go on.")
     last = journal.read_elements(talk.pk)[-1].kind
     assert last == ChatRequest("Do without", author="Ada")
-    assert not Interruption.objects.filter(kind="respond", taken_at=None).exists()
+    assert not RunInterrupt.objects.filter(kind="respond", handled_at=None).exists()
 
 
 def test_a_run_that_is_done_leaves_nothing_open(run: Run):

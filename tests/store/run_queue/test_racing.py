@@ -11,7 +11,7 @@ from django.db.models.functions import Now
 from jpweb.store.errors import AlreadySettled
 from jpweb.store.inquiries import Decider
 from jpweb.store.maintenance import task_leases
-from jpweb.store.models import Duty, Inquiry
+from jpweb.store.models import Inquiry, TaskLease
 from jpweb.stream.inquiry import Answered, CancellationReason, Cancelled
 from tests.store import making
 from tests.store.test_races import at_once
@@ -34,13 +34,13 @@ def race() -> list[str]:
 
 def test_of_many_processes_that_begin_at_once_one_holds_a_duty():
     (holder,) = race()
-    assert Duty.objects.get().holder == holder
+    assert TaskLease.objects.get().holder == holder
 
 
 def test_of_many_processes_that_find_a_lease_over_one_takes_over():
     task_leases.acquire_or_renew("expiry", "dead", 60)
     for _ in range(5):
-        Duty.objects.update(lease_until=Now() - timedelta(milliseconds=1))
+        TaskLease.objects.update(lease_until=Now() - timedelta(milliseconds=1))
         assert len(race()) == 1
 
 

@@ -50,7 +50,7 @@ def said(*texts: str) -> list[Any]:
 
 
 def places() -> list[tuple[int, str]]:
-    return list(Passage.objects.order_by("position", "part").values_list("position", "facet"))
+    return list(Passage.objects.order_by("position", "part").values_list("position", "category"))
 
 
 def everything() -> list[tuple[Any, ...]]:
@@ -91,6 +91,6 @@ def hold(talk: Conversation, read: list[Element]) -> None:
     """Let the journal of a conversation hold these elements, as a mirror does."""
     anchors = anchor_ids.make_anchors(read)
     journal.replace_elements(talk, read, anchors)
-    talk.length = len(read)
-    talk.unindexed = True
+    talk.entry_count = len(read)
+    talk.needs_indexing = True
     talk.save()

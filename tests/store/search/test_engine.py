@@ -101,10 +101,10 @@ def test_what_is_typed_finds_what_it_says(
 
 
 def test_other_kinds_of_assistant_titles(talk: Conversation, find: Find):
-    """A kind that people name stands for every facet of it."""
+    """A kind that people name stands for every category of it."""
     say(talk, "plain")
     journal.append_events(talk.pk, [making.event(ChatResponse("data", {"crop": "beet"}))])
-    assert {hit.facet for hit in find("kind:assistant")} == {"message", "structure"}
+    assert {hit.category for hit in find("kind:assistant")} == {"message", "structure"}
 
 
 def test_filters_of_one_kind_are_alternatives_and_of_two_are_not(home: Workspace, find: Find):
@@ -128,8 +128,8 @@ def test_a_tool_is_found_by_its_name_and_what_that_begins_with(home: Workspace, 
     ]
     for kind in kinds:
         journal.append_events(talk.pk, [making.event(kind)])
-    assert [hit.facet for hit in find("tool:fs_read_file")] == ["result", "call"]
-    assert [hit.facet for hit in find("tool:git kind:failure")] == ["failure"]
+    assert [hit.category for hit in find("tool:fs_read_file")] == ["result", "call"]
+    assert [hit.category for hit in find("tool:git kind:failure")] == ["failure"]
     assert len(find("tool:git tool:fs")) == 4
     assert {hit.tool for hit in find("tool:fs")} == {"fs_read_file"}
 

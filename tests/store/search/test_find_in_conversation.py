@@ -87,7 +87,7 @@ def test_hits_are_counted_and_come_in_parts(talk: Conversation):
     assert (first.total, first.has_more, first.unindexed_events) == (4, False, 0)
     assert [hit.number for hit in first.matches] == [1, 2, 3]
     (last,) = find_in_conversation.find_matches(talk.pk, "apple", after=6, limit=3).matches
-    assert (last.position, last.number, last.facet, last.head) == (9, 4, "message", 9)
+    assert (last.position, last.number, last.category, last.item_position) == (9, 4, "message", 9)
     assert last.anchor == JournalEntry.objects.get(conversation=talk, position=9).anchor
     assert [piece.text for piece in last.snippet if piece.highlighted] == ["Apple"]
 

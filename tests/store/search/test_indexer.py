@@ -47,7 +47,7 @@ def test_what_is_added_is_indexed_and_the_rest_stays(home: Workspace, find: Find
     assert hit.position == 2
     assert set(before) < set(everything())
     talk.refresh_from_db()
-    assert (talk.unindexed, talk.indexed_length) == (False, 3)
+    assert (talk.needs_indexing, talk.indexed_entry_count) == (False, 3)
 
 
 def test_what_is_replaced_is_indexed_anew(home: Workspace, find: Find):
@@ -78,11 +78,11 @@ def test_a_new_title_and_new_labels_are_indexed(home: Workspace, find: Find):
     journal.append_events(talk.pk, said("word"))
     (hit,) = find("old")
     own = Conversation.objects.filter(pk=talk.pk)
-    own.update(title="New name", labels={"topic": "beds"}, unindexed=True)
+    own.update(title="New name", labels={"topic": "beds"}, needs_indexing=True)
     assert find("old") == []
     assert [found.key for found in find("new topic beds")] == [hit.key]
-    assert [found.facet for found in find("word label:topic=beds")] == ["message"]
-    own.update(title="", labels={}, unindexed=True)
+    assert [found.category for found in find("word label:topic=beds")] == ["message"]
+    own.update(title="", labels={}, needs_indexing=True)
     assert find("name") == find("label:topic") == []
     assert len(find("word")) == 1
     sound()
@@ -92,8 +92,8 @@ def test_of_labels_without_number_the_first_are_with_each_passage(home: Workspac
     talk = making.conversation(home, "Many")
     journal.append_events(talk.pk, said("word"))
     labels = {f"label{n:03}": "" for n in range(300)}
-    Conversation.objects.filter(pk=talk.pk).update(labels=labels, unindexed=True)
-    assert [found.facet for found in find("word label:label007")] == ["message"]
+    Conversation.objects.filter(pk=talk.pk).update(labels=labels, needs_indexing=True)
+    assert [found.category for found in find("word label:label007")] == ["message"]
     assert (
         max(len(row.tags.split()) for row in Passage.objects.all()) < filter_terms.MAX_LABELS + 10
     )
@@ -107,7 +107,7 @@ def test_a_question_carries_its_outcome_also_when_that_comes_later(home: Workspa
     making.settle(row, Cancelled(CancellationReason.USER), Decider("person", "Ada Lovelace"))
     assert find("outcome:open") == []
     (hit,) = find(f"outcome:cancelled reason:user tool:{row.asker} who:ada dig")
-    assert (hit.facet, hit.state, hit.reason, hit.who) == (
+    assert (hit.category, hit.state, hit.reason, hit.who) == (
         "question",
         "cancelled",
         "user",
@@ -143,7 +143,7 @@ def test_a_part_at_a_time_is_all_in_the_end(
         making.settle(row, Answered(True))
     assert up_to_date() >= 1
     assert len(places()) == 1 + 2 + 3 + 7 + 3
-    assert set(Passage.objects.filter(facet="question").values_list("state", flat=True)) == {
+    assert set(Passage.objects.filter(category="question").values_list("state", flat=True)) == {
         "answered"
     }
 
@@ -210,7 +210,7 @@ def test_a_change_on_the_way_is_seen(
     monkeypatch.setattr(indexer, "_reindex_settled", changed)
     indexer.index_next()
     talk.refresh_from_db()
-    assert talk.unindexed
+    assert talk.needs_indexing
     assert len(find("two")) == 1
 
 
@@ -261,7 +261,7 @@ def test_an_outcome_that_comes_after_the_call_returned_is_indexed(
         making.folder(tmp_path, "17700000000-x", builders.stream(*kinds[:end]))
         mirror.mirror_workspace(tmp_path)
         up_to_date()
-        assert Passage.objects.get(facet="question").state == state
+        assert Passage.objects.get(category="question").state == state
 
 
 def test_two_at_once_lose_nothing(home: Workspace, find: Find, monkeypatch: pytest.MonkeyPatch):
@@ -314,8 +314,8 @@ def test_passages_of_an_older_version_are_made_again(home: Workspace, find: Find
     asked = InquiryRequest("q", InquirySource.for_tool("spade"), kind)
     journal.append_events(making.conversation(home).pk, [making.event(asked)])
     (before,) = find("dig")
-    Passage.objects.filter(facet="question").update(body="Dig?\nfalse")
-    Conversation.objects.update(placed=1)
+    Passage.objects.filter(category="question").update(body="Dig?\nfalse")
+    Conversation.objects.update(derived_version=1)
     rebuild.rebuild_all(lambda *_: None)
     assert [hit.key for hit in find('"default false"')] == [before.key]
     sound()

@@ -46,7 +46,7 @@ def test_all_that_was_said_asked_answered_called_and_returned_is_found(home: Wor
         Compaction(0, 0, {"summary": {"summary": "spring sowing"}}),
     ]
     journal.append_events(run.conversation_id, [making.event(kind) for kind in more])
-    for words, facet in {
+    for words, category in {
         "beans": "title",
         "hello": "person",
         "pondering": "reasoning",
@@ -59,7 +59,7 @@ def test_all_that_was_said_asked_answered_called_and_returned_is_found(home: Wor
         "sowing": "compaction",
     }.items():
         (hit,) = find(words)
-        assert (hit.facet, hit.workspace, hit.title) == (facet, "Garden", "Beds of beans")
+        assert (hit.category, hit.workspace, hit.title) == (category, "Garden", "Beds of beans")
     sound()
 
 
@@ -73,8 +73,8 @@ def test_arguments_and_options_are_found(home: Workspace, find: Find):
     )
     call = builders.called("c", "hose", zones=[{"bed": "north"}], force=True)
     journal.append_events(talk.pk, [making.event(call), making.event(asked)])
-    assert [hit.facet for hit in find("zones north bed true")] == ["call"]
-    assert [hit.facet for hit in find("soil slow drip")] == ["question"]
+    assert [hit.category for hit in find("zones north bed true")] == ["call"]
+    assert [hit.category for hit in find("soil slow drip")] == ["question"]
 
 
 @pytest.mark.parametrize(
@@ -96,7 +96,7 @@ def test_a_default_is_told_from_what_was_asked(
     asked = InquiryRequest("q", InquirySource.for_tool("hose"), question)
     journal.append_events(making.conversation(home, "").pk, [making.event(asked)])
     up_to_date()
-    assert Passage.objects.get(facet="question").body == said
+    assert Passage.objects.get(category="question").body == said
 
 
 def test_what_is_no_speech_is_not_indexed(home: Workspace):

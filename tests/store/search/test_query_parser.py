@@ -85,8 +85,8 @@ def test_filters_are_typed(typed: str, filters: list[QueryFilter]):
 
 
 def test_every_kind_and_outcome_can_be_named():
-    typed = " ".join(f"kind:{kind}" for kind in query_parser.FACETS_BY_KIND)
-    assert len(parse_query(typed).filters) == len(query_parser.FACETS_BY_KIND)
+    typed = " ".join(f"kind:{kind}" for kind in query_parser.CATEGORIES_BY_KIND)
+    assert len(parse_query(typed).filters) == len(query_parser.CATEGORIES_BY_KIND)
     assert parse_query("outcome:redacted outcome:unanswered").problems == ()
 
 

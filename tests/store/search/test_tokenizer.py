@@ -142,7 +142,7 @@ def test_a_full_instant_goes_over_into_the_next():
 def test_tags_are_letters_and_digits_whatever_they_name():
     every = {
         filter_terms.workspace_term(7),
-        filter_terms.facet_term("call"),
+        filter_terms.category_term("call"),
         filter_terms.state_term("open"),
         *filter_terms.tool_terms("fs_read-file/x"), *filter_terms.person_terms("Ada \"Lovelace'"),
         *filter_terms.label_terms({"topic": "beds", "done": None, '"': ")"}),

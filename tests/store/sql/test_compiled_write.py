@@ -10,7 +10,7 @@ from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
 from jpweb.store.choices import RunPhase, RunState
-from jpweb.store.models import Inquiry, JournalEntry, KeptResult, Run, Turn
+from jpweb.store.models import CallCheckpoint, Inquiry, JournalEntry, Run, Turn
 from jpweb.store.sql import compiled_write
 from tests.store import making
 
@@ -33,7 +33,12 @@ def run() -> Run:
 
 def entry(run: Run, at: int) -> JournalEntry:
     return JournalEntry(
-        conversation=run.conversation, position=at, text="{}", kind="x", anchor="e-1", facet="call"
+        conversation=run.conversation,
+        position=at,
+        text="{}",
+        kind="x",
+        anchor="e-1",
+        category="call",
     )
 
 
@@ -41,13 +46,13 @@ def question(run: Run, at: int) -> Inquiry:
     return Inquiry(
         conversation=run.conversation, run=run, workspace_id=run.conversation.workspace_id,
         anchor=f"e-{at}", position=at, inquiry_id="a.b", source="tool", asker="vault",
-        question={"text": "Go on?", "n": [1, None]}, answer_type="boolean", note="", alike="",
-        waiter="", seal_key="", asked_at=NOW,
+        question={"text": "Go on?", "n": [1, None]}, answer_type="boolean", note="",
+        same_question_key="", waiter="", seal_key="", asked_at=NOW,
     )  # fmt: skip
 
 
 def turn(run: Run, at: int) -> Turn:
-    return Turn(conversation=run.conversation, number=at, position=at, words="Hi")
+    return Turn(conversation=run.conversation, number=at, position=at, title="Hi")
 
 
 def columns(row: Model) -> dict[str, Any]:
@@ -114,25 +119,25 @@ def test_all_of_the_condition_has_to_hold(run: Run):
 def test_rows_are_told_how_many(run: Run):
     making.running(making.conversation(run.conversation.workspace))
     where = {"state": RunState.RUNNING}
-    assert compiled_write.update_rows(Run, where, phase=RunPhase.CALLING, deaths=0) == 2
-    assert set(Run.objects.values_list("phase", "deaths")) == {("calling", 0)}
+    assert compiled_write.update_rows(Run, where, phase=RunPhase.CALLING, death_count=0) == 2
+    assert set(Run.objects.values_list("phase", "death_count")) == {("calling", 0)}
 
 
 def test_the_order_of_columns_is_the_callers(run: Run):
-    for values in ({"deaths": 1, "resumed": 2}, {"resumed": 2, "deaths": 1}):
-        Run.objects.update(deaths=0, resumed=0)
+    for values in ({"death_count": 1, "resume_count": 2}, {"resume_count": 2, "death_count": 1}):
+        Run.objects.update(death_count=0, resume_count=0)
         compiled_write.update_rows(Run, {"id": run.pk}, **values)
-        assert Run.objects.values_list("deaths", "resumed").get() == (1, 2)
+        assert Run.objects.values_list("death_count", "resume_count").get() == (1, 2)
 
 
 def test_rows_are_deleted_that_are_as_said(run: Run):
     for call in ("a", "b"):
-        KeptResult.objects.create(
-            run=run, tool_call_id=call, is_error=False, delivered=True, again=False
+        CallCheckpoint.objects.create(
+            run=run, tool_call_id=call, is_error=False, delivered=True, was_cut_off=False
         )
-    assert compiled_write.delete_rows(KeptResult, {"run_id": run.pk, "tool_call_id": "a"}) == 1
-    assert compiled_write.delete_rows(KeptResult, {"run_id": run.pk, "tool_call_id": "a"}) == 0
-    assert [row.tool_call_id for row in KeptResult.objects.all()] == ["b"]
+    assert compiled_write.delete_rows(CallCheckpoint, {"run_id": run.pk, "tool_call_id": "a"}) == 1
+    assert compiled_write.delete_rows(CallCheckpoint, {"run_id": run.pk, "tool_call_id": "a"}) == 0
+    assert [row.tool_call_id for row in CallCheckpoint.objects.all()] == ["b"]
 
 
 def test_a_column_that_is_not_there_is_an_error(run: Run):
@@ -142,11 +147,11 @@ def test_a_column_that_is_not_there_is_an_error(run: Run):
 
 def test_a_name_is_sql_once(run: Run):
     """The same columns are the same statement; others are another."""
-    compiled_write.update_rows(Run, {"id": run.pk}, deaths=3)
+    compiled_write.update_rows(Run, {"id": run.pk}, death_count=3)
     made = compiled_write._compile_update.cache_info().currsize
     with CaptureQueriesContext(connection) as captured:
-        compiled_write.update_rows(Run, {"id": run.pk}, deaths=4)
+        compiled_write.update_rows(Run, {"id": run.pk}, death_count=4)
         assert compiled_write._compile_update.cache_info().currsize == made
-        compiled_write.update_rows(Run, {"id": run.pk, "fence": 1}, deaths=5)
+        compiled_write.update_rows(Run, {"id": run.pk, "fence": 1}, death_count=5)
     assert compiled_write._compile_update.cache_info().currsize == made + 1
     assert ["fence" in query["sql"] for query in captured] == [False, True]

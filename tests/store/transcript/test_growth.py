@@ -69,9 +69,9 @@ def rows(talk: Conversation) -> Any:
     own = JournalEntry.objects.filter(conversation=talk).order_by("position")
     turns = Turn.objects.filter(conversation=talk).order_by("number")
     return (
-        list(own.values_list("head", "facet")),
-        list(turns.values_list("number", "position", "words")),
-        (talk.length, talk.turns, talk.accounts, talk.placed),
+        list(own.values_list("item_position", "category")),
+        list(turns.values_list("number", "position", "title")),
+        (talk.entry_count, talk.turns, talk.category_counts, talk.derived_version),
     )
 
 
@@ -82,10 +82,10 @@ def test_rows_that_grew_are_those_of_the_whole_stream(steps, notes):
     talk = played(steps, notes)
     elements = journal.read_elements(talk.pk)
     found = group_elements(elements)
-    facets = [categorize_element(element) for element in elements]
+    categories = [categorize_element(element) for element in elements]
     turns = [(number, *turn) for number, turn in enumerate(found.turns)]
-    counted = (len(elements), len(turns), dict(Counter(facets)), talk.placed)
-    assert rows(talk) == (list(zip(found.heads, facets, strict=True)), turns, counted)
+    counted = (len(elements), len(turns), dict(Counter(categories)), talk.derived_version)
+    assert rows(talk) == (list(zip(found.item_positions, categories, strict=True)), turns, counted)
 
 
 @pytest.mark.parametrize("call", ["a", "a_b", "100 %", 'quoted"\n', "ü\\"])
@@ -93,7 +93,7 @@ def test_a_result_goes_to_the_first_call_that_has_none_however_its_id_is_spelled
     done, other = ToolCallResponse(call, "done", False), ToolCallRequest("aXb 100", "git")
     asks = ToolCallRequest(call, "git")
     talk = played([TurnStart(), other, asks, done, asks, asks, done, done, done], [None] * 9)
-    assert [head for head, _ in rows(talk)[0]] == [0, 1, 2, 2, 4, 5, 4, 5, 8]
+    assert [item_position for item_position, _ in rows(talk)[0]] == [0, 1, 2, 2, 4, 5, 4, 5, 8]
 
 
 def test_rows_of_an_older_version_are_derived_again():
@@ -101,13 +101,15 @@ def test_rows_of_an_older_version_are_derived_again():
     journal.append_events(talk.pk, [making.event(ToolCallResponse("a", "done", False))])
     talk.refresh_from_db()
     expected = rows(talk)
-    JournalEntry.objects.update(head=0, facet="")
+    JournalEntry.objects.update(item_position=0, category="")
     Turn.objects.all().delete()
-    Conversation.objects.update(placed=0, accounts={}, unindexed=False, indexed_length=4)
+    Conversation.objects.update(
+        derived_version=0, category_counts={}, needs_indexing=False, indexed_entry_count=4
+    )
     told: list[tuple[int, int]] = []
     assert rebuild.rebuild_all(lambda done, total: told.append((done, total))) == 1
     talk.refresh_from_db()
     assert rows(talk) == expected
-    assert (talk.unindexed, talk.indexed_length) == (True, 0)
+    assert (talk.needs_indexing, talk.indexed_entry_count) == (True, 0)
     assert told == [(0, 1), (1, 1)]
     assert rebuild.rebuild_all(lambda *_: None) == 0

@@ -9,7 +9,7 @@ from threading import Event, Thread
 import pytest
 from django.db import connections, transaction
 
-from jpweb.store.models import Conversation, Reading
+from jpweb.store.models import Conversation, ReadMark
 from jpweb.store.transcript import read_marks
 from tests.store import making
 
@@ -25,7 +25,7 @@ def locked(talk: Conversation) -> Iterator[None]:
         try:
             with transaction.atomic():
                 Conversation.objects.filter(pk=talk.pk).update(title="Held")
-                Reading.objects.filter(conversation=talk).update(length=0)
+                ReadMark.objects.filter(conversation=talk).update(entry_count=0)
                 list(Conversation.objects.select_for_update().filter(pk=talk.pk))
                 holds.set()
                 over.wait(30)
@@ -51,4 +51,4 @@ def test_read_of_a_locked_conversation_is_left_out(known: bool):
     with locked(talk):
         assert not read_marks.record_read(person.pk, talk.pk, 0)
     assert read_marks.record_read(person.pk, talk.pk, 0)
-    assert read_marks.get_read_length(person.pk, talk.pk) == 0
+    assert read_marks.get_read_count(person.pk, talk.pk) == 0

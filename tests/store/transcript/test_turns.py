@@ -42,7 +42,7 @@ def test_turns_that_there_are_begin_somewhere(talk: Conversation):
 def test_the_calls_and_stray_questions_of_a_turn_are_listed(
     talk: Conversation, monkeypatch: pytest.MonkeyPatch
 ):
-    assert [turns.list_item_heads(talk.pk, number) for number in (0, 1, 2, 3, 2**31 - 1)] == [
+    assert [turns.list_item_positions(talk.pk, number) for number in (0, 1, 2, 3, 2**31 - 1)] == [
         ([2, 3], 0),
         ([7, 8], 0),
         ([], 0),
@@ -50,8 +50,12 @@ def test_the_calls_and_stray_questions_of_a_turn_are_listed(
         ([], 0),
     ]
     monkeypatch.setattr(turns, "MAX_LISTED_ITEMS", 1)
-    assert turns.list_item_heads(talk.pk, 0) == ([2], 1)
+    assert turns.list_item_positions(talk.pk, 0) == ([2], 1)
 
 
 def test_a_turn_that_begins_leaves_open_what_the_one_before_it_asked(talk: Conversation):
-    assert [turns.list_open_heads(talk.pk, start) for start in (0, 6, 10)] == [[], [2], [7]]
+    assert [turns.list_open_item_positions(talk.pk, start) for start in (0, 6, 10)] == [
+        [],
+        [2],
+        [7],
+    ]

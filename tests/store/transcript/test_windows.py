@@ -51,17 +51,17 @@ def whole(talk: Conversation) -> list[TurnItem]:
     return [TurnItem(t.index, item) for t in build_outline(elements).turns for item in t.items]
 
 
-def forward(talk: Conversation, facets: windows.FacetFilter = None) -> list[Window]:
-    found = [windows.load_first(talk.pk, facets)]
+def forward(talk: Conversation, categories: windows.CategoryFilter = None) -> list[Window]:
+    found = [windows.load_first(talk.pk, categories)]
     while found[-1].has_later:
-        found.append(windows.load_after(talk.pk, found[-1].heads[-1], facets))
+        found.append(windows.load_after(talk.pk, found[-1].item_positions[-1], categories))
     return found
 
 
-def backward(talk: Conversation, facets: windows.FacetFilter = None) -> list[Window]:
-    found = [windows.load_last(talk.pk, facets)]
+def backward(talk: Conversation, categories: windows.CategoryFilter = None) -> list[Window]:
+    found = [windows.load_last(talk.pk, categories)]
     while found[0].has_earlier:
-        found.insert(0, windows.load_before(talk.pk, found[0].heads[0], facets))
+        found.insert(0, windows.load_before(talk.pk, found[0].item_positions[0], categories))
     return found
 
 
@@ -95,14 +95,14 @@ def test_a_window_around_a_permalink_has_its_item_in_the_middle():
 def test_a_window_around_a_place_says_whether_there_is_more_on_either_side():
     talk = long(20)
     every = whole(talk)
-    heads = [window.heads for window in forward(talk)]
-    first, last = heads[0][0], heads[-1][-1]
+    item_positions = [window.item_positions for window in forward(talk)]
+    first, last = item_positions[0][0], item_positions[-1][-1]
     for one in every:
         found = windows.load_around(talk.pk, windows.get_position(talk.pk, _anchor(one)))
-        assert len(found.heads) == windows.MAX_ITEMS
+        assert len(found.item_positions) == windows.MAX_ITEMS
         assert (found.has_earlier, found.has_later) == (
-            found.heads[0] > first,
-            found.heads[-1] < last,
+            found.item_positions[0] > first,
+            found.item_positions[-1] < last,
         )
 
 
@@ -129,33 +129,41 @@ def test_no_such_position_shows_nothing():
     assert windows.load_around(long(1).pk, FAR) == Window()
 
 
-@pytest.mark.parametrize("facets", [{"person"}, {"message", "reasoning"}, {"question"}])
-def test_chosen_facets_show_the_items_that_they_are_part_of(facets: set[str]):
+@pytest.mark.parametrize("categories", [{"person"}, {"message", "reasoning"}, {"question"}])
+def test_chosen_categories_show_the_items_that_they_are_part_of(categories: set[str]):
     talk = long(60)
-    rows = JournalEntry.objects.filter(conversation=talk, facet__in=facets)
-    heads = sorted(set(rows.values_list("head", flat=True)))
-    assert [head for window in forward(talk, facets) for head in window.heads] == heads
-    assert [head for window in backward(talk, facets) for head in window.heads] == heads
+    rows = JournalEntry.objects.filter(conversation=talk, category__in=categories)
+    item_positions = sorted(set(rows.values_list("item_position", flat=True)))
+    assert [
+        item_position
+        for window in forward(talk, categories)
+        for item_position in window.item_positions
+    ] == item_positions
+    assert [
+        item_position
+        for window in backward(talk, categories)
+        for item_position in window.item_positions
+    ] == item_positions
 
 
 def test_an_item_that_was_not_chosen_is_shown_where_a_link_leads_to_it():
     talk = long(3)
     found = windows.load_around(talk.pk, 1, {"message"})
-    assert found.heads == [1, 9, 19, 29]
+    assert found.item_positions == [1, 9, 19, 29]
 
 
 def test_what_is_left_out_adds_up():
     talk = long(3)
     asking = {"call": 3, "question": 3, "outcome": 3, "result": 3}
-    assert windows.count_by_facet(talk.pk, {"question"}) == asking
-    assert windows.count_by_facet(talk.pk, {"question", "person"}) == asking | {"person": 3}
-    assert windows.count_by_facet(talk.pk, set(talk.accounts)) == talk.accounts
-    assert sum(talk.accounts.values()) == talk.length == 30
+    assert windows.count_by_category(talk.pk, {"question"}) == asking
+    assert windows.count_by_category(talk.pk, {"question", "person"}) == asking | {"person": 3}
+    assert windows.count_by_category(talk.pk, set(talk.category_counts)) == talk.category_counts
+    assert sum(talk.category_counts.values()) == talk.entry_count == 30
 
 
 def test_heavy_items_make_a_short_window():
     talk = held(TurnStart(), *(ChatRequest("x" * 200_000) for _ in range(30)))
-    sizes = [len(window.heads) for window in forward(talk)]
+    sizes = [len(window.item_positions) for window in forward(talk)]
     assert set(sizes[:-1]) == {
         windows.MAX_WEIGHT_CHARS // 12_400,
         windows.MAX_WEIGHT_CHARS // 12_400 + 1,
@@ -171,7 +179,7 @@ def test_of_a_call_that_asks_without_end_the_beginning_and_the_result_are_read()
     assert len(call.inquiries) == item_loader.MAX_ITEM_ELEMENTS - 2
     assert call.response.element.kind.content == "The end"
     assert found.contents.unread_counts == {1: 1002 - item_loader.MAX_ITEM_ELEMENTS}
-    assert found.heads == [1]
+    assert found.item_positions == [1]
 
 
 def test_a_question_of_which_the_outcome_stands_in_the_part_left_out_is_no_question_without():
@@ -198,10 +206,10 @@ def test_where_much_is_asked_nearby_the_nearest_items_are_shown(
         made = CompiledQuery(partial(item_loader._element_rows, nearest))
         monkeypatch.setitem(item_loader._ELEMENT_QUERIES, nearest, made)
     assert items(through(talk)) == whole(talk)
-    for place in range(talk.length):
+    for place in range(talk.entry_count):
         found = windows.load_around(talk.pk, place)
-        assert [one.item.first for one in found.contents.items] == found.heads
-        assert found.heads
+        assert [one.item.first for one in found.contents.items] == found.item_positions
+        assert found.item_positions
 
 
 def test_a_question_without_an_outcome_stands_as_its_row_does():
@@ -227,19 +235,19 @@ def test_a_question_is_left_as_soon_as_a_turn_begins_though_its_run_goes_on():
 
 
 @pytest.mark.parametrize(
-    ("heads", "turns"),
+    ("item_positions", "turns"),
     [([0], [0]), ([9], [0]), ([9, 10], [0, 1]), ([10], [1]), ([2, 20], [0, 1, 2])],
 )
-def test_the_turns_are_those_that_the_items_are_in(heads: list[int], turns: list[int]):
-    found = windows.load_items(long(3).pk, heads).turns
+def test_the_turns_are_those_that_the_items_are_in(item_positions: list[int], turns: list[int]):
+    found = windows.load_items(long(3).pk, item_positions).turns
     assert list(found) == turns
     assert [turn.position for turn in found.values()] == [10 * number for number in turns]
 
 
 def test_changed_items_are_those_that_new_entries_are_part_of():
     talk = long(2)
-    assert windows.find_changed_heads(talk.pk, 17) == [12, 18, 19]
-    assert windows.find_changed_heads(talk.pk, 20) == []
+    assert windows.find_changed_item_positions(talk.pk, 17) == [12, 18, 19]
+    assert windows.find_changed_item_positions(talk.pk, 20) == []
     shown = windows.load_items(talk.pk, [12, 18, 19])
     assert [one.item.first for one in shown.items] == [12, 18, 19]
     assert [one.turn for one in shown.items] == [1, 1, 1]
@@ -247,32 +255,32 @@ def test_changed_items_are_those_that_new_entries_are_part_of():
 
 def test_where_more_items_changed_than_a_window_holds_nobody_says_which():
     talk = held(*(ChatRequest(f"Ask {n}") for n in range(windows.MAX_ITEMS + 1)))
-    assert windows.find_changed_heads(talk.pk, 0) is None
-    assert windows.find_changed_heads(talk.pk, 1) == list(range(1, windows.MAX_ITEMS + 1))
+    assert windows.find_changed_item_positions(talk.pk, 0) is None
+    assert windows.find_changed_item_positions(talk.pk, 1) == list(range(1, windows.MAX_ITEMS + 1))
 
 
 def test_where_more_is_new_than_is_looked_through_nobody_says_what_changed():
     """However few items it is part of: there may be others beyond."""
     asking = [asked(f"c.{n}") for n in range(windows._MAX_CHANGED_ENTRIES)]
     talk = held(TurnStart(), called("c"), *asking, ChatRequest("Hi"))
-    beyond = talk.length - 1
-    assert windows.find_changed_heads(talk.pk, 1) is None
-    assert windows.find_changed_heads(talk.pk, 2) is None
-    assert windows.find_changed_heads(talk.pk, 3) == [1, beyond]
+    beyond = talk.entry_count - 1
+    assert windows.find_changed_item_positions(talk.pk, 1) is None
+    assert windows.find_changed_item_positions(talk.pk, 2) is None
+    assert windows.find_changed_item_positions(talk.pk, 3) == [1, beyond]
 
 
-@pytest.mark.parametrize("facets", [None, {"message", "call"}])
-def test_no_window_costs_more_in_a_longer_conversation(facets: windows.FacetFilter):
+@pytest.mark.parametrize("categories", [None, {"message", "call"}])
+def test_no_window_costs_more_in_a_longer_conversation(categories: windows.CategoryFilter):
     counted = []
     for turns in (20, 300):
         talk = long(turns)
         middle = turns * 5
         with CaptureQueriesContext(connection) as captured:
-            windows.load_first(talk.pk, facets)
-            windows.load_last(talk.pk, facets)
-            windows.load_after(talk.pk, middle, facets)
-            windows.load_before(talk.pk, middle, facets)
-            windows.load_around(talk.pk, middle, facets)
+            windows.load_first(talk.pk, categories)
+            windows.load_last(talk.pk, categories)
+            windows.load_after(talk.pk, middle, categories)
+            windows.load_before(talk.pk, middle, categories)
+            windows.load_around(talk.pk, middle, categories)
         counted.append(len(captured))
     assert counted[0] == counted[1]
 
@@ -282,7 +290,9 @@ def test_when_something_happened_is_read_of_its_events():
     begun = datetime(2026, 1, 2, 3, tzinfo=UTC)
     happened = [windows.get_event_time(talk.pk, place) for place in (-1, 0, 3, 5, FAR)]
     assert happened == [None, begun, begun + timedelta(seconds=3), None, None]
-    ended = [windows.get_end_time(talk.pk, head) for head in (-1, 0, 1, 2, 3, FAR)]
+    ended = [
+        windows.get_end_time(talk.pk, item_position) for item_position in (-1, 0, 1, 2, 3, FAR)
+    ]
     assert ended == [None, begun, happened[2], begun + timedelta(seconds=4), None, None]
 
 

@@ -35,7 +35,7 @@ from tests.stream import strategies
         (InquiryResponse("a.q", Cancelled(CancellationReason.EXPIRED)), "dropped"),
     ],
 )
-def test_each_kind_has_its_facet(kind, expected):
+def test_each_kind_has_its_category(kind, expected):
     assert (
         categorize_element(element(kind))
         == categorize_element(read_partial(element(kind).raw))
@@ -55,12 +55,12 @@ def test_what_cannot_be_read_and_what_is_unknown_have_theirs():
 
 @given(strategies.streams)
 @settings(deadline=None)
-def test_a_glance_has_the_facet_of_its_element(elements):
+def test_a_glance_has_the_category_of_its_element(elements):
     for one in elements:
         assert categorize_element(read_partial(one.raw)) == categorize_element(one) in CATEGORIES
 
 
-def test_every_facet_but_the_turn_is_in_one_group():
+def test_every_category_but_the_turn_is_in_one_group():
     grouped = [each for group in CATEGORY_GROUPS.values() for each in group]
     assert sorted([*grouped, "turn"]) == sorted(CATEGORIES)
     assert set(PROBLEM_CATEGORIES) < set(CATEGORIES)

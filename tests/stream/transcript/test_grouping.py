@@ -34,41 +34,43 @@ def states(shown: Outline) -> Any:
     }
 
 
-def part(elements: Any, found: ElementGroups, heads: set[int], shown: Outline) -> list[TurnItem]:
+def part(
+    elements: Any, found: ElementGroups, item_positions: set[int], shown: Outline
+) -> list[TurnItem]:
     """Lay out some items from their own elements."""
     anchors = anchor_ids.make_anchors(elements)
     rows = [
         ElementRow(position, anchors[position], element)
         for position, element in enumerate(elements)
-        if found.heads[position] in heads
+        if found.item_positions[position] in item_positions
     ]
     turns = [(index, turn.position) for index, turn in enumerate(found.turns)]
     return build_items(rows, turns, states(shown))
 
 
 def of(elements: Any, shown: list[TurnItem]) -> list[int]:
-    """Return the heads of items."""
-    heads = group_elements(elements).heads
-    return [heads[one.item.first] for one in shown]
+    """Return the positions of items."""
+    item_positions = group_elements(elements).item_positions
+    return [item_positions[one.item.first] for one in shown]
 
 
 @given(strategies.streams, st.data())
 @settings(deadline=None)
 def test_the_items_of_any_part_are_those_of_the_whole(elements, data):
     shown, found = build_outline(elements), group_elements(elements)
-    every = sorted(set(found.heads))
+    every = sorted(set(found.item_positions))
     chosen = set(data.draw(st.lists(st.sampled_from(every)))) if every else set()
-    expected = [one for one in whole(shown) if found.heads[one.item.first] in chosen]
+    expected = [one for one in whole(shown) if found.item_positions[one.item.first] in chosen]
     assert part(elements, found, chosen, shown) == expected
 
 
 @given(strategies.streams)
 @settings(deadline=None)
-def test_every_item_is_made_of_the_elements_that_name_its_head(elements):
+def test_every_item_is_made_of_the_elements_that_name_its_item_position(elements):
     shown, found = build_outline(elements), group_elements(elements)
     for one in whole(shown):
-        heads = {found.heads[here] for here in positions(one.item)}
-        assert len(heads) == 1
+        item_positions = {found.item_positions[here] for here in positions(one.item)}
+        assert len(item_positions) == 1
 
 
 def positions(item: Any) -> list[int]:
@@ -88,11 +90,11 @@ def positions(item: Any) -> list[int]:
 
 @given(strategies.streams)
 @settings(deadline=None)
-def test_a_head_comes_first_and_names_itself(elements):
+def test_an_item_position_comes_first_and_names_itself(elements):
     found = group_elements(elements)
-    for position, head in enumerate(found.heads):
-        assert head <= position
-        assert found.heads[head] == head
+    for position, item_position in enumerate(found.item_positions):
+        assert item_position <= position
+        assert found.item_positions[item_position] == item_position
 
 
 @given(strategies.streams)
@@ -111,15 +113,15 @@ def test_the_turns_are_those_of_the_stream(elements):
     ]
 
 
-def test_growth_moves_no_head():
+def test_growth_moves_no_item_position():
     whole = stream(
         TurnStart(), called("a"), called("b"), asked("a.q"), returned("b"), returned("a"),
         TurnStart(), called("a"), returned("a"), returned("a"),
     )  # fmt: skip
-    every = group_elements(whole).heads
+    every = group_elements(whole).item_positions
     assert every == [0, 1, 2, 1, 2, 1, 6, 7, 7, 9]
     for length in range(len(whole)):
-        assert group_elements(whole[:length]).heads == every[:length]
+        assert group_elements(whole[:length]).item_positions == every[:length]
 
 
 def test_a_turn_is_named_by_the_first_line_that_a_person_said():

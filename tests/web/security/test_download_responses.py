@@ -20,7 +20,7 @@ from jpweb.store import exports as store_exports
 from jpweb.store.choices import Role
 from jpweb.store.exports import ExportChunk
 from jpweb.store.maintenance import task_leases
-from jpweb.store.models import Conversation, Duty, Membership, Person
+from jpweb.store.models import Conversation, Membership, Person, TaskLease
 from jpweb.store.people import downloads as leases
 from jpweb.store.people.downloads import DownloadLease
 from jpweb.store.transcript import item_batches
@@ -293,7 +293,7 @@ def test_renewal_keeps_the_lease_and_tells_how_far(shelf: Shelf):
     further = DownloadLease(shelf.person.pk, "other#1", "b.csv", 77)
     assert leases.renew_lease(further)
     assert leases.find_lease(shelf.person.pk) == further
-    Duty.objects.all().delete()
+    TaskLease.objects.all().delete()
     assert leases.renew_lease(further), "a lease that ran out is taken again"
     assert not leases.renew_lease(_other_lease(shelf, "other#2"))
 
@@ -315,5 +315,5 @@ async def test_database_that_takes_no_write_keeps_nobody_from_downloading(
 def test_holder_of_the_longest_names_fits_its_column(shelf: Shelf):
     longest = max((each.suffix for each in exports.FORMATS.values()), key=len)
     lease = DownloadLease(2**31, f"{'x' * 100}#12345678", f"jp-c{10**18}{longest}", 99)
-    assert len(lease.holder_text) <= (Duty._meta.get_field("holder").max_length or 0)
-    assert len(lease.name) <= (Duty._meta.get_field("name").max_length or 0)
+    assert len(lease.holder_text) <= (TaskLease._meta.get_field("holder").max_length or 0)
+    assert len(lease.name) <= (TaskLease._meta.get_field("name").max_length or 0)

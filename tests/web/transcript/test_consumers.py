@@ -333,8 +333,8 @@ async def test_what_jp_removed_is_said_once(lasting: World):
     says = await run_in_db_thread(shows, lasting)
     async with page(lasting.people["reader"], **says) as socket:
         await socket.everything()
-        lasting.talk.gone_at = datetime.now(UTC)
-        await run_in_db_thread(lasting.talk.save, update_fields=["gone_at"])
+        lasting.talk.removed_at = datetime.now(UTC)
+        await run_in_db_thread(lasting.talk.save, update_fields=["removed_at"])
         for heard in ("Deleted in jp; kept here", ""):
             await publisher.publish_conversation_changed(lasting.talk.pk)
             assert heard in read(await socket.everything()).text

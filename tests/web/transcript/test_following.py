@@ -61,7 +61,9 @@ async def test_the_time_that_passed_before_what_comes_is_told(lasting: World):
 async def test_a_page_that_does_not_show_the_end_is_told_how_much_there_is(lasting: World):
     heard = await told(lasting, A_WORD, first=0, last=1)
     assert added(heard) == []
-    length = await run_in_db_thread(lambda: Conversation.objects.get(pk=lasting.talk.pk).length)
+    length = await run_in_db_thread(
+        lambda: Conversation.objects.get(pk=lasting.talk.pk).entry_count
+    )
     assert heard.one(id="counts")["data-length"] == str(length)
 
 

@@ -33,13 +33,13 @@ def home() -> Workspace:
 
 
 def ids_of(lines: list[transcript.TranscriptLine]) -> list[tuple[int, str]]:
-    """Return the ids of headings and items as they stand, each with the head of its item."""
+    """Return the ids of headings and items as they stand, each with the position of its item."""
     found: list[tuple[int, str]] = []
     for line in lines:
-        head = line.item.first
+        item_position = line.item.first
         if line.turn and not line.is_continued:
-            found.append((head, f"turn-{line.turn.number}"))
-        found.append((head, line.item.elements[0].anchor))
+            found.append((item_position, f"turn-{line.turn.number}"))
+        found.append((item_position, line.item.elements[0].anchor))
     return found
 
 
@@ -114,10 +114,12 @@ def test_what_is_told_leads_to_what_is_loaded(
     every = kinds(words)
     before, after = every[:had], every
     shown = loaded(making.mirrored(home, *before), show)
-    heads = sorted({head for head, _ in shown})
-    last = heads[-1 - cut] if 0 < cut < len(heads) else None
-    page = RenderedState(length=len(before), last=last, show=transcript.parse_groups(show))
-    ids = [each for head, each in shown if last is None or head <= last]
+    item_positions = sorted({item_position for item_position, _ in shown})
+    last = item_positions[-1 - cut] if 0 < cut < len(item_positions) else None
+    page = RenderedState(entry_count=len(before), last=last, show=transcript.parse_groups(show))
+    ids = [each for item_position, each in shown if last is None or item_position <= last]
     talk = making.mirrored(home, *after)
-    wanted = [each for head, each in loaded(talk, show) if last is None or head <= last]
+    wanted = [
+        each for item_position, each in loaded(talk, show) if last is None or item_position <= last
+    ]
     assert told(talk, page, ids) == wanted

@@ -25,8 +25,8 @@ def test_what_is_shown_and_what_is_left_out_add_up(show: str):
     talk = long(15)
     account = event_filter.count_entries(talk, TranscriptQuery.from_params({"show": show}))
     left = sum(kind.omitted_count for kind in account.groups if kind.name in CATEGORY_GROUPS)
-    assert account.shown_count + left + account.omitted_turn_marks == talk.length
-    assert (account.shown_count == talk.length) == (show == "")
+    assert account.shown_count + left + account.omitted_turn_marks == talk.entry_count
+    assert (account.shown_count == talk.entry_count) == (show == "")
 
 
 def test_questions_come_with_the_whole_calls_that_ask_them():
@@ -83,7 +83,7 @@ def test_presets_say_how_many_there_are_and_the_empty_are_left_out():
     assert "Messages 30" in page
     assert "Questions 15" in page
     assert "Problems 3" in page
-    Conversation.objects.update(accounts={"person": 1, "message": 2})
+    Conversation.objects.update(category_counts={"person": 1, "message": 2})
     page = opened(reader(talk), talk).one(id="kinds").text
     assert "Messages 3" in page
     assert "Problems" not in page

@@ -12,7 +12,7 @@ from django.test.utils import CaptureQueriesContext
 
 from jpweb.store import journal
 from jpweb.store.choices import Role
-from jpweb.store.models import Conversation, Person, Reading
+from jpweb.store.models import Conversation, Person, ReadMark
 from jpweb.store.transcript import read_marks, windows
 from jpweb.stream.events import ChatRequest, TurnStart
 from jpweb.stream.inquiry import Answered, CancellationReason, Cancelled, InquiryResponse
@@ -37,7 +37,7 @@ def opened(client: Client, talk: Conversation, query: str = "", **headers: Any) 
     return read(response.content.decode())
 
 
-def heads(page: Page) -> tuple[int, int]:
+def item_positions(page: Page) -> tuple[int, int]:
     window = window_of(page)
     return int(window["data-first"]), int(window["data-last"])
 
@@ -64,7 +64,7 @@ def test_the_ways_lead_through_the_whole_conversation_without_scripts():
         if "next" not in ways(page):
             break
         page = opened(client, talk, ways(page)["next"].partition("?")[2])
-    assert len(seen) == len(set(seen)) == talk.length
+    assert len(seen) == len(set(seen)) == talk.entry_count
     assert window_of(page)["id"] == "tail"
     assert "prev" in ways(page)
 
@@ -74,7 +74,7 @@ def test_a_permalink_shows_its_event_in_the_middle_of_a_long_conversation():
     client = reader(talk)
     whole = windows.load_first(talk.pk)
     while whole.has_later:
-        whole = windows.load_after(talk.pk, whole.heads[-1])
+        whole = windows.load_after(talk.pk, whole.item_positions[-1])
     anchor = anchors(opened(client, talk, "at=305"))[20]
     page = opened(client, talk, f"at={anchor}")
     assert anchor in anchors(page)
@@ -127,7 +127,7 @@ def test_the_end_is_shown_first_while_somebody_is_waited_for():
     making.question(run)
     client = signed_in(making.person("", Role.RESPONDER, home))
     assert window_of(opened(client, talk))["id"] == "tail"
-    assert heads(opened(client, talk, "at=0"))[0] == 0
+    assert item_positions(opened(client, talk, "at=0"))[0] == 0
 
 
 def test_folds_that_an_address_names_are_open():
@@ -173,10 +173,10 @@ def test_where_news_begin_is_told_to_each_reader():
     person = Person.objects.get(pk=client.session["_auth_user_id"])
     page = opened(client, talk)
     assert not any(tag.get("id") == "new" for tag in page)
-    assert read_marks.get_read_length(person.pk, talk.pk) is None
+    assert read_marks.get_read_count(person.pk, talk.pk) is None
     opened(client, talk, "at=end")
-    assert read_marks.get_read_length(person.pk, talk.pk) == talk.length
-    Reading.objects.update(length=210)
+    assert read_marks.get_read_count(person.pk, talk.pk) == talk.entry_count
+    ReadMark.objects.update(entry_count=210)
     assert "90 new events since your last visit" in opened(client, talk).text
     page = opened(client, talk, "at=new")
     line = page.one(id="new")
@@ -190,17 +190,17 @@ def test_a_page_tells_how_far_somebody_read_and_no_further_than_there_is():
     person = int(client.session["_auth_user_id"])
     for said, known in (("7", 7), ("999", 20), ("9", 20)):
         assert client.post(f"/conversations/{talk.pk}/read", {"length": said}).status_code == 204
-        assert read_marks.get_read_length(person, talk.pk) == known
+        assert read_marks.get_read_count(person, talk.pk) == known
     assert client.post(f"/conversations/{talk.pk}/read", {"length": "x"}).status_code == 400
 
 
 def test_who_read_what_is_no_more_has_read_what_there_is():
     talk = long(2)
     person = int(reader(talk).session["_auth_user_id"])
-    read_marks.record_read(person, talk.pk, talk.length)
-    Conversation.objects.update(length=15)
+    read_marks.record_read(person, talk.pk, talk.entry_count)
+    Conversation.objects.update(entry_count=15)
     read_marks.record_read(person, talk.pk, 15)
-    assert read_marks.get_read_length(person, talk.pk) == 15
+    assert read_marks.get_read_count(person, talk.pk) == 15
 
 
 def test_the_outline_names_the_turns_and_what_is_in_the_one_that_is_shown():
@@ -280,7 +280,7 @@ def test_each_turn_has_its_heading_where_only_some_kinds_are_shown():
     page = opened(client, talk, "show=questions")
     turns = [tag for tag in page if "turn-head" in tag.get("class", "")]
     assert [tag.get("id") for tag in turns[:3]] == ["turn-0", "turn-1", "turn-2"]
-    later = opened(client, talk, f"show=questions&after={heads(page)[-1]}")
+    later = opened(client, talk, f"show=questions&after={item_positions(page)[-1]}")
     first = next(tag for tag in later if "turn-head" in tag.get("class", ""))
     assert "id" not in first
 
@@ -290,6 +290,6 @@ def test_what_a_script_fetches_counts_as_read_only_when_it_says_so():
     client = reader(talk)
     person = int(client.session["_auth_user_id"])
     opened(client, talk, headers={"Sec-Fetch-Dest": "empty"})
-    assert read_marks.get_read_length(person, talk.pk) is None
+    assert read_marks.get_read_count(person, talk.pk) is None
     opened(client, talk, headers={"Sec-Fetch-Dest": "document"})
-    assert read_marks.get_read_length(person, talk.pk) == talk.length
+    assert read_marks.get_read_count(person, talk.pk) == talk.entry_count

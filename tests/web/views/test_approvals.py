@@ -11,7 +11,7 @@ from django.utils import timezone
 
 from jpweb.store import approvals
 from jpweb.store.choices import ApprovalKind
-from jpweb.store.models import Inquiry, Prompt
+from jpweb.store.models import Approval, Inquiry
 from tests.store import making
 from tests.web.reading import Page, Tag, read
 from tests.web.world import World, signed_in
@@ -20,16 +20,16 @@ HTMX = {"HX-Request": "true"}
 DELIVER = ApprovalKind.DELIVER
 
 
-def post(world: World, row: Prompt, how: str, who: str = "responder", **more: Any) -> Any:
+def post(world: World, row: Approval, how: str, who: str = "responder", **more: Any) -> Any:
     headers = HTMX if more.pop("htmx", False) else {}
     return world.client(who).post(f"/prompts/{row.pk}/{how}", more, headers=headers)
 
 
-def card(page: Page, row: Prompt) -> Tag:
+def card(page: Page, row: Approval) -> Tag:
     return page.one(id=f"prompt-{row.pk}")
 
 
-def inside(page: Page, row: Prompt, tag: str, **wanted: str) -> list[Tag]:
+def inside(page: Page, row: Approval, tag: str, **wanted: str) -> list[Tag]:
     within = [t for t in page.all(**wanted) if t.tag == tag]
     return [t for t in within if t.inside(id=f"prompt-{row.pk}")]
 

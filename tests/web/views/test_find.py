@@ -174,18 +174,18 @@ def test_a_question_that_no_person_ended_is_a_problem(world: World):
     for reason in (CancellationReason.USER, CancellationReason.EXPIRED):
         row = making.question(run)
         making.settle(row, Cancelled(reason))
-    asked = [position for position in range(8) if _facet(made, position) == "question"]
-    dropped = [position for position in range(8) if _facet(made, position) == "dropped"]
+    asked = [position for position in range(8) if _category(made, position) == "question"]
+    dropped = [position for position in range(8) if _category(made, position) == "dropped"]
     assert (len(asked), len(dropped)) == (2, 1)
-    head = 2
-    assert step(world, made, "inquiry", "next", head - 1) == anchor(made, asked[0])
-    assert step(world, made, "inquiry", "previous", head + 1) == anchor(made, asked[-1])
-    assert step(world, made, "problem", "next", head - 1) == anchor(made, dropped[0])
+    item_position = 2
+    assert step(world, made, "inquiry", "next", item_position - 1) == anchor(made, asked[0])
+    assert step(world, made, "inquiry", "previous", item_position + 1) == anchor(made, asked[-1])
+    assert step(world, made, "problem", "next", item_position - 1) == anchor(made, dropped[0])
 
 
-def _facet(talk: Any, position: int) -> str:
+def _category(talk: Any, position: int) -> str:
     rows = JournalEntry.objects.filter(conversation=talk, position=position)
-    return rows.values_list("facet", flat=True).first() or ""
+    return rows.values_list("category", flat=True).first() or ""
 
 
 def test_steps_between_items_are_between_those_that_are_shown(world: World, talk: Any):

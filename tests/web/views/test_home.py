@@ -13,7 +13,7 @@ from jpweb.store import journal
 from jpweb.store import runs as runs_in_store
 from jpweb.store.choices import Role, RunState
 from jpweb.store.conversation_list import dashboard
-from jpweb.store.models import Conversation, Inquiry, Membership, Reading, Run
+from jpweb.store.models import Conversation, Inquiry, Membership, ReadMark, Run
 from jpweb.stream.events import ChatResponse
 from tests.store import making
 from tests.web.reading import Page, read
@@ -88,9 +88,9 @@ def test_what_grew_since_the_person_read_it_is_shown_with_how_much(world: World)
         Conversation.objects.filter(pk=talk.pk).update(
             last_activity=timezone.now() - timedelta(hours=ago)
         )
-        Reading.objects.create(
+        ReadMark.objects.create(
             person=world.people["reader"], conversation=talk, at=START,
-            length=2 if name == "same" else 1,
+            entry_count=2 if name == "same" else 1,
         )  # fmt: skip
     shown = part(start(world, "reader"), "changed")
     assert [text.split(" ")[0] for text in shown] == ["two", "one"]
@@ -105,8 +105,11 @@ def test_only_what_was_read_last_is_looked_at(world: World, monkeypatch: pytest.
     for n, name in enumerate(("early", "late")):
         talk = making.conversation(world.home, name)
         journal.append_events(talk.pk, [making.event(ChatResponse("message", "Hi"))])
-        Reading.objects.create(
-            person=world.people["reader"], conversation=talk, length=0, at=START + timedelta(days=n)
+        ReadMark.objects.create(
+            person=world.people["reader"],
+            conversation=talk,
+            entry_count=0,
+            at=START + timedelta(days=n),
         )
     assert [text.split(" ")[0] for text in part(start(world, "reader"), "changed")] == ["late"]
 

@@ -15,7 +15,7 @@ from jpweb.runtime.inquiries.prompter import BrowserPrompter
 from jpweb.store import approvals as rows
 from jpweb.store import runs
 from jpweb.store.inquiries import Decider
-from jpweb.store.models import Membership, Prompt
+from jpweb.store.models import Approval, Membership
 from jpweb.stream.inquiry import CancellationReason
 from jpweb.web.websocket import conversation_updates
 from tests.store import making
@@ -89,7 +89,7 @@ async def test_a_page_that_comes_back_gets_what_came_and_what_became_of_the_rest
 
 
 async def test_prompts_of_other_conversations_are_not_on_a_conversations_page(lasting: World):
-    def elsewhere() -> Prompt:
+    def elsewhere() -> Approval:
         return making.prompt(making.running(making.conversation(lasting.home)))
 
     row = await run_in_db_thread(elsewhere)

@@ -10,7 +10,7 @@ from django.views.debug import SafeExceptionReporterFilter
 
 from jpweb.runtime.periodic import apprise_sender
 from jpweb.store.choices import Role
-from jpweb.store.models import Address, Membership
+from jpweb.store.models import Membership, NotificationDestination
 from jpweb.store.notifications import destinations
 from jpweb.web.views import notifications
 from tests.runtime.periodic.receiver import Receiver, receiver
@@ -57,7 +57,7 @@ def test_an_address_is_added_and_from_then_on_shown_without_its_key(world: World
     form = {"url": f" {URL} ", "delay": "90", "workspace": str(world.home.pk)}
     response = client.post("/notifications/add", form, follow=True)
     assert "Added ntfys://t...y@ntfy.example.org/garden." in response.content.decode()
-    kept = Address.objects.get()
+    kept = NotificationDestination.objects.get()
     assert (kept.url, kept.delay, kept.person) == (URL, 90, world.people["responder"])
     html = client.get("/notifications").content.decode()
     assert "ntfys://t...y@ntfy.example.org/garden" in html
@@ -93,7 +93,7 @@ def test_what_cannot_be_kept_is_told_and_stays_in_the_form(
     assert told in found.one(role="alert").text
     assert found.one(name="url")["value"] == wrong.get("url", URL)
     assert found.one(name="delay")["value"] == wrong.get("delay", "60")
-    assert not Address.objects.exists()
+    assert not NotificationDestination.objects.exists()
 
 
 @pytest.mark.parametrize(("name", "typed"), [("url", "json://x"), ("delay", "soon")])
@@ -139,7 +139,7 @@ def test_a_delay_is_said_in_words(seconds: int, words: str):
 @pytest.mark.parametrize("who", ["reader", "rival", "outsider"])
 def test_nobody_adds_an_address_where_they_may_not_answer(world: World, who: str):
     assert add(world, who).status_code == 422
-    assert not Address.objects.exists()
+    assert not NotificationDestination.objects.exists()
 
 
 def test_who_may_answer_nowhere_gets_no_form(world: World):
@@ -150,13 +150,13 @@ def test_who_may_answer_nowhere_gets_no_form(world: World):
 
 def test_addresses_of_others_are_neither_shown_nor_removed_nor_tested(world: World):
     add(world)
-    key = str(Address.objects.get().pk)
+    key = str(NotificationDestination.objects.get().pk)
     assert not page(world, "owner").all(**{"data-address": key})
     for what in ("remove", "test"):
         client = world.client("owner")
         response = client.post(f"/notifications/{what}", {"address": key}, follow=True)
         assert "No such channel." in response.content.decode()
-    assert Address.objects.exists()
+    assert NotificationDestination.objects.exists()
 
 
 @pytest.mark.parametrize("key", ["", "x", "0", "99999999999", "²"])
@@ -176,7 +176,7 @@ def test_an_address_is_removed_even_by_who_may_no_longer_answer(world: World):
     client = world.client("responder")
     response = client.post("/notifications/remove", {"address": key}, follow=True)
     assert "Removed the channel." in response.content.decode()
-    assert not Address.objects.exists()
+    assert not NotificationDestination.objects.exists()
 
 
 def test_a_test_is_sent(world: World, there: Receiver):

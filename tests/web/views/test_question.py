@@ -13,7 +13,7 @@ from django.utils import timezone
 from jpweb.runtime.inquiries import receipt_buffer
 from jpweb.store.inbox import receipt_log
 from jpweb.store.inbox.receipt_log import ReceiptTimes
-from jpweb.store.models import Address, Inquiry, Notice, Run
+from jpweb.store.models import Inquiry, NotificationDelivery, NotificationDestination, Run
 from jpweb.stream.answer_type import Option, Secret, Select
 from jpweb.stream.inquiry import Answered, CancellationReason, Cancelled
 from tests.store import making
@@ -82,10 +82,12 @@ def test_auditors_see_what_was_seen_in_order_and_readers_do_not(world: World):
             (row.pk, responder.pk): ReceiptTimes(delivered=at(3)),
         }
     )
-    address = Address.objects.create(
+    address = NotificationDestination.objects.create(
         person=responder, workspace=world.home, url="mailto://secret", delay=5
     )
-    Notice.objects.create(address=address, inquiry=row, sent_at=at(5), problem="no such host")
+    NotificationDelivery.objects.create(
+        destination=address, inquiry=row, sent_at=at(5), problem="no such host"
+    )
     page = page_of(world, "auditor")
     assert steps(page) == [
         *("asked", "delivered_at", "visible_at", "told", "focused_at", "draft_at", "waits")
@@ -147,7 +149,7 @@ def test_a_card_says_when_it_expires(world: World):
 def test_a_card_lists_what_the_team_decided_before_and_a_secret_does_not(world: World):
     first = making.settle(world.question, Answered(False), making.decider(world.people["owner"]))
     secret = making.settle(making.question(world.run, Secret()), Cancelled(CancellationReason.USER))
-    assert secret.alike == ""
+    assert secret.same_question_key == ""
     making.question(world.run, Secret())
     again = making.question(world.run)
     page = read(world.client("responder").get("/questions"))

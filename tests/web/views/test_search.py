@@ -144,7 +144,7 @@ def test_a_secret_question_shows_no_answer(world: World):
 @pytest.mark.parametrize("who", ["outsider", "rival"])
 def test_others_find_nothing_and_learn_nothing(world: World, who: str):
     say(world, "pear")
-    Conversation.objects.update(unindexed=True)
+    Conversation.objects.update(needs_indexing=True)
     found = look(world, who, q="pear", **{"in": "Garden"})
     assert (links(found), heading(found)) == ([], "No results")
     assert notices(found) == ["You are not in a workspace called “Garden”."]
@@ -234,10 +234,14 @@ def test_the_form_offers_to_save_what_stands_in_the_address(world: World):
     assert [tag for tag in look(world).tags if tag.get("name") == "query"] == []
 
 
-def test_each_facet_that_is_indexed_has_its_word():
-    named = {facet for facets in query_parser.FACETS_BY_KIND.values() for facet in facets}
+def test_each_category_that_is_indexed_has_its_word():
+    named = {
+        category
+        for categories in query_parser.CATEGORIES_BY_KIND.values()
+        for category in categories
+    }
     assert named == set(display_text.HIT_CATEGORY_LABELS)
-    assert set(display_text.SEARCH_KIND_LABELS) == set(query_parser.FACETS_BY_KIND)
+    assert set(display_text.SEARCH_KIND_LABELS) == set(query_parser.CATEGORIES_BY_KIND)
     assert named - {"title"} <= set(CATEGORIES)
 
 

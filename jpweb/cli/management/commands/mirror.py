@@ -93,6 +93,6 @@ def _make_entry(conversation: Conversation, counts: StreamStats) -> dict[str, An
         "title": conversation.title,
         "folder": conversation.source,
         "archived": conversation.archived,
-        "removed": conversation.gone_at is not None,
+        "removed": conversation.removed_at is not None,
         "problem": conversation.problem,
     } | counts.to_json()

@@ -95,7 +95,7 @@ class _CompactedPage:
     def fill_page(self, start: int, end: int | None = None) -> None:
         """Add pieces from a position on: at most one window and ``MAX_STEPS`` summaries."""
         self.start, position = start, start
-        length = self._conversation.length
+        length = self._conversation.entry_count
         self._end = length if end is None else min(end, length)
         for step in range(MAX_STEPS):
             turn = turns.find_turn(self._conversation.pk, position)
@@ -113,7 +113,7 @@ class _CompactedPage:
         first, last = self._overlays.find_summary_range(turn)
         last = min(last, self._conversation.turns - 1)
         starts = turns.get_starts(self._conversation.pk, first, last + 1)
-        start, end = starts.get(first, 0), starts.get(last + 1, self._conversation.length)
+        start, end = starts.get(first, 0), starts.get(last + 1, self._conversation.entry_count)
         if is_first:
             self.start = start
         policy = self._overlays.get_policy(turn)
@@ -160,7 +160,7 @@ class _CompactedPage:
             elif not self._put_item(contents.turns[turn], item, shortened_item, policy):
                 return item.first
         self._full = True
-        return window.heads[-1] + 1 if window.has_later else self._conversation.length
+        return window.item_positions[-1] + 1 if window.has_later else self._conversation.entry_count
 
     def _put_item(self, turn: Turn, item: Item, shortened_item: Item, policy: TurnPolicy) -> bool:
         """Add a shortened item with its turn's heading; tell whether it fits."""

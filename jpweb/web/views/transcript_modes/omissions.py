@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-#: Singular and plural labels, by facet and by other counts.
+#: Singular and plural labels, by category and by other counts.
 _COUNT_LABELS = {
     "turn": ("turn start", "turn starts"),
     "person": ("prompt", "prompts"),

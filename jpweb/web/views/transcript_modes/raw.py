@@ -45,7 +45,7 @@ def show_raw(request: Request, conversation: Conversation) -> HttpResponse:
         "first": start,
         "last": end - 1,
         "earlier": start if start > 0 else None,
-        "later": end if end < conversation.length else None,
+        "later": end if end < conversation.entry_count else None,
     }
     return render(request, "views/raw.html", context)
 

@@ -53,7 +53,7 @@ def show_thread(request: Request, conversation: Conversation) -> HttpResponse:
     starts = turns.get_starts(conversation.pk, turn, turn + 1)
     if turn not in starts:
         raise Http404
-    start, end = starts[turn], starts.get(turn + 1, conversation.length)
+    start, end = starts[turn], starts.get(turn + 1, conversation.entry_count)
     compactions = raw_entries.list_compactions(conversation.pk)
     earlier_compactions = [
         compaction for compaction in compactions or () if compaction.overlay.position < start
@@ -106,7 +106,7 @@ class _ThreadPage:
                 self.later = item.first
                 return
         if turn_items:
-            self.later = raw_entries.find_next_head(
+            self.later = raw_entries.find_next_item_position(
                 self._conversation.pk, turn_items[-1].first, end
             )
 

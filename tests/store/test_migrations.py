@@ -1,0 +1,109 @@
+"""Migrations on tables that hold rows; ``tests/installing/test_upgrade.py`` compares pages."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+from django.db import connection
+from django.db.migrations.executor import MigrationExecutor
+
+from jpweb.store.backups.schemas import get_newest_migration
+
+AT = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
+BEFORE_NAMES = "0010_heartbeats"
+
+
+def migrate(name: str) -> Any:
+    """Migrate the store; return its models as they are then."""
+    executor = MigrationExecutor(connection)
+    executor.migrate([("store", name)])
+    return MigrationExecutor(connection).loader.project_state([("store", name)]).apps
+
+
+@pytest.fixture
+def earlier(transactional_db: None) -> Iterator[Any]:
+    """Return the models of before the new names, with empty tables."""
+    try:
+        yield migrate(BEFORE_NAMES)
+    finally:
+        migrate(get_newest_migration())
+
+
+def fill(apps: Any) -> None:
+    """Insert a row into each table that has a new name, or a column with one."""
+
+    def add(model: str, **values: Any) -> Any:
+        return apps.get_model("store", model).objects.create(**values)
+
+    person = add("Person", username="ada")
+    home = add("Workspace", name="Garden", root="/garden", added_at=AT)
+    talk = add(
+        "Conversation", workspace=home, jp_id=1, origin="native", last_activity=AT, gone_at=AT,
+        length=7, accounts={"call": 3}, placed=2, unindexed=False, indexed_length=5,
+    )  # fmt: skip
+    add("JournalEntry", conversation=talk, position=4, text="{}", kind="x", head=3, facet="call")
+    add("Turn", conversation=talk, number=0, position=0, words="Hello")
+    add(
+        "Passage", id=9, conversation=talk, position=4, part=0, head=3, facet="call", at=AT,
+        body="word", tags="w1",
+    )  # fmt: skip
+    run = add("Run", conversation=talk, provider="scripted", deaths=2, resumed=6, started_at=AT)
+    asked = add(
+        "Inquiry", conversation=talk, anchor="e-1", position=4, inquiry_id="a.b", source="tool",
+        asker="vault", question={}, answer_type="boolean", state="open", asked_at=AT, alike="same",
+    )  # fmt: skip
+    gate = add(
+        "Prompt", conversation=talk, run=run, kind="run", tool_call_id="c", tool_name="n",
+        shown={}, asked_at=AT, decider=person,
+    )  # fmt: skip
+    address = add("Address", person=person, workspace=home, url="u", delay=5, added_at=AT)
+    add("Notice", address=address, prompt=gate, sent_at=AT)
+    add("Notice", address=address, inquiry=asked, sent_at=AT)
+    add("Showing", inquiry=asked, person=person, delivered_at=AT)
+    add("Duty", name="n", holder="h", lease_until=AT)
+    add("Interruption", run=run, kind="stop", said_at=AT, taken_at=AT, person=person)
+    add("KeptResult", run=run, tool_call_id="c", is_error=False, delivered=True, again=True)
+    add("Reading", person=person, conversation=talk, length=6, at=AT)
+
+
+#: Rows of the new tables, by columns that have a new name or point to such a table.
+EXPECTED: dict[str, dict[str, Any]] = {
+    "Conversation": {
+        "entry_count": 7, "category_counts": {"call": 3}, "derived_version": 2, "removed_at": AT,
+        "needs_indexing": False, "indexed_entry_count": 5,
+    },
+    "JournalEntry": {"item_position": 3, "category": "call"},
+    "Turn": {"title": "Hello"},
+    "Passage": {"item_position": 3, "category": "call"},
+    "Run": {"death_count": 2, "resume_count": 6},
+    "Inquiry": {"same_question_key": "same"},
+    "Approval": {"decider__username": "ada", "run__provider": "scripted"},
+    "NotificationDestination": {"delay": 5, "person__username": "ada"},
+    "DisplayReceipt": {"delivered_at": AT, "inquiry__anchor": "e-1"},
+    "TaskLease": {"holder": "h"},
+    "RunInterrupt": {"sent_at": AT, "handled_at": AT, "run__death_count": 2},
+    "CallCheckpoint": {"was_cut_off": True, "run__death_count": 2},
+    "ReadMark": {"entry_count": 6, "conversation__entry_count": 7},
+}  # fmt: skip
+
+
+def test_new_names_of_tables_and_columns_keep_the_rows(earlier: Any):
+    fill(earlier)
+    apps = migrate(get_newest_migration())
+    for model, values in EXPECTED.items():
+        assert [*apps.get_model("store", model).objects.values(*values)] == [values]
+    deliveries = apps.get_model("store", "NotificationDelivery").objects.order_by("id")
+    relations = ("destination__url", "approval__tool_name", "inquiry__anchor")
+    assert [*deliveries.values_list(*relations)] == [("u", "n", None), ("u", None, "e-1")]
+
+
+def test_renamed_columns_leave_no_constraint_or_index_of_the_old_name(earlier: Any):
+    migrate(get_newest_migration())
+    with connection.cursor() as cursor:
+        constraints = connection.introspection.get_constraints(cursor, "store_journalentry")
+    columns = {column for found in constraints.values() for column in found["columns"] or ()}
+    assert {"item_position", "category"} <= columns
+    assert not [name for name in constraints if "head" in name or "facet" in name]
