@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
@@ -36,11 +37,13 @@ async def test_all_that_changed_is_indexed():
 
 async def test_index_changed_during_a_call_begins_after_it(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(db_threads, "MAX_WAIT_SECONDS", SOON)
+    asyncio.get_running_loop().set_default_executor(ThreadPoolExecutor(1))
     gate = threading.Event()
     call = asyncio.create_task(run_in_db_thread(gate.wait, SOON))
     steps: list[bool] = []
     monkeypatch.setattr(indexer, "index_next", lambda: steps.append(call.done()))
     indexing = asyncio.create_task(update_search_index.index_changed())
+    await asyncio.sleep(0)
     await run_in_background_thread(gate.set)
     assert await done(indexing) == 0
     assert steps == [True]
