@@ -157,10 +157,10 @@ def make_timeout_connection(seconds: float) -> type[TimeoutConnection]:
 def make_async_timeout_connection(seconds: float) -> type[AsyncTimeoutConnection]:
     """Return a connection class for asyncio that waits so many seconds for a reply."""
 
-    class LimitedConnection(AsyncTimeoutConnection):
+    class LimitedAsyncConnection(AsyncTimeoutConnection):
         REPLY_SECONDS = seconds
 
-    return LimitedConnection
+    return LimitedAsyncConnection
 
 
 @contextmanager
