@@ -6,9 +6,13 @@ import asyncio
 from collections import Counter
 from itertools import cycle
 
+import pytest
+
 from tests.chaos import people
 from tests.machine.household import Team
 from tests.machine.sizes import choose_size
+
+pytestmark = pytest.mark.chaos
 
 PEOPLE = choose_size(12, 50)
 _QUESTION = "SELECT id, conversation_id, state, answer, decider_name FROM store_inquiry WHERE id=%s"
