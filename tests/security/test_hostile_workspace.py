@@ -15,11 +15,13 @@ from typing import Any
 
 import pytest
 
+from jpweb.store.jp_files.row_writer import MAX_BATCH_ENTRIES
 from tests.machine.ports import wait_until
 from tests.machine.serving import Server
 from tests.machine.sizes import IS_PROOF, choose_size
 from tests.machine.visiting import Visitor
 from tests.security import hostile
+from tests.security.effort import Effort
 from tests.security.witness import watched
 from tests.store.making import folder
 
@@ -29,6 +31,8 @@ LIMIT = ("sh", "-c", 'ulimit -v "$0"; exec "$@"', str(MEMORY_KIB))
 ROUNDS = choose_size(3, 30)
 TINY_ELEMENTS = choose_size(20_000, 240_000)
 MAX_SLOWDOWN = 2.0
+#: Rows that a transaction may change, with its own bookkeeping: others cannot write meanwhile.
+MAX_CHANGED_ROWS = 2 * MAX_BATCH_ENTRIES
 TINY = f"{hostile.FIRST + 900}-tiny"
 
 
@@ -41,11 +45,15 @@ def root(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def server(tmp_path: Path, root: Path) -> Iterator[Server]:
+def effort(tmp_path: Path) -> Effort:
+    return Effort(tmp_path / "effort")
+
+
+@pytest.fixture
+def server(tmp_path: Path, root: Path, effort: Effort) -> Iterator[Server]:
     # glibc reserves 64 MiB of addresses for each thread's arena.
-    running = Server(
-        tmp_path / "data", workspace=root, settings={"MALLOC_ARENA_MAX": "2"}, wrapper=LIMIT
-    )
+    settings = {"MALLOC_ARENA_MAX": "2"} | effort.settings
+    running = Server(tmp_path / "data", workspace=root, settings=settings, wrapper=LIMIT)
     try:
         yield running.start()
         assert not [line for line in running.log_text().splitlines() if "Traceback" in line]
@@ -89,8 +97,11 @@ class Neighbour:
         return found
 
 
-def open_tools(server: Server, home: str, root: Path, outside: Path) -> int:
-    """Put one hostile configuration after the other in place, and open the page of its tools."""
+def open_tools(server: Server, home: str, root: Path, outside: Path, effort: Effort) -> int:
+    """Put one hostile configuration after the other in place, and open the page of its tools.
+
+    The second time that a configuration is read, nothing of it is parsed.
+    """
     visitor = Visitor(server.url)
     assert visitor.sign_in(server.ask_for_link()).status == 200
     opened = 0
@@ -98,10 +109,14 @@ def open_tools(server: Server, home: str, root: Path, outside: Path) -> int:
         home_folder = root / ".jp"
         _clear(home_folder)
         make(home_folder)
+        parser_counts = []
         for _ in range(2):
             reply = visitor.get(f"/workspaces/{home}/tools")
             assert reply.status == 200
+            parser_counts.append(effort.count_parsers())
             opened += 1
+        assert len(set(parser_counts)) == 1
+    assert effort.count_parsers() > 0
     return opened
 
 
@@ -125,7 +140,7 @@ def is_mirrored(server: Server) -> bool:
 
 
 def test_hostile_workspace_reaches_nothing_outside_and_slows_nobody(
-    server: Server, root: Path, tmp_path: Path
+    server: Server, root: Path, tmp_path: Path, effort: Effort
 ):
     neighbour = Neighbour(server)
     neighbour.visit()  # what is made at the first visit is not measured
@@ -138,7 +153,7 @@ def test_hostile_workspace_reaches_nothing_outside_and_slows_nobody(
     with watched(outside), ThreadPoolExecutor(1) as pool:
         said = hostile.make_entries(root, outside)
         folder(root, TINY, b"[" + b"0," * (TINY_ELEMENTS - 1) + b"0]")
-        opening: Future[int] = pool.submit(open_tools, server, home, root, outside)
+        opening: Future[int] = pool.submit(open_tools, server, home, root, outside, effort)
 
         def is_over() -> bool:
             neighbour.visit()
@@ -152,6 +167,7 @@ def test_hostile_workspace_reaches_nothing_outside_and_slows_nobody(
     )
     named = {name: line for name, line in said.items() if ": " in line}
     assert named.items() <= problems.items()
+    assert MAX_BATCH_ENTRIES <= effort.largest_transaction() <= MAX_CHANGED_ROWS < TINY_ELEMENTS
     if IS_PROOF:
         slower = {page: busy[page] / quiet[page] for page in quiet}
         assert {page: ratio for page, ratio in slower.items() if ratio > MAX_SLOWDOWN} == {}
