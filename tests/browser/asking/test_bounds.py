@@ -7,6 +7,7 @@ from contextlib import ExitStack
 import pytest
 from playwright.sync_api import Page, expect
 
+from jpweb.web.websocket.protocol import MAX_CARDS
 from jpweb.web.websocket.socket_limits import MAX_SOCKETS
 from tests.browser.pages import Visit, connected
 
@@ -15,6 +16,18 @@ pytestmark = pytest.mark.browser
 FLOOD = """() => {
   const { socket } = document.body["htmx-internal-data"].webSocket;
   for (let n = 0; n < 300; n++) socket.send('{"seen": []}');
+}"""
+#: Shows so many open cards, which no server knows, and connects again.
+FILL = """async (count) => {
+  for (let n = 0; n < count; n++) {
+    document.getElementById("desk").insertAdjacentHTML("beforeend",
+      `<article class="card" data-outcome="open" data-question="${10 ** 9 + n}"></article>`);
+  }
+  const { webSocket } = document.body["htmx-internal-data"];
+  const closed = new Promise((end) => document.addEventListener("htmx:wsClose", end));
+  webSocket.socket.close();
+  await closed;
+  webSocket.init();
 }"""
 #: Notes when the page opens sockets, and when it is cut off, by its own clock.
 COUNT = """() => {
@@ -85,3 +98,13 @@ def test_a_page_says_again_what_it_shows_twice_a_second_at_most(visit: Visit):
     page.clock.run_for(1000)
     assert page.evaluate("sent") <= 2
     assert page.evaluate("sent") >= 1
+
+
+def test_a_page_of_too_many_cards_says_so_below_an_open_menu(visit: Visit):
+    page = visit.open("/questions")
+    connected(page)
+    page.evaluate(FILL, MAX_CARDS + 1)
+    expect(note(page)).to_contain_text(f"more than {MAX_CARDS} open questions")
+    expect(note(page)).to_be_visible()
+    page.locator(".bar .menu summary").click()
+    page.locator(".bar .menu-body a").first.click(trial=True)  # fails where something covers it
