@@ -73,7 +73,7 @@ class Neighbour:
         (self._talk,) = query(
             server,
             "SELECT c.id FROM store_conversation c JOIN store_workspace w ON c.workspace_id = w.id"
-            " WHERE w.root = 'demo' AND c.length > 0 LIMIT 1",
+            " WHERE w.root = 'demo' AND c.entry_count > 0 LIMIT 1",
         )
         self._visitor = Visitor(server.url)
         assert self._visitor.sign_in(server.link).status == 200
