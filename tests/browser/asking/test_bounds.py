@@ -21,7 +21,8 @@ FLOOD = """() => {
 FILL = """async (count) => {
   for (let n = 0; n < count; n++) {
     document.getElementById("desk").insertAdjacentHTML("beforeend",
-      `<article class="card" data-outcome="open" data-question="${10 ** 9 + n}"></article>`);
+      `<article class="card" data-outcome="open" data-question="${10 ** 9 + n}">
+        <p class="ask">Go on?</p></article>`);
   }
   const { webSocket } = document.body["htmx-internal-data"];
   const closed = new Promise((end) => document.addEventListener("htmx:wsClose", end));
