@@ -1,42 +1,36 @@
 """Inquiry rows: the question, its outcome, and the person who decided.
 
 They are derived from the journal, except that the row of an open question also decides
-which of two answers came first (compare-and-set).
+which of two answers came first (``inbox.settlement``).
 """
 
 from __future__ import annotations
 
-import hashlib
-import json
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import Any, NamedTuple, Protocol
 
 from django.db import transaction
-from django.db.models import Count, Exists, OuterRef, QuerySet, Subquery
-from django.db.models.functions import Coalesce
+from django.db.models import Count, Exists, OuterRef, QuerySet
 
 from jpweb.store import db_text
-from jpweb.store.choices import UNFINISHED_STATES, Role, RunState
+from jpweb.store.choices import UNFINISHED_STATES, Role
 from jpweb.store.derived_rows import from_stream
-from jpweb.store.errors import AlreadySettled, UnknownInquiry
+from jpweb.store.errors import UnknownInquiry
 from jpweb.store.models import (
     Conversation,
     Inquiry,
     JournalEntry,
     Membership,
     Run,
-    Turn,
-    Workspace,
 )
-from jpweb.store.sql import bulk, compiled_write
+from jpweb.store.sql import bulk
 from jpweb.store.sql.compiled_query import CompiledQuery
 from jpweb.stream import wire
-from jpweb.stream.answer_type import Boolean, Secret
-from jpweb.stream.events import ConversationEvent
-from jpweb.stream.inquiry import AnswerReusePolicy, InquiryRequest, InquiryResponse
+from jpweb.stream.answer_type import Boolean
+from jpweb.stream.inquiry import AnswerReusePolicy
 from jpweb.stream.outline import Outline
 
 OPEN_STATE = "open"
@@ -84,10 +78,6 @@ class SettlementTimes(Protocol):
     @property
     def settled_at(self) -> datetime | None:
         """Time of the outcome; None while the question is open."""
-
-
-class OlderInquiryOpen(Exception):
-    """An older question of the turn is open under the same id; a response would settle that one."""
 
 
 class SettledInquiry(NamedTuple):
@@ -172,95 +162,6 @@ def ids_by_anchor(conversation_id: int) -> dict[str, int]:
     """Return the primary keys of a conversation's questions by their anchors; one query."""
     inquiries = Inquiry.objects.filter(conversation_id=conversation_id)
     return dict(inquiries.values_list("anchor", "pk"))
-
-
-def insert_open_row(
-    entry: JournalEntry,
-    event: ConversationEvent,
-    request: InquiryRequest,
-    run: Run | None,
-    tool: str = "",
-) -> Inquiry:
-    """Insert the row of a question that jpweb asks; ``tool`` is the name of the asking tool.
-
-    It expires as its event's note says, else as its workspace does now, else never.
-    """
-    asker_name = tool or request.source.name or request.source.tag
-    workspace_id = entry.conversation.workspace_id
-    row = Inquiry(
-        conversation=entry.conversation,
-        workspace_id=workspace_id,
-        run=run,
-        anchor=entry.anchor,
-        position=entry.position,
-        label=from_stream.get_label(event),
-        state=OPEN_STATE,
-        note="",
-        asked_at=from_stream.get_time(event),
-        expires_at=_expires_at(workspace_id, event),
-        asker=db_text.clean_text(asker_name)[:200],
-        waiter="",
-        seal_key="",
-        **from_stream.question_columns(request),
-    )
-    row.same_question_key = _same_question_key(row, workspace_id)
-    compiled_write.insert_row(row)
-    return row
-
-
-def settle_row(
-    entry: JournalEntry,
-    event: ConversationEvent,
-    response: InquiryResponse,
-    row_id: int | None = None,
-) -> tuple[int, int | None]:
-    """Settle the oldest open row of this inquiry id in the last turn by compare-and-set.
-
-    Ids are unique within a turn alone (RFD 082), and a response belongs to the oldest
-    request that waits there. With a ``row_id`` it has to be this row: raises
-    OlderInquiryOpen where another is older. Returns the position of the item that it is shown
-    in, and the key of its run, where that is parked: only the holder of the conversation's
-    lock, as the caller is, may park one. A person's key is believed: only our own events
-    come this way. Raises AlreadySettled, UnknownInquiry.
-    """
-    conversation_id, inquiry_id = entry.conversation_id, db_text.clean_text(response.id)
-    values = from_stream.outcome_columns(event, response, entry.position)
-    values["decider_id"] = _decider_id(event)
-    values["note"] = clean_note(str(event.note.get("note") or ""))
-    open_rows = _oldest_open_query([conversation_id], [inquiry_id])
-    if row_id is not None and (not open_rows or open_rows[0][0] != row_id):
-        row = get_inquiry(row_id)
-        raise OlderInquiryOpen if open_rows and row.state == OPEN_STATE else AlreadySettled(row)
-    if not open_rows or not compiled_write.update_rows(
-        Inquiry, {"id": open_rows[0][0], "state": OPEN_STATE}, **values
-    ):
-        same_id_rows = Inquiry.objects.filter(
-            conversation_id=conversation_id, inquiry_id=inquiry_id
-        )
-        newest = same_id_rows.order_by("-position").select_related("decider").first()
-        if newest is None:
-            raise UnknownInquiry(f"No question has the id {response.id}.")
-        raise AlreadySettled(newest)
-    _, item_position, run_id, state = open_rows[0]
-    return item_position, run_id if state == RunState.PARKED else None
-
-
-_request_entry = JournalEntry.objects.filter(
-    conversation_id=OuterRef("conversation_id"), position=OuterRef("position")
-).values("item_position")
-_last_turn = Turn.objects.filter(conversation_id=OuterRef("conversation_id")).order_by("-number")
-_oldest_open_query = CompiledQuery(
-    lambda conversation_ids, inquiry_ids: (
-        Inquiry.objects.filter(
-            conversation_id__in=conversation_ids,
-            inquiry_id__in=inquiry_ids,
-            position__gte=Coalesce(Subquery(_last_turn.values("position")[:1]), 0),
-            state=OPEN_STATE,
-        )
-        .order_by("position")
-        .values_list("pk", Subquery(_request_entry), "run_id", "run__state")[:1]
-    )
-)
 
 
 def derive_rows(conversation: Conversation, outline: Outline) -> Counter[str]:
@@ -357,14 +258,6 @@ def clean_note(text: str) -> str:
     return db_text.clean_text(text.replace("\r\n", "\n")).strip()[:MAX_NOTE_CHARS]
 
 
-def _same_question_key(row: Inquiry, workspace_id: int) -> str:
-    """Return a key that equal questions of one asker share; empty for a secret."""
-    if row.answer_type == Secret.TAG:
-        return ""
-    identity = [workspace_id, row.asker, row.answer_type, row.question["text"]]
-    return hashlib.sha256(json.dumps(identity).encode()).hexdigest()[:40]
-
-
 def run_is_unfinished() -> Exists:
     """Return the condition that the run of a row has not ended.
 
@@ -380,20 +273,3 @@ def list_answerable(*person_ids: int) -> QuerySet[Inquiry]:
     return Inquiry.objects.filter(workspace__in=workspaces.values("workspace_id")).select_related(
         "conversation__workspace", "run", "decider"
     )
-
-
-def _expires_at(workspace_id: int, event: ConversationEvent) -> datetime | None:
-    seconds = event.note.get("expires_after")
-    if seconds is None:
-        ((seconds,),) = _expires_after_query([workspace_id])
-    return None if seconds is None else from_stream.get_time(event) + timedelta(seconds=seconds)
-
-
-_expires_after_query = CompiledQuery(
-    lambda keys: Workspace.objects.filter(pk__in=keys).values_list("expires_after")
-)
-
-
-def _decider_id(event: ConversationEvent) -> Any:
-    by = event.note.get("by")
-    return by.get("id") if isinstance(by, dict) else None

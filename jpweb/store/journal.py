@@ -13,10 +13,11 @@ from typing import NamedTuple
 from django.db import transaction
 from django.db.models import Q
 
-from jpweb.store import inquiries
 from jpweb.store.choices import Origin, RunPhase
 from jpweb.store.derived_rows import from_stream, on_append
 from jpweb.store.errors import ReadOnlyConversation, UnknownAnchor, UnknownConversation
+from jpweb.store.inbox import settlement
+from jpweb.store.inquiries import Decider
 from jpweb.store.models import Conversation, Inquiry, JournalEntry, Run, Turn
 from jpweb.store.run_queue import leases, unanswered_inquiries
 from jpweb.store.sql import bulk, compiled_write
@@ -90,9 +91,9 @@ def append_events(
     while True:
         try:
             return append_in_transaction(conversation_id, events, run, row.pk).entry_count
-        except inquiries.OlderInquiryOpen:  # another program's question; nothing is written yet
+        except settlement.OlderInquiryOpen:  # another program's question; nothing is written yet
             response = InquiryResponse(row.inquiry_id, Cancelled(CancellationReason.LOST))
-            note = inquiries.Decider("system").make_note()
+            note = Decider("system").make_note()
             append_in_transaction(
                 conversation_id, [ConversationEvent(events[0].timestamp, response, note)], run
             )
@@ -118,10 +119,11 @@ def append_in_transaction(
         match event.kind:
             case InquiryRequest():
                 entry.item_position, asker = turn.find_asker(entry, event)
-                opened_rows.append(inquiries.insert_open_row(entry, event, event.kind, run, asker))
+                opened_rows.append(settlement.insert_open_row(entry, event, event.kind, run, asker))
             case InquiryResponse() as response:
-                settlement = inquiries.settle_row(entry, event, response, row_id)
-                entry.item_position, parked_run_id = settlement
+                entry.item_position, parked_run_id = settlement.settle_row(
+                    entry, event, response, row_id
+                )
                 if parked_run_id is not None:
                     leases.requeue_parked(parked_run_id)
             case ToolCallResponse():

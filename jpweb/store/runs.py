@@ -45,8 +45,8 @@ from jpweb.stream.turns import pair_elements, split_turns
 
 logger = logging.getLogger(__name__)
 
-#: Processes that may die in a row while a run makes no progress; more, and the run is lost, since
-#: it may be the cause.
+#: Processes that may die in a row while a run makes no progress; with the next death the run is
+#: lost, since it may be the cause.
 MAX_DEATHS = 5
 
 #: Stranded runs that one call of ``requeue_stranded`` queues.
@@ -158,17 +158,18 @@ def get_unfinished(conversation_id: int) -> Run | None:
 def recover_expired(lease_seconds: float, own_run_ids: Collection[int] = ()) -> list[Run]:
     """Queue the runs whose leases expired; returns all runs that this changed.
 
-    A run whose processes died ``MAX_DEATHS`` times without progress is lost instead, unless
-    it waited for people. ``own_run_ids`` are the runs that this process executes: it does
-    not take its own runs away from itself for renewing their leases late.
+    A run with more than ``MAX_DEATHS`` deaths since its last progress is lost instead, unless
+    it waits for people. ``own_run_ids`` are the runs that this process executes: it does not
+    take its own runs away from itself for renewing their leases late.
     """
     changed_runs: list[Run] = []
     for run in leases.list_expired(own_run_ids):
         has_died = heartbeats.has_died(run, lease_seconds)
-        deaths = heartbeats.count_deaths(run, lease_seconds)
-        if has_died and deaths >= MAX_DEATHS and not _waits_for_people(run):
+        # The death of this holder is recorded only when the run is queued again.
+        death_count = heartbeats.count_deaths(run, lease_seconds) + has_died
+        if has_died and death_count > MAX_DEATHS and not _waits_for_people(run):
             _lose_or_mark_lost(
-                run, f"The server stopped {deaths + 1} times while this turn was running."
+                run, f"The server stopped {death_count} times while this turn was running."
             )
         elif not leases.requeue_expired(run, has_died=has_died):
             continue

@@ -17,6 +17,8 @@ from tests.architecture.tree import files, modules, text
 
 MAP = Path("ARCHITECTURE.md")
 MAX_BYTES = 8192
+#: Files that tell the system to a newcomer, and the lines of the longest.
+FIRST_FILES, MAX_FIRST_LINES = 6, 250
 PAGES = [MAP, Path("CONTRIBUTING.md"), Path("docs/decisions.md")]
 LAYERS = ("stream", "agent", "store", "runtime", "web", "cli")
 
@@ -33,6 +35,7 @@ SHARED_NAMES = {
 _CODE_BLOCK = re.compile(r"^```.*?^```\n", re.DOTALL | re.MULTILINE)
 _SPAN = re.compile(r"`([^`\n]+)`")
 _ROW = re.compile(r"^- `([^`]+)`: \S", re.MULTILINE)
+_STEP = re.compile(r"^\d\. `([^`]+)`: \S", re.MULTILINE)
 #: A part of a path that stands for any name.
 _PLACEHOLDER = re.compile(r"<\w+>")
 _FILE = re.compile(r"[\w<>./-]+\.(?:py|md|html|js|css|toml|txt)")
@@ -52,6 +55,12 @@ def list_rows() -> list[str]:
     """Return the files that the map says to start at."""
     section = text(MAP).partition("\n## Packages\n")[2].partition("\n## ")[0]
     return _ROW.findall(section)
+
+
+def list_first_files() -> list[str]:
+    """Return the files that the map says to read first."""
+    section = text(MAP).partition("\n## Six files\n")[2].partition("\n## ")[0]
+    return _STEP.findall(section)
 
 
 def list_spans(page: Path) -> list[str]:
@@ -102,6 +111,14 @@ def test_map_has_a_row_for_each_package():
 def test_map_has_one_row_a_package():
     folders = [Path(row).parent for row in list_rows()]
     assert len(folders) == len(set(folders))
+
+
+def test_map_names_six_short_files_to_read_first():
+    lines_by_file = {
+        name: len(text(Path("jpweb") / name).splitlines()) for name in list_first_files()
+    }
+    assert len(lines_by_file) == FIRST_FILES
+    assert {name: n for name, n in lines_by_file.items() if n > MAX_FIRST_LINES} == {}
 
 
 def test_map_takes_two_pages():

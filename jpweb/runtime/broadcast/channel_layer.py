@@ -27,19 +27,21 @@ from jpweb.runtime.broadcast import local_bus, signal_schemas
 from jpweb.runtime.broadcast.local_bus import Signal
 from jpweb.runtime.db_threads import run_in_db_thread
 from jpweb.store.database.availability import DATABASE_UNAVAILABLE
-from jpweb.store.inbox import queue
+from jpweb.store.inbox import queue as inbox_queue
 
 logger = logging.getLogger(__name__)
 
 #: Kinds of signals for every process; the layer has one group per kind.
 BROADCAST_KINDS = tuple(signal_schemas.BROADCAST_FIELDS)
-#: Seconds that a sender waits for the layer.
+#: Seconds that a sender waits for the layer; a signal that takes longer is dropped.
 LAYER_TIMEOUT_SECONDS = 1.0
-#: Seconds after a failure for which senders drop signals; until the receiver rejoins its groups.
-RETRY_AFTER_SECONDS, REJOIN_SECONDS = 5.0, 1.0
-#: Seconds between two heartbeats to this process, and for each to arrive.
-HEARTBEAT_SECONDS = 2.0
-#: Seconds between two queries for changes of subscribed topics, in case a signal was lost.
+#: Seconds after a failure for which senders drop signals without trying the layer.
+RETRY_AFTER_SECONDS = 5.0
+#: Seconds after a failure until the receiver joins its groups again.
+REJOIN_SECONDS = 1.0
+#: Seconds between two pings of this process to itself, and for each to arrive.
+PING_SECONDS = 2.0
+#: Seconds between two comparisons of change marks, in case a signal was lost.
 WATCH_POLL_SECONDS = 10.0
 #: Errors of an unavailable layer.
 LAYER_ERRORS = (RedisError, OSError)
@@ -146,20 +148,20 @@ class _LayerReceiver:
 
     def __init__(self) -> None:
         self.layer: Any = get_channel_layer()
-        self.heartbeat_event = asyncio.Event()
+        self.ping_event = asyncio.Event()
         self.states: dict[str, dict[int, Any]] = {"conversation": {}, "workspace": {}}
 
     async def join_and_read(self) -> None:
         """Join the groups and receive until cancelled. Raises a group of the layer's errors."""
         async with asyncio.TaskGroup() as tasks:
             try:
-                async with asyncio.timeout(HEARTBEAT_SECONDS):
+                async with asyncio.timeout(PING_SECONDS):
                     channel = await self._join_groups()
             except LAYER_ERRORS:
                 await self._drop_layer()
                 raise
             tasks.create_task(self._read_signals(channel))
-            tasks.create_task(self._check_heartbeat())
+            tasks.create_task(self._ping_itself())
             tasks.create_task(self._watch_changes())
 
     async def _join_groups(self) -> str:
@@ -183,36 +185,39 @@ class _LayerReceiver:
                 _invalid_messages.note_message()
                 continue
             origin = signal.pop("origin", "")
-            if signal["kind"] == signal_schemas.HEARTBEAT_KIND:
-                self.heartbeat_event.set()
+            if signal["kind"] == signal_schemas.PING_KIND:
+                self.ping_event.set()
             elif origin != process_identity.get_process_name():
                 local_bus.dispatch_signal(signal)
 
-    async def _check_heartbeat(self) -> None:
-        """Send a heartbeat to this process at intervals. Raises TimeoutError where it is lost."""
+    async def _ping_itself(self) -> None:
+        """Ping this process through the layer at intervals. Raises TimeoutError if one is lost."""
         own_group = make_process_group(process_identity.get_process_name())
         is_first = True
         while True:
-            self.heartbeat_event.clear()
+            self.ping_event.clear()
             try:
-                async with asyncio.timeout(HEARTBEAT_SECONDS):
-                    await self.layer.group_send(own_group, {"kind": signal_schemas.HEARTBEAT_KIND})
-                    await self.heartbeat_event.wait()
+                async with asyncio.timeout(PING_SECONDS):
+                    await self.layer.group_send(own_group, {"kind": signal_schemas.PING_KIND})
+                    await self.ping_event.wait()
             except LAYER_ERRORS:
                 await self._drop_layer()
                 raise
             if _outage_log.note_success() or is_first:
                 local_bus.resync_all()
             is_first = False
-            await asyncio.sleep(HEARTBEAT_SECONDS)
+            await asyncio.sleep(PING_SECONDS)
 
     async def _watch_changes(self) -> None:
-        """Notify local subscribers of changes whose signal was lost."""
+        """Compare change marks at intervals, and notify local subscribers of what changed.
+
+        So a lost signal costs a delay.
+        """
         while True:
             await asyncio.sleep(WATCH_POLL_SECONDS)
             try:
-                await self._notify_changed("conversation", queue.get_conversation_marks)
-                await self._notify_changed("workspace", queue.get_inbox_marks)
+                await self._notify_changed("conversation", inbox_queue.get_conversation_marks)
+                await self._notify_changed("workspace", inbox_queue.get_inbox_marks)
             except DATABASE_UNAVAILABLE as error:
                 logger.warning("What changed was not looked for: %s", error)
 

@@ -18,7 +18,7 @@ MAX_KEY = 2**63 - 1
 #: Variants of partial text.
 TEXT_VARIANTS = frozenset({"message", "reasoning", "tool_call"})
 #: Kind of the signal that a process sends to itself, to test the layer.
-HEARTBEAT_KIND = "pulse"
+PING_KIND = "ping"
 
 
 def is_key(value: Any) -> bool:
@@ -73,7 +73,7 @@ BROADCAST_FIELDS: Mapping[str, Mapping[str, FieldCheck]] = {
 }
 #: Fields and their checks, by kind, of signals to one process.
 DIRECT_FIELDS: Mapping[str, Mapping[str, FieldCheck]] = {
-    HEARTBEAT_KIND: {},
+    PING_KIND: {},
     "secret": {
         "message": is_text,
         "sender": is_text,

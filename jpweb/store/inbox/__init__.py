@@ -1,1 +1,1 @@
-"""Inbox: queues of open questions, presence, receipts, and previous answers."""
+"""Inbox: queues of open questions, their settlement, presence, receipts, previous answers."""

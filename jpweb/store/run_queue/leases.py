@@ -1,8 +1,9 @@
-"""Leases of runs: which process executes which run (design.md, sections 5 and 6).
+"""Leases of runs: which process executes which run (docs/decisions.md, Runs).
 
 A run is executed by the holder of its lease, until that expires by the database's
-clock. Each acquisition raises the fence (fencing token), and writes with an older fence
-are refused, so that a process that was taken for dead can do no harm.
+clock. Acquiring a lease and queueing a run whose lease expired both raise the fence
+(fencing token). Writes with an older fence are refused, so that a process that was taken
+for dead can do no harm.
 
 An expired lease does not mean a dead process: one that is starved, paused or cut off from
 the database also lets it expire. ``heartbeats`` tells which processes have ended.
@@ -31,7 +32,7 @@ _MAX_ROWS = 500
 
 
 def acquire_lease(run_id: int, holder: str, seconds: float) -> Run | None:
-    """Acquire the lease of a queued run for a process; return the run, or None.
+    """Acquire the lease of a queued run for a process and raise the fence; return the run, or None.
 
     Of two processes that try at once one gets it. The returned ``phase`` is the one before.
     """
@@ -114,8 +115,9 @@ def list_expired(except_ids: Collection[int] = ()) -> list[Run]:
 
 @transaction.atomic
 def requeue_expired(run: Run, *, has_died: bool) -> bool:
-    """Queue a run whose lease expired; tells whether this call did.
+    """Queue a run whose lease expired and raise its fence; tells whether this call did.
 
+    Its last holder, if alive, can write no more: it would have to acquire the lease again.
     ``has_died``: its holder is known to have ended. Otherwise the holder's name is kept, to
     be checked later.
     """

@@ -41,7 +41,7 @@ def hurried(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("REJOIN_SECONDS", "RETRY_AFTER_SECONDS", "WATCH_POLL_SECONDS"):
         monkeypatch.setattr(channel_layer, name, 0.2)
     # Also a limit, which a slow machine must keep.
-    monkeypatch.setattr(channel_layer, "HEARTBEAT_SECONDS", 1.0)
+    monkeypatch.setattr(channel_layer, "PING_SECONDS", 1.0)
 
 
 @pytest.fixture

@@ -26,7 +26,7 @@ GOOD: dict[str, dict[str, Any]] = {
     "run": {"run": 1},
     "settled": {"inquiry": 2**63 - 1},
     "decided": {"prompt": 3},
-    signal_schemas.HEARTBEAT_KIND: {},
+    signal_schemas.PING_KIND: {},
     "secret": {"message": "m", "sender": "s", "inquiry": 4, "by": {"kind": "x"}, "sealed": "x"},
     "secret_ack": {"message": "m", "became": "taken"},
 }

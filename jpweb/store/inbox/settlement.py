@@ -1,0 +1,176 @@
+"""Settlement of questions: the first response to an open row wins, by compare-and-set.
+
+``journal.append_events`` calls both functions in the transaction that appends the event: a
+request opens a row, a response settles it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from datetime import datetime, timedelta
+from typing import Any, NamedTuple
+
+from django.db.models import OuterRef, Subquery
+from django.db.models.functions import Coalesce
+
+from jpweb.store import db_text
+from jpweb.store.choices import RunState
+from jpweb.store.derived_rows import from_stream
+from jpweb.store.errors import AlreadySettled, UnknownInquiry
+from jpweb.store.inquiries import OPEN_STATE, clean_note, get_inquiry
+from jpweb.store.models import Inquiry, JournalEntry, Run, Turn, Workspace
+from jpweb.store.sql import compiled_write
+from jpweb.store.sql.compiled_query import CompiledQuery
+from jpweb.stream.answer_type import Secret
+from jpweb.stream.events import ConversationEvent
+from jpweb.stream.inquiry import InquiryRequest, InquiryResponse
+
+
+class OlderInquiryOpen(Exception):
+    """An older question of the turn is open under the same id; a response would settle that one."""
+
+
+class _OpenRow(NamedTuple):
+    """An open question: its item is what the transcript shows it in."""
+
+    id: int
+    item_position: int
+    run_id: int | None
+    run_state: str | None
+
+
+def insert_open_row(
+    entry: JournalEntry,
+    event: ConversationEvent,
+    request: InquiryRequest,
+    run: Run | None,
+    tool: str = "",
+) -> Inquiry:
+    """Insert the row of a question that jpweb asks; ``tool`` is the name of the asking tool.
+
+    It expires as its event's note says, else as its workspace does now, else never.
+    """
+    asker_name = tool or request.source.name or request.source.tag
+    workspace_id = entry.conversation.workspace_id
+    row = Inquiry(
+        conversation=entry.conversation,
+        workspace_id=workspace_id,
+        run=run,
+        anchor=entry.anchor,
+        position=entry.position,
+        label=from_stream.get_label(event),
+        state=OPEN_STATE,
+        note="",
+        asked_at=from_stream.get_time(event),
+        expires_at=_expires_at(workspace_id, event),
+        asker=db_text.clean_text(asker_name)[:200],
+        waiter="",
+        seal_key="",
+        **from_stream.question_columns(request),
+    )
+    row.same_question_key = _same_question_key(row, workspace_id)
+    compiled_write.insert_row(row)
+    return row
+
+
+def settle_row(
+    entry: JournalEntry,
+    event: ConversationEvent,
+    response: InquiryResponse,
+    row_id: int | None = None,
+) -> tuple[int, int | None]:
+    """Settle the oldest open row of the response's inquiry id in the last turn.
+
+    Returns the position of the item that shows the question, and the id of its run if that is
+    parked, else None: the caller queues it.
+
+    The caller holds the conversation's lock, under which rows open and runs park. The UPDATE's
+    ``WHERE state = 'open'`` is the guard against writers without that lock. The person's id in
+    the event's note is trusted: only events that jpweb itself writes come here.
+
+    Inquiry ids are unique within a turn alone (RFD 082), and a reader pairs a response with the
+    oldest open request of its id. With a ``row_id`` that has to be this row; raises
+    OlderInquiryOpen where another is older, which ``journal.append_events`` closes before it
+    tries again.
+
+    Raises AlreadySettled where no row is open, UnknownInquiry where no question has the id.
+    """
+    conversation_id, inquiry_id = entry.conversation_id, db_text.clean_text(response.id)
+    open_row = _find_oldest_open(conversation_id, inquiry_id)
+    if row_id is not None and (open_row is None or open_row.id != row_id):
+        row = get_inquiry(row_id)
+        if open_row is not None and row.state == OPEN_STATE:
+            raise OlderInquiryOpen
+        raise AlreadySettled(row)
+    outcome = _make_outcome_columns(entry, event, response)
+    if open_row is None or not compiled_write.update_rows(
+        Inquiry, {"id": open_row.id, "state": OPEN_STATE}, **outcome
+    ):
+        raise AlreadySettled(_get_newest(conversation_id, inquiry_id))
+    if open_row.run_state == RunState.PARKED:
+        return open_row.item_position, open_row.run_id
+    return open_row.item_position, None
+
+
+def _find_oldest_open(conversation_id: int, inquiry_id: str) -> _OpenRow | None:
+    rows = _oldest_open_query([conversation_id], [inquiry_id])
+    return _OpenRow(*rows[0]) if rows else None
+
+
+_request_entry = JournalEntry.objects.filter(
+    conversation_id=OuterRef("conversation_id"), position=OuterRef("position")
+).values("item_position")
+_last_turn = Turn.objects.filter(conversation_id=OuterRef("conversation_id")).order_by("-number")
+_oldest_open_query = CompiledQuery(
+    lambda conversation_ids, inquiry_ids: (
+        Inquiry.objects.filter(
+            conversation_id__in=conversation_ids,
+            inquiry_id__in=inquiry_ids,
+            position__gte=Coalesce(Subquery(_last_turn.values("position")[:1]), 0),
+            state=OPEN_STATE,
+        )
+        .order_by("position")
+        .values_list("pk", Subquery(_request_entry), "run_id", "run__state")[:1]
+    )
+)
+
+
+def _make_outcome_columns(
+    entry: JournalEntry, event: ConversationEvent, response: InquiryResponse
+) -> dict[str, Any]:
+    """Return the columns that a response settles, with the decider's id and note."""
+    by = event.note.get("by")
+    columns = from_stream.outcome_columns(event, response, entry.position)
+    columns["decider_id"] = by.get("id") if isinstance(by, dict) else None
+    columns["note"] = clean_note(str(event.note.get("note") or ""))
+    return columns
+
+
+def _get_newest(conversation_id: int, inquiry_id: str) -> Inquiry:
+    """Return the newest row of an inquiry id, in any state. Raises UnknownInquiry."""
+    same_id_rows = Inquiry.objects.filter(conversation_id=conversation_id, inquiry_id=inquiry_id)
+    newest = same_id_rows.order_by("-position").select_related("decider").first()
+    if newest is None:
+        raise UnknownInquiry(f"No question has the id {inquiry_id}.")
+    return newest
+
+
+def _same_question_key(row: Inquiry, workspace_id: int) -> str:
+    """Return a key that equal questions of one asker share; empty for a secret."""
+    if row.answer_type == Secret.TAG:
+        return ""
+    identity = [workspace_id, row.asker, row.answer_type, row.question["text"]]
+    return hashlib.sha256(json.dumps(identity).encode()).hexdigest()[:40]
+
+
+def _expires_at(workspace_id: int, event: ConversationEvent) -> datetime | None:
+    seconds = event.note.get("expires_after")
+    if seconds is None:
+        ((seconds,),) = _expires_after_query([workspace_id])
+    return None if seconds is None else from_stream.get_time(event) + timedelta(seconds=seconds)
+
+
+_expires_after_query = CompiledQuery(
+    lambda keys: Workspace.objects.filter(pk__in=keys).values_list("expires_after")
+)
