@@ -53,6 +53,9 @@ class JournalRecorder:
         except AlreadySettled as error:
             raise SettlementConflict(str(error)) from error
         self.opened_rows.update((row.inquiry_id, row) for row in rows)
+        for event in events:
+            if isinstance(event.kind, InquiryResponse):  # settled without a person
+                self.opened_rows.pop(event.kind.id, None)
         # Members who may answer get the signal before readers of the conversation.
         if any(isinstance(event.kind, InquiryRequest | InquiryResponse) for event in events):
             await publisher.publish_questions_changed(self.workspace_id)

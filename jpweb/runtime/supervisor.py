@@ -39,23 +39,25 @@ async def run_with_restart(
     loop = asyncio.get_running_loop()
     min_backoff = max(MIN_BACKOFF_SECONDS, min_backoff_seconds)
     max_backoff = max(MAX_BACKOFF_SECONDS, min_backoff_seconds)
-    backoff = min_backoff
+    max_outage_backoff = min(MAX_OUTAGE_BACKOFF_SECONDS, max_backoff)
+    backoff, outage_backoff = min_backoff, MIN_BACKOFF_SECONDS
     while True:
         started_at = loop.time()
         error = await _run_once(work)
         if loop.time() - started_at > RESET_BACKOFF_AFTER_SECONDS:
-            backoff = min_backoff
-        if isinstance(error, expected_errors):
-            backoff = min(backoff, MAX_OUTAGE_BACKOFF_SECONDS)
-        if error is None or isinstance(error, expected_errors):
+            backoff, outage_backoff = min_backoff, MIN_BACKOFF_SECONDS
+        is_expected = isinstance(error, expected_errors)
+        delay = outage_backoff if is_expected else backoff
+        if error is None or is_expected:
             reason = str(error.__cause__ or error if error else "stopped")
-            log_line(
-                f"{name}: {reason.strip().partition(_NEWLINE)[0]}. Restarting in {backoff:g} s."
-            )
+            log_line(f"{name}: {reason.strip().partition(_NEWLINE)[0]}. Restarting in {delay:g} s.")
         else:
-            logger.error("%s failed. Restarting in %g s.", name, backoff, exc_info=error)
-        await asyncio.sleep(backoff)
-        backoff = min(backoff * 2, max_backoff)
+            logger.error("%s failed. Restarting in %g s.", name, delay, exc_info=error)
+        await asyncio.sleep(delay)
+        if is_expected:
+            outage_backoff = min(outage_backoff * 2, max_outage_backoff)
+        else:
+            backoff = min(backoff * 2, max_backoff)
 
 
 async def run_periodically(

@@ -16,7 +16,7 @@ from jpweb.store import db_text
 from jpweb.store.choices import Role
 from jpweb.store.database import clock
 from jpweb.store.errors import InvalidLink, LastOwner
-from jpweb.store.models import Membership, Person, SignInLink, Workspace
+from jpweb.store.models import AnswerLink, Membership, Person, SignInLink, Workspace
 from jpweb.store.people import sessions
 from jpweb.store.people.sessions import SessionStore
 from jpweb.store.sql.compiled_query import CompiledQuery
@@ -49,8 +49,12 @@ def find_by_name(name: str) -> list[Person]:
 
 
 def end_sign_ins(person_id: int) -> list[str]:
-    """End all sign-ins of a person and their unused links; returns the hashes of the sign-ins."""
+    """End all sign-ins of a person and their unused links; returns the hashes of the sign-ins.
+
+    Links to questions end as well: whoever holds a lost device could settle questions by them.
+    """
     SignInLink.objects.filter(person_id=person_id, used_at=None).delete()
+    AnswerLink.objects.filter(person_id=person_id, used_at=None).delete()
     return sessions.end_all(person_id)
 
 

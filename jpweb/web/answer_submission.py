@@ -11,6 +11,7 @@ from django.views.decorators.debug import sensitive_variables
 from jpweb.runtime.db_threads import run_in_db_thread
 from jpweb.runtime.inquiries import resolution
 from jpweb.runtime.inquiries.secret_handover import NoWaitingCall
+from jpweb.runtime.tasks import BackgroundTasks
 from jpweb.store import inquiries
 from jpweb.store.errors import AlreadySettled, ReadOnlyConversation
 from jpweb.stream.errors import InvalidAnswer
@@ -29,6 +30,9 @@ NO_WAITING_CALL_TEXT = (
     "The tool call isn't waiting for this secret right now. Your input was discarded, not "
     "stored. If it is still needed, you will be asked again."
 )
+
+
+_submissions = BackgroundTasks()
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,8 +81,15 @@ async def submit_socket_answer(
 ) -> SubmissionResult | None:
     """Authorize and settle an answer in one trip to the database thread; None for a secret.
 
-    Raises as ``access.authorize_answer``.
+    Raises as ``access.authorize_answer``. A commit is published also where the socket's task is
+    cancelled meanwhile.
     """
+    return await _submissions.run_shielded(_settle_answer(session_key, inquiry_id, typed))
+
+
+async def _settle_answer(
+    session_key: str | None, inquiry_id: int, typed: AnswerInput
+) -> SubmissionResult | None:
     attempt = await run_in_db_thread(_attempt_answer, session_key, inquiry_id, typed)
     if attempt is None:
         return None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -13,9 +14,17 @@ from django.test import Client
 
 from jpweb.runtime.exports import FORMATS
 from jpweb.store import accounts, exports
+from jpweb.store.database import clock
 from jpweb.store.errors import InvalidLink
 from jpweb.store.jp_files import mirror
-from jpweb.store.models import Conversation, JournalEntry, Membership, Person, Workspace
+from jpweb.store.models import (
+    AnswerLink,
+    Conversation,
+    JournalEntry,
+    Membership,
+    Person,
+    Workspace,
+)
 from jpweb.stream.events import ChatRequest, EventKind, TurnStart
 from jpweb.stream.inquiry import InquiryResponse, Redacted
 from tests.builders import answered, asked, called, returned, stream
@@ -236,8 +245,16 @@ def test_sign_out_ends_sign_ins_and_links_of_one_person_alone():
         clients[name] = Client()
         clients[name].force_login(making.person(name))
     tokens = {name: accounts.issue_link(accounts.find_by_name(name)[0]) for name in clients}
+    run = making.running(making.conversation(making.workspace("home")))
+    for name in clients:
+        person = accounts.find_by_name(name)[0]
+        expiry = clock.now() + timedelta(days=1)
+        AnswerLink.objects.create(
+            inquiry=making.question(run), person=person, token_hash=name, expires_at=expiry
+        )
     out, _ = printed("sign_out", "ada")
     assert out.startswith("Ended 1 sign-in of Ada (account ada), ")
+    assert [each.person.username for each in AnswerLink.objects.all()] == ["ben"]
     assert [clients[name].get("/account").status_code for name in clients] == [302, 200]
     with pytest.raises(InvalidLink):
         accounts.use_link(tokens["ada"])

@@ -119,9 +119,9 @@ async def test_run_periodically_rests_for_its_interval_after_an_error(
         await sleep(0)
 
     monkeypatch.setattr(asyncio, "sleep", rest)
-    work, going = attempts(ValueError("a fault"), Away(), None)
+    work, going = attempts(ValueError("a fault"), Away(), Away(), ValueError("another"))
     task = asyncio.create_task(run_periodically("the work", work, 3600, (Away,)))
     async with asyncio.timeout(10):
         await going.wait()
     await cancel_and_wait(task)
-    assert rests == [3600, 2.0, 3600], "an outage ends before the interval does"
+    assert rests == [3600, 0.001, 0.002, 3600], "an outage ends before the interval does"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -13,11 +14,12 @@ from django.db import OperationalError
 
 from jpweb.runtime.broadcast import local_bus, publisher
 from jpweb.runtime.db_threads import run_in_db_thread
-from jpweb.runtime.inquiries import presence
+from jpweb.runtime.inquiries import presence, resolution
 from jpweb.store import inquiries, journal
+from jpweb.store.inquiries import SettledInquiry
 from jpweb.store.models import Inquiry, Person, SignIn
 from jpweb.stream.answer_type import Secret, Text
-from jpweb.web import access
+from jpweb.web import access, answer_submission
 from tests.store import making
 from tests.web.reading import read
 from tests.web.sockets import line_of
@@ -248,3 +250,29 @@ async def test_an_answer_counts_for_the_turn_where_that_was_ticked(lasting: Worl
     assert (
         await run_in_db_thread(inquiries.is_remembered, await fresh(lasting.question)) is remember
     )
+
+
+async def test_an_answer_whose_socket_goes_after_the_commit_is_published(
+    lasting: World, monkeypatch: pytest.MonkeyPatch
+):
+    committed, is_gone = asyncio.Event(), asyncio.Event()
+    published: list[int] = []
+
+    async def publish_late(settlement: SettledInquiry) -> None:
+        committed.set()
+        await is_gone.wait()
+        published.append(settlement.inquiry.pk)
+
+    monkeypatch.setattr(resolution, "publish_settlement", publish_late)
+    client = await run_in_db_thread(lasting.client, "responder")
+    key = client.session.session_key
+    typed = answer_submission.AnswerInput("true")
+    question = lasting.question.pk
+    sending = asyncio.create_task(answer_submission.submit_socket_answer(key, question, typed))
+    async with asyncio.timeout(10):
+        await committed.wait()
+        sending.cancel()
+        await asyncio.wait({sending})
+        is_gone.set()
+        await answer_submission._submissions.wait_for_all()
+    assert (sending.cancelled(), published) == (True, [question])

@@ -9,7 +9,7 @@ proxy or a paused machine still acknowledges packets.
 from __future__ import annotations
 
 import logging
-from collections.abc import Generator, Iterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from math import inf
@@ -19,7 +19,7 @@ from typing import Any, TypeVar
 from django.conf import settings
 from django.db import Error as DatabaseError
 from django.db import close_old_connections, connection, connections
-from psycopg import AsyncConnection, Connection, InternalError, OperationalError
+from psycopg import AsyncConnection, Connection, InternalError, Notify, OperationalError
 from psycopg.pq.abc import PGconn
 
 from jpweb.store.database.availability import find_outage
@@ -72,12 +72,22 @@ class AsyncTimeoutConnection(AsyncConnection[Any]):
     """As ``TimeoutConnection``, for asyncio; only notifications are awaited without a limit."""
 
     REPLY_SECONDS = 0.0
+    _is_listening = False
 
     async def wait(self, gen: Generator[Any, Any, T], *args: Any, **kwargs: Any) -> T:
         """Wait as psycopg does; without a reply in time, close and raise OperationalError."""
-        if "timeout" not in kwargs:  # ``notifies`` alone passes one, also where it is None
+        if not self._is_listening:
             gen = _step_with_deadline(gen, self.pgconn, self.REPLY_SECONDS)
         return await super().wait(gen, *args, **kwargs)
+
+    async def notifies(self, **kwargs: Any) -> AsyncGenerator[Notify]:
+        """Yield notifications as psycopg does, which has the connection's lock meanwhile."""
+        self._is_listening = True
+        try:
+            async for notification in super().notifies(**kwargs):
+                yield notification
+        finally:
+            self._is_listening = False
 
 
 def _step_with_deadline(

@@ -342,7 +342,7 @@ def _write_changes(key: int, changes: _PassageChanges | None) -> None:
         return
     for start in range(0, len(changes.obsolete_ids), BATCH_ENTRIES):
         obsolete_ids = changes.obsolete_ids[start : start + BATCH_ENTRIES]
-        Passage.objects.filter(pk__in=obsolete_ids).delete()
+        Passage.objects.filter(pk__in=obsolete_ids, conversation_id=key).delete()
     _insert_passages(key, sorted(changes.rows, key=itemgetter(0)))
 
 

@@ -19,7 +19,8 @@ from django.http import HttpRequest, HttpResponse
 from django.http.request import split_domain_port
 from django.utils.decorators import sync_and_async_middleware
 
-ANSWER_LINK_ROUTE = "answer-link"
+#: Beginning of the paths of answer links, also of those that no route matches.
+ANSWER_LINK_PREFIX = "/answer/"
 LOOPBACK_HOSTS = frozenset({"localhost", "127.0.0.1", "[::1]"})
 
 
@@ -43,8 +44,7 @@ def clear_site_data(response: HttpResponse, *, storage: bool) -> None:
 
 
 def _make_private(request: HttpRequest, response: HttpResponse) -> HttpResponse:
-    route = request.resolver_match
-    if route is not None and route.url_name == ANSWER_LINK_ROUTE:
+    if request.path_info.startswith(ANSWER_LINK_PREFIX):
         response["Referrer-Policy"] = "no-referrer"
     if "Cache-Control" in response:
         return response

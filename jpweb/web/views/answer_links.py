@@ -83,10 +83,12 @@ async def _settle_by_link(request: HttpRequest, token: str, link: ResolvedLink) 
 
 
 def _refuse_link(request: HttpRequest, error: InvalidLink) -> HttpResponse:
-    """Log and count a refused link, as those that sign in; answer 404, or 429 above the limit."""
-    security_log.log_event("answer link refused", request)
+    """Count and log a refused link; answer 404, or 429 above the limit, which bounds the log."""
     refusal = rate_limits.refuse_link(security_log.find_client_address(request))
-    return refusal or _build_page(request, "bad", {"problem": str(error)}, 404)
+    if refusal is not None:
+        return refusal
+    security_log.log_event("answer link refused", request)
+    return _build_page(request, "bad", {"problem": str(error)}, 404)
 
 
 async def _render_link(

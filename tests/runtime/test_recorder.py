@@ -1,0 +1,23 @@
+from __future__ import annotations
+
+import pytest
+
+from jpweb.runtime.db_threads import run_in_db_thread
+from jpweb.runtime.recorder import JournalRecorder
+from jpweb.stream.inquiry import Answered, InquiryResponse
+from tests.builders import asked
+from tests.runtime.playing import Scene
+from tests.store import making
+
+
+@pytest.mark.parametrize("is_settled", [True, False])
+async def test_record_keeps_the_row_of_a_question_until_it_is_settled(
+    scene: Scene, is_settled: bool
+):
+    run = await run_in_db_thread(making.running, scene.talk)
+    recorder = JournalRecorder(run, scene.talk.workspace_id)
+    await recorder.record(making.event(asked("c.go_on.1", "Go on?")))
+    assert list(recorder.opened_rows) == ["c.go_on.1"]
+    if is_settled:
+        await recorder.record(making.event(InquiryResponse("c.go_on.1", Answered(True))))
+    assert bool(recorder.opened_rows) is not is_settled
