@@ -11,10 +11,9 @@ async def index_changed() -> int:
 
     Each step indexes one conversation, the most recently changed first, in a pause of other work.
     """
-    step_count = -1
-    key: int | None = 0
-    while key is not None:
-        step_count += 1
+    step_count = 0
+    while True:
         await thread_use.wait_until_quiet()
-        key = await run_in_background_thread(indexer.index_next)
-    return step_count
+        if await run_in_background_thread(indexer.index_next) is None:
+            return step_count
+        step_count += 1
