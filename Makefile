@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN = .venv/bin
 INSTALL = $(BIN)/python -m pip install -qq --disable-pip-version-check -c constraints.txt
 TEMPLATES = git ls-files -co --exclude-standard 'templates/*.html' | xargs -r
-# One worker a core; a file's tests stay together, and long groups start first.
+# A file's tests stay together, and long groups start first.
 SPREAD = --numprocesses auto
 FLOOR = $(BIN)/coverage report --include='jpweb/stream/*,jpweb/agent/*' --fail-under=100
 

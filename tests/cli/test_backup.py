@@ -167,6 +167,7 @@ def write_older_backup(newest: Path, older: Path, columns: dict[str, list[str]])
         target.write_manifest(source.manifest)
 
 
+@pytest.mark.proof  # migrations run on old rows in make test, by test_upgrade
 def test_older_backup_is_brought_up_to_date(live: Live, tmp_path: Path):
     source, target = live(start=False), live(start=False)
     for server in (source, target):

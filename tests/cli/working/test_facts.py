@@ -5,10 +5,13 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from tests.machine.servers import Cluster
 from tests.machine.serving import ROOT
 
 
+@pytest.mark.proof  # facts of libraries, which change with constraints.txt
 def test_the_facts_about_jobs_and_workers_hold(postgres: Cluster, redis_url: str, tmp_path: Path):
     # pytest-django puts this in front of the name; --reuse-db takes what is there.
     database = postgres.make_migrated(prefix="test_").replace("/test_", "/")
