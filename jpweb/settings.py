@@ -224,6 +224,15 @@ _check_runs(RUNS)
 if RUNS == "workers":
     INSTALLED_APPS.append("procrastinate.contrib.django")
 
+# The file to which signed heads of the ledger are appended, and the notification address that gets
+# them. Kept outside the database, they show that its tail was cut off.
+LEDGER_HEADS = Path(
+    env.str("JPWEB_LEDGER_HEADS", default=str(DATA_DIR / "ledger-heads.jsonl"))
+).expanduser()
+LEDGER_HEAD_URL = env.str("JPWEB_LEDGER_HEAD_URL", default="")
+# Days after which entries of reads, searches and sign-ins are emptied; 0: never.
+LEDGER_READ_DAYS = read_number("JPWEB_LEDGER_READ_DAYS", 0)
+
 # Seconds until a run's lease expires without a renewal; seconds of hold time before a run that
 # only waits for people is parked.
 LEASE = read_number("JPWEB_LEASE", 15)

@@ -11,7 +11,6 @@ from jpweb.web.views import (
     account,
     answer_links,
     approvals,
-    audit,
     conversation_list,
     conversations,
     events,
@@ -24,6 +23,7 @@ from jpweb.web.views import (
     sign_in,
     turns,
 )
+from jpweb.web.views.audit import inquiry_table, ledger
 from jpweb.web.views.help import pages as help_pages
 from jpweb.web.views.transcript_modes import compacted, raw, thread
 from jpweb.web.views.workspaces import people, question_expiry, tools, user_local_copies
@@ -130,8 +130,11 @@ urlpatterns = [
     path("notifications/add", notifications.add_destination, name="notification-add"),
     path("notifications/test", notifications.send_test, name="notification-test"),
     path("notifications/remove", notifications.remove_destination, name="notification-remove"),
-    path("audit", audit.list_inquiries, name="audit"),
-    path("audit.csv", audit.export_csv, name="audit-csv"),
+    path("audit", inquiry_table.list_inquiries, name="audit"),
+    path("audit/ledger", ledger.show_ledger, name="ledger"),
+    path("audit/ledger.jsonl", ledger.download_ledger, name="ledger-file"),
+    path("audit/ledger-verifier", ledger.download_verifier, name="ledger-verifier"),
+    path("audit.csv", inquiry_table.export_csv, name="audit-csv"),
     path("workspaces/<key:workspace_id>/people", people.list_members, name="people"),
     path("workspaces/<key:workspace_id>/writing", people.choose_writing, name="writing"),
     path(
@@ -173,6 +176,7 @@ urlpatterns = [
     path("help", help_pages.index, name="help"),
     path("help/<slug:name>", help_pages.page, name="help-page"),
     path("account", account.show_account, name="account"),
+    path("account/readers", ledger.show_readers, name="readers"),
     path("account/link", account.make_sign_in_link, name="account-link"),
     path("account/end", account.sign_out_everywhere, name="sign-out-everywhere"),
 ]

@@ -24,6 +24,9 @@ COMMANDS = {
     "index": "bring the search index up to date",
     "backup": "write a backup file, also while jpweb is running",
     "restore": "restore a backup file into an empty database",
+    "verify_ledger": "verify the ledger, and the record that it speaks of",
+    "ledger_head": "print the signed head of the ledger, to keep it elsewhere",
+    "purge_ledger": "empty old entries of the ledger that say who read and searched",
     "team": "try a team's setup: PostgreSQL, Redis, two web servers, two workers",
     "work": "run a worker that executes turns (needs JPWEB_RUNS=workers)",
 }

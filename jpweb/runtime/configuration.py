@@ -35,6 +35,7 @@ from jpweb.agent.turn_setup import builtin_configs
 from jpweb.store import db_text
 from jpweb.store.errors import InvalidConfigFile, StaleVersion
 from jpweb.store.jp_files import config
+from jpweb.store.ledger.entries import OPERATOR, Actor
 from jpweb.store.workspace_config import overrides, trust
 from jpweb.store.workspace_config.trust import ReviewedItem, TrustState
 
@@ -173,7 +174,9 @@ def load_workspace_config(workspace: Workspace) -> WorkspaceConfig:
     )
 
 
-def save_overrides(workspace: Workspace, submitted_text: str, base_digest: str) -> None:
+def save_overrides(
+    workspace: Workspace, submitted_text: str, base_digest: str, actor: Actor = OPERATOR
+) -> None:
     """Save an owner's overrides once all layers load with them.
 
     ``base_digest`` is the digest of the overrides that the owner edited. Raises StoreError with the
@@ -181,24 +184,27 @@ def save_overrides(workspace: Workspace, submitted_text: str, base_digest: str) 
     """
     text = overrides.normalize_text(submitted_text)
     _check_overrides(workspace, text)
-    overrides.save_overrides(workspace, text, base_digest)
+    overrides.save_overrides(workspace, text, base_digest, actor)
 
 
-def switch_tool(workspace: Workspace, name: str, is_on: bool) -> None:
+def switch_tool(workspace: Workspace, name: str, is_on: bool, actor: Actor = OPERATOR) -> None:
     """Enable or disable a tool in the overrides. Raises StoreError where that is not allowed."""
-    _switch_tools(workspace, {name: is_on}, None)
+    _switch_tools(workspace, {name: is_on}, None, actor)
 
 
-def switch_all_tools(workspace: Workspace, is_on: bool) -> list[str]:
+def switch_all_tools(workspace: Workspace, is_on: bool, actor: Actor = OPERATOR) -> list[str]:
     """Switch every tool whose toggle allows it (RFD 081). Raises StoreError.
 
     Returns the names of the tools that keep their state: switched by name alone, or locked.
     """
-    return _switch_tools(workspace, {}, is_on)
+    return _switch_tools(workspace, {}, is_on, actor)
 
 
 def _switch_tools(
-    workspace: Workspace, states_by_name: Mapping[str, bool], common_state: bool | None
+    workspace: Workspace,
+    states_by_name: Mapping[str, bool],
+    common_state: bool | None,
+    actor: Actor,
 ) -> list[str]:
     try:
         configuration, _, _ = _read_layers(workspace, workspace.overrides)
@@ -211,7 +217,7 @@ def _switch_tools(
     }
     text = overrides.toggle_tools(workspace.overrides, changed_states | dict(states_by_name))
     _check_overrides(workspace, text)
-    overrides.save_overrides(workspace, text, overrides.hash_text(workspace.overrides))
+    overrides.save_overrides(workspace, text, overrides.hash_text(workspace.overrides), actor)
     return [
         name
         for name, tool in toggled_tools.items()
@@ -242,9 +248,11 @@ def grant_trust(
     trust.grant_trust(workspace, grants, person)
 
 
-def revoke_trust(workspace: Workspace, keys: Sequence[tuple[str, str]]) -> int:
+def revoke_trust(
+    workspace: Workspace, keys: Sequence[tuple[str, str]], actor: Actor = OPERATOR
+) -> int:
     """Revoke trust in items (kind, name); return how many were trusted."""
-    return trust.withdraw_trust(workspace, keys)
+    return trust.withdraw_trust(workspace, keys, actor)
 
 
 @dataclass(frozen=True, slots=True)

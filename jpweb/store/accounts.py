@@ -13,9 +13,10 @@ from django.db.models import QuerySet
 from django.http import HttpRequest
 
 from jpweb.store import db_text
-from jpweb.store.choices import Role
+from jpweb.store.choices import Act, Role
 from jpweb.store.database import clock
 from jpweb.store.errors import InvalidLink, LastOwner
+from jpweb.store.ledger.entries import OPERATOR, Actor, Place, record_act
 from jpweb.store.models import AnswerLink, Membership, Person, SignInLink, Workspace
 from jpweb.store.people import sessions
 from jpweb.store.people.sessions import SessionStore
@@ -48,13 +49,15 @@ def find_by_name(name: str) -> list[Person]:
     return list(people.order_by("username"))
 
 
-def end_sign_ins(person_id: int) -> list[str]:
+@transaction.atomic
+def end_sign_ins(person_id: int, actor: Actor = OPERATOR) -> list[str]:
     """End all sign-ins of a person and their unused links; returns the hashes of the sign-ins.
 
     Links to questions end as well: whoever holds a lost device could settle questions by them.
     """
     SignInLink.objects.filter(person_id=person_id, used_at=None).delete()
     AnswerLink.objects.filter(person_id=person_id, used_at=None).delete()
+    record_act(Act.SIGN_INS_ENDED, actor, Place(subject=f"person:{person_id}"))
     return sessions.end_all(person_id)
 
 
@@ -71,6 +74,7 @@ def make_owner(person: Person, workspace: Workspace) -> None:
         others = SignInLink.objects.filter(person=person, maker__isnull=False)
         others.exclude(maker=person).delete()
         sessions.end_made_by_others(person.pk)
+        _record_membership(Act.MEMBER_ADDED, OPERATOR, workspace.pk, person.pk, Role.OWNER)
 
 
 class UsedLink(NamedTuple):
@@ -80,6 +84,7 @@ class UsedLink(NamedTuple):
     maker_id: int | None
 
 
+@transaction.atomic
 def issue_link(person: Person, maker: Person | None = None) -> str:
     """Return the token of a new one-time link; only its hash is kept.
 
@@ -92,6 +97,8 @@ def issue_link(person: Person, maker: Person | None = None) -> str:
         token_hash=_hash_token(token),
         expires_at=clock.now() + LINK_LIFETIME,
     )
+    actor = OPERATOR if maker is None else Actor.from_person(maker)
+    record_act(Act.LINK_MADE, actor, Place(subject=f"person:{person.pk}"))
     return token
 
 
@@ -184,17 +191,26 @@ def get_membership(membership_id: int) -> Membership | None:
 
 
 @transaction.atomic
-def change_role(member: Membership, role: Role) -> None:
+def change_role(member: Membership, role: Role, actor: Actor = OPERATOR) -> None:
     """Give a member another role. Raises LastOwner."""
     _require_remaining_owner(member, role)
     Membership.objects.filter(pk=member.pk).update(role=role)
+    _record_membership(Act.ROLE_CHANGED, actor, member.workspace_id, member.person_id, role)
 
 
 @transaction.atomic
-def remove_member(member: Membership) -> None:
+def remove_member(member: Membership, actor: Actor = OPERATOR) -> None:
     """Remove a person from a workspace; their answers stay recorded. Raises LastOwner."""
     _require_remaining_owner(member, None)
+    _record_membership(Act.MEMBER_REMOVED, actor, member.workspace_id, member.person_id)
     member.delete()
+
+
+def _record_membership(
+    act: Act, actor: Actor, workspace_id: int, person_id: int, role: Role | None = None
+) -> None:
+    details = {} if role is None else {"role": Role(role).label}
+    record_act(act, actor, Place(workspace_id, subject=f"person:{person_id}"), **details)
 
 
 def _require_remaining_owner(member: Membership, role: Role | None) -> None:

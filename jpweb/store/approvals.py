@@ -15,11 +15,12 @@ from django.db import transaction
 from django.db.models import QuerySet
 
 from jpweb.store import db_text, journal
-from jpweb.store.choices import ApprovalKind, ApprovalState, Role, RunState
+from jpweb.store.choices import Act, ApprovalKind, ApprovalState, Role, RunState
 from jpweb.store.database import clock
 from jpweb.store.errors import AlreadyDecided, UnknownApproval
 from jpweb.store.inbox.queue import COUNT_LIMIT, MAX_INBOX_CARDS
 from jpweb.store.inquiries import Decider, list_open, run_is_unfinished
+from jpweb.store.ledger.entries import SYSTEM, Actor, Place, record_act
 from jpweb.store.models import Approval, Inquiry, Membership, Run
 from jpweb.store.run_queue import leases
 from jpweb.store.sql.compiled_query import CompiledQuery
@@ -166,12 +167,16 @@ def decide_approval(approval_id: int, decision: Mapping[str, Any], decider: Deci
         decider_id=decider.person_id,
         decider_name=db_text.clean_text(decider.name)[:200],
     )
+    _record(Act.APPROVAL_DECIDED, Actor.from_decider(decider), row, **_describe_decision(decision))
     return get_approval(approval_id) if leases.requeue_parked(row.run_id) else row
 
 
+@transaction.atomic
 def withdraw_approval(approval_id: int) -> Approval:
     """Close an open approval. Raises UnknownApproval, AlreadyDecided."""
-    return _settle_open(approval_id, state=ApprovalState.WITHDRAWN)
+    row = _settle_open(approval_id, state=ApprovalState.WITHDRAWN)
+    _record(Act.APPROVAL_WITHDRAWN, SYSTEM, row)
+    return row
 
 
 def withdraw_all(run: Run) -> int:
@@ -213,6 +218,18 @@ def _settle_open(approval_id: int, **values: Any) -> Approval:
     if not open_row.update(**values):
         raise AlreadyDecided(get_approval(approval_id))
     return get_approval(approval_id)
+
+
+def _record(act: Act, actor: Actor, row: Approval, **details: Any) -> None:
+    place = Place(row.workspace_id, row.conversation_id, f"approval:{row.pk}")
+    record_act(act, actor, place, kind=row.kind, tool=row.tool_name, digest=row.digest, **details)
+
+
+def _describe_decision(decision: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a decision for the ledger: edited arguments and results by their hash."""
+    flags = {key: value for key, value in decision.items() if isinstance(value, bool)}
+    contents = {key: value for key, value in decision.items() if key not in flags and value}
+    return flags | {"edited": _hash_content(contents) if contents else ""}
 
 
 def _retained_content(row: Approval) -> dict[str, Any]:

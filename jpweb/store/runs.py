@@ -12,6 +12,7 @@ from django.db.models.functions import Now
 from jpweb.store import approvals, db_text, journal
 from jpweb.store.choices import (
     UNFINISHED_STATES,
+    Act,
     ApprovalState,
     InterruptKind,
     Origin,
@@ -22,7 +23,8 @@ from jpweb.store.database import clock
 from jpweb.store.database.availability import INCONSISTENT_ROWS
 from jpweb.store.errors import AlreadyRunning, NothingToRetry, ReadOnlyConversation
 from jpweb.store.inquiries import OPEN_STATE, Decider
-from jpweb.store.models import Approval, Conversation, Inquiry, Run
+from jpweb.store.ledger.entries import SYSTEM, Actor, Place, record_act
+from jpweb.store.models import Approval, Conversation, Inquiry, Person, Run
 from jpweb.store.run_queue import (
     call_checkpoints,
     heartbeats,
@@ -78,6 +80,9 @@ def start_run(
                 queued_at=Now(),
             )
             journal.append_events(conversation_id, list(opening_events))
+            starter = Actor.from_person(Person.objects.get(pk=person_id))
+            model_id = f"{provider}/{model}"
+            record_act(Act.RUN_STARTED, starter, _get_place(run), model=model_id)
             jobs.enqueue_job(run.pk)
             return run
     except IntegrityError as error:
@@ -116,7 +121,7 @@ def end_run(
         )  # its calls have ended, so no call waits for an answer
     if state == RunState.DONE:
         unanswered_inquiries.mark_all(run.conversation_id)
-    return _mark_ended(Run.objects.filter(pk=run.pk), state, problem)
+    return _mark_ended(run, Run.objects.filter(pk=run.pk), state, problem)
 
 
 @transaction.atomic
@@ -130,7 +135,7 @@ def fail_run(
     journal.lock_conversation(run.conversation_id)
     leases.assert_held(run)
     close_open(run, reason)
-    return _mark_ended(Run.objects.filter(pk=run.pk), state, problem, failure)
+    return _mark_ended(run, Run.objects.filter(pk=run.pk), state, problem, failure)
 
 
 def get_newest(conversation_id: int) -> Run | None:
@@ -206,6 +211,8 @@ def interrupt_run(
     run = get_unfinished(conversation_id)  # again, under the lock
     if run is None:
         return None
+    actor = Actor.from_decider(decider)
+    record_act(Act.RUN_INTERRUPTED, actor, _get_place(run), kind=str(kind))
     if kind == InterruptKind.STOP and run.state != RunState.RUNNING:
         _stop_idle(run, decider)
         return run
@@ -239,7 +246,7 @@ def lose_run(run: Run, problem: str) -> None:
     with transaction.atomic():
         journal.lock_conversation(run.conversation_id)
         unchanged_run = Run.objects.filter(pk=run.pk, fence=run.fence, state=run.state)
-        if _mark_ended(unchanged_run, RunState.LOST, problem):
+        if _mark_ended(run, unchanged_run, RunState.LOST, problem):
             close_open(run, CancellationReason.LOST)
 
 
@@ -250,7 +257,8 @@ def _lose_or_mark_lost(run: Run, problem: str) -> None:
     except INCONSISTENT_ROWS as error:
         logger.error("run %s is lost without an end on record: %r", run.pk, error)  # noqa: TRY400  the rows would stand in its traceback
         unchanged_run = Run.objects.filter(pk=run.pk, fence=run.fence, state=run.state)
-        _mark_ended(unchanged_run, RunState.LOST, problem)
+        with transaction.atomic():
+            _mark_ended(run, unchanged_run, RunState.LOST, problem)
 
 
 @transaction.atomic
@@ -285,22 +293,36 @@ def close_open(run: Run, reason: CancellationReason, decider: Decider | None = N
 
 def _stop_idle(run: Run, decider: Decider) -> None:
     # Ended first: settling its last question would queue the run again.
-    _mark_ended(Run.objects.filter(pk=run.pk), RunState.STOPPED)
+    actor = Actor.from_decider(decider)
+    _mark_ended(run, Run.objects.filter(pk=run.pk), RunState.STOPPED, actor=actor)
     close_open(run, CancellationReason.USER, decider)
 
 
-def _mark_ended(runs: QuerySet[Run], state: RunState, problem: str = "", failure: str = "") -> bool:
-    return bool(
-        runs.update(
-            state=state,
-            holder="",
-            lease_until=None,
-            queued_at=None,
-            problem=db_text.clean_text(problem)[:1000],
-            failure=failure,
-            ended_at=clock.now(),
-        )
+def _mark_ended(
+    run: Run,
+    unchanged_run: QuerySet[Run],
+    state: RunState,
+    problem: str = "",
+    failure: str = "",
+    actor: Actor = SYSTEM,
+) -> bool:
+    """Mark a run as ended where ``unchanged_run`` still finds its row; tells whether it did."""
+    was_updated = unchanged_run.update(
+        state=state,
+        holder="",
+        lease_until=None,
+        queued_at=None,
+        problem=db_text.clean_text(problem)[:1000],
+        failure=failure,
+        ended_at=clock.now(),
     )
+    if was_updated:
+        record_act(Act.RUN_ENDED, actor, _get_place(run), state=str(state), failure=failure)
+    return bool(was_updated)
+
+
+def _get_place(run: Run) -> Place:
+    return Place(run.conversation.workspace_id, run.conversation_id, f"run:{run.pk}")
 
 
 def _waits_for_people(run: Run) -> bool:

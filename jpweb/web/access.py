@@ -24,7 +24,7 @@ from jpweb.store import accounts, approvals, conversations, inquiries
 from jpweb.store.choices import Role
 from jpweb.store.database.availability import DATABASE_UNAVAILABLE
 from jpweb.store.errors import StoreError
-from jpweb.web.security import cache_headers, security_log, session_activity
+from jpweb.web.security import cache_headers, read_recording, security_log, session_activity
 
 if TYPE_CHECKING:
     from jpweb.store.models import Approval, Conversation, Inquiry, Membership, Person, Workspace
@@ -213,7 +213,9 @@ def _guard_view(view: View, rule: str, check: Callable[..., dict[str, Any]]) -> 
             except NotSignedIn:
                 return _redirect_to_sign_in(request)
             awaitable: Awaitable[HttpResponse] = view(request, **view_args)
-            return await awaitable
+            response = await awaitable
+            read_recording.note_response(request, view_args, response)
+            return response
 
         return _tag_access_rule(guarded_async_view, rule)
 
@@ -224,6 +226,7 @@ def _guard_view(view: View, rule: str, check: Callable[..., dict[str, Any]]) -> 
         except NotSignedIn:
             return _redirect_to_sign_in(request)
         response: HttpResponse = view(request, **view_args)
+        read_recording.note_response(request, view_args, response)
         return response
 
     return _tag_access_rule(guarded_view, rule)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from jpweb.store.choices import WritePolicy
+from jpweb.store.choices import Act, WritePolicy
 from jpweb.stream.inquiry import CancellationReason
 
 STATE_LABELS = {
@@ -35,6 +35,7 @@ SOURCE_LABELS = {
 DECIDER_TEXTS = {
     "person": "a person",
     "configuration": "configured value",
+    "operator": "operator",
     "memory": "remembered answer",
     "assistant": "second model",
     "system": "jpweb",
@@ -159,6 +160,54 @@ EVENT_KIND_LABELS = {
     "inquiry_response": "Outcome",
     "config_delta": "Configuration change",
     "compaction": "Compaction",
+}
+#: Acts of the ledger.
+ACT_LABELS: Mapping[str, str] = {
+    Act.INQUIRY_ANSWERED: "Question answered",
+    Act.INQUIRY_CANCELLED: "Question closed without an answer",
+    Act.APPROVAL_DECIDED: "Approval decided",
+    Act.APPROVAL_WITHDRAWN: "Approval withdrawn",
+    Act.RUN_STARTED: "Turn started",
+    Act.RUN_INTERRUPTED: "Turn interrupted",
+    Act.RUN_ENDED: "Turn ended",
+    Act.TRUST_GIVEN: "Commands trusted",
+    Act.TRUST_WITHDRAWN: "Trust withdrawn",
+    Act.SETTING_CHANGED: "Workspace setting changed",
+    Act.MEMBER_INVITED: "Member invited",
+    Act.INVITATION_WITHDRAWN: "Invitation withdrawn",
+    Act.MEMBER_ADDED: "Member added",
+    Act.ROLE_CHANGED: "Role changed",
+    Act.MEMBER_REMOVED: "Member removed",
+    Act.LINK_MADE: "Sign-in link created",
+    Act.SIGNED_IN: "Signed in",
+    Act.SIGNED_OUT: "Signed out",
+    Act.SIGN_INS_ENDED: "Signed out everywhere",
+    Act.READ: "Conversation read",
+    Act.SEARCHED: "Search",
+    Act.EXPORTED: "Export",
+    Act.PURGED: "Ledger entries purged",
+}
+#: Details of an entry that its row shows; hashes and references stay in the ledger file.
+LEDGER_DETAIL_LABELS: Mapping[str, str] = {
+    "outcome": "outcome",
+    "reason": "reason",
+    "tool": "tool",
+    "kind": "kind",
+    "name": "name",
+    "role": "role",
+    "allow": "allowed",
+    "remember": "for the rest of the turn",
+    "state": "state",
+    "failure": "failure",
+    "model": "model",
+    "setting": "setting",
+    "value": "value",
+    "view": "page",
+    "count": "times",
+    "query": "query",
+    "file": "file",
+    "format": "format",
+    "sequences": "entries",
 }
 
 

@@ -19,6 +19,7 @@ from jpweb.runtime import process_identity
 from jpweb.runtime.db_threads import run_in_background_thread, thread_use
 from jpweb.runtime.periodic import (
     expire_inquiries,
+    publish_ledger_head,
     resume_stranded_runs,
     send_notifications,
     update_search_index,
@@ -27,6 +28,7 @@ from jpweb.runtime.periodic import (
 from jpweb.runtime.supervisor import CoroutineFunction, run_periodically
 from jpweb.runtime.tasks import cancel_and_wait
 from jpweb.store.database.availability import DATABASE_UNAVAILABLE
+from jpweb.store.ledger import sealing
 from jpweb.store.maintenance import cleanup, task_leases
 
 logger = logging.getLogger(__name__)
@@ -50,6 +52,10 @@ PERIODIC_TASKS = (
     PeriodicTask("follow", watch_workspaces.follow_workspaces, interval_seconds=10),
     PeriodicTask("recall", resume_stranded_runs.requeue_stranded_runs, interval_seconds=60),
     PeriodicTask("index", update_search_index.index_changed, interval_seconds=1),
+    PeriodicTask(
+        "ledger", partial(run_in_background_thread, sealing.seal_entries), interval_seconds=1
+    ),
+    PeriodicTask("ledger heads", publish_ledger_head.publish_head, interval_seconds=3600),
     PeriodicTask(
         "tidy", partial(run_in_background_thread, cleanup.delete_old_rows), interval_seconds=3600
     ),

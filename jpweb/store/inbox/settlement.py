@@ -14,11 +14,13 @@ from typing import Any, NamedTuple
 from django.db.models import OuterRef, Subquery
 from django.db.models.functions import Coalesce
 
+from jpweb.evidence import ledger_verifier
 from jpweb.store import db_text
-from jpweb.store.choices import RunState
+from jpweb.store.choices import Act, RunState
 from jpweb.store.derived_rows import from_stream
 from jpweb.store.errors import AlreadySettled, UnknownInquiry
 from jpweb.store.inquiries import OPEN_STATE, clean_note, get_inquiry
+from jpweb.store.ledger.entries import SYSTEM, Actor, Place, record_act
 from jpweb.store.models import Inquiry, JournalEntry, Run, Turn, Workspace
 from jpweb.store.sql import compiled_write
 from jpweb.store.sql.compiled_query import CompiledQuery
@@ -108,6 +110,7 @@ def settle_row(
         Inquiry, {"id": open_row.id, "state": OPEN_STATE}, **outcome
     ):
         raise AlreadySettled(_get_newest(conversation_id, inquiry_id))
+    _record_settlement(entry, event, open_row.id, outcome)
     if open_row.run_state == RunState.PARKED:
         return open_row.item_position, open_row.run_id
     return open_row.item_position, None
@@ -145,6 +148,22 @@ def _make_outcome_columns(
     columns["decider_id"] = by.get("id") if isinstance(by, dict) else None
     columns["note"] = clean_note(str(event.note.get("note") or ""))
     return columns
+
+
+def _record_settlement(
+    entry: JournalEntry, event: ConversationEvent, row_id: int, outcome: dict[str, Any]
+) -> None:
+    by = event.note.get("by")
+    actor = Actor(outcome["decided_by"], outcome["decider_name"], outcome["decider_id"])
+    record_act(
+        Act.INQUIRY_CANCELLED if outcome["state"] == "cancelled" else Act.INQUIRY_ANSWERED,
+        actor if by else SYSTEM,
+        Place(entry.conversation.workspace_id, entry.conversation_id, f"inquiry:{row_id}"),
+        outcome=outcome["state"],
+        reason=outcome["reason"],
+        event=entry.anchor,
+        event_hash=ledger_verifier.hash_text(entry.text),
+    )
 
 
 def _get_newest(conversation_id: int, inquiry_id: str) -> Inquiry:

@@ -10,11 +10,14 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import Any
 
+from django.db import transaction
+
 from jpweb.store import journal
-from jpweb.store.choices import WritePolicy
+from jpweb.store.choices import Act, WritePolicy
 from jpweb.store.errors import StoreError
 from jpweb.store.jp_files import external_appends, locks, mirror, silo_bindings, workspace, writer
 from jpweb.store.jp_files.workspace import DiskWorkspace
+from jpweb.store.ledger.entries import OPERATOR, Actor, Place, record_act
 from jpweb.store.models import Conversation, Workspace
 from jpweb.stream import wire
 from jpweb.stream.errors import StreamError
@@ -71,7 +74,10 @@ class Attachment:
         self.exit_stack.close()
 
 
-def set_write_policy(workspace_row: Workspace, policy: WritePolicy) -> None:
+@transaction.atomic
+def set_write_policy(
+    workspace_row: Workspace, policy: WritePolicy, actor: Actor = OPERATOR
+) -> None:
     """Set whether native conversations of a workspace are written into it.
 
     Raises NoWorkspace where its files do not exist, StoreError for the demo, which is part
@@ -82,6 +88,8 @@ def set_write_policy(workspace_row: Workspace, policy: WritePolicy) -> None:
             raise StoreError("The demo is read-only.")
         silo_bindings.find_writable(workspace_row)
     Workspace.objects.filter(pk=workspace_row.pk).update(writing=policy)
+    details = {"setting": "writing", "value": str(policy)}
+    record_act(Act.SETTING_CHANGED, actor, Place(workspace_row.pk), **details)
 
 
 def is_attachable(workspace_row: Workspace) -> bool:

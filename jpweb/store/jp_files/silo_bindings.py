@@ -9,11 +9,14 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from jpweb.store.choices import Role
+from django.db import transaction
+
+from jpweb.store.choices import Act, Role
 from jpweb.store.errors import NoWorkspace, StoreError
 from jpweb.store.jp_files import silo, workspace
 from jpweb.store.jp_files.workspace import DiskWorkspace
-from jpweb.store.models import Membership, Workspace
+from jpweb.store.ledger.entries import Actor, Place, record_act
+from jpweb.store.models import Membership, Person, Workspace
 
 
 def find_bound(workspace_row: Workspace) -> DiskWorkspace:
@@ -64,7 +67,8 @@ def find_unbound(workspace_row: Workspace) -> DiskWorkspace | None:
     return disk_workspace if disk_workspace.unbound_silo is not None else None
 
 
-def confirm_silo(workspace_row: Workspace, person_id: int, jp_id: str) -> None:
+@transaction.atomic
+def confirm_silo(workspace_row: Workspace, person: Person, jp_id: str) -> None:
     """Bind the silo of the id that a person saw to a workspace.
 
     Raises StoreError where the id has changed since, or where the person does not own every
@@ -75,7 +79,7 @@ def confirm_silo(workspace_row: Workspace, person_id: int, jp_id: str) -> None:
         raise StoreError("There is nothing to confirm under this id. Reload the page.")
     bound_rows = Workspace.objects.filter(copies_id=jp_id).exclude(pk=workspace_row.pk)
     owned_memberships = Membership.objects.filter(
-        person_id=person_id, role=Role.OWNER, workspace__in=bound_rows
+        person=person, role=Role.OWNER, workspace__in=bound_rows
     )
     if owned_memberships.count() < bound_rows.count():
         raise StoreError(
@@ -83,3 +87,5 @@ def confirm_silo(workspace_row: Workspace, person_id: int, jp_id: str) -> None:
             "them, or delete .jp/.id here: jp then makes a new id."
         )
     Workspace.objects.filter(pk=workspace_row.pk).update(copies_id=jp_id)
+    details = {"setting": "user_local_copies", "value": jp_id}
+    record_act(Act.SETTING_CHANGED, Actor.from_person(person), Place(workspace_row.pk), **details)

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 from datetime import timedelta
 
+from django.conf import settings
 from django.core.management import call_command
 from django.db.models import Q
 from django.db.models.functions import Now
 
 from jpweb.store.choices import ApprovalState
+from jpweb.store.database import clock
 from jpweb.store.inquiries import OPEN_STATE
+from jpweb.store.ledger import retention
+from jpweb.store.ledger.entries import SYSTEM
 from jpweb.store.models import AnswerLink, Heartbeat, NotificationDelivery, Presence, SignInLink
 
 #: Retention of links after their expiry, and of notifications after they were sent, for looking up
@@ -31,4 +35,6 @@ def delete_old_rows() -> None:
     NotificationDelivery.objects.filter(sent_at__lt=cutoff).exclude(is_pending).delete()
     Presence.objects.filter(seen_at__lt=Now() - PRESENCE_RETENTION).delete()
     Heartbeat.objects.filter(seen_at__lt=Now() - HEARTBEAT_RETENTION).delete()
+    if settings.LEDGER_READ_DAYS:
+        retention.purge_all(clock.now() - timedelta(days=settings.LEDGER_READ_DAYS), SYSTEM)
     call_command("clearsessions")

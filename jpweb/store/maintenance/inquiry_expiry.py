@@ -5,21 +5,27 @@ Nothing here settles a question: an expired one is open until its expiry is reco
 
 from __future__ import annotations
 
+from django.db import transaction
 from django.db.models.functions import Now
 
+from jpweb.store.choices import Act
 from jpweb.store.inquiries import OPEN_STATE, run_is_unfinished
+from jpweb.store.ledger.entries import OPERATOR, Actor, Place, record_act
 from jpweb.store.models import Inquiry, Workspace
 
 #: Longest expiry that a workspace can set, in seconds.
 MAX_EXPIRY_SECONDS = 366 * 86_400
 
 
-def set_expiry(workspace: Workspace, seconds: int | None) -> None:
+@transaction.atomic
+def set_expiry(workspace: Workspace, seconds: int | None, actor: Actor = OPERATOR) -> None:
     """Set the seconds after which new questions of a workspace expire; None for never.
 
     Questions that are already open keep their expiry.
     """
     Workspace.objects.filter(pk=workspace.pk).update(expires_after=seconds)
+    details = {"setting": "expires_after", "value": seconds}
+    record_act(Act.SETTING_CHANGED, actor, Place(workspace.pk), **details)
 
 
 def find_expired(after_id: int, limit: int) -> list[int]:

@@ -11,6 +11,7 @@ from jpweb.store.models.accounts import (
 )
 from jpweb.store.models.conversations import Conversation, JournalEntry, ReadMark, Turn
 from jpweb.store.models.inquiries import DisplayReceipt, Inquiry, Presence
+from jpweb.store.models.ledger import LedgerEntry, LedgerHead
 from jpweb.store.models.notifications import (
     AnswerLink,
     NotificationDelivery,
@@ -36,6 +37,8 @@ __all__ = [
     "Inquiry",
     "Invitation",
     "JournalEntry",
+    "LedgerEntry",
+    "LedgerHead",
     "Membership",
     "NotificationDelivery",
     "NotificationDestination",

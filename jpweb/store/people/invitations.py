@@ -16,8 +16,9 @@ from django.db import transaction
 from django.db.models import Exists, OuterRef, QuerySet
 from django.db.models.functions import Now
 
-from jpweb.store.choices import Role
+from jpweb.store.choices import Act, Role
 from jpweb.store.errors import InvalidLink, NameTaken, TooManyLinks
+from jpweb.store.ledger.entries import OPERATOR, Actor, Place, record_act
 from jpweb.store.models import Invitation, Membership, Person, SignInLink, Workspace
 from jpweb.store.people import names, sessions
 
@@ -56,6 +57,10 @@ def create_invitation(workspace: Workspace, name: str, role: Role, inviter: Pers
         token_hash=_hash_token(token),
         expires_at=Now() + INVITATION_LIFETIME,
     )
+    place = Place(workspace.pk)
+    record_act(
+        Act.MEMBER_INVITED, Actor.from_person(inviter), place, name=name, role=Role(role).label
+    )
     return token
 
 
@@ -85,12 +90,16 @@ def find_invitation(token: str) -> Invitation:
     return row
 
 
-def withdraw_invitation(workspace_id: int, invitation_id: int) -> str | None:
+@transaction.atomic
+def withdraw_invitation(
+    workspace_id: int, invitation_id: int, actor: Actor = OPERATOR
+) -> str | None:
     """Remove an invitation into a workspace; returns its name, or None where there is none."""
     row = Invitation.objects.filter(workspace_id=workspace_id, pk=invitation_id).first()
     if row is None:
         return None
     row.delete()
+    record_act(Act.INVITATION_WITHDRAWN, actor, Place(workspace_id), name=row.name)
     return row.name
 
 
@@ -115,6 +124,9 @@ def accept_invitation(
         SignInLink.objects.filter(person=person).delete()
         ended_session_hashes = sessions.end_all(person.pk, but_key=session_key)
     Membership.objects.create(person=person, workspace=row.workspace, role=row.role)
+    place = Place(row.workspace_id, subject=f"person:{person.pk}")
+    role_label = Role(row.role).label
+    record_act(Act.MEMBER_ADDED, Actor.from_person(person), place, role=role_label)
     return AcceptedInvitation(person, row.workspace, Role(row.role), ended_session_hashes)
 
 

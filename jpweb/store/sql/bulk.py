@@ -27,6 +27,14 @@ def upsert_rows(
     _execute_many(f"{_insert_statement(table, columns)} {conflict}", rows)
 
 
+def update_rows(
+    table: str, key: str, columns: Sequence[str], rows: Sequence[Sequence[Any]]
+) -> None:
+    """Overwrite columns of rows; each of ``rows`` has their values, and then that of ``key``."""
+    changes = ", ".join(f"{name} = %s" for name in columns)
+    _execute_many(f"UPDATE {table} SET {changes} WHERE {key} = %s", rows)  # noqa: S608  own names
+
+
 def time_adapter() -> Callable[[datetime | None], Any]:
     """Return the function that adapts a datetime to this database."""
     adapt: Callable[[datetime | None], Any] = connection.ops.adapt_datetimefield_value

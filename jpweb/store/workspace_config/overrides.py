@@ -7,12 +7,15 @@ from collections.abc import Mapping
 from typing import Any
 
 import tomlkit
+from django.db import transaction
 from tomlkit.exceptions import TOMLKitError
 from tomlkit.items import InlineTable
 
 from jpweb.store import db_text
+from jpweb.store.choices import Act
 from jpweb.store.errors import InvalidConfigFile, StaleVersion
 from jpweb.store.jp_files import config
+from jpweb.store.ledger.entries import OPERATOR, Actor, Place, record_act
 from jpweb.store.models import Workspace
 
 #: Name of the overrides in error messages and configuration layers, in place of a file's name.
@@ -40,12 +43,17 @@ def hash_text(text: str) -> str:
     return hashlib.sha256(text.encode()).hexdigest()
 
 
-def save_overrides(workspace: Workspace, text: str, seen_digest: str) -> None:
+@transaction.atomic
+def save_overrides(
+    workspace: Workspace, text: str, seen_digest: str, actor: Actor = OPERATOR
+) -> None:
     """Save overrides that replace those with ``seen_digest``. Raises StaleVersion."""
     current = workspace.overrides
     unchanged_row = Workspace.objects.filter(pk=workspace.pk, overrides=current)
     if hash_text(current) != seen_digest or not unchanged_row.update(overrides=text):
         raise StaleVersion(_STALE_TEXT)
+    details = {"setting": "overrides", "hash": hash_text(text)}
+    record_act(Act.SETTING_CHANGED, actor, Place(workspace.pk), **details)
     workspace.overrides = text
 
 

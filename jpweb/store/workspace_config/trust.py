@@ -8,7 +8,9 @@ from typing import NamedTuple
 
 from django.db import transaction
 
+from jpweb.store.choices import Act
 from jpweb.store.database import clock
+from jpweb.store.ledger.entries import OPERATOR, Actor, Place, record_act
 from jpweb.store.models import Person, Trust, Workspace
 
 
@@ -57,10 +59,19 @@ def grant_trust(workspace: Workspace, items: Iterable[ReviewedItem], person: Per
                 "trusted_at": clock.now(),
             },
         )
+        details = {"kind": item.kind, "name": item.name, "fingerprint": item.fingerprint}
+        record_act(Act.TRUST_GIVEN, Actor.from_person(person), Place(workspace.pk), **details)
 
 
 @transaction.atomic
-def withdraw_trust(workspace: Workspace, items: Iterable[tuple[str, str]]) -> int:
+def withdraw_trust(
+    workspace: Workspace, items: Iterable[tuple[str, str]], actor: Actor = OPERATOR
+) -> int:
     """Withdraw the trust of items; returns how many were trusted."""
     trusts = Trust.objects.filter(workspace=workspace)
-    return sum(trusts.filter(kind=kind, name=name).delete()[0] for kind, name in items)
+    withdrawn_count = 0
+    for kind, name in items:
+        if trusts.filter(kind=kind, name=name).delete()[0]:
+            withdrawn_count += 1
+            record_act(Act.TRUST_WITHDRAWN, actor, Place(workspace.pk), kind=kind, name=name)
+    return withdrawn_count

@@ -1,4 +1,4 @@
-"""Form of the audit's filters, in its address."""
+"""Forms of the audit's filters, in its address."""
 
 from __future__ import annotations
 
@@ -19,20 +19,9 @@ def _make_day_field(name: str) -> forms.DateField:
     )
 
 
-class InquiryFilterForm(forms.Form):
-    """The fields of ``AuditFilters``; ``cleaned_data`` holds those that are valid."""
+class PeriodForm(forms.Form):
+    """The days ``since`` and ``until`` of a filter, both inclusive; UTC."""
 
-    outcome = forms.ChoiceField(
-        required=False,
-        choices=[(state, state) for state in INQUIRY_STATES],
-        error_messages={
-            "invalid_choice": "Unknown outcome “%(value)s”. "
-            f"Use one of: {', '.join(INQUIRY_STATES)}."
-        },
-    )
-    reason = TextField(required=False)
-    source = TextField(required=False)
-    person = TextField(required=False)
     since = _make_day_field("since")
     until = _make_day_field("until")
 
@@ -47,3 +36,19 @@ class InquiryFilterForm(forms.Form):
         if day is None or day == date.max:
             return None
         return datetime.combine(day + timedelta(days=1), time.min, UTC)
+
+
+class InquiryFilterForm(PeriodForm):
+    """The fields of ``AuditFilters``; ``cleaned_data`` holds those that are valid."""
+
+    outcome = forms.ChoiceField(
+        required=False,
+        choices=[(state, state) for state in INQUIRY_STATES],
+        error_messages={
+            "invalid_choice": "Unknown outcome “%(value)s”. "
+            f"Use one of: {', '.join(INQUIRY_STATES)}."
+        },
+    )
+    reason = TextField(required=False)
+    source = TextField(required=False)
+    person = TextField(required=False)

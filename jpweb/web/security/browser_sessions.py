@@ -8,6 +8,8 @@ from django.contrib.auth import login, logout
 from django.http import HttpRequest, HttpResponse
 from django.urls import reverse
 
+from jpweb.store.choices import Act
+from jpweb.store.ledger.entries import Actor, Place, record_act
 from jpweb.store.people.sessions import MAKER_KEY, hash_key
 from jpweb.web.security import cache_headers, security_log
 
@@ -26,12 +28,15 @@ def begin_session(request: HttpRequest, person: Person, maker_id: int | None) ->
     login(request, person, backend=AUTH_BACKEND)
     request.session[MAKER_KEY] = None if maker_id == person.pk else maker_id
     security_log.log_event("sign-in", request, link_maker=maker_id)
+    record_act(Act.SIGNED_IN, Actor.from_person(person), Place(), link_maker=maker_id)
     return [hash_key(previous_key)] if previous_key else []
 
 
 def end_session(request: HttpRequest, response: HttpResponse) -> None:
     """Sign out this browser, and let it remove cached pages."""
     security_log.log_event("sign-out", request)
+    if request.user.is_authenticated:
+        record_act(Act.SIGNED_OUT, Actor.from_person(request.user), Place())
     logout(request)
     cache_headers.clear_site_data(response, storage=True)
 

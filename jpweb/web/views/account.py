@@ -15,6 +15,7 @@ from jpweb.runtime.broadcast import publisher
 from jpweb.runtime.db_threads import run_in_db_thread
 from jpweb.store import accounts
 from jpweb.store.errors import TooManyLinks
+from jpweb.store.ledger.entries import Actor
 from jpweb.store.people import invitations, sessions
 from jpweb.web import access
 from jpweb.web.security import browser_sessions, security_log
@@ -67,7 +68,7 @@ async def sign_out_everywhere(request: Request) -> HttpResponse:
 
 def _sign_out_everywhere(request: Request, response: HttpResponse) -> list[str]:
     security_log.log_event("sign-out everywhere", request)
-    ended_sessions = accounts.end_sign_ins(request.user.pk)
+    ended_sessions = accounts.end_sign_ins(request.user.pk, Actor.from_person(request.user))
     browser_sessions.end_session(request, response)
     messages.success(request, "Signed out on all devices.")
     return ended_sessions

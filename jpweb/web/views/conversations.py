@@ -19,9 +19,11 @@ from jpweb.store import accounts, approvals, conversations, inquiries
 from jpweb.store.choices import Role
 from jpweb.store.errors import StoreError, UnknownAnchor
 from jpweb.store.inquiries import Decider
+from jpweb.store.ledger.entries import Place
 from jpweb.store.transcript import read_marks, turns, windows
 from jpweb.web import access, conditional_get, converters, event_filter, transcript
 from jpweb.web.forms.new_conversation import NewConversationForm
+from jpweb.web.security import read_recording
 from jpweb.web.security.download_responses import send_file
 from jpweb.web.transcript import TranscriptQuery
 from jpweb.web.websocket import conversation_updates
@@ -142,6 +144,10 @@ async def export_conversation(
     file_name = f"jp-c{conversation.jp_id}{export_format.suffix}"
     may_read = partial(access.has_role, request.user.pk, conversation.workspace_id, Role.AUDITOR)
     pieces = export_format.make_pieces(conversation)
+    place = Place(conversation.workspace_id, conversation.pk)
+    await run_in_db_thread(
+        read_recording.record_export, request, place, format=format_name, file=file_name
+    )
     return await send_file(request, pieces, file_name, export_format.content_type, may_read)
 
 

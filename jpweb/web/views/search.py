@@ -17,7 +17,7 @@ from jpweb.store.search import indexer as indexed
 from jpweb.store.search import query_parser, saved_searches
 from jpweb.stream.inquiry import CancellationReason
 from jpweb.web import access, converters, display_text
-from jpweb.web.security import rate_limits
+from jpweb.web.security import rate_limits, read_recording
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -44,6 +44,8 @@ def search_conversations(request: Request) -> HttpResponse:
     """Show the results of a query, or examples of queries."""
     params = _read_params(request.GET)
     query = query_parser.parse_query(params["q"], params)
+    if query.has_criteria:
+        read_recording.note_search(request, params["q"])
     results = searching.make_search(request.user.pk, query)
     is_best_first = params.get("sort") == "best"
     before_id = converters.parse_key(request.GET.get("below"))

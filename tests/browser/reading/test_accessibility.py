@@ -46,6 +46,8 @@ PAGES = {
     "conversation-outline": ["{talk}/outline?turn=1"],
     "download": ["/download"],
     "audit": ["/audit?outcome=cancelled", "/audit", "/audit?tool=nobody"],
+    "ledger": ["/audit/ledger", "/audit/ledger?act=read", "/audit/ledger?act=dance"],
+    "readers": ["/account/readers"],
     "notifications": ["/notifications"],
     "account": ["/account"],
     "help": ["/help"],
@@ -79,7 +81,7 @@ ELSEWHERE = {
 #: What is read by GET and is no page.
 NO_PAGE = {
     "audit-csv", "conversation-export", "conversation-step", "event-part", "event-text",
-    "event-whole", "static-file",
+    "event-whole", "ledger-file", "ledger-verifier", "static-file",
 }  # fmt: skip
 #: More addresses than any page has.
 MOST = 100

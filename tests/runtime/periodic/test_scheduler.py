@@ -310,7 +310,7 @@ async def test_beginning_without_a_database_is_no_problem(
 async def test_the_duties_of_a_process_are_done_and_left(monkeypatch: pytest.MonkeyPatch):
     async def look() -> bool:
         rows = await run_in_db_thread(list, Row.objects.values_list("name", flat=True))
-        return set(rows) == {"expiry", "notify", "follow", "recall", "index", "tidy"}
+        return set(rows) == {task.name for task in scheduler.PERIODIC_TASKS}
 
     keeper = LeaderScheduler("here", scheduler.PERIODIC_TASKS)
     monkeypatch.setattr(scheduler, "_scheduler", keeper)

@@ -86,15 +86,15 @@ def test_confirmed_copies_are_read(places: tuple[Path, Path, Path]):
     owner = making.person("owner", Role.OWNER, home)
     making.person("other", Role.OWNER, victim)
     with pytest.raises(StoreError, match="owns both"):
-        silo_bindings.confirm_silo(home, owner.pk, ID)
+        silo_bindings.confirm_silo(home, owner, ID)
     victim.memberships.create(person=owner, role=Role.OWNER)
     with pytest.raises(StoreError, match="nothing to confirm"):
-        silo_bindings.confirm_silo(home, owner.pk, "zzzzz")
-    silo_bindings.confirm_silo(home, owner.pk, ID)
+        silo_bindings.confirm_silo(home, owner, "zzzzz")
+    silo_bindings.confirm_silo(home, owner, ID)
     assert sources(mirror.mirror_workspace(thief)[0]) == [SECRET, "17000000101-own"]
     home.refresh_from_db()
     with pytest.raises(StoreError, match="nothing to confirm"):
-        silo_bindings.confirm_silo(home, owner.pk, ID)
+        silo_bindings.confirm_silo(home, owner, ID)
 
 
 def test_nothing_is_written_while_copies_wait(places: tuple[Path, Path, Path]):

@@ -12,7 +12,7 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 from jpweb.cli import daphne_server
 from jpweb.cli.data_folder_lock import lock_data_dir
 from jpweb.cli.progress import show_progress
-from jpweb.runtime import runs, wiring
+from jpweb.runtime import read_log, runs, wiring
 from jpweb.runtime.broadcast import channel_layer, session_expiry
 from jpweb.runtime.execution import run_executor
 from jpweb.runtime.inquiries import presence, receipt_buffer
@@ -29,6 +29,7 @@ async def _release_all() -> None:
     await runs.release_runs()
     await scheduler.stop_scheduler()
     await receipt_buffer.flush_receipts()
+    await read_log.flush_reads()
     await session_expiry.write_used_sign_ins()
     await presence.unregister_all()
 
@@ -53,6 +54,7 @@ class Command(BaseCommand):
         work_by_name: dict[str, CoroutineFunction] = {
             "presence": presence.refresh_presence,
             "read receipts": receipt_buffer.flush_periodically,
+            "read log": read_log.flush_periodically,
             "sign-ins": session_expiry.run_checks,
         }
         if settings.REDIS_URL:

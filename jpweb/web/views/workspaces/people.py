@@ -14,6 +14,7 @@ from jpweb.store import accounts
 from jpweb.store.choices import Role, WritePolicy
 from jpweb.store.errors import InvalidName, LastOwner, NameTaken, StoreError, TooManyLinks
 from jpweb.store.jp_files import attachments, silo_bindings
+from jpweb.store.ledger.entries import Actor
 from jpweb.store.people import invitations
 from jpweb.web import access, converters, display_text
 from jpweb.web.forms.memberships import InvitationForm, RoleForm
@@ -43,7 +44,8 @@ def choose_writing(request: Request, workspace: Workspace) -> HttpResponse:
     """Save whether jpweb also writes its conversations into the workspace."""
     value = request.POST.get("writing", "")
     try:
-        attachments.set_write_policy(workspace, WritePolicy(value))
+        actor = Actor.from_person(request.user)
+        attachments.set_write_policy(workspace, WritePolicy(value), actor)
         messages.success(
             request,
             f"Save web conversations to {workspace.root}: "
@@ -82,7 +84,8 @@ def invite_member(request: Request, workspace: Workspace) -> HttpResponse:
 def withdraw_invitation(request: Request, workspace: Workspace) -> HttpResponse:
     """Withdraw an invitation that was not accepted yet."""
     key = converters.parse_key(request.POST.get("invitation"))
-    name = invitations.withdraw_invitation(workspace.pk, key)
+    actor = Actor.from_person(request.user)
+    name = invitations.withdraw_invitation(workspace.pk, key, actor)
     if name is None:
         messages.error(request, "This invitation no longer exists.")
     else:
@@ -122,7 +125,7 @@ def change_role(request: Request, member: Membership) -> HttpResponse:
     try:
         if form.is_valid():
             role = form.cleaned_data["role"]
-            accounts.change_role(member, role)
+            accounts.change_role(member, role, Actor.from_person(request.user))
             log_fields = {"workspace": member.workspace_id, "of": member.person_id}
             security_log.log_event("role changed", request, to=role.label, **log_fields)
             messages.success(
@@ -137,7 +140,7 @@ def change_role(request: Request, member: Membership) -> HttpResponse:
 @access.membership(Role.OWNER)
 def remove_member(request: Request, member: Membership) -> HttpResponse:
     try:
-        accounts.remove_member(member)
+        accounts.remove_member(member, Actor.from_person(request.user))
         log_fields = {"workspace": member.workspace_id, "of": member.person_id}
         security_log.log_event("member removed", request, **log_fields)
         messages.success(request, f"Removed {member.person.display_name} from this workspace.")

@@ -10,6 +10,7 @@ from django.shortcuts import redirect, render
 from django.views.decorators.http import require_POST
 
 from jpweb.store.choices import Role
+from jpweb.store.ledger.entries import Actor
 from jpweb.store.maintenance import inquiry_expiry
 from jpweb.web import access
 from jpweb.web.forms.inquiry_expiry import InquiryExpiryForm, format_expiry
@@ -34,7 +35,7 @@ def choose_expiry(request: Request, workspace: Workspace) -> HttpResponse:
         context = {"workspace": workspace, "form": form}
         return render(request, "waiting/index.html", context, status=422)
     seconds = form.cleaned_data["seconds"]
-    inquiry_expiry.set_expiry(workspace, seconds)
+    inquiry_expiry.set_expiry(workspace, seconds, Actor.from_person(request.user))
     effect = "never expire" if seconds is None else f"expire after {format_expiry(seconds)}"
     messages.success(request, f"New unanswered questions in {workspace.name} {effect}.")
     return redirect("waiting", workspace_id=workspace.pk)

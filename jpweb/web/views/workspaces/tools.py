@@ -16,6 +16,7 @@ from jpweb.runtime import configuration
 from jpweb.runtime.configuration import ToolOffer, TrustStatus, WorkspaceConfig, escape_invisible
 from jpweb.store.choices import Role
 from jpweb.store.errors import StoreError
+from jpweb.store.ledger.entries import Actor
 from jpweb.store.workspace_config import overrides
 from jpweb.store.workspace_config.trust import TrustState
 from jpweb.web import access, display_text
@@ -53,7 +54,7 @@ def give_trust(request: Request, workspace: Workspace) -> HttpResponse:
 @access.workspace(Role.OWNER)
 def withdraw_trust(request: Request, workspace: Workspace) -> HttpResponse:
     requests = [_parse_form_value(value) for value in request.POST.getlist("thing")]
-    configuration.revoke_trust(workspace, requests)
+    configuration.revoke_trust(workspace, requests, Actor.from_person(request.user))
     _log_trust(request, workspace, "trust withdrawn", [name for _, name in requests])
     messages.success(request, f"No longer trusted: {_join_names(name for _, name in requests)}.")
     return redirect("tools", workspace_id=workspace.pk)
@@ -64,10 +65,10 @@ def withdraw_trust(request: Request, workspace: Workspace) -> HttpResponse:
 def switch_tool(request: Request, workspace: Workspace) -> HttpResponse:
     """Switch one tool, or all tools that may be switched in bulk."""
     name, is_on = request.POST.get("tool"), request.POST.get("to") == "on"
-    state = "enabled" if is_on else "disabled"
+    state, actor = "enabled" if is_on else "disabled", Actor.from_person(request.user)
     try:
         if name is None:
-            skipped_names = configuration.switch_all_tools(workspace, is_on)
+            skipped_names = configuration.switch_all_tools(workspace, is_on, actor)
             skipped_note = (
                 f" Not changed, locked or by name only: {_join_names(skipped_names)}."
                 if skipped_names
@@ -75,7 +76,7 @@ def switch_tool(request: Request, workspace: Workspace) -> HttpResponse:
             )
             messages.success(request, f"All tools are now {state}.{skipped_note}")
         else:
-            configuration.switch_tool(workspace, name, is_on)
+            configuration.switch_tool(workspace, name, is_on, actor)
             messages.success(request, f"{escape_invisible(name)} is now {state}.")
     except StoreError as error:
         messages.error(request, str(error))
@@ -88,7 +89,8 @@ def save_overrides(request: Request, workspace: Workspace) -> HttpResponse:
     """Save the overrides; show them again with the reason if they are invalid."""
     typed = request.POST.get("overrides", "")
     try:
-        configuration.save_overrides(workspace, typed, request.POST.get("seen", ""))
+        actor = Actor.from_person(request.user)
+        configuration.save_overrides(workspace, typed, request.POST.get("seen", ""), actor)
     except StoreError as error:
         workspace.refresh_from_db()
         return _render_page(request, workspace, typed=typed, refusal=str(error))

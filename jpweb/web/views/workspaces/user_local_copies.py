@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 def confirm_copies(request: Request, workspace: Workspace) -> HttpResponse:
     """Bind the user-local copies of the id that the form showed."""
     try:
-        silo_bindings.confirm_silo(workspace, request.user.pk, request.POST.get("jp_id", ""))
+        silo_bindings.confirm_silo(workspace, request.user, request.POST.get("jp_id", ""))
         messages.success(request, "jpweb now reads the user-local copies.")
     except StoreError as error:
         messages.error(request, str(error))

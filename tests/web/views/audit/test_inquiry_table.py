@@ -14,7 +14,7 @@ from jpweb.store.jp_files import mirror
 from jpweb.store.models import Inquiry, Membership
 from jpweb.stream.answer_type import Text
 from jpweb.stream.inquiry import Answered, CancellationReason, Cancelled, Redacted
-from jpweb.web.views import audit as page_module
+from jpweb.web.views.audit import inquiry_table as page_module
 from tests.store import making
 from tests.web.reading import read
 from tests.web.world import World

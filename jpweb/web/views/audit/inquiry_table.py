@@ -15,12 +15,15 @@ from django.http.response import HttpResponseBase
 from django.shortcuts import render
 from django.urls import reverse
 
+from jpweb.runtime.db_threads import run_in_db_thread
 from jpweb.store import audit, inquiries
 from jpweb.store.audit import AuditFilters, ReviewedBatch, ReviewedInquiry
 from jpweb.store.choices import Role
 from jpweb.store.exports import ExportChunk
+from jpweb.store.ledger.entries import Place
 from jpweb.web import access, converters, display_text
 from jpweb.web.forms.inquiry_filters import InquiryFilterForm
+from jpweb.web.security import read_recording
 from jpweb.web.security.download_responses import send_file
 
 if TYPE_CHECKING:
@@ -68,6 +71,13 @@ async def export_csv(request: Request) -> HttpResponseBase:
     if not form.is_valid():
         text = "\n".join(str(problem) for problems in form.errors.values() for problem in problems)
         return HttpResponse(text, status=422, content_type="text/plain; charset=utf-8")
+    await run_in_db_thread(
+        read_recording.record_export,
+        request,
+        Place(),
+        file=CSV_FILE_NAME,
+        query=request.META["QUERY_STRING"],
+    )
     batches = audit.read_batches(request.user.pk, AuditFilters(**form.cleaned_data))
     pieces = _make_csv(batches, _make_address_pattern(request))
     return await send_file(request, pieces, CSV_FILE_NAME, "text/csv; charset=utf-8")

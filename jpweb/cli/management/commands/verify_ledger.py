@@ -1,0 +1,60 @@
+"""Verify the ledger: its chain, its signed head, and the journal that it speaks of."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import chain
+from pathlib import Path
+from typing import Any
+
+from django.conf import settings
+from django.core.management.base import BaseCommand, CommandError, CommandParser
+
+from jpweb.cli.progress import show_progress
+from jpweb.store import bootstrap
+from jpweb.store.errors import DatabaseUnavailable, StoreError
+from jpweb.store.ledger import kept_heads, sealing, verification
+
+
+class Command(BaseCommand):
+    """``jpweb verify_ledger [--heads FILE ...]``."""
+
+    help = "Verify the ledger against its signed head and the heads that were kept in files."
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        parser.add_argument(
+            "--heads",
+            type=Path,
+            action="append",
+            default=[],
+            metavar="FILE",
+            help="signed heads that were kept elsewhere, one a line; may be given several times",
+        )
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        problem_count = 0
+        try:
+            bootstrap.prepare_database()
+            sealing.seal_entries()
+            with show_progress("Verifying the ledger") as progress:
+                heads = _read_heads(options["heads"])
+                for problem in verification.find_problems(heads, progress):
+                    self.stdout.write(str(problem))
+                    problem_count += 1
+        except (DatabaseUnavailable, StoreError) as error:
+            raise CommandError(str(error)) from error
+        if problem_count:
+            noun = "problem" if problem_count == 1 else "problems"
+            raise CommandError(f"The ledger has {problem_count} {noun}.")
+        head = sealing.get_head()
+        self.stdout.write(
+            f"No problems in {head.sequence} entries. Signed by the key {head.public_key}."
+            if head.sequence
+            else "The ledger is empty."
+        )
+
+
+def _read_heads(paths: list[Path]) -> Iterator[dict[str, Any]]:
+    own_heads: Path = settings.LEDGER_HEADS
+    existing = [own_heads] if own_heads.exists() else []
+    return chain.from_iterable(kept_heads.read_heads(path) for path in [*existing, *paths])

@@ -1,0 +1,86 @@
+"""Gathers reads and searches, and writes them into the ledger once a second.
+
+So a reader never waits for the ledger. What is not yet written is lost with the process; equal
+reads of a second are one entry, with their number.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import threading
+from collections import Counter
+from typing import NamedTuple
+
+from jpweb.runtime.db_threads import run_in_background_thread, thread_use
+from jpweb.store.choices import Act
+from jpweb.store.database.availability import DATABASE_UNAVAILABLE
+from jpweb.store.ledger import entries
+from jpweb.store.ledger.entries import Actor, Place
+
+logger = logging.getLogger(__name__)
+
+#: Seconds between two writes.
+FLUSH_INTERVAL_SECONDS = 1.0
+#: Different reads that are gathered; further ones are written by the next flush of their request.
+MAX_GATHERED_READS = 10_000
+
+
+class Read(NamedTuple):
+    """What a person opened: ``view`` is the name of a route, ``query`` the text of a search."""
+
+    act: Act
+    actor: Actor
+    place: Place
+    view: str
+    query: str = ""
+
+
+_gathered_reads: Counter[Read] = Counter()
+#: Pages are rendered in threads, and the event loop flushes.
+_lock = threading.Lock()
+
+
+def note_read(read: Read) -> None:
+    """Gather a read for the next flush."""
+    with _lock:
+        if read in _gathered_reads or len(_gathered_reads) < MAX_GATHERED_READS:
+            _gathered_reads[read] += 1
+            return
+    logger.error("More than %d reads a second: one is not in the ledger.", MAX_GATHERED_READS)
+
+
+async def flush_periodically() -> None:
+    """Flush periodically, until cancelled."""
+    while True:
+        await asyncio.sleep(FLUSH_INTERVAL_SECONDS)
+        await thread_use.wait_until_quiet()
+        await flush_reads()
+
+
+async def flush_reads() -> None:
+    """Write the gathered reads; in a database outage they stay gathered."""
+    with _lock:
+        batch = Counter(_gathered_reads)
+        _gathered_reads.clear()
+    if not batch:
+        return
+    try:
+        await run_in_background_thread(write_reads, batch)
+    except DATABASE_UNAVAILABLE as error:
+        logger.warning("Could not write %d reads into the ledger yet: %s", len(batch), error)
+        with _lock:
+            _gathered_reads.update(batch)
+
+
+def write_reads(batch: Counter[Read]) -> None:
+    """Insert an entry for each read, in one transaction."""
+    entries.record_acts(
+        entries.NewAct(
+            read.act,
+            read.actor,
+            read.place,
+            {"view": read.view, "count": count} | ({"query": read.query} if read.query else {}),
+        )
+        for read, count in batch.items()
+    )

@@ -1,0 +1,61 @@
+"""Kept heads: a file outside the database, one signed head a line, the newest last."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from jpweb.evidence import ledger_verifier
+from jpweb.store.errors import StoreError
+from jpweb.store.ledger import sealing, signing
+
+#: Bytes at the end of the file in which the last line is looked for.
+_TAIL_BYTES = 4096
+
+
+def append_head(path: Path) -> dict[str, Any] | None:
+    """Append the signed head, unless it is the last one of the file; return it if it was appended.
+
+    The file is readable by its owner alone, and synced.
+    """
+    head = sealing.get_head()
+    if head.signed_at is None or _read_last_sequence(path) == head.sequence:
+        return None
+    statement = signing.make_statement(head)
+    line = ledger_verifier.encode_canonical(statement) + "\n"
+    descriptor = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
+    with os.fdopen(descriptor, "wb") as file:
+        file.write(line.encode())
+        file.flush()
+        os.fsync(file.fileno())
+    return statement
+
+
+def read_heads(path: Path) -> Iterator[dict[str, Any]]:
+    """Yield the heads of a file. Raises StoreError for a file that is unreadable or damaged."""
+    try:
+        with path.open(encoding="utf-8") as file:
+            for number, line in enumerate(file, 1):
+                statement = json.loads(line)
+                if not isinstance(statement, dict) or not isinstance(statement.get("head"), dict):
+                    raise StoreError(f"{path}, line {number}: this is no signed head.")
+                yield statement
+    except OSError as error:
+        raise StoreError(f"{path} cannot be read: {error.strerror}.") from error
+    except ValueError as error:
+        raise StoreError(f"{path} is no file of signed heads: {error}.") from error
+
+
+def _read_last_sequence(path: Path) -> int | None:
+    """Return the sequence of the last head of the file; None for a new or damaged file."""
+    try:
+        with path.open("rb") as file:
+            file.seek(max(0, path.stat().st_size - _TAIL_BYTES))
+            last_line = file.read().strip().rpartition(b"\n")[2]
+        sequence: int = json.loads(last_line)["head"]["sequence"]
+    except (OSError, ValueError, LookupError, TypeError):
+        return None
+    return sequence

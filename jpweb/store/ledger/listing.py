@@ -1,0 +1,140 @@
+"""Entries of the ledger, as people may see them: those of workspaces they audit, and their own."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, NamedTuple
+
+from django.db.models import Count, Max, Q, QuerySet
+
+from jpweb.evidence import ledger_verifier
+from jpweb.store.choices import Act, Role
+from jpweb.store.exports import ExportChunk
+from jpweb.store.ledger import sealing, signing
+from jpweb.store.models import Conversation, LedgerEntry, Membership, Person
+
+PAGE_ENTRIES = 100
+#: Entries of one query of a ledger file.
+_BATCH_ENTRIES = 500
+
+
+@dataclass(frozen=True, slots=True)
+class LedgerFilters:
+    """The filters of the ledger; an empty value does not filter. ``until`` is exclusive."""
+
+    act: str = ""
+    workspace: int | None = None
+    person: int | None = None
+    conversation: int | None = None
+    since: datetime | None = None
+    until: datetime | None = None
+
+
+class ConversationReader(NamedTuple):
+    """A person who opened a conversation: how often, and when last."""
+
+    conversation: Conversation
+    person_name: str
+    read_count: int
+    last_at: datetime
+
+
+def list_entries(person_id: int, filters: LedgerFilters) -> QuerySet[LedgerEntry]:
+    """Return the entries that a person may see, the newest first."""
+    values_by_lookup = {
+        "act": filters.act,
+        "workspace_id": filters.workspace,
+        "person_id": filters.person,
+        "conversation_id": filters.conversation,
+        "at__gte": filters.since,
+        "at__lt": filters.until,
+    }
+    conditions = {name: value for name, value in values_by_lookup.items() if value}
+    return LedgerEntry.objects.filter(_is_visible(person_id), **conditions).order_by("-id")
+
+
+def get_page(entries: QuerySet[LedgerEntry], before: int) -> tuple[list[LedgerEntry], int]:
+    """Return the entries below the key ``before`` (0 for the first page), and the next key."""
+    if before:
+        entries = entries.filter(pk__lt=before)
+    rows = list(entries[: PAGE_ENTRIES + 1])
+    return rows[:PAGE_ENTRIES], rows[PAGE_ENTRIES - 1].pk if len(rows) > PAGE_ENTRIES else 0
+
+
+def list_actors(person_id: int) -> dict[int, str]:
+    """Return the names of the people who act in entries that a person may see, by key."""
+    keys = LedgerEntry.objects.filter(_is_visible(person_id)).values("person_id").distinct()
+    people = Person.objects.filter(pk__in=keys).order_by("first_name", "username")
+    return {person.pk: person.display_name for person in people}
+
+
+def list_conversation_readers(person_id: int) -> list[ConversationReader]:
+    """Return who else opened the conversations that a person started, the latest first."""
+    conversations = Conversation.objects.filter(started_by_id=person_id)
+    reads = LedgerEntry.objects.filter(
+        act__in=(Act.READ, Act.EXPORTED), conversation_id__in=conversations.values("pk")
+    ).exclude(person_id=person_id)
+    groups = reads.values("conversation_id", "person_id").annotate(
+        count=Count("id"), last_at=Max("at")
+    )
+    rows = list(groups.order_by("-last_at")[:PAGE_ENTRIES])
+    by_key = conversations.in_bulk([row["conversation_id"] for row in rows])
+    names = {
+        person.pk: person.display_name
+        for person in Person.objects.filter(pk__in=[row["person_id"] for row in rows])
+    }
+    return [
+        ConversationReader(
+            by_key[row["conversation_id"]],
+            names.get(row["person_id"] or 0, ""),
+            row["count"],
+            row["last_at"],
+        )
+        for row in rows
+    ]
+
+
+def read_content(entry: LedgerEntry) -> dict[str, Any]:
+    """Return the JSON object of an entry; that of a purged one is empty."""
+    content: dict[str, Any] = json.loads(entry.text) if entry.text else {}
+    return content
+
+
+def make_ledger_file(person_id: int) -> Iterator[ExportChunk]:
+    """Yield a ledger file: the signed head, and every sealed entry up to it.
+
+    Entries that the person may not see are hashes: the chain verifies, and they stay hidden.
+    Raises ValueError for an empty ledger.
+    """
+    head = sealing.get_head()
+    first_line = ledger_verifier.encode_canonical(signing.make_statement(head))
+    visible = set(LedgerEntry.objects.filter(_is_visible(person_id)).values_list("pk", flat=True))
+    text = f"{first_line}\n"
+    last = 0
+    while True:
+        batch = _read_batch(last, head.sequence)
+        text += "".join(_format_line(values, visible) for values in batch)
+        last = (batch[-1][1] if batch else None) or head.sequence
+        yield ExportChunk(text.encode("utf-8", "surrogatepass"), last, head.sequence)
+        if last >= head.sequence:
+            return
+        text = ""
+
+
+def _read_batch(after: int, last: int) -> list[tuple[int, int | None, str, str]]:
+    rows = LedgerEntry.objects.filter(sequence__gt=after, sequence__lte=last).order_by("sequence")
+    return list(rows.values_list("pk", "sequence", "text", "text_hash")[:_BATCH_ENTRIES])
+
+
+def _format_line(values: tuple[int, int | None, str, str], visible: set[int]) -> str:
+    key, sequence, text, text_hash = values
+    content = {"text": text} if text and key in visible else {"text_hash": text_hash}
+    return ledger_verifier.encode_canonical({"sequence": sequence} | content) + "\n"
+
+
+def _is_visible(person_id: int) -> Q:
+    audited = Membership.objects.filter(person_id=person_id, role__gte=Role.AUDITOR)
+    return Q(workspace_id__in=audited.values("workspace_id")) | Q(person_id=person_id)

@@ -1,0 +1,156 @@
+"""Verification of the ledger in the database: its chain, its head, and the journal it speaks of."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
+
+from django.db.models import Count
+
+from jpweb.evidence import ledger_verifier
+from jpweb.evidence.ledger_verifier import Problem
+from jpweb.store.choices import Act
+from jpweb.store.ledger import retention, signing
+from jpweb.store.ledger.sealing import get_head
+from jpweb.store.models import Conversation, JournalEntry, LedgerEntry, LedgerHead
+
+#: Acts by which a question is settled; the ledger has one of them a question.
+SETTLING_ACTS = (Act.INQUIRY_ANSWERED, Act.INQUIRY_CANCELLED)
+#: Entries of one query.
+_BATCH_ENTRIES = 2000
+_COLUMNS = (
+    "sequence", "text_hash", "chain_hash", "text", "act", "at", "person_id", "workspace_id",
+    "conversation_id", "subject",
+)  # fmt: skip
+#: Keys of an entry's JSON by the column that derives from them.
+_KEY_BY_COLUMN = {
+    "act": "act",
+    "workspace_id": "workspace",
+    "conversation_id": "conversation",
+    "subject": "subject",
+}
+
+
+def find_problems(
+    kept_heads: Iterable[dict[str, Any]] = (),
+    progress: Callable[[int, int], None] = lambda _done, _total: None,
+) -> Iterator[Problem]:
+    """Yield the problems of the ledger; ``progress`` gets the entries done, and all.
+
+    ``kept_heads`` are signed heads that were kept outside the database, each as
+    ``signing.make_statement`` returns it.
+    """
+    head = get_head()
+    purged_sequences = retention.read_purged_sequences()
+    heads_by_sequence: dict[int, str] = {}
+    for statement in kept_heads:
+        yield from ledger_verifier.find_head_problems(statement)
+        heads_by_sequence[statement["head"]["sequence"]] = statement["head"]["chain_hash"]
+    last = 0
+    for entry in _read_chain():
+        if entry.sequence % _BATCH_ENTRIES == 0:
+            progress(entry.sequence, head.sequence)
+        yield from _find_entry_problems(entry, is_purged=entry.sequence in purged_sequences)
+        last = entry.sequence
+        kept_hash = heads_by_sequence.pop(last, entry.chain_hash)
+        if kept_hash != entry.chain_hash:
+            yield Problem(last, "the chain up to here is not the one of a head that was kept")
+    yield from _find_head_problems(head, last)
+    for sequence in sorted(heads_by_sequence):
+        yield Problem(sequence, "it is missing, and a head that was kept names it")
+    yield from _find_repeated_settlements()
+
+
+class _Entry:
+    """A sealed entry, and what is wrong with its place in the chain."""
+
+    def __init__(self, values: tuple[Any, ...], previous: _Entry | None) -> None:
+        self.columns = dict(zip(_COLUMNS, values, strict=True))
+        self.sequence: int = self.columns["sequence"]
+        self.chain_hash: str = self.columns["chain_hash"]
+        self.expected_sequence = previous.sequence + 1 if previous else 1
+        self.previous_hash = previous.chain_hash if previous else ledger_verifier.GENESIS_HASH
+
+
+def _read_chain() -> Iterator[_Entry]:
+    """Yield the sealed entries in the order of the chain, a batch a query."""
+    previous: _Entry | None = None
+    while True:
+        rows = LedgerEntry.objects.filter(sequence__isnull=False).order_by("sequence")
+        if previous is not None:
+            rows = rows.filter(sequence__gt=previous.sequence)
+        batch = list(rows.values_list(*_COLUMNS)[:_BATCH_ENTRIES])
+        for values in batch:
+            previous = _Entry(values, previous)
+            yield previous
+        if len(batch) < _BATCH_ENTRIES:
+            return
+
+
+def _find_entry_problems(entry: _Entry, *, is_purged: bool) -> Iterator[Problem]:
+    if entry.sequence != entry.expected_sequence:
+        yield ledger_verifier.make_gap_problem(entry.expected_sequence, entry.sequence)
+    text, text_hash = entry.columns["text"], entry.columns["text_hash"]
+    if ledger_verifier.hash_link(entry.previous_hash, text_hash) != entry.chain_hash:
+        yield Problem(entry.sequence, "it does not follow the entry before it")
+    if not text:
+        if not is_purged:
+            yield Problem(entry.sequence, "its text is gone, and no purge is on record")
+        return
+    if ledger_verifier.hash_text(text) != text_hash:
+        yield Problem(entry.sequence, "its text was changed")
+        return
+    content = json.loads(text)
+    if _derive_columns(content) != _select_derived(entry.columns):
+        yield Problem(entry.sequence, "the columns that pages filter by differ from its text")
+    if entry.columns["act"] in SETTLING_ACTS:
+        yield from _find_journal_problems(entry, content)
+
+
+def _derive_columns(content: dict[str, Any]) -> dict[str, Any]:
+    derived = {column: content.get(key) for column, key in _KEY_BY_COLUMN.items()}
+    derived["subject"] = derived["subject"] or ""
+    return derived | {"person_id": content["by"].get("id"), "at": content["at"]}
+
+
+def _select_derived(columns: dict[str, Any]) -> dict[str, Any]:
+    names = (*_KEY_BY_COLUMN, "person_id")
+    return {name: columns[name] for name in names} | {"at": columns["at"].isoformat()}
+
+
+def _find_journal_problems(entry: _Entry, content: dict[str, Any]) -> Iterator[Problem]:
+    """Compare the recorded event with the journal, unless its conversation is deleted."""
+    details = content["details"]
+    rows = JournalEntry.objects.filter(
+        conversation_id=entry.columns["conversation_id"], anchor=details["event"]
+    )
+    text = rows.values_list("text", flat=True).first()
+    if text is None:
+        if Conversation.objects.filter(pk=entry.columns["conversation_id"]).exists():
+            yield Problem(entry.sequence, f"its event {details['event']} is not in the journal")
+    elif ledger_verifier.hash_text(text) != details["event_hash"]:
+        yield Problem(entry.sequence, f"its event {details['event']} was changed in the journal")
+
+
+def _find_head_problems(head: LedgerHead, last: int) -> Iterator[Problem]:
+    if head.signed_at is None:
+        if last:
+            yield Problem(0, f"it is missing, and there are entries up to {last}")
+        return
+    yield from ledger_verifier.find_head_problems(signing.make_statement(head))
+    if last < head.sequence:
+        yield ledger_verifier.make_gap_problem(last + 1, head.sequence + 1)
+    elif last > head.sequence:
+        yield Problem(head.sequence + 1, "it is behind the signed head: it was inserted")
+    elif not LedgerEntry.objects.filter(sequence=last, chain_hash=head.chain_hash).exists():
+        yield Problem(last, "the chain up to here is not the one that was signed")
+
+
+def _find_repeated_settlements() -> Iterator[Problem]:
+    settled = LedgerEntry.objects.filter(act__in=SETTLING_ACTS).exclude(subject="")
+    repeated = settled.values("subject").annotate(entries=Count("id")).filter(entries__gt=1)
+    for subject in repeated.order_by("subject").values_list("subject", flat=True):
+        sequences = settled.filter(subject=subject).order_by("sequence")
+        last = sequences.values_list("sequence", flat=True).last() or 0
+        yield Problem(last, f"{subject} is settled a second time")

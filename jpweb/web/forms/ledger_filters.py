@@ -1,0 +1,21 @@
+"""Form of the ledger's filters, in its address."""
+
+from __future__ import annotations
+
+from django import forms
+
+from jpweb.web import display_text
+from jpweb.web.forms.inquiry_filters import PeriodForm
+
+
+class LedgerFilterForm(PeriodForm):
+    """The fields of ``LedgerFilters``; ``cleaned_data`` holds those that are valid."""
+
+    act = forms.ChoiceField(
+        required=False,
+        choices=tuple(display_text.ACT_LABELS.items()),
+        error_messages={"invalid_choice": "Unknown act “%(value)s”. Choose one from the list."},
+    )
+    workspace = forms.IntegerField(required=False, min_value=1, max_value=2**63 - 1)
+    person = forms.IntegerField(required=False, min_value=1, max_value=2**63 - 1)
+    conversation = forms.IntegerField(required=False, min_value=1, max_value=2**63 - 1)

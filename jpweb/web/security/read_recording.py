@@ -1,0 +1,64 @@
+"""Records in the ledger who opened or exported a conversation."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from jpweb.runtime import read_log
+from jpweb.runtime.read_log import Read
+from jpweb.store.choices import Act
+from jpweb.store.ledger.entries import Actor, Place, record_act
+
+if TYPE_CHECKING:
+    from django.http import HttpRequest
+    from django.http.response import HttpResponseBase
+
+    from jpweb.store.models import Conversation
+    from jpweb.web.http import Request
+
+#: Statuses of responses that show content; with 304 the browser has it.
+CONTENT_STATUSES = frozenset({200, 206, 304})
+#: Routes of a conversation that show none of its events.
+METADATA_ROUTES = frozenset({"conversation-facts"})
+#: Routes that hand out a file. They are recorded at once, other reads within a second.
+EXPORT_ROUTES = frozenset({"conversation-export"})
+
+
+def note_response(
+    request: HttpRequest, view_args: dict[str, Any], response: HttpResponseBase
+) -> None:
+    """Gather the read of a conversation, if this response shows one."""
+    person = request.user
+    conversation = _find_conversation(view_args)
+    route = request.resolver_match.url_name if request.resolver_match else None
+    if (
+        conversation is not None
+        and person.is_authenticated
+        and route not in METADATA_ROUTES | EXPORT_ROUTES
+        and request.method == "GET"
+        and response.status_code in CONTENT_STATUSES
+    ):
+        place = Place(conversation.workspace_id, conversation.pk)
+        read_log.note_read(Read(Act.READ, Actor.from_person(person), place, str(route)))
+
+
+def note_search(request: Request, text: str) -> None:
+    """Gather a search of all conversations that the person may read."""
+    actor = Actor.from_person(request.user)
+    read_log.note_read(Read(Act.SEARCHED, actor, Place(), "search", text))
+
+
+def record_export(request: Request, place: Place, **details: str) -> None:
+    """Record that a person exports something, before its first byte is sent."""
+    if request.method == "HEAD":
+        return
+    record_act(Act.EXPORTED, Actor.from_person(request.user), place, **details)
+
+
+def _find_conversation(view_args: dict[str, Any]) -> Conversation | None:
+    """Return the conversation that an access rule admitted a view to."""
+    for name in ("inquiry", "approval"):
+        if name in view_args:
+            conversation: Conversation = view_args[name].conversation
+            return conversation
+    return view_args.get("conversation")

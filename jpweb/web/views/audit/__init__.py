@@ -1,0 +1,1 @@
+"""Pages of people who review: the table of inquiries, and the ledger."""

@@ -1,0 +1,107 @@
+"""The ledger: its entries, its signed head, its file, and who read a person's conversations."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlencode
+
+from django.http import Http404, HttpResponse
+from django.http.response import HttpResponseBase
+from django.shortcuts import render
+
+from jpweb.evidence import ledger_verifier
+from jpweb.runtime.db_threads import run_in_db_thread
+from jpweb.store import accounts
+from jpweb.store.choices import Role
+from jpweb.store.ledger import listing, sealing
+from jpweb.store.ledger.entries import Place
+from jpweb.store.ledger.listing import LedgerFilters
+from jpweb.web import access, converters, display_text
+from jpweb.web.forms.ledger_filters import LedgerFilterForm
+from jpweb.web.security import read_recording
+from jpweb.web.security.download_responses import send_file
+
+if TYPE_CHECKING:
+    from jpweb.store.models import LedgerEntry, LedgerHead
+    from jpweb.web.http import Request
+
+FILE_NAME = "jpweb-ledger.jsonl"
+VERIFIER_PATH = Path(ledger_verifier.__file__)
+
+
+@access.any_workspace(Role.AUDITOR)
+def show_ledger(request: Request) -> HttpResponse:
+    form = LedgerFilterForm(request.GET)
+    status = 200 if form.is_valid() else 422
+    before = converters.parse_key(request.GET.get("before", ""))
+    entries = listing.list_entries(request.user.pk, LedgerFilters(**form.cleaned_data))
+    rows, next_key = listing.get_page(entries, before)
+    query = {name: request.GET[name] for name in form.fields if request.GET.get(name)}
+    workspaces = accounts.list_workspaces(request.user.pk, Role.AUDITOR)
+    workspace_names = {workspace.pk: workspace.name for workspace in workspaces}
+    context = {
+        "form": form,
+        "rows": [_make_row(entry, workspace_names) for entry in rows],
+        "head": sealing.get_head(),
+        "acts": tuple(display_text.ACT_LABELS.items()),
+        "workspaces": workspaces,
+        "people": listing.list_actors(request.user.pk),
+        "query": urlencode(query),
+        "next_query": urlencode(query | {"before": next_key}) if next_key else "",
+        "verifier_name": VERIFIER_PATH.name,
+        "file_name": FILE_NAME,
+    }
+    return render(request, "ledger/index.html", context, status=status)
+
+
+@access.any_workspace(Role.AUDITOR)
+async def download_ledger(request: Request) -> HttpResponseBase:
+    """Download all entries that the person may see, and the hashes of the others."""
+    head = await run_in_db_thread(_seal_and_get_head)
+    if head.signed_at is None:
+        raise Http404("The ledger is empty.")
+    await run_in_db_thread(read_recording.record_export, request, Place(), file=FILE_NAME)
+    pieces = listing.make_ledger_file(request.user.pk)
+    return await send_file(request, pieces, FILE_NAME, "application/jsonl; charset=utf-8")
+
+
+@access.any_workspace(Role.AUDITOR)
+def download_verifier(_request: Request) -> HttpResponse:
+    """Download the script that verifies a ledger file."""
+    headers = {"Content-Disposition": f'attachment; filename="{VERIFIER_PATH.name}"'}
+    return HttpResponse(
+        VERIFIER_PATH.read_bytes(), content_type="text/x-python; charset=utf-8", headers=headers
+    )
+
+
+@access.signed_in
+def show_readers(request: Request) -> HttpResponse:
+    """Show who else opened the conversations that the person started."""
+    readers = listing.list_conversation_readers(request.user.pk)
+    return render(request, "ledger/readers.html", {"readers": readers})
+
+
+def _seal_and_get_head() -> LedgerHead:
+    sealing.seal_entries()
+    return sealing.get_head()
+
+
+def _make_row(entry: LedgerEntry, workspace_names: dict[int, str]) -> dict[str, Any]:
+    """Return the template values of an entry; those of a purged one are empty."""
+    content = listing.read_content(entry)
+    actor = content.get("by", {})
+    details = content.get("details", {})
+    kind, _, key = entry.subject.partition(":")
+    return {
+        "entry": entry,
+        "act": display_text.ACT_LABELS.get(entry.act, entry.act),
+        "actor": display_text.describe_decider(actor.get("kind", ""), actor.get("name", "")),
+        "workspace": workspace_names.get(entry.workspace_id or 0, ""),
+        "inquiry_id": int(key) if kind == "inquiry" else None,
+        "details": [
+            (display_text.LEDGER_DETAIL_LABELS[name], value)
+            for name, value in details.items()
+            if name in display_text.LEDGER_DETAIL_LABELS and value not in ("", None)
+        ],
+    }

@@ -1,0 +1,151 @@
+"""Commands of the ledger, and the hourly copy of its head."""
+
+from __future__ import annotations
+
+import io
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.core.management import CommandError, call_command
+from django.db.models import Value
+from django.db.models.functions import Replace
+
+from jpweb.runtime.periodic import apprise_sender, publish_ledger_head
+from jpweb.store.choices import Act
+from jpweb.store.ledger import sealing
+from jpweb.store.ledger.entries import OPERATOR, Place, record_act
+from jpweb.store.models import JournalEntry, LedgerEntry, LedgerHead
+from tests.store import making
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+def call(*arguments: str) -> str:
+    """Run a command in this process; return what it printed."""
+    output = io.StringIO()
+    call_command(*arguments, stdout=output)
+    return output.getvalue()
+
+
+@pytest.fixture(autouse=True)
+def heads_path(settings: Any, tmp_path: Path) -> Iterator[Path]:
+    """Yield the file of kept heads of this test."""
+    settings.LEDGER_HEADS = tmp_path / "heads.jsonl"
+    yield settings.LEDGER_HEADS
+
+
+def record_roles(count: int) -> None:
+    for number in range(count):
+        record_act(Act.ROLE_CHANGED, OPERATOR, Place(number))
+
+
+def test_verify_ledger_seals_and_counts_the_entries():
+    record_roles(3)
+    assert call("verify_ledger").startswith("No problems in 3 entries. Signed by the key ")
+
+
+def test_verify_ledger_of_an_empty_ledger_says_so():
+    assert call("verify_ledger") == "The ledger is empty.\n"
+
+
+def test_verify_ledger_names_each_problem_and_fails(capsys: pytest.CaptureFixture[str]):
+    record_roles(3)
+    sealing.seal_entries()
+    LedgerEntry.objects.filter(sequence=2).update(
+        text=Replace("text", Value("operator"), Value("nobody"))
+    )
+    with pytest.raises(CommandError, match="^The ledger has 1 problem.$"):
+        call_command("verify_ledger")
+    assert capsys.readouterr().out == "entry 2: its text was changed\n"
+
+
+def test_verify_ledger_finds_an_answer_that_was_changed_in_the_journal(
+    capsys: pytest.CaptureFixture[str],
+):
+    question = making.question(making.running(making.conversation(making.workspace())))
+    making.settle(question, making.ANSWER)
+    assert call("verify_ledger").startswith("No problems")
+    responses = JournalEntry.objects.filter(kind="inquiry_response")
+    responses.update(text=Replace("text", Value("true"), Value("false")))
+    with pytest.raises(CommandError, match="1 problem"):
+        call_command("verify_ledger")
+    assert "was changed in the journal" in capsys.readouterr().out
+
+
+def test_ledger_head_is_one_line_that_verify_ledger_reads(tmp_path: Path):
+    record_roles(2)
+    kept = tmp_path / "elsewhere.jsonl"
+    kept.write_text(call("ledger_head"))
+    assert json.loads(kept.read_text())["head"]["sequence"] == 2
+    assert call("verify_ledger", "--heads", str(kept)).startswith("No problems")
+    LedgerEntry.objects.all().delete()
+    LedgerHead.objects.all().delete()
+    record_roles(2)
+    with pytest.raises(CommandError, match="1 problem"):
+        call_command("verify_ledger", heads=[kept])
+
+
+def test_ledger_head_of_an_empty_ledger_is_refused():
+    with pytest.raises(CommandError, match="The ledger is empty"):
+        call("ledger_head")
+
+
+@pytest.mark.parametrize("text", ["{}\n", "no json\n", "[]\n"])
+def test_file_without_heads_is_refused_by_name(tmp_path: Path, text: str):
+    path = tmp_path / "other.txt"
+    path.write_text(text)
+    with pytest.raises(CommandError, match=f"^{path}"):
+        call("verify_ledger", "--heads", str(path))
+
+
+def test_missing_file_of_heads_is_refused_by_name(tmp_path: Path):
+    with pytest.raises(CommandError, match="missing.jsonl cannot be read"):
+        call("verify_ledger", "--heads", str(tmp_path / "missing.jsonl"))
+
+
+def test_purge_ledger_empties_old_reads_alone():
+    record_act(Act.READ, OPERATOR, Place(1))
+    record_roles(1)
+    sealing.seal_entries()
+    assert call("purge_ledger", "--older-than", "1") == "0 entries emptied.\n"
+    with pytest.raises(CommandError, match="--older-than must be at least 1, not 0"):
+        call("purge_ledger", "--older-than", "0")
+    LedgerEntry.objects.filter(act=Act.READ).update(at="2020-01-01T00:00:00Z")
+    assert call("purge_ledger", "--older-than", "1") == "1 entry emptied.\n"
+
+
+async def test_head_is_appended_once_and_sent(
+    settings: Any, heads_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    sent: list[str] = []
+
+    async def send_message(_key: int, url: str, title: str, body: str) -> str:
+        sent.append(f"{url} {title} {json.loads(body)['head']['sequence']}")
+        return ""
+
+    monkeypatch.setattr(apprise_sender, "send_message", send_message)
+    settings.LEDGER_HEAD_URL = "mailto://ada@example.org"
+    await publish_ledger_head.run_in_background_thread(record_roles, 2)
+    await publish_ledger_head.run_in_background_thread(sealing.seal_entries)
+    await publish_ledger_head.publish_head()
+    await publish_ledger_head.publish_head()
+    assert len(heads_path.read_text().splitlines()) == 1
+    assert heads_path.stat().st_mode & 0o777 == 0o600
+    assert sent == ["mailto://ada@example.org jpweb: ledger head 2 2"]
+
+
+async def test_head_that_cannot_be_sent_is_logged(
+    settings: Any, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+):
+    async def send_message(*_arguments: Any) -> str:
+        return "No response."
+
+    monkeypatch.setattr(apprise_sender, "send_message", send_message)
+    settings.LEDGER_HEAD_URL = "mailto://ada@example.org"
+    await publish_ledger_head.run_in_background_thread(record_roles, 1)
+    await publish_ledger_head.run_in_background_thread(sealing.seal_entries)
+    await publish_ledger_head.publish_head()
+    assert "Could not send the ledger head 1: No response." in caplog.text

@@ -1,0 +1,225 @@
+"""The chain of the ledger: what is done to it in the database is found and named."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from django.db import transaction
+
+from jpweb.evidence import ledger_verifier
+from jpweb.store.choices import Act
+from jpweb.store.database import clock
+from jpweb.store.ledger import retention, sealing, signing, verification
+from jpweb.store.ledger.entries import OPERATOR, Actor, Place, record_act
+from jpweb.store.models import LedgerEntry, LedgerHead
+
+pytestmark = pytest.mark.django_db
+
+ADA = Actor("person", "Ada", 7)
+ENTRY_COUNT = 6
+
+
+def record_reads(count: int = ENTRY_COUNT) -> None:
+    for number in range(count):
+        record_act(Act.READ, ADA, Place(1, number), view="conversation")
+
+
+@pytest.fixture
+def chain() -> list[LedgerEntry]:
+    """Return the sealed entries of a small ledger."""
+    record_reads()
+    sealing.seal_entries()
+    return list(LedgerEntry.objects.order_by("sequence"))
+
+
+def list_problems(**options: Any) -> list[str]:
+    return [str(problem) for problem in verification.find_problems(**options)]
+
+
+def test_sealing_gives_entries_consecutive_sequences(chain: list[LedgerEntry]):
+    assert [entry.sequence for entry in chain] == [1, 2, 3, 4, 5, 6]
+    assert chain[0].chain_hash == ledger_verifier.hash_link(
+        ledger_verifier.GENESIS_HASH, chain[0].text_hash
+    )
+    assert list_problems() == []
+
+
+def test_sealing_continues_behind_the_signed_head(chain: list[LedgerEntry]):
+    record_reads(2)
+    assert sealing.seal_entries() == 2
+    assert sealing.get_head().sequence == ENTRY_COUNT + 2
+    assert list_problems() == []
+
+
+def test_sealing_more_entries_than_a_batch_takes_several(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(sealing, "BATCH_ENTRIES", 4)
+    record_reads(9)
+    assert sealing.seal_entries() == 9
+    assert list_problems() == []
+
+
+def test_entry_of_a_failed_act_is_rolled_back_with_it():
+    with transaction.atomic():
+        record_act(Act.READ, ADA, Place())
+        transaction.set_rollback(True)
+    assert not LedgerEntry.objects.exists()
+
+
+def flip_byte() -> None:
+    entry = LedgerEntry.objects.get(sequence=3)
+    LedgerEntry.objects.filter(pk=entry.pk).update(text=entry.text.replace("Ada", "Eve"))
+
+
+def change_text_and_hash() -> None:
+    flip_byte()
+    entry = LedgerEntry.objects.get(sequence=3)
+    text_hash = ledger_verifier.hash_text(entry.text)
+    LedgerEntry.objects.filter(pk=entry.pk).update(text_hash=text_hash)
+
+
+def rewrite_from_there() -> None:
+    change_text_and_hash()
+    previous_hash = LedgerEntry.objects.get(sequence=2).chain_hash
+    for entry in LedgerEntry.objects.filter(sequence__gte=3).order_by("sequence"):
+        previous_hash = ledger_verifier.hash_link(previous_hash, entry.text_hash)
+        LedgerEntry.objects.filter(pk=entry.pk).update(chain_hash=previous_hash)
+
+
+def delete_row() -> None:
+    LedgerEntry.objects.filter(sequence=3).delete()
+
+
+def swap_rows() -> None:
+    third, fourth = LedgerEntry.objects.filter(sequence__in=(3, 4)).order_by("sequence")
+    LedgerEntry.objects.filter(pk=third.pk).update(sequence=99)
+    LedgerEntry.objects.filter(pk=fourth.pk).update(sequence=3)
+    LedgerEntry.objects.filter(pk=third.pk).update(sequence=4)
+
+
+def cut_tail() -> None:
+    LedgerEntry.objects.filter(sequence__gt=4).delete()
+
+
+def insert_row() -> None:
+    entry = LedgerEntry.objects.get(sequence=6)
+    entry.pk, entry.sequence = None, 7
+    entry.chain_hash = ledger_verifier.hash_link(entry.chain_hash, entry.text_hash)
+    entry.save(force_insert=True)
+
+
+def insert_between() -> None:
+    for sequence in (6, 5, 4):
+        LedgerEntry.objects.filter(sequence=sequence).update(sequence=sequence + 1)
+    entry = LedgerEntry.objects.get(sequence=3)
+    entry.pk, entry.sequence = None, 4
+    entry.save(force_insert=True)
+
+
+def change_columns() -> None:
+    LedgerEntry.objects.filter(sequence=3).update(person_id=8)
+
+
+def change_time() -> None:
+    LedgerEntry.objects.filter(sequence=3).update(at=clock.now())
+
+
+def empty_text() -> None:
+    LedgerEntry.objects.filter(sequence=3).update(text="")
+
+
+def change_head() -> None:
+    LedgerHead.objects.update(sequence=4, chain_hash=LedgerEntry.objects.get(sequence=4).chain_hash)
+    cut_tail()
+
+
+def delete_head() -> None:
+    LedgerHead.objects.all().delete()
+
+
+TAMPERINGS: dict[Callable[[], None], list[str]] = {
+    flip_byte: ["entry 3: its text was changed"],
+    change_text_and_hash: ["entry 3: it does not follow the entry before it"],
+    rewrite_from_there: ["entry 6: the chain up to here is not the one that was signed"],
+    delete_row: [
+        "entry 3: entry 3 is missing",
+        "entry 4: it does not follow the entry before it",
+    ],
+    swap_rows: [
+        "entry 3: it does not follow the entry before it",
+        "entry 4: it does not follow the entry before it",
+        "entry 5: it does not follow the entry before it",
+    ],
+    cut_tail: ["entry 5: entries 5 to 6 are missing"],
+    insert_row: ["entry 7: it is behind the signed head: it was inserted"],
+    insert_between: [
+        "entry 4: it does not follow the entry before it",
+        "entry 7: it is behind the signed head: it was inserted",
+    ],
+    change_columns: ["entry 3: the columns that pages filter by differ from its text"],
+    change_time: ["entry 3: the columns that pages filter by differ from its text"],
+    empty_text: ["entry 3: its text is gone, and no purge is on record"],
+    change_head: ["head: the signature does not fit: the head was changed after it was signed"],
+    delete_head: ["head: it is missing, and there are entries up to 6"],
+}
+
+
+@pytest.mark.usefixtures("chain")
+@pytest.mark.parametrize("tamper", TAMPERINGS, ids=lambda tamper: tamper.__name__)
+def test_verification_names_the_entry_that_was_tampered_with(tamper: Callable[[], None]):
+    tamper()
+    assert list_problems() == TAMPERINGS[tamper]
+
+
+@pytest.mark.usefixtures("chain")
+def test_cut_tail_under_an_older_head_is_found_by_a_kept_head():
+    record_reads(2)
+    old_head = LedgerHead.objects.values().get()
+    sealing.seal_entries()
+    kept_head = signing.make_statement(sealing.get_head())
+    LedgerEntry.objects.filter(sequence__gt=ENTRY_COUNT).delete()
+    LedgerHead.objects.update(**old_head)
+    assert list_problems() == []
+    assert list_problems(kept_heads=[kept_head]) == [
+        "entry 8: it is missing, and a head that was kept names it"
+    ]
+
+
+@pytest.mark.usefixtures("chain")
+def test_whole_ledger_that_was_made_again_contradicts_a_kept_head():
+    kept_head = signing.make_statement(sealing.get_head())
+    LedgerEntry.objects.all().delete()
+    LedgerHead.objects.all().delete()
+    record_reads()
+    sealing.seal_entries()
+    assert list_problems() == []
+    assert list_problems(kept_heads=[kept_head]) == [
+        "entry 6: the chain up to here is not the one of a head that was kept"
+    ]
+
+
+@pytest.mark.usefixtures("chain")
+def test_purged_entries_are_tombstones_that_verify():
+    record_act(Act.ROLE_CHANGED, ADA, Place(1), role="owner")
+    sealing.seal_entries()
+    assert retention.purge_all(clock.now() + timedelta(seconds=1), OPERATOR) == ENTRY_COUNT
+    sealing.seal_entries()
+    assert list_problems() == []
+    tombstone = LedgerEntry.objects.get(sequence=3)
+    assert (tombstone.text, tombstone.person_id, tombstone.conversation_id) == ("", None, None)
+    assert LedgerEntry.objects.get(act=Act.ROLE_CHANGED).text
+    purge = json.loads(LedgerEntry.objects.get(act=Act.PURGED).text)
+    assert purge["details"]["sequences"] == "1-6"
+
+
+@pytest.mark.usefixtures("chain")
+def test_purge_covers_only_the_entries_that_it_lists():
+    record_act(Act.ROLE_CHANGED, ADA, Place(1), role="owner")
+    sealing.seal_entries()
+    retention.purge_all(clock.now() + timedelta(seconds=1), OPERATOR)
+    sealing.seal_entries()
+    LedgerEntry.objects.filter(act=Act.ROLE_CHANGED).update(text="")
+    assert list_problems() == ["entry 7: its text is gone, and no purge is on record"]

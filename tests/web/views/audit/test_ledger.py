@@ -1,0 +1,272 @@
+"""The ledger on pages: who reads, exports and decides is an entry, and the file verifies."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from jpweb.runtime import read_log
+from jpweb.store.choices import Act
+from jpweb.store.ledger import sealing, signing
+from jpweb.store.models import LedgerEntry
+from jpweb.web.security.read_recording import EXPORT_ROUTES, METADATA_ROUTES
+from tests.store import making
+from tests.web.test_access import ROUTES, address, no_real_runs
+from tests.web.world import World
+
+__all__ = ["no_real_runs"]
+
+SCOPES = ("conversation_id", "inquiry_id", "approval_id")
+CONTENT_ROUTES = [
+    name
+    for name, route in ROUTES.items()
+    if route.method == "get" and route.key in SCOPES and route.status == 200
+]
+#: What a submission of an owner leaves in the ledger; other submissions change no right, no
+#: decision and no run.
+ACTS_BY_ROUTE = {
+    "conversation-stop": {Act.RUN_INTERRUPTED},
+    "conversation-restart": {Act.RUN_INTERRUPTED},
+    "conversation-respond": {Act.RUN_INTERRUPTED},
+    "question-answer": {Act.INQUIRY_ANSWERED},
+    "question-decline": {Act.INQUIRY_CANCELLED},
+    "prompt-allow": {Act.APPROVAL_DECIDED},
+    "prompt-refuse": {Act.APPROVAL_DECIDED},
+    "writing": {Act.SETTING_CHANGED},
+    "people-invite": {Act.MEMBER_INVITED},
+    "waiting-choose": {Act.SETTING_CHANGED},
+    "tools-switch": {Act.SETTING_CHANGED},
+    "tools-overrides": {Act.SETTING_CHANGED},
+    "member-role": {Act.ROLE_CHANGED},
+    "member-link": {Act.LINK_MADE},
+    "member-remove": {Act.MEMBER_REMOVED},
+    "account-link": {Act.LINK_MADE},
+    "sign-out": {Act.SIGNED_OUT},
+    "sign-out-everywhere": {Act.SIGN_INS_ENDED, Act.SIGNED_OUT},
+}
+
+
+@pytest.fixture(autouse=True)
+def gathered_reads() -> Iterator[Counter[read_log.Read]]:
+    """Yield the reads that wait to be written; none of other tests."""
+    reads = read_log._gathered_reads
+    reads.clear()
+    yield reads
+    reads.clear()
+
+
+def list_acts(person_id: int) -> set[str]:
+    return set(LedgerEntry.objects.filter(person_id=person_id).values_list("act", flat=True))
+
+
+@pytest.mark.parametrize("name", CONTENT_ROUTES)
+def test_each_get_of_content_leaves_exactly_one_read_entry(
+    world: World, name: str, gathered_reads: Counter[read_log.Read]
+):
+    owner = world.people["owner"]
+    response = world.client("owner").get(address(name, world))
+    assert response.status_code == 200
+    b"".join(response) if response.streaming else response.content
+    read_log.write_reads(gathered_reads)
+    entries = LedgerEntry.objects.filter(person_id=owner.pk, act__in=(Act.READ, Act.EXPORTED))
+    if name in METADATA_ROUTES:
+        assert not entries.exists()
+        return
+    entry = entries.get()
+    assert entry.act == (Act.EXPORTED if name in EXPORT_ROUTES else Act.READ)
+    assert (entry.workspace_id, entry.conversation_id) == (world.home.pk, world.talk.pk)
+
+
+def test_refused_reader_leaves_no_read_entry(world: World, gathered_reads: Counter[read_log.Read]):
+    for name in ("outsider", "rival", "anonymous"):
+        world.client(name).get(address("conversation", world))
+    assert not gathered_reads
+
+
+def test_equal_reads_are_one_entry_with_their_number(
+    world: World, gathered_reads: Counter[read_log.Read]
+):
+    client = world.client("reader")
+    for _ in range(3):
+        client.get(address("conversation", world))
+    read_log.write_reads(gathered_reads)
+    entry = LedgerEntry.objects.get(act=Act.READ)
+    assert json.loads(entry.text)["details"] == {"count": 3, "view": "conversation"}
+
+
+@pytest.mark.parametrize("name", ACTS_BY_ROUTE)
+def test_submission_of_an_owner_is_an_entry_of_theirs(world: World, name: str):
+    route, url = ROUTES[name], address(name, world)
+    client = world.client("owner")
+    LedgerEntry.objects.all().delete()
+    getattr(client, route.method)(url, dict(route.data))
+    assert ACTS_BY_ROUTE[name] <= list_acts(world.people["owner"].pk)
+
+
+def test_search_is_an_entry_of_the_person_alone(
+    world: World, gathered_reads: Counter[read_log.Read]
+):
+    world.client("reader").get("/search", {"q": "tomatoes"})
+    read_log.write_reads(gathered_reads)
+    entry = LedgerEntry.objects.get(act=Act.SEARCHED)
+    assert json.loads(entry.text)["details"]["query"] == "tomatoes"
+    page = world.client("auditor").get("/audit/ledger").content.decode()
+    assert "tomatoes" not in page
+
+
+def test_answer_is_one_entry_with_the_hash_of_its_event(world: World):
+    world.client("owner").post(address("question-answer", world), {"answer": "true"})
+    entry = LedgerEntry.objects.get(act=Act.INQUIRY_ANSWERED)
+    details = json.loads(entry.text)["details"]
+    assert entry.subject == f"inquiry:{world.question.pk}"
+    assert details["outcome"] == "answered"
+    assert len(details["event_hash"]) == 64
+    assert "true" not in entry.text
+
+
+def test_ledger_page_shows_entries_of_audited_workspaces_alone(world: World):
+    making.question(making.running(making.conversation(world.elsewhere)))
+    world.client("owner").post(address("question-answer", world), {"answer": "true"})
+    sealing.seal_entries()
+    auditor = world.client("auditor").get("/audit/ledger").content.decode()
+    rival = world.client("rival").get("/audit/ledger").content.decode()
+    assert "Question answered" in auditor.partition("<tbody>")[2]
+    assert "Question answered" not in rival.partition("<tbody>")[2]
+    assert "Turn started" in rival.partition("<tbody>")[2]
+
+
+@pytest.mark.parametrize(
+    ("query", "shown"),
+    [
+        ("act=role_changed", True),
+        ("act=read", False),
+        ("since=2999-01-01", False),
+        ("until=2999-01-01&workspace={home}", True),
+        ("workspace={elsewhere}", False),
+        ("person={owner}", True),
+        ("person={reader}", False),
+    ],
+)
+def test_ledger_filters_narrow_the_entries(world: World, query: str, shown: bool):
+    world.client("owner").post(address("member-role", world), {"role": "20"})
+    people = {name: person.pk for name, person in world.people.items()}
+    query = query.format(home=world.home.pk, elsewhere=world.elsewhere.pk, **people)
+    page = world.client("owner").get(f"/audit/ledger?{query}").content.decode()
+    assert ('data-act="role_changed"' in page) is shown
+
+
+def test_unknown_act_in_the_address_is_named(world: World):
+    response = world.client("owner").get("/audit/ledger?act=dance")
+    assert response.status_code == 422
+    assert "Unknown act “dance”" in response.content.decode()
+
+
+def download(world: World, name: str, folder: Path) -> Path:
+    """Return the ledger file that somebody downloads."""
+    response: Any = world.client(name).get("/audit/ledger.jsonl")
+    path = folder / "jpweb-ledger.jsonl"
+    path.write_bytes(response.content)
+    return path
+
+
+def verify(path: Path, *options: str) -> subprocess.CompletedProcess[str]:
+    """Run the downloaded verifier as a third person would, without jpweb's packages."""
+    command = [sys.executable, "-I", "-S", str(path.with_name("verifier.py")), str(path), *options]
+    return subprocess.run(command, check=False, capture_output=True, text=True, timeout=60)
+
+
+@pytest.fixture
+def file(world: World, tmp_path: Path) -> Path:
+    """Return a ledger file and, beside it, the verifier, both as downloaded."""
+    world.client("owner").post(address("question-answer", world), {"answer": "true"})
+    script: Any = world.client("auditor").get("/audit/ledger-verifier")
+    (tmp_path / "verifier.py").write_bytes(script.content)
+    return download(world, "auditor", tmp_path)
+
+
+def test_ledger_file_verifies_by_the_standard_library_alone(file: Path):
+    done = verify(file, "--public-key", signing.get_public_key())
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "The chain holds up to entry" in done.stdout
+
+
+def test_ledger_file_hides_what_its_reader_may_not_see(world: World, file: Path):
+    own = download(world, "rival", file.parent)
+    assert world.home.name not in own.read_text()
+    lines = [json.loads(line) for line in own.read_text().splitlines()[1:]]
+    shown = [json.loads(line["text"]) for line in lines if "text" in line]
+    assert {entry.get("workspace") for entry in shown} <= {world.elsewhere.pk, None}
+    assert any("text_hash" in line for line in lines)
+    assert verify(own).returncode == 0
+
+
+def change_answer(lines: list[str]) -> list[str]:
+    return [line.replace("answered", "declined") for line in lines]
+
+
+def drop_last(lines: list[str]) -> list[str]:
+    return lines[:-1]
+
+
+def swap_last(lines: list[str]) -> list[str]:
+    return [*lines[:-2], lines[-1], lines[-2]]
+
+
+def change_head(lines: list[str]) -> list[str]:
+    statement = json.loads(lines[0])
+    statement["head"]["sequence"] -= 1
+    return [json.dumps(statement), *lines[1:-1]]
+
+
+@pytest.mark.parametrize(
+    ("tamper", "problem"),
+    [
+        (change_answer, "the chain up to here is not the one that was signed"),
+        (drop_last, "is missing"),
+        (swap_last, "it stands in the wrong place"),
+        (change_head, "head: the signature does not fit"),
+    ],
+)
+def test_verifier_names_what_was_changed_in_a_file(file: Path, tamper: Any, problem: str):
+    lines = file.read_text().splitlines()
+    file.write_text("\n".join(tamper(lines)) + "\n")
+    done = verify(file)
+    assert (done.returncode, done.stderr) == (1, "")
+    assert problem in done.stdout
+
+
+def test_verifier_refuses_a_file_signed_by_another_key(file: Path):
+    done = verify(file, "--public-key", "00" * 32)
+    assert done.returncode == 1
+    assert "signed with another key" in done.stdout
+
+
+def test_verifier_says_what_no_ledger_file_is(file: Path):
+    file.write_text("[]\n")
+    done = verify(file)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "line 1: this is no JSON object" in done.stderr
+
+
+def test_starter_sees_who_read_their_conversation(
+    world: World, gathered_reads: Counter[read_log.Read]
+):
+    world.client("reader").get(address("conversation", world))
+    world.client("owner").get(address("conversation", world))
+    read_log.write_reads(gathered_reads)
+    page = world.client("owner").get("/account/readers").content.decode()
+    table = page.partition("<tbody>")[2]
+    assert "Reader" in table
+    assert "Owner" not in table
+    assert "Nobody else" in world.client("reader").get("/account/readers").content.decode()
+
+
+def test_role_below_auditor_sees_no_ledger(world: World):
+    assert world.client("responder").get("/audit/ledger").status_code == 403
