@@ -14,7 +14,7 @@ from jpweb.agent.providers import PROVIDER_DEFAULTS
 from jpweb.agent.tool_calls import turn_state
 from jpweb.agent.tools import ask_user
 from jpweb.runtime.rendering import payloads
-from jpweb.store.choices import ApprovalKind
+from jpweb.store.choices import Act, ApprovalKind
 from jpweb.store.search import passages
 from jpweb.stream import answer_type, events, inquiry, markdown_export, outline, wire
 from jpweb.stream.transcript.categories import CATEGORIES, categorize_element
@@ -50,6 +50,7 @@ def test_each_tag_has_the_word_that_people_read():
     assert set(display_text.REASON_TEXTS) == {*REASONS}
     assert set(display_text.SOURCE_LABELS) == {source.value for source in inquiry.SourceTag}
     assert set(display_text.FAILURE_TEXTS) == {kind.value for kind in FailureKind}
+    assert set(display_text.ACT_LABELS) == {*Act}
     assert {kind for kind, _ in display_text.DECISION_LABELS} == {
         kind.value for kind in ApprovalKind
     }

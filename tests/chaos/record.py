@@ -9,6 +9,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
+from jpweb.evidence import ledger_verifier
+from jpweb.evidence.ledger_verifier import GENESIS_HASH, Link
+
 _JOURNAL = """
 SELECT e.conversation_id, e.position, e.kind, e.anchor, e.text
 FROM store_journalentry e JOIN store_conversation c ON c.id = e.conversation_id
@@ -18,6 +21,17 @@ _INQUIRIES = """
 SELECT i.id, i.conversation_id, i.inquiry_id, i.state, i.position, i.response_position, i.answer
 FROM store_inquiry i JOIN store_conversation c ON c.id = i.conversation_id
 WHERE c.origin = 'native'
+"""
+
+
+_LEDGER = """
+SELECT sequence, text, text_hash FROM store_ledgerentry
+WHERE sequence IS NOT NULL ORDER BY sequence
+"""
+_HEAD = "SELECT sequence, chain_hash FROM store_ledgerhead"
+_SETTLEMENTS = """
+SELECT subject, count(*) FROM store_ledgerentry
+WHERE act IN ('inquiry_answered', 'inquiry_cancelled') GROUP BY subject
 """
 
 
@@ -119,6 +133,21 @@ def faults(place: Place) -> list[str]:
     for key, _, name, state, position, response, _ in place.rows(_INQUIRIES):
         if state != "answered" or response is None or response <= position:
             wrong.append(f"question {key} ({name}) is {state}, {position} to {response}")
+    return wrong + ledger_faults(place)
+
+
+def ledger_faults(place: Place) -> list[str]:
+    """Return what is wrong with the ledger: its chain, and decisions not recorded exactly once."""
+    ((sequence, chain_hash),) = place.rows(_HEAD)
+    links = (Link(*values) for values in place.rows(_LEDGER))
+    head = {"sequence": sequence, "chain_hash": chain_hash}
+    problems = ledger_verifier.find_chain_problems(links, GENESIS_HASH, 1, head)
+    wrong = [f"ledger: {problem}" for problem in problems]
+    entry_counts = dict(place.rows(_SETTLEMENTS))
+    for key, *_ in place.rows(_INQUIRIES):
+        count = entry_counts.get(f"inquiry:{key}", 0)
+        if count != 1:
+            wrong.append(f"ledger: question {key} has {count} entries")
     return wrong
 
 

@@ -22,6 +22,9 @@ class Size:
     mirrored_conversations: int = 1000
     mirrored_events: int = 1000
 
+    #: Entries that one round of ``ledger.append`` inserts.
+    ledger_entries: int = 500
+
     #: WebSockets that one change is sent to, and WebSockets that stay idle.
     told_sockets: int = 5000
     idle_sockets: int = 2000
@@ -80,6 +83,7 @@ TOY = Size(
     rendered_characters=10_000,
     mirrored_conversations=2,
     mirrored_events=40,
+    ledger_entries=20,
     told_sockets=10,
     idle_sockets=20,
     other_pages=4,
