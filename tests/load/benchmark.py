@@ -56,7 +56,7 @@ BENCHMARKS = {
         Benchmark("render.markdown", "ms/MB", 1.5, "tests.load.rendering.markdown"),
         Benchmark("import.million", "s", 2.0, "tests.load.million.time"),
         Benchmark("import.memory", "MB", 1.1, "tests.load.million.memory"),
-        Benchmark("ledger.append", "ms", 1.5, "tests.load.ledger.measure_append"),
+        Benchmark("ledger.append", "ms", 1.5, "tests.load.answers.ledger.measure_append"),
         Benchmark("fanout.5000", "ms", 1.3, "tests.load.fanout.loop"),
         Benchmark("fanout.5000.layer", "ms", 0.2, "tests.load.fanout.layer"),
         Benchmark("socket.idle", "KB", 1.5, "tests.load.sockets.idle"),

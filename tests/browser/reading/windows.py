@@ -27,6 +27,7 @@ _READING = """() => {
 }""".replace("%s", ITEMS)
 
 _AT_TOP = "scrollY < 1"
+_ROOM = "[scrollY, document.documentElement.scrollHeight]"
 _AT_BOTTOM = "innerHeight + scrollY > document.documentElement.scrollHeight - 1"
 _AT_REST = """() => new Promise(done => {
   let before, frames = 0;
@@ -71,15 +72,18 @@ def top_of(page: Page, anchor: str) -> float:
 
 
 def scroll(page: Page, by: float) -> None:
-    """Scroll as a wheel does, as far as there is room, and wait until it has."""
-    before = page.evaluate("scrollY")
+    """Scroll as a wheel does, as far as there is room, and wait until it has.
+
+    A wheel at the end of the page does nothing, even if a window makes room a moment later.
+    """
+    before = page.evaluate(_ROOM)
     # Beside the text: a wheel over a long result scrolls that.
     size = page.viewport_size or {"width": 1280, "height": 800}
     page.mouse.move(size["width"] - 4, 400)
     page.mouse.wheel(0, by)
     end = _AT_TOP if by < 0 else _AT_BOTTOM
     wait_until(
-        lambda: page.evaluate("scrollY") != before or page.evaluate(end), "the page has scrolled"
+        lambda: page.evaluate(_ROOM) != before or page.evaluate(end), "the page has scrolled"
     )
     page.evaluate(_AT_REST)
 
