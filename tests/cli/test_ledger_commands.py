@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import io
 import json
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +12,7 @@ from django.core.management import CommandError, call_command
 from django.db.models import Value
 from django.db.models.functions import Replace
 
+from jpweb.runtime.db_threads import run_in_background_thread
 from jpweb.runtime.periodic import apprise_sender, publish_ledger_head
 from jpweb.store.choices import Act
 from jpweb.store.ledger import sealing
@@ -31,10 +31,16 @@ def call(*arguments: str) -> str:
 
 
 @pytest.fixture(autouse=True)
-def heads_path(settings: Any, tmp_path: Path) -> Iterator[Path]:
-    """Yield the file of kept heads of this test."""
+def heads_path(settings: Any, tmp_path: Path) -> Path:
+    """Return the file of kept heads of this test."""
     settings.LEDGER_HEADS = tmp_path / "heads.jsonl"
-    yield settings.LEDGER_HEADS
+    path: Path = settings.LEDGER_HEADS
+    return path
+
+
+def read_kept(path: Path) -> tuple[int, int]:
+    """Return the number of heads in a file, and its permissions."""
+    return len(path.read_text().splitlines()), path.stat().st_mode & 0o777
 
 
 def record_roles(count: int) -> None:
@@ -57,7 +63,7 @@ def test_verify_ledger_names_each_problem_and_fails(capsys: pytest.CaptureFixtur
     LedgerEntry.objects.filter(sequence=2).update(
         text=Replace("text", Value("operator"), Value("nobody"))
     )
-    with pytest.raises(CommandError, match="^The ledger has 1 problem.$"):
+    with pytest.raises(CommandError, match=r"^The ledger has 1 problem\.$"):
         call_command("verify_ledger")
     assert capsys.readouterr().out == "entry 2: its text was changed\n"
 
@@ -102,7 +108,7 @@ def test_file_without_heads_is_refused_by_name(tmp_path: Path, text: str):
 
 
 def test_missing_file_of_heads_is_refused_by_name(tmp_path: Path):
-    with pytest.raises(CommandError, match="missing.jsonl cannot be read"):
+    with pytest.raises(CommandError, match=r"missing\.jsonl cannot be read"):
         call("verify_ledger", "--heads", str(tmp_path / "missing.jsonl"))
 
 
@@ -128,12 +134,11 @@ async def test_head_is_appended_once_and_sent(
 
     monkeypatch.setattr(apprise_sender, "send_message", send_message)
     settings.LEDGER_HEAD_URL = "mailto://ada@example.org"
-    await publish_ledger_head.run_in_background_thread(record_roles, 2)
-    await publish_ledger_head.run_in_background_thread(sealing.seal_entries)
+    await run_in_background_thread(record_roles, 2)
+    await run_in_background_thread(sealing.seal_entries)
     await publish_ledger_head.publish_head()
     await publish_ledger_head.publish_head()
-    assert len(heads_path.read_text().splitlines()) == 1
-    assert heads_path.stat().st_mode & 0o777 == 0o600
+    assert read_kept(heads_path) == (1, 0o600)
     assert sent == ["mailto://ada@example.org jpweb: ledger head 2 2"]
 
 
@@ -145,7 +150,7 @@ async def test_head_that_cannot_be_sent_is_logged(
 
     monkeypatch.setattr(apprise_sender, "send_message", send_message)
     settings.LEDGER_HEAD_URL = "mailto://ada@example.org"
-    await publish_ledger_head.run_in_background_thread(record_roles, 1)
-    await publish_ledger_head.run_in_background_thread(sealing.seal_entries)
+    await run_in_background_thread(record_roles, 1)
+    await run_in_background_thread(sealing.seal_entries)
     await publish_ledger_head.publish_head()
     assert "Could not send the ledger head 1: No response." in caplog.text

@@ -7,6 +7,7 @@ our side, too: a batch for all entries of the round.
 from __future__ import annotations
 
 from time import perf_counter
+from typing import Any
 
 from django.apps import apps
 from django.db import connection, transaction
@@ -46,10 +47,10 @@ def _record_and_seal(count: int) -> float:
     return perf_counter() - begun
 
 
-def _read_bare_row() -> tuple[str, list[object]]:
+def _read_bare_row() -> tuple[str, list[Any]]:
     """Return the statement that inserts a row like the newest one, and its values."""
     entry_model = apps.get_model("store", "LedgerEntry")
-    names = [field.column for field in entry_model._meta.concrete_fields if field.name != "id"]
+    names = [str(field.column) for field in entry_model._meta.concrete_fields if field.name != "id"]
     with connection.cursor() as cursor:
         columns = ", ".join(names)
         cursor.execute(f"SELECT {columns} FROM store_ledgerentry ORDER BY id DESC LIMIT 1")  # noqa: S608  own names
@@ -59,7 +60,7 @@ def _read_bare_row() -> tuple[str, list[object]]:
     return f"INSERT INTO store_ledgerentry ({columns}) VALUES ({marks})", values  # noqa: S608  own names
 
 
-def _insert_bare(count: int, statement: str, values: list[object]) -> float:
+def _insert_bare(count: int, statement: str, values: list[Any]) -> float:
     begun = perf_counter()
     for _ in range(count):
         with transaction.atomic(), connection.cursor() as cursor:
