@@ -27,6 +27,8 @@ if TYPE_CHECKING:
     from jpweb.web.http import Request
 
 FILE_NAME = "jpweb-ledger.jsonl"
+#: Values of details that a row leaves out.
+_ONCE = {"count": 1}
 VERIFIER_PATH = Path(ledger_verifier.__file__)
 
 
@@ -102,6 +104,7 @@ def _make_row(entry: LedgerEntry, workspace_names: dict[int, str]) -> dict[str, 
         "details": [
             (display_text.LEDGER_DETAIL_LABELS[name], value)
             for name, value in details.items()
-            if name in display_text.LEDGER_DETAIL_LABELS and value not in ("", None)
+            if name in display_text.LEDGER_DETAIL_LABELS
+            and value not in ("", None, _ONCE.get(name))
         ],
     }
