@@ -1,7 +1,7 @@
 """Routes a question to its answerer, or refuses it (RFD 082, 083).
 
-``tests/agent/tool_calls/test_routing.py`` holds the complete table of the 192 cases, which is the
-policy ``auto``, and the routes of the other detached policies while no person is reachable.
+A detached policy applies while no person is reachable. ``tests/agent/tool_calls/test_routing.py``
+holds all 192 cases of the policy ``auto``, and those of the other policies without a person.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ class UseRemembered:
 
 @dataclass(frozen=True, slots=True)
 class UseStatic:
-    """The configuration answers; under the policy ``defaults``, with the question's default."""
+    """The configuration answers, or by the policy ``defaults`` the question's own default."""
 
     value: Any = field(repr=False)  # may be a secret, and reprs end up in logs
 
@@ -44,7 +44,7 @@ class Refuse:
 
 @dataclass(frozen=True, slots=True)
 class AskBackend:
-    """A secondary assistant answers."""
+    """A second model answers (the inquiry backend, RFD 028)."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -209,7 +209,7 @@ class _LayerReceiver:
             await asyncio.sleep(PING_SECONDS)
 
     async def _watch_changes(self) -> None:
-        """Compare change marks at intervals, and notify local subscribers of what changed.
+        """Compare the last changes of watched rows at intervals, and notify local subscribers.
 
         So a lost signal costs a delay.
         """

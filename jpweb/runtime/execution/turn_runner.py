@@ -1,4 +1,4 @@
-"""Plays the turn of a run to its end; the only place that catches every exception."""
+"""Plays the turn of a run to its end; only this module catches every exception."""
 
 from __future__ import annotations
 
@@ -50,8 +50,8 @@ RUN_ENDS = {
 async def play_turn(active: ActiveRun) -> None:
     """Execute a run from the state of its turn, and commit its end.
 
-    Commits nothing where another process has the run or the database is unavailable: then the lease
-    expires, and the next holder continues from the journal.
+    Commits nothing where another process has the run or the database is unavailable: the next
+    holder continues from the journal.
     """
     try:
         await deliver_interrupts(active)
@@ -61,7 +61,7 @@ async def play_turn(active: ActiveRun) -> None:
             await deliver_interrupts(active)
     except (LeaseLost, *DATABASE_UNAVAILABLE) as error:
         active.is_abandoned = True
-        logger.warning("run %s is let go of: %s", active.run.pk, error)
+        logger.warning("run %s is abandoned: %s", active.run.pk, error)
 
 
 async def deliver_interrupts(*actives: ActiveRun) -> None:
@@ -76,6 +76,7 @@ async def deliver_interrupts(*actives: ActiveRun) -> None:
 async def _execute_turn(active: ActiveRun) -> RunEnd:
     """Execute a run; return how it ended."""
     if active.run.phase == RunPhase.OVER and not active.interrupts.is_set():
+        # The last holder committed the events of the end, and ended before it committed the state.
         return RUN_ENDS[TurnEnd.COMPLETE]
     try:
         return RUN_ENDS[await _play_with_resources(active)]
@@ -122,6 +123,7 @@ async def _open_resources(active: ActiveRun, stack: AsyncExitStack) -> TurnResou
         return result
     if isinstance(active.interrupts.pending, Stop):
         return None
+    # A reply or a restart cut the opening off.
     return await stack.enter_async_context(wiring.open_turn_resources(active.conversation))
 
 

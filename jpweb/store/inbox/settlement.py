@@ -1,7 +1,7 @@
 """Settlement of questions: the first response to an open row wins, by compare-and-set.
 
-``journal.append_events`` calls both functions in the transaction that appends the event: a
-request opens a row, a response settles it.
+``journal.append_events`` calls ``insert_open_row`` and ``settle_row`` in the transaction that
+appends the event, under the conversation's lock.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class OlderInquiryOpen(Exception):
 
 
 class _OpenRow(NamedTuple):
-    """An open question: its item is what the transcript shows it in."""
+    """An open question, and the position of the transcript item that shows it."""
 
     id: int
     item_position: int
@@ -88,11 +88,11 @@ def settle_row(
     parked, else None: the caller queues it.
 
     The caller holds the conversation's lock, under which rows open and runs park. The UPDATE's
-    ``WHERE state = 'open'`` is the guard against writers without that lock. The person's id in
+    ``WHERE state = 'open'`` is a second guard. The person's id in
     the event's note is trusted: only events that jpweb itself writes come here.
 
     Inquiry ids are unique within a turn alone (RFD 082), and a reader pairs a response with the
-    oldest open request of its id. With a ``row_id`` that has to be this row; raises
+    oldest open request of its id. A ``row_id`` must name that row; raises
     OlderInquiryOpen where another is older, which ``journal.append_events`` closes before it
     tries again.
 

@@ -2,8 +2,8 @@
 
 A run is executed by the holder of its lease, until that expires by the database's
 clock. Acquiring a lease and queueing a run whose lease expired both raise the fence
-(fencing token). Writes with an older fence are refused, so that a process that was taken
-for dead can do no harm.
+(fencing token). Writes with an older fence are refused, so a process that was taken for
+dead can write no more.
 
 An expired lease does not mean a dead process: one that is starved, paused or cut off from
 the database also lets it expire. ``heartbeats`` tells which processes have ended.
@@ -34,7 +34,8 @@ _MAX_ROWS = 500
 def acquire_lease(run_id: int, holder: str, seconds: float) -> Run | None:
     """Acquire the lease of a queued run for a process and raise the fence; return the run, or None.
 
-    Of two processes that try at once one gets it. The returned ``phase`` is the one before.
+    Of two processes that try at once one gets it. The returned ``phase`` is the one before, which
+    tells whether the run was parked.
     """
     queued_run = Run.objects.filter(pk=run_id, state=RunState.QUEUED)
     updated_count = queued_run.update(
@@ -47,7 +48,6 @@ def acquire_lease(run_id: int, holder: str, seconds: float) -> Run | None:
     if not updated_count:
         return None
     run = Run.objects.select_related("conversation__workspace").get(pk=run_id)
-    # The returned run keeps the phase; the row leaves WAITING, since the run is no longer parked.
     Run.objects.filter(pk=run_id, phase=RunPhase.WAITING).update(phase=RunPhase.CALLING)
     return run
 
@@ -67,7 +67,7 @@ def assert_held(run: Run, phase: RunPhase | None = None) -> None:
 
 @transaction.atomic
 def renew_leases(run_ids: Iterable[int], holder: str, seconds: float) -> set[int]:
-    """Renew leases of a process; returns the keys of those of these runs that it holds.
+    """Renew leases of a process; returns which of these runs it still holds.
 
     A row that another connection has locked is skipped, so that one transaction that hangs
     costs one lease and not all of them.
