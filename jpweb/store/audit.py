@@ -12,7 +12,8 @@ from django.db.models.functions import Coalesce
 
 from jpweb.store.choices import Role
 from jpweb.store.inquiries import INQUIRY_STATES
-from jpweb.store.models import Conversation, Inquiry, Membership
+from jpweb.store.jp_files.mirror import DEMO_ROOT
+from jpweb.store.models import Conversation, Inquiry, Membership, Workspace
 
 PAGE_ROWS = 100
 #: Rows of one batch of an export.
@@ -21,8 +22,16 @@ BATCH_ROWS = 250
 
 @dataclass(frozen=True, slots=True)
 class AuditFilters:
-    """The filters of the audit; an empty value does not filter. ``until`` is exclusive."""
+    """The filters of the audit; an empty value does not filter. ``until`` is exclusive.
 
+    ``workspace`` is a key. Without one the demo is left out, unless ``demo`` is set or the person
+    reviews nothing else. ``words`` have to be in the question.
+    """
+
+    workspace: int | None = None
+    demo: bool = False
+    tool: str = ""
+    words: str = ""
     outcome: str = ""
     reason: str = ""
     source: str = ""
@@ -37,6 +46,7 @@ class FilterValues:
 
     reasons: list[str]
     sources: list[str]
+    tools: list[str]
     people: list[str]
 
 
@@ -56,6 +66,7 @@ class ReviewedInquiry(NamedTuple):
     state: str
     reason: str
     answer: Any
+    note: str
     decided_by: str
     decider_name: str
     settled_at: datetime | None
@@ -73,7 +84,7 @@ class ReviewedBatch(NamedTuple):
 #: Columns of an export that are the inquiry's own; the others are its conversation's.
 _INQUIRY_COLUMNS = (
     "pk", "asked_at", "conversation_id", "asker", "source", "question", "answer_type", "state",
-    "reason", "answer", "decided_by", "decider_name", "settled_at", "anchor",
+    "reason", "answer", "note", "decided_by", "decider_name", "settled_at", "anchor",
 )  # fmt: skip
 _CONVERSATION_COLUMNS = {
     "jp_id": "jp_id",
@@ -84,7 +95,8 @@ _CONVERSATION_COLUMNS = {
 
 def list_inquiries(person_id: int, filters: AuditFilters) -> QuerySet[Inquiry]:
     """Return the inquiries a person may review, the newest first."""
-    inquiries = _list_reviewable(person_id).filter(*_make_conditions(filters))
+    memberships = _list_filtered_memberships(person_id, filters)
+    inquiries = _list_reviewable(memberships).filter(*_make_conditions(filters))
     return inquiries.select_related("conversation__workspace", "decider").order_by(
         "-asked_at", "-id"
     )
@@ -106,10 +118,8 @@ def read_batches(person_id: int, filters: AuditFilters) -> Iterator[ReviewedBatc
     """
     # An index has the rows in this order. With a join, or a condition on an indexed column, SQLite
     # would choose another index and sort all rows for each batch.
-    memberships = Membership.objects.filter(
-        person_id=person_id,
-        role__gte=Role.AUDITOR,
-        workspace__conversations=OuterRef("conversation_id"),
+    memberships = _list_filtered_memberships(person_id, filters).filter(
+        workspace__conversations=OuterRef("conversation_id")
     )
     rows = Inquiry.objects.annotate(any_state=Coalesce("state", Value("")))
     rows = rows.filter(Exists(memberships), *_make_conditions(filters, state="any_state"))
@@ -168,13 +178,27 @@ def count_by_state(inquiries: QuerySet[Inquiry]) -> dict[str, int]:
 
 def list_filter_values(person_id: int) -> FilterValues:
     """Return the values that a person can filter by."""
-    rows = _list_reviewable(person_id)
+    rows = _list_reviewable(_list_auditor_memberships(person_id))
 
     def distinct(column: str) -> list[str]:
         values = rows.exclude(Q(**{column: ""})).values_list(column, flat=True)
         return sorted(values.order_by(column).distinct())
 
-    return FilterValues(distinct("reason"), distinct("source"), distinct("decider_name"))
+    return FilterValues(
+        distinct("reason"), distinct("source"), distinct("asker"), distinct("decider_name")
+    )
+
+
+def is_demo(workspace: Workspace) -> bool:
+    """Tell whether a workspace is the demo that ships with jpweb."""
+    return workspace.root == DEMO_ROOT
+
+
+def list_workspaces(person_id: int) -> list[Workspace]:
+    """Return the workspaces that a person may review, by name; the demo is the last one."""
+    memberships = _list_auditor_memberships(person_id)
+    rows = Workspace.objects.filter(pk__in=memberships.values("workspace_id"))
+    return sorted(rows, key=lambda workspace: (is_demo(workspace), workspace.name))
 
 
 def _make_conditions(filters: AuditFilters, state: str = "state") -> list[Q]:
@@ -184,6 +208,8 @@ def _make_conditions(filters: AuditFilters, state: str = "state") -> list[Q]:
         "reason": filters.reason,
         "source": filters.source,
         "decider_name": filters.person,
+        "asker": filters.tool,
+        "question__text__icontains": filters.words,
         "asked_at__gte": filters.since,
         "asked_at__lt": filters.until,
     }
@@ -192,6 +218,18 @@ def _make_conditions(filters: AuditFilters, state: str = "state") -> list[Q]:
     return [Q(**{key: value}) for key, value in values_by_lookup.items() if value]
 
 
-def _list_reviewable(person_id: int) -> QuerySet[Inquiry]:
-    allowed = Membership.objects.filter(person_id=person_id, role__gte=Role.AUDITOR)
-    return Inquiry.objects.filter(conversation__workspace__in=allowed.values("workspace_id"))
+def _list_auditor_memberships(person_id: int) -> QuerySet[Membership]:
+    return Membership.objects.filter(person_id=person_id, role__gte=Role.AUDITOR)
+
+
+def _list_filtered_memberships(person_id: int, filters: AuditFilters) -> QuerySet[Membership]:
+    """Return the memberships of the workspaces whose inquiries the filters let through."""
+    memberships = _list_auditor_memberships(person_id)
+    if filters.workspace is not None:
+        return memberships.filter(workspace_id=filters.workspace)
+    without_demo = memberships.exclude(workspace__root=DEMO_ROOT)
+    return memberships if filters.demo or not without_demo.exists() else without_demo
+
+
+def _list_reviewable(memberships: QuerySet[Membership]) -> QuerySet[Inquiry]:
+    return Inquiry.objects.filter(conversation__workspace__in=memberships.values("workspace_id"))

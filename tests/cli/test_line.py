@@ -15,11 +15,11 @@ from jpweb.runtime.broadcast import channel_layer, publisher
 from tests.layers import make_keys
 from tests.load.crowd import Crowd, Visitor, crowd
 from tests.machine.serving import Server, run_server
-from tests.machine.sizes import choose_size
 from tests.machine.visiting import Visitor as Guest
 
-#: Texts that are told, each of this size: without a limit they would fill a process.
-TEXTS, SIZE = choose_size(800, 2_000), 60_000
+#: Texts that are told, each of this size: without a limit they would fill a process. More would
+#: take longer than a browser that takes nothing may be silent.
+TEXTS, SIZE = 800, 60_000
 #: What a server may grow by for one browser that takes nothing: far less than it was told.
 ROOM = 20 * 1024 * 1024
 SECRET_KEY = "the same everywhere"

@@ -9,7 +9,9 @@ import socket
 import subprocess
 import sys
 from collections.abc import Iterator
+from http import HTTPStatus
 from pathlib import Path
+from urllib.request import urlopen
 
 import pytest
 
@@ -63,6 +65,16 @@ def test_each_process_has_its_name_before_what_it_says(together: Team):
     assert {line.partition("|")[0].strip() for line in said} == {"team", *NAMES}
 
 
+def is_serving(port: int) -> bool:
+    """Tell whether a web server has its database and answers."""
+    try:
+        return bool(
+            urlopen(f"http://{LOOPBACK}:{port}/sign-in", timeout=20).status == HTTPStatus.OK
+        )
+    except OSError:
+        return False
+
+
 @pytest.mark.chaos
 @pytest.mark.parametrize("name", ["worker1", "web2", "redis", "postgres"])
 def test_a_process_that_dies_is_told_of_and_started_again(together: Team, name: str):
@@ -70,6 +82,7 @@ def test_a_process_that_dies_is_told_of_and_started_again(together: Team, name: 
     assert together.strike(name)
     wait_until(lambda: together.process(name) != before, "it runs again", 30)
     assert re.search(rf"team +\| {name}: killed by signal 9\. Restarting", together.log_text())
+    wait_until(lambda: all(map(is_serving, together.ports)), "others find both servers", 60)
 
 
 def test_a_second_one_on_the_same_data_is_refused(together: Team):

@@ -19,6 +19,8 @@ DAY = datetime(2026, 10, 8, tzinfo=UTC)
 EACH: dict[str, tuple[Any, Any]] = {
     "outcome": ("cancelled", lambda row: row.state == "cancelled"),
     "reason": ("user", lambda row: row.reason == "user"),
+    "tool": ("git_tag", lambda row: row.asker == "git_tag"),
+    "words": ("apply", lambda row: "apply" in row.question["text"].lower()),
     "source": ("assistant", lambda row: row.source == "assistant"),
     "person": ("Ada", lambda row: row.decider_name == "Ada"),
     "since": (DAY, lambda row: row.asked_at >= DAY),
@@ -93,7 +95,19 @@ def test_the_pages_cover_every_row_once_the_newest_first(
 def test_below_auditor_there_is_nothing_to_review(demo: Workspace, role: Role | None):
     who = making.person("somebody", role, demo)
     assert not audit.list_inquiries(who.pk, AuditFilters()).exists()
-    assert audit.list_filter_values(who.pk) == audit.FilterValues([], [], [])
+    assert audit.list_filter_values(who.pk) == audit.FilterValues([], [], [], [])
+
+
+def test_demo_is_left_out_beside_another_workspace(demo: Workspace, auditor: Person):
+    other = making.workspace("Other")
+    Membership.objects.create(person=auditor, workspace=other, role=Role.AUDITOR)
+    row = making.question(making.running(making.conversation(other)))
+    assert list(audit.list_inquiries(auditor.pk, AuditFilters())) == [row]
+    assert in_batches(auditor) == {row.pk}
+    everything = audit.list_inquiries(auditor.pk, AuditFilters(demo=True))
+    of_demo = audit.list_inquiries(auditor.pk, AuditFilters(workspace=demo.pk))
+    assert everything.count() == of_demo.count() + 1 > 2
+    assert [workspace.name for workspace in audit.list_workspaces(auditor.pk)] == ["Other", "Demo"]
 
 
 def in_batches(person: Person) -> set[int]:

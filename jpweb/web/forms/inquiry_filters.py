@@ -7,7 +7,7 @@ from datetime import UTC, date, datetime, time, timedelta
 from django import forms
 
 from jpweb.store.inquiries import INQUIRY_STATES
-from jpweb.web.forms.fields import TextField
+from jpweb.web.forms.fields import TextField, WholeNumberField
 
 
 def _make_day_field(name: str) -> forms.DateField:
@@ -49,6 +49,10 @@ class InquiryFilterForm(PeriodForm):
             f"Use one of: {', '.join(INQUIRY_STATES)}."
         },
     )
+    workspace = WholeNumberField(required=False)
+    demo = forms.BooleanField(required=False)
+    tool = TextField(required=False)
+    words = TextField(required=False)
     reason = TextField(required=False)
     source = TextField(required=False)
     person = TextField(required=False)

@@ -7,6 +7,7 @@ import io
 import json
 import unicodedata
 from collections.abc import Iterator
+from datetime import timedelta
 from typing import TYPE_CHECKING
 from urllib.parse import urlencode
 
@@ -19,6 +20,7 @@ from jpweb.runtime.db_threads import run_in_db_thread
 from jpweb.store import audit, inquiries
 from jpweb.store.audit import AuditFilters, ReviewedBatch, ReviewedInquiry
 from jpweb.store.choices import Role
+from jpweb.store.database import clock
 from jpweb.store.exports import ExportChunk
 from jpweb.store.ledger.entries import Place
 from jpweb.web import access, converters, display_text
@@ -31,9 +33,11 @@ if TYPE_CHECKING:
 
 CSV_COLUMNS = (
     "asked_at", "workspace", "conversation", "conversation_title", "asker", "source", "question",
-    "answer_type", "outcome", "reason", "answer", "decided_by", "decider", "settled_at",
+    "answer_type", "outcome", "reason", "answer", "comment", "decided_by", "decider", "settled_at",
     "waited_seconds", "link",
 )  # fmt: skip
+#: Days that the quick ranges go back.
+QUICK_RANGE_DAYS = (7, 30, 90)
 CSV_FILE_NAME = "inquiries.csv"
 #: Placeholder of a conversation's key while the pattern of the permalink is built.
 _PLACEHOLDER_ID = 987_654_321
@@ -51,11 +55,17 @@ def list_inquiries(request: Request) -> HttpResponse:
     before = request.GET.get("before", "")
     rows, next_cursor = audit.get_page(matches, converters.parse_key(before))
     query = {name: request.GET[name] for name in form.fields if request.GET.get(name)}
+    counts = audit.count_by_state(matches)
+    workspaces = audit.list_workspaces(request.user.pk)
     context = {
         "rows": rows,
         "form": form,
-        "bars": _build_bars(audit.count_by_state(matches), query),
+        "bars": _build_bars(counts, query),
         "choices": audit.list_filter_values(request.user.pk),
+        "workspaces": workspaces,
+        "has_demo": len(workspaces) > 1 and audit.is_demo(workspaces[-1]),
+        "ranges": _list_ranges(query),
+        "total": sum(counts.values()),
         "states": inquiries.INQUIRY_STATES,
         "query": urlencode(query),
         "following": urlencode(query | {"before": next_cursor}) if next_cursor else "",
@@ -118,6 +128,7 @@ def _make_csv_row(row: ReviewedInquiry, address: str) -> list[object]:
         row.state,
         row.reason,
         "" if row.answer is None else row.answer,
+        row.note,
         row.decided_by,
         row.decider_name,
         row.settled_at.isoformat() if row.settled_at else "",
@@ -140,6 +151,16 @@ def _begins_formula(text: str) -> bool:
     """
     visible = (char for char in text if unicodedata.category(char)[0] not in "ZC")
     return unicodedata.normalize("NFKC", next(visible, ""))[:1] in RISKY_SIGNS
+
+
+def _list_ranges(query: dict[str, str]) -> list[tuple[int, str]]:
+    """Return the quick ranges: their days, and the query string that filters by them."""
+    other_params = {key: value for key, value in query.items() if key not in ("since", "until")}
+    today = clock.now().date()
+    return [
+        (days, urlencode(other_params | {"since": (today - timedelta(days=days)).isoformat()}))
+        for days in QUICK_RANGE_DAYS
+    ]
 
 
 def _build_bars(counts: dict[str, int], query: dict[str, str]) -> list[dict[str, object]]:

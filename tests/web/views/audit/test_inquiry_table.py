@@ -30,7 +30,7 @@ def reviewed(world: World) -> World:
 
 
 def get(world: World, path: str = "/audit", **given: Any) -> Any:
-    return world.client("auditor").get(f"{path}?{urlencode(given)}")
+    return world.client("auditor").get(f"{path}?{urlencode({'demo': 1} | given)}")
 
 
 def table(response: Any) -> list[str]:
@@ -51,6 +51,8 @@ FILTERS: list[dict[str, str]] = [
     *({"outcome": state} for state in ("open", "answered", "redacted", "cancelled", "unanswered")),
     {"reason": "user"},
     {"source": "assistant"},
+    {"tool": "git_tag"},
+    {"words": "tag"},
     {"person": "Owner"},
     {"since": "2026-10-10"},
     {"until": "2026-10-08"},
@@ -65,6 +67,7 @@ def test_page_and_file_show_the_same_rows(reviewed: World, given: dict[str, str]
     assert [f"{link.path}#{link.fragment}" for link in written] == shown
     kept = Inquiry.objects.all()
     plain = {"outcome": "state", "reason": "reason", "source": "source", "person": "decider_name"}
+    plain |= {"tool": "asker", "words": "question__text__icontains"}
     kept = kept.filter(**{plain[key]: given[key] for key in given if key in plain})
     if "since" in given:
         kept = kept.filter(asked_at__date__gte=given["since"])
@@ -88,6 +91,25 @@ def test_a_row_says_everything_that_is_asked_for(reviewed: World):
     assert line["waited_seconds"] == "61.000"
     assert (line["answer"], line["decider"], line["workspace"]) == ("true", "Owner", "Garden")
     assert line["conversation"] == f"jp-c{reviewed.talk.jp_id}"
+
+
+def test_reason_of_a_decline_is_on_the_page_and_in_the_file(reviewed: World):
+    Inquiry.objects.filter(reason="user").update(note="Too risky today")
+    assert "Too risky today" in read(get(reviewed, reason="user")).text
+    notes = [line["comment"] for line in lines(get(reviewed, "/audit.csv", reason="user"))]
+    assert set(notes) == {"Too risky today"}
+
+
+def test_quick_range_keeps_the_other_filters(reviewed: World):
+    page = read(get(reviewed, source="assistant", since="2026-01-01"))
+    links = [
+        tag["href"]
+        for tag in page
+        if tag.get("href", "").startswith("?") and "since=" in tag["href"]
+    ]
+    queries = [parse_qs(link.lstrip("?")) for link in links if "outcome" not in link]
+    assert [query["source"] for query in queries] == [["assistant"]] * 3
+    assert all(query["since"] != ["2026-01-01"] for query in queries)
 
 
 def test_every_link_leads_to_the_element(reviewed: World):
@@ -219,6 +241,7 @@ def test_the_bars_count_what_is_found_and_filter(reviewed: World):
     assert parse_qs(bars["open"]["href"].lstrip("?")) == {
         "source": ["assistant"],
         "outcome": ["open"],
+        "demo": ["1"],
     }
     counts = {t["data-count"]: int(t.text) for t in page if t.tag == "b" and "data-count" in t}
     found = Inquiry.objects.filter(source="assistant", state="cancelled")
