@@ -15,7 +15,7 @@ from jpweb.runtime.tasks import BackgroundTasks
 from jpweb.store import inquiries
 from jpweb.store.errors import AlreadySettled, ReadOnlyConversation
 from jpweb.stream.errors import InvalidAnswer
-from jpweb.web import access
+from jpweb.web import access, notice_text
 
 if TYPE_CHECKING:
     from jpweb.store.inquiries import Decider, SettledInquiry
@@ -26,11 +26,6 @@ Refusal: TypeAlias = AlreadySettled | InvalidAnswer | ReadOnlyConversation
 REFUSALS = (AlreadySettled, InvalidAnswer, ReadOnlyConversation)
 #: HTTP status codes: settled by this request; settled before it; refused, so still open.
 STATUS_SETTLED, STATUS_LATE, STATUS_OPEN = 200, 409, 422
-NO_WAITING_CALL_TEXT = (
-    "The tool call isn't waiting for this secret right now. Your input was discarded, not "
-    "stored. If it is still needed, you will be asked again."
-)
-
 
 _submissions = BackgroundTasks()
 
@@ -69,7 +64,8 @@ async def submit_answer(row: Inquiry, decider: Decider, typed: AnswerInput) -> S
             row, typed.answer, decider, remember=typed.remember
         )
     except NoWaitingCall:
-        return _open_result(row, AnswerInput("", typed.remember, typed.note), NO_WAITING_CALL_TEXT)
+        retained_form = AnswerInput("", typed.remember, typed.note)
+        return _open_result(row, retained_form, notice_text.NO_WAITING_CALL)
     except REFUSALS as refusal:
         retained_form = AnswerInput(retained_text, typed.remember, typed.note)
         return await _refused_result(row, decider, retained_form, refusal)

@@ -1,11 +1,22 @@
-"""User-visible texts of wire tags: one vocabulary for transcript, questions and audit."""
+"""Labels: the words of tags, values and counts on every page.
+
+Sentences with which forms and views respond are in ``notice_text``.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from datetime import datetime, timedelta
 
-from jpweb.store.choices import Act, WritePolicy
+from django.utils.timesince import timesince
+
+from jpweb.store.choices import Act, Origin, WritePolicy
+from jpweb.store.conversation_list.filters import Sort
+from jpweb.store.database import clock
 from jpweb.stream.inquiry import CancellationReason
+
+#: The title of a conversation that has none.
+UNTITLED = "Untitled"
 
 STATE_LABELS = {
     "open": ("Waiting", "●"),
@@ -68,7 +79,7 @@ APPROVAL_TEXTS = {
 }
 
 #: Labels of the policies for saving jpweb's conversations to the workspace too.
-WRITING = {
+WRITE_POLICY_LABELS = {
     WritePolicy.OFF: "No",
     WritePolicy.CURRENT: "Yes, for a jp with RFD 082",
     WritePolicy.COMPATIBLE: "Yes, readable by an older jp",
@@ -108,6 +119,25 @@ RECEIPT_LABELS = {
     "draft_at": "Draft started by",
 }
 
+#: Labels of each sort order of the conversation list, of its next page and of its previous page.
+LIST_SORT_LABELS = {
+    Sort.ACTIVITY: ("Last activity", "Older", "Newer"),
+    Sort.WAITING: ("Longest waiting", "Shorter-waiting", "Longer-waiting"),
+    Sort.LENGTH: ("Most events", "Shorter", "Longer"),
+}
+
+ORIGIN_LABELS = {Origin.NATIVE: "Web", Origin.MIRRORED: "From jp (read-only)"}
+
+#: Labels of the events that a person steps through, by sort.
+STEP_LABELS = {"item": "event", "prompt": "prompt", "inquiry": "question", "problem": "problem"}
+
+#: Labels of the event filter's presets, by name.
+FILTER_PRESET_LABELS = {
+    "messages": "Messages",
+    "questions": "Questions",
+    "problems": "Problems",
+}
+
 #: Labels of the event filter's groups, by name.
 FILTER_GROUP_LABELS = {
     "person": "Prompts",
@@ -133,6 +163,19 @@ SEARCH_KIND_LABELS = {
     "outcome": "Outcomes",
     "summary": "Summaries",
 }
+
+SEARCH_SORT_LABELS = {"newest": "Newest first", "best": "Best match first"}
+
+#: Example queries with their meaning.
+QUERY_EXAMPLES = (
+    ("watering plan", "both words, anywhere in one event"),
+    ('"one o\'clock"', "the exact phrase"),
+    ("config*", "words that start with config"),
+    ("patch -reasoning", "with patch, without reasoning"),
+    ("kind:question outcome:cancelled reason:user", "questions that a person declined"),
+    ("tool:fs kind:failure", "failed calls of tools whose names start with fs"),
+    ("in:demo who:ada after:2026-01 before:2026-05", "by workspace, person and date"),
+)
 
 #: Labels of search hits, by category.
 HIT_CATEGORY_LABELS = {
@@ -210,6 +253,58 @@ LEDGER_DETAIL_LABELS: Mapping[str, str] = {
     "sequences": "entries",
 }
 
+#: Singular and plural labels of counted events, by category and by other counts.
+COUNT_LABELS = {
+    "turn": ("turn start", "turn starts"),
+    "person": ("prompt", "prompts"),
+    "message": ("message", "messages"),
+    "structure": ("structured output", "structured outputs"),
+    "reasoning": ("reasoning block", "reasoning blocks"),
+    "call": ("tool call", "tool calls"),
+    "result": ("result", "results"),
+    "failure": ("failed result", "failed results"),
+    "stray": ("result without a call", "results without a call"),
+    "question": ("question with its outcome", "questions with their outcomes"),
+    "outcome": ("outcome without a question", "outcomes without a question"),
+    "dropped": ("outcome without a question", "outcomes without a question"),
+    "configuration": ("configuration change", "configuration changes"),
+    "compaction": ("compaction", "compactions"),
+    "legacy": ("legacy event", "legacy events"),
+    "unknown": ("event of an unknown type", "events of an unknown type"),
+    "broken": ("unreadable event", "unreadable events"),
+}
+
+#: Effects of a compaction on a turn.
+SUMMARIZED = "replaced by a summary"
+REASONING_OMITTED = "reasoning omitted"
+CALLS_OMITTED = "tool calls omitted"
+ARGUMENTS_OMITTED = "tool call arguments omitted"
+RESULTS_OMITTED = "tool results omitted"
+
+#: Labels of messages to the model, by role.
+ROLE_LABELS = {"user": "User", "assistant": "Model", "tool": "Tool result"}
+
+#: Titles of messages to the model.
+CALL_TITLE, DATA_TITLE, REASONING_TITLE = "tool call {name}", "structured output", "reasoning"
+
+#: Singular and plural labels of units of time, by their seconds, in descending order.
+UNIT_LABELS = {
+    86_400: ("day", "days"),
+    3_600: ("hour", "hours"),
+    60: ("minute", "minutes"),
+    1: ("second", "seconds"),
+}
+
+NEVER_EXPIRE_LABEL, CUSTOM_EXPIRY_LABEL = "Never expire (default)", "Custom"
+
+#: Labels of links that are shown once.
+INVITATION_LINK_LABEL, SIGN_IN_LINK_LABEL = "invitation link", "sign-in link"
+
+#: The title of a built-in tool's settings, which run no command.
+BUILTIN_TRUST_LABEL = "Approval settings of a built-in tool"
+
+SECRET_REQUESTED = "Secret requested"  # noqa: S105  a label
+
 
 def describe_reason(tag: str) -> str:
     """Return the text of a cancellation reason; an unknown tag is quoted."""
@@ -236,6 +331,48 @@ def describe_decider(kind: str, name: str) -> str:
         return name
     text = DECIDER_TEXTS.get(kind, kind)
     return f"{text} ({name})" if name and text else text or "unknown"
+
+
+def describe_counts(counts: Mapping[str, int]) -> list[str]:
+    """Return each non-zero count of events with its label."""
+    return [
+        f"{counts[name]:,} {singular if counts[name] == 1 else plural}"
+        for name, (singular, plural) in COUNT_LABELS.items()
+        if counts.get(name)
+    ]
+
+
+def describe_result_count(count: int, limit: int) -> str:
+    """Return the number of search results; above the limit it was not counted further."""
+    if count > limit:
+        return f"More than {limit} results"
+    return f"{count} result{'' if count == 1 else 's'}" if count else "No results"
+
+
+def describe_expiry(seconds: int) -> str:
+    """Return the label of a time after which questions expire."""
+    return f"Expire after {format_whole_time(seconds)}"
+
+
+def describe_delay(seconds: int) -> str:
+    """Return the text of the delay of a notification."""
+    return f"after {format_whole_time(seconds)}" if seconds else "immediately"
+
+
+def format_whole_time(seconds: int) -> str:
+    """Return a time in its largest whole unit."""
+    size = next(size for size in UNIT_LABELS if seconds % size == 0)
+    singular, plural = UNIT_LABELS[size]
+    number = seconds // size
+    return f"{number} {singular if number == 1 else plural}"
+
+
+def format_age(at: datetime) -> str:
+    """Return the age of an instant in words; "" beyond 30 days and in the future."""
+    age = clock.now() - at
+    if age > timedelta(days=30) or age < timedelta(0):
+        return ""
+    return "just now" if age < timedelta(minutes=1) else f"{timesince(at, depth=1)} ago"
 
 
 def format_duration(seconds: float | None) -> str:

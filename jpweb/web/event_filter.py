@@ -16,11 +16,11 @@ from jpweb.web.transcript import FILTER_GROUPS, TranscriptQuery
 if TYPE_CHECKING:
     from jpweb.store.models import Conversation
 
-#: Presets by label: the groups that they choose, and the categories that they count.
+#: Presets by name: the groups that they choose, and the categories that they count.
 FILTER_PRESETS = {
-    "Messages": (("person", "assistant"), ("person", "message", "structure")),
-    "Questions": (("questions",), ("question",)),
-    "Problems": (("problems",), PROBLEM_CATEGORIES),
+    "messages": (("person", "assistant"), ("person", "message", "structure")),
+    "questions": (("questions",), ("question",)),
+    "problems": (("problems",), PROBLEM_CATEGORIES),
 }
 
 
@@ -118,12 +118,12 @@ def build_presets(conversation: Conversation, query: TranscriptQuery) -> list[Fi
     """Return the presets that have entries, and the one that is chosen."""
     filter_presets = [
         FilterPreset(
-            label,
+            display_text.FILTER_PRESET_LABELS[name],
             _sum_counts(conversation.category_counts, categories),
             query.show == groups,
             replace(query, show=groups).to_query_string(),
         )
-        for label, (groups, categories) in FILTER_PRESETS.items()
+        for name, (groups, categories) in FILTER_PRESETS.items()
     ]
     return [preset for preset in filter_presets if preset.count or preset.is_chosen]
 

@@ -19,7 +19,6 @@ from jpweb.store.search import passages
 from jpweb.stream import answer_type, events, inquiry, markdown_export, outline, wire
 from jpweb.stream.transcript.categories import CATEGORIES, categorize_element
 from jpweb.web import display_text
-from jpweb.web.views.transcript_modes import omissions
 from tests.architecture.tree import files, text
 
 TEMPLATES = {str(path) for path in files() if path.parts[0] == "templates"}
@@ -70,7 +69,7 @@ def test_each_sample_has_a_category(name: str):
 def test_each_category_is_that_of_a_sample_and_is_counted_in_words():
     found = {categorize_element(element) for element in SAMPLED.values()}
     assert found | {"legacy", "unknown", "broken"} == {*CATEGORIES}
-    assert {*omissions._COUNT_LABELS} == {*CATEGORIES, "stray"}
+    assert {*display_text.COUNT_LABELS} == {*CATEGORIES, "stray"}
 
 
 def test_each_kind_has_a_payload_iterator():

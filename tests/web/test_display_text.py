@@ -105,3 +105,11 @@ def test_a_state_that_nobody_knows_is_shown_by_its_tag():
 
 def test_a_question_that_is_open_was_decided_by_nobody():
     assert jpweb_tags.decider_text(Inquiry(decided_by="person", decider_name="Ada")) == ""
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"),
+    [(0, "immediately"), (1, "after 1 second"), (60, "after 1 minute"), (7_200, "after 2 hours")],
+)
+def test_describe_delay_has_the_largest_whole_unit(seconds: int, text: str):
+    assert display_text.describe_delay(seconds) == text

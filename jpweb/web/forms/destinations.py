@@ -11,6 +11,7 @@ from django.http import QueryDict
 
 from jpweb.runtime.periodic import apprise_sender
 from jpweb.store.notifications.destinations import MAX_DELAY_SECONDS
+from jpweb.web import notice_text
 from jpweb.web.forms.fields import WholeNumberField
 
 if TYPE_CHECKING:
@@ -23,13 +24,13 @@ class DestinationForm(forms.Form):
     ``workspaces`` are those in which the person can answer.
     """
 
-    url = forms.CharField(error_messages={"required": "Enter a URL."})
+    url = forms.CharField(error_messages={"required": notice_text.URL_REQUIRED})
     delay = WholeNumberField(
         max_value=MAX_DELAY_SECONDS,
         initial=60,
         error_messages=dict.fromkeys(
             ("required", "invalid", "max_value"),
-            f"Enter a whole number of seconds from 0 to {MAX_DELAY_SECONDS} (one day).",
+            notice_text.DELAY_INVALID.format(max_seconds=MAX_DELAY_SECONDS),
         ),
     )
 
@@ -39,7 +40,7 @@ class DestinationForm(forms.Form):
             choices=[(workspace.pk, workspace.name) for workspace in workspaces],
             coerce=int,
             error_messages=dict.fromkeys(
-                ("required", "invalid_choice"), "Choose a workspace in which you can answer."
+                ("required", "invalid_choice"), notice_text.RESPONDER_WORKSPACE_REQUIRED
             ),
         )
 

@@ -7,23 +7,18 @@ from typing import Any
 from django import forms
 
 from jpweb.store.maintenance.inquiry_expiry import MAX_EXPIRY_SECONDS
+from jpweb.web import display_text, notice_text
 from jpweb.web.forms.fields import WholeNumberField
 
 NEVER_OPTION, OTHER_OPTION = "never", "other"
 PRESET_SECONDS = (15 * 60, 3_600, 8 * 3_600, 86_400, 3 * 86_400)
-#: Units of a custom time by their seconds, in ascending order.
-UNIT_NAMES = {60: "minute", 3_600: "hour", 86_400: "day"}
-
-
-def format_expiry(seconds: int) -> str:
-    """Return a time in its largest whole unit, rounded up to minutes."""
-    number, unit = _split_seconds(seconds)
-    return f"{number} {UNIT_NAMES[unit]}{'' if number == 1 else 's'}"
+#: Units of a custom time, in ascending order.
+UNIT_SECONDS = (60, 3_600, 86_400)
 
 
 def _split_seconds(seconds: int) -> tuple[int, int]:
     """Return a time as a number of its largest whole unit, rounded up to minutes."""
-    unit = max((unit for unit in UNIT_NAMES if seconds % unit == 0), default=min(UNIT_NAMES))
+    unit = max((unit for unit in UNIT_SECONDS if seconds % unit == 0), default=min(UNIT_SECONDS))
     return -(-seconds // unit), unit
 
 
@@ -32,26 +27,24 @@ class InquiryExpiryForm(forms.Form):
 
     after = forms.ChoiceField(
         choices=[
-            (NEVER_OPTION, "Never expire (default)"),
-            *((seconds, f"Expire after {format_expiry(seconds)}") for seconds in PRESET_SECONDS),
-            (OTHER_OPTION, "Custom"),
+            (NEVER_OPTION, display_text.NEVER_EXPIRE_LABEL),
+            *((seconds, display_text.describe_expiry(seconds)) for seconds in PRESET_SECONDS),
+            (OTHER_OPTION, display_text.CUSTOM_EXPIRY_LABEL),
         ],
         widget=forms.RadioSelect,
-        error_messages=dict.fromkeys(
-            ("required", "invalid_choice"), "Choose when questions expire."
-        ),
+        error_messages=dict.fromkeys(("required", "invalid_choice"), notice_text.EXPIRY_REQUIRED),
     )
     number = WholeNumberField(
         min_value=1,
         error_messages=dict.fromkeys(
-            ("required", "invalid", "min_value"), "Enter a whole number of minutes, hours or days."
+            ("required", "invalid", "min_value"), notice_text.EXPIRY_NUMBER_INVALID
         ),
     )
     unit = forms.TypedChoiceField(
         coerce=int,
-        choices=[(seconds, f"{name}s") for seconds, name in UNIT_NAMES.items()],
+        choices=[(seconds, display_text.UNIT_LABELS[seconds][1]) for seconds in UNIT_SECONDS],
         initial=3_600,
-        error_messages={"required": "Choose a unit."},
+        error_messages={"required": notice_text.EXPIRY_UNIT_REQUIRED},
     )
 
     @classmethod
@@ -72,5 +65,5 @@ class InquiryExpiryForm(forms.Form):
             return values | {"seconds": int(after) if after.isdigit() else None}
         seconds = values.get("number", 0) * values.get("unit", 0)
         if seconds > MAX_EXPIRY_SECONDS:
-            self.add_error("number", "The custom time can be from 1 minute to 366 days.")
+            self.add_error("number", notice_text.EXPIRY_OUT_OF_RANGE)
         return values | {"seconds": seconds}

@@ -7,6 +7,7 @@ from datetime import UTC, date, datetime, time, timedelta
 from django import forms
 
 from jpweb.store.inquiries import INQUIRY_STATES
+from jpweb.web import notice_text
 from jpweb.web.forms.fields import TextField, WholeNumberField
 
 
@@ -15,7 +16,7 @@ def _make_day_field(name: str) -> forms.DateField:
         required=False,
         input_formats=["%Y-%m-%d"],
         widget=forms.DateInput({"type": "date"}),
-        error_messages={"invalid": f"“{name}” must be a date such as 2026-05-31."},
+        error_messages={"invalid": notice_text.DATE_INVALID.format(field=name)},
     )
 
 
@@ -45,8 +46,7 @@ class InquiryFilterForm(PeriodForm):
         required=False,
         choices=[(state, state) for state in INQUIRY_STATES],
         error_messages={
-            "invalid_choice": "Unknown outcome “%(value)s”. "
-            f"Use one of: {', '.join(INQUIRY_STATES)}."
+            "invalid_choice": notice_text.OUTCOME_UNKNOWN.format(states=", ".join(INQUIRY_STATES))
         },
     )
     workspace = WholeNumberField(required=False)

@@ -6,6 +6,7 @@ from django import forms
 
 from jpweb.store.choices import Role
 from jpweb.store.people.names import MAX_NAME_CHARACTERS
+from jpweb.web import notice_text
 
 
 class RoleForm(forms.Form):
@@ -14,7 +15,7 @@ class RoleForm(forms.Form):
     role = forms.TypedChoiceField(
         choices=[(role.value, role.label.capitalize()) for role in Role],
         coerce=lambda value: Role(int(value)),
-        error_messages=dict.fromkeys(("required", "invalid_choice"), "Choose a role."),
+        error_messages=dict.fromkeys(("required", "invalid_choice"), notice_text.ROLE_REQUIRED),
     )
 
 
@@ -24,5 +25,5 @@ class InvitationForm(RoleForm):
     field_order = ("name", "role")
     name = forms.CharField(
         widget=forms.TextInput({"maxlength": MAX_NAME_CHARACTERS, "autocomplete": "off"}),
-        error_messages={"required": "Enter a name."},
+        error_messages={"required": notice_text.NAME_REQUIRED},
     )

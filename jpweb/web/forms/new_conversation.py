@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from django import forms
 from django.http import QueryDict
 
+from jpweb.web import notice_text
 from jpweb.web.forms.fields import TextField
 
 if TYPE_CHECKING:
@@ -22,6 +23,8 @@ class NewConversationForm(forms.Form):
         self.fields["workspace"] = forms.TypedChoiceField(
             choices=[(workspace.pk, workspace.name) for workspace in workspaces],
             coerce={str(workspace.pk): workspace for workspace in workspaces}.__getitem__,
-            error_messages=dict.fromkeys(("required", "invalid_choice"), "Choose a workspace."),
+            error_messages=dict.fromkeys(
+                ("required", "invalid_choice"), notice_text.WORKSPACE_REQUIRED
+            ),
         )
-        self.fields["text"] = TextField(error_messages={"required": "Enter a message."})
+        self.fields["text"] = TextField(error_messages={"required": notice_text.MESSAGE_REQUIRED})

@@ -16,6 +16,8 @@ from typing import TYPE_CHECKING, Any
 from django.http import HttpResponse
 from django.template.loader import render_to_string
 
+from jpweb.web import notice_text
+
 if TYPE_CHECKING:
     from jpweb.web.http import Request
 
@@ -62,9 +64,8 @@ ALL_LIMITS = (REFUSED_LINK_LIMIT, SEARCH_LIMIT, SOCKET_LIMIT)
 
 
 def make_refusal(reason: str, seconds: int) -> HttpResponse:
-    """Return the page with status 429; ``reason`` begins its one line."""
-    line = f"{reason} Try again in {seconds} s."
-    text = render_to_string("429.html", {"line": line})
+    """Return the page with status 429; the reason says when to try again."""
+    text = render_to_string("429.html", {"reason": reason})
     return HttpResponse(text, status=429, headers={"Retry-After": str(seconds)})
 
 
@@ -74,9 +75,8 @@ def limit_searches(view: Callable[..., HttpResponse]) -> Callable[..., HttpRespo
     @wraps(view)
     def limited_view(request: Request, **keys: Any) -> HttpResponse:
         if seconds := SEARCH_LIMIT.admit_event(request.user.pk):
-            return make_refusal(
-                f"You searched {SEARCH_LIMIT.count} times within a minute.", seconds
-            )
+            reason = notice_text.TOO_MANY_SEARCHES
+            return make_refusal(reason.format(count=SEARCH_LIMIT.count, seconds=seconds), seconds)
         return view(request, **keys)
 
     return limited_view
@@ -85,5 +85,6 @@ def limit_searches(view: Callable[..., HttpResponse]) -> Callable[..., HttpRespo
 def refuse_link(address: str) -> HttpResponse | None:
     """Count a refused link; return the 429 page for an address above the limit."""
     if seconds := REFUSED_LINK_LIMIT.admit_event(address):
-        return make_refusal("Too many invalid links from your address.", seconds)
+        reason = notice_text.TOO_MANY_INVALID_LINKS
+        return make_refusal(reason.format(seconds=seconds), seconds)
     return None

@@ -24,7 +24,7 @@ def redirect_to_current(request: HttpRequest, path: str) -> HttpResponse:
     name = path.partition("/")[2]
     current = static(name)
     if not name or current == request.path or not _is_static_file(name):
-        raise Http404(f"There is no static file {name}.")
+        raise Http404(name)
     return HttpResponseRedirect(current)
 
 

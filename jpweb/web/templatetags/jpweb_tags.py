@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from functools import cache, lru_cache
 from typing import TYPE_CHECKING, Any
 
@@ -12,7 +12,6 @@ from django.template.loader import render_to_string
 from django.urls import reverse
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
-from django.utils.timesince import timesince
 
 from jpweb.runtime.inquiries import approvals as running
 from jpweb.store import approvals, inquiries
@@ -73,7 +72,7 @@ def render_previous_answer(previous: PreviousAnswer) -> SafeString:
     """Render one previous answer."""
     answer = None if previous.answer is None else first_line(_format_value(previous.answer))
     short = previous._replace(answer=answer, note=first_line(previous.note))
-    return _render_cached_answer(short, _format_age(previous.settled_at))
+    return _render_cached_answer(short, display_text.format_age(previous.settled_at))
 
 
 #: Cached: the same previous answers are shown with each repetition of a question, in each inbox.
@@ -105,7 +104,7 @@ def notification_attributes(newest: Row | Approval) -> SafeString:
     else:
         row: Any = newest
         who, secret = row.label or row.asker, row.answer_type == Secret.TAG
-        ask = "Secret requested" if secret else first_line(row.question["text"])
+        ask = display_text.SECRET_REQUESTED if secret else first_line(row.question["text"])
         key, page_url = f"question-{newest.pk}", reverse("question", args=[newest.pk])
     return format_html(
         ' data-newest="{}" data-asked="{}" data-who="{}" data-ask="{}" data-href="{}"',
@@ -171,7 +170,7 @@ _render_known_badge = cache(_render_badge)
 @register.simple_tag
 def timestamp(at: datetime | None, link: str = "", exact: bool = False) -> SafeString:
     """Render a timestamp: relative within 30 days, otherwise by date and time."""
-    return _render_timestamp(at, link, "" if exact or at is None else _format_age(at))
+    return _render_timestamp(at, link, "" if exact or at is None else display_text.format_age(at))
 
 
 @register.inclusion_tag("prompts/_text.html")
@@ -339,11 +338,3 @@ def _format_value(value: Any) -> str:
     if value is None:
         return ""
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
-
-
-def _format_age(at: datetime) -> str:
-    """Return the age of an instant in words; "" beyond 30 days and in the future."""
-    age = clock.now() - at
-    if age > timedelta(days=30) or age < timedelta(0):
-        return ""
-    return "just now" if age < timedelta(minutes=1) else f"{timesince(at, depth=1)} ago"

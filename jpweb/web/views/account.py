@@ -17,7 +17,7 @@ from jpweb.store import accounts
 from jpweb.store.errors import TooManyLinks
 from jpweb.store.ledger.entries import Actor
 from jpweb.store.people import invitations, sessions
-from jpweb.web import access
+from jpweb.web import access, notice_text
 from jpweb.web.security import browser_sessions, security_log
 
 if TYPE_CHECKING:
@@ -70,7 +70,7 @@ def _sign_out_everywhere(request: Request, response: HttpResponse) -> list[str]:
     security_log.log_event("sign-out everywhere", request)
     ended_sessions = accounts.end_sign_ins(request.user.pk, Actor.from_person(request.user))
     browser_sessions.end_session(request, response)
-    messages.success(request, "Signed out on all devices.")
+    messages.success(request, notice_text.SIGNED_OUT_EVERYWHERE)
     return ended_sessions
 
 

@@ -24,8 +24,7 @@ from jpweb.store.inquiries import Decider
 from jpweb.store.notifications import answer_links
 from jpweb.store.notifications.answer_links import LinkStatus, ResolvedLink
 from jpweb.stream.errors import InvalidAnswer
-from jpweb.web import access
-from jpweb.web.answer_submission import NO_WAITING_CALL_TEXT
+from jpweb.web import access, notice_text
 from jpweb.web.security import rate_limits, security_log
 
 if TYPE_CHECKING:
@@ -75,7 +74,9 @@ async def _settle_by_link(request: HttpRequest, token: str, link: ResolvedLink) 
             status=409,
         )
     except NoWaitingCall:
-        return await _render_card(request, link, NO_WAITING_CALL_TEXT, 422, keep_answer=False)
+        return await _render_card(
+            request, link, notice_text.NO_WAITING_CALL, 422, keep_answer=False
+        )
     await run_in_db_thread(answer_links.mark_used, link.key)
     return await _render_link(
         request, await run_in_db_thread(answer_links.resolve_link, token), is_done=True

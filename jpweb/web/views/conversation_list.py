@@ -14,13 +14,13 @@ from django.views.decorators.http import require_POST
 
 from jpweb.runtime.broadcast import publisher
 from jpweb.runtime.db_threads import run_in_db_thread
-from jpweb.store.choices import Origin, Role
+from jpweb.store.choices import Role
 from jpweb.store.conversation_list import keyset_merge, paginator
 from jpweb.store.conversation_list.filters import ListFilters, Sort
 from jpweb.store.errors import StoreError
 from jpweb.store.jp_files import metadata_file
 from jpweb.store.jp_files.metadata_file import MetadataChange
-from jpweb.web import access
+from jpweb.web import access, display_text, notice_text
 from jpweb.web.forms.conversation_filters import ConversationFilterForm
 
 if TYPE_CHECKING:
@@ -29,19 +29,12 @@ if TYPE_CHECKING:
     from jpweb.store.models import Conversation
     from jpweb.web.http import Request
 
-#: Labels of each sort order, of its next page and of its previous page.
-SORT_LABELS = {
-    Sort.ACTIVITY: ("Last activity", "Older", "Newer"),
-    Sort.WAITING: ("Longest waiting", "Shorter-waiting", "Longer-waiting"),
-    Sort.LENGTH: ("Most events", "Shorter", "Longer"),
-}
-ORIGIN_LABELS = {Origin.NATIVE: "Web", Origin.MIRRORED: "From jp (read-only)"}
 #: Changes and confirmations, by the button's action.
 _BUTTON_CHANGES = {
-    "pin": (MetadataChange(pinned=True), "Pinned {}."),
-    "unpin": (MetadataChange(pinned=False), "Unpinned {}."),
-    "archive": (MetadataChange(archived=True), "Archived {}."),
-    "unarchive": (MetadataChange(archived=False), "Unarchived {}."),
+    "pin": (MetadataChange(pinned=True), notice_text.CONVERSATION_PINNED),
+    "unpin": (MetadataChange(pinned=False), notice_text.CONVERSATION_UNPINNED),
+    "archive": (MetadataChange(archived=True), notice_text.CONVERSATION_ARCHIVED),
+    "unarchive": (MetadataChange(archived=False), notice_text.CONVERSATION_UNARCHIVED),
 }
 
 
@@ -51,7 +44,7 @@ def list_conversations(request: Request) -> HttpResponse:
     form = ConversationFilterForm(request.GET)
     filters = form.build_filters()
     page = paginator.get_page(request.user.pk, filters)
-    _, older, newer = SORT_LABELS[filters.sort]
+    _, older, newer = display_text.LIST_SORT_LABELS[filters.sort]
     params = _build_params(filters)
     context = {
         "page": page,
@@ -71,8 +64,10 @@ def list_conversations(request: Request) -> HttpResponse:
             if key
         ],
         "first": f"?{urlencode(params)}",
-        "sorts": [(sort.value, labels[0]) for sort, labels in SORT_LABELS.items()],
-        "origins": [(origin.value, label) for origin, label in ORIGIN_LABELS.items()],
+        "sorts": [
+            (sort.value, labels[0]) for sort, labels in display_text.LIST_SORT_LABELS.items()
+        ],
+        "origins": [(origin.value, label) for origin, label in display_text.ORIGIN_LABELS.items()],
         "here": request.get_full_path(),
     }
     name = "conversations/_list.html" if request.htmx else "conversations/index.html"
@@ -117,26 +112,22 @@ def _parse_change(form: QueryDict, conversation: Conversation) -> tuple[Metadata
 
     Raises StoreError for an unknown action.
     """
-    title, action, label = (
-        conversation.title or "Untitled",
-        form.get("do", ""),
-        form.get("label", ""),
-    )
+    title = conversation.title or display_text.UNTITLED
+    action, label = form.get("do", ""), form.get("label", "")
     if action in _BUTTON_CHANGES:
         requested_change, message = _BUTTON_CHANGES[action]
-        return requested_change, message.format(f"“{title}”")
+        return requested_change, message.format(title=title)
     if action == "rename":
         requested_change = metadata_file.make_title_change(form.get("title", ""))
-        return requested_change, f"Renamed to “{requested_change.title or 'Untitled'}”."
+        new_title = requested_change.title or display_text.UNTITLED
+        return requested_change, notice_text.CONVERSATION_RENAMED.format(title=new_title)
     if action == "label":
-        return metadata_file.make_label_change(
-            label
-        ), f"Added the label “{label.strip()}” to “{title}”."
+        requested_change = metadata_file.make_label_change(label)
+        return requested_change, notice_text.LABEL_ADDED.format(label=label.strip(), title=title)
     if action == "unlabel":
-        return MetadataChange(
-            removed_labels=frozenset([label])
-        ), f"Removed the label “{label}” from “{title}”."
-    raise StoreError("Choose what to change.")
+        requested_change = MetadataChange(removed_labels=frozenset([label]))
+        return requested_change, notice_text.LABEL_REMOVED.format(label=label, title=title)
+    raise StoreError(notice_text.CHANGE_REQUIRED)
 
 
 def _find_return_url(request: Request, conversation: Conversation) -> str:

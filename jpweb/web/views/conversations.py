@@ -21,7 +21,14 @@ from jpweb.store.errors import StoreError, UnknownAnchor
 from jpweb.store.inquiries import Decider
 from jpweb.store.ledger.entries import Place
 from jpweb.store.transcript import read_marks, turns, windows
-from jpweb.web import access, conditional_get, converters, event_filter, transcript
+from jpweb.web import (
+    access,
+    conditional_get,
+    converters,
+    event_filter,
+    notice_text,
+    transcript,
+)
 from jpweb.web.forms.new_conversation import NewConversationForm
 from jpweb.web.security import read_recording
 from jpweb.web.security.download_responses import send_file
@@ -128,7 +135,7 @@ def mark_read(request: Request, conversation: Conversation) -> HttpResponse:
     """Save the person's read mark, at most the conversation's entry count."""
     length = converters.parse_number(request.POST.get("length"))
     if length is None:
-        return HttpResponse("length must be a number of events, such as length=12.", status=400)
+        return HttpResponse(notice_text.ENTRY_COUNT_INVALID, status=400)
     read_marks.record_read(request.user.pk, conversation.pk, min(length, conversation.entry_count))
     return HttpResponse(status=204)
 
@@ -161,7 +168,8 @@ async def start_conversation(request: Request) -> HttpResponse:
         problem = (await run_in_db_thread(wiring.get_model_status, workspace)).problem
         if not problem:
             return await _create_conversation(request, workspace, text)
-        form.add_error(None, f"Can't start a conversation in {workspace.name}. {problem}")
+        not_started = notice_text.CONVERSATION_NOT_STARTED
+        form.add_error(None, not_started.format(workspace=workspace.name, problem=problem))
     workspace_players = [
         (choice, await run_in_db_thread(wiring.get_model_status, choice)) for choice in workspaces
     ]
@@ -183,7 +191,7 @@ async def _create_conversation(request: Request, workspace: Workspace, text: str
     try:
         await runs.start_turn(conversation, request.user, text)
     except StoreError as error:
-        messages.error(request, f"The turn didn't start. {error}")
+        messages.error(request, notice_text.TURN_NOT_STARTED.format(problem=error))
     return redirect("conversation", conversation_id=conversation.pk)
 
 
@@ -193,7 +201,7 @@ async def start_turn(request: Request, conversation: Conversation) -> HttpRespon
     """Start a turn with the form's text."""
     text = request.POST.get("text", "").strip()
     if not text:
-        messages.error(request, "Enter a message.")
+        messages.error(request, notice_text.MESSAGE_REQUIRED)
     else:
         try:
             await runs.start_turn(conversation, request.user, text)
@@ -211,7 +219,7 @@ async def stop_run(request: Request, conversation: Conversation) -> HttpResponse
     """Stop the run of a conversation; its open questions are cancelled."""
     decider = Decider("person", request.user.display_name, request.user.pk)
     if not await runs.stop_run(conversation.pk, decider):
-        messages.info(request, "No turn is running.")
+        messages.info(request, notice_text.NO_TURN_RUNNING)
     return _redirect_to_end(conversation)
 
 

@@ -14,7 +14,7 @@ from jpweb.store.choices import Role
 from jpweb.store.errors import UnknownAnchor
 from jpweb.store.search import find_in_conversation
 from jpweb.store.transcript import navigation, windows
-from jpweb.web import access, converters
+from jpweb.web import access, converters, display_text, notice_text
 from jpweb.web.security import rate_limits
 from jpweb.web.transcript import TranscriptQuery
 
@@ -28,8 +28,6 @@ HITS_PER_PAGE = 50
 #: Positions before the first and after the last possible one.
 _BEFORE_FIRST, _AFTER_LAST = -1, converters.MAX_POSITION
 _JSON_TYPE = "application/json"
-#: Labels of the sorts of events that a person steps through.
-_SORT_LABELS = {"item": "event", "prompt": "prompt", "inquiry": "question", "problem": "problem"}
 
 
 @access.conversation(Role.READER)
@@ -68,7 +66,7 @@ def step_to_event(request: Request, conversation: Conversation) -> HttpResponse:
     query = TranscriptQuery.from_params(request.GET.dict())
     if sort not in navigation.CATEGORIES_BY_SORT:
         sorts = ", ".join(navigation.CATEGORIES_BY_SORT)
-        return HttpResponseBadRequest(f"Unknown step. Use what=<one of {sorts}>.")
+        return HttpResponseBadRequest(notice_text.STEP_UNKNOWN.format(sorts=sorts))
     categories = (
         query.categories
         if sort == "item" and query.categories is not None
@@ -85,8 +83,8 @@ def step_to_event(request: Request, conversation: Conversation) -> HttpResponse:
         return JsonResponse({"anchor": anchor, "item": item})
     page_url = reverse("conversation", args=[conversation.pk])
     if target is None:
-        side = "earlier" if is_backward else "later"
-        messages.info(request, f"No {side} {_SORT_LABELS[sort]}.")
+        text = notice_text.NO_EARLIER_EVENT if is_backward else notice_text.NO_LATER_EVENT
+        messages.info(request, text.format(sort=display_text.STEP_LABELS[sort]))
         return redirect(f"{page_url}?{query.to_query_string(at='0' if is_backward else 'end')}")
     return redirect(f"{page_url}?{query.to_query_string(at=target.anchor)}#{target.anchor}")
 

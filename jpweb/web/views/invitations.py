@@ -14,7 +14,7 @@ from jpweb.runtime.db_threads import run_in_db_thread
 from jpweb.store.errors import InvalidLink, NameTaken
 from jpweb.store.people import invitations
 from jpweb.store.people.sessions import MAKER_KEY
-from jpweb.web import access
+from jpweb.web import access, notice_text
 from jpweb.web.security import browser_sessions, rate_limits, security_log
 
 
@@ -64,10 +64,11 @@ def _accept_invitation(request: HttpRequest, code: str) -> tuple[HttpResponse, l
     else:
         # Accepting makes the session the person's own, even if another person's link began it.
         request.session[MAKER_KEY] = None
-        messages.success(request, "Your other sign-ins have ended.")
+        messages.success(request, notice_text.OTHER_SIGN_INS_ENDED)
     log_fields = {"workspace": acceptance.workspace.pk, "role": acceptance.role.label}
     security_log.log_event("joined", request, **log_fields)
-    messages.success(
-        request, f"You joined {acceptance.workspace.name} as {acceptance.role.label.capitalize()}."
+    joined_text = notice_text.JOINED.format(
+        workspace=acceptance.workspace.name, role=acceptance.role.label.capitalize()
     )
+    messages.success(request, joined_text)
     return redirect("start"), ended_sessions

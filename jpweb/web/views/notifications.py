@@ -18,7 +18,7 @@ from jpweb.store import accounts
 from jpweb.store.choices import Role
 from jpweb.store.notifications import destinations
 from jpweb.store.notifications.destinations import DestinationRefused, UnknownDestination
-from jpweb.web import access, converters
+from jpweb.web import access, converters, display_text, notice_text
 from jpweb.web.forms.destinations import DestinationForm
 
 if TYPE_CHECKING:
@@ -54,9 +54,8 @@ def add_destination(request: Request) -> HttpResponse:
     except DestinationRefused as error:
         form.add_error(None, str(error))
         return _render_page(request, form)
-    messages.success(
-        request, f"Added {apprise_sender.redact_address(url)}. Send a test to check it."
-    )
+    channel = apprise_sender.redact_address(url)
+    messages.success(request, notice_text.CHANNEL_ADDED.format(channel=channel))
     return redirect("notifications")
 
 
@@ -75,10 +74,9 @@ async def send_test(request: Request) -> HttpResponse:
     problem_text = await send_notifications.send_test(destination)
     name = await run_in_db_thread(apprise_sender.redact_address, destination.url)
     if problem_text:
-        return await run_in_db_thread(
-            _redirect_with_error, request, f"The test to {name} failed. {problem_text}"
-        )
-    messages.success(request, f"Sent a test to {name}.")
+        failure_text = notice_text.TEST_FAILED.format(channel=name, problem=problem_text)
+        return await run_in_db_thread(_redirect_with_error, request, failure_text)
+    messages.success(request, notice_text.TEST_SENT.format(channel=name))
     return redirect("notifications")
 
 
@@ -91,7 +89,7 @@ def remove_destination(request: Request) -> HttpResponse:
         )
     except UnknownDestination as error:
         return _redirect_with_error(request, str(error))
-    messages.success(request, "Removed the channel.")
+    messages.success(request, notice_text.CHANNEL_REMOVED)
     return redirect("notifications")
 
 
@@ -119,7 +117,7 @@ def _make_row(destination: NotificationDestination) -> dict[str, Any]:
         "shown": apprise_sender.redact_address(destination.url),
         "usable": apprise_sender.is_usable(destination.url),
         "workspace": destination.workspace,
-        "delay": _format_delay(destination.delay),
+        "delay": display_text.describe_delay(destination.delay),
         "problem": destination.problem,
         "silent": not destinations.can_answer(destination.person_id, destination.workspace_id),
     }
@@ -128,12 +126,3 @@ def _make_row(destination: NotificationDestination) -> dict[str, Any]:
 def _redirect_with_error(request: Request, problem: str) -> HttpResponse:
     messages.error(request, problem)
     return redirect("notifications")
-
-
-def _format_delay(seconds: int) -> str:
-    """Return a delay in its largest whole unit."""
-    if not seconds:
-        return "immediately"
-    units = ((86_400, "day"), (3_600, "hour"), (60, "minute"), (1, "second"))
-    number, unit = next((seconds // size, unit) for size, unit in units if seconds % size == 0)
-    return f"after {number} {unit}{'' if number == 1 else 's'}"

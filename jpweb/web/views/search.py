@@ -16,7 +16,7 @@ from jpweb.store.search import engine as searching
 from jpweb.store.search import indexer as indexed
 from jpweb.store.search import query_parser, saved_searches
 from jpweb.stream.inquiry import CancellationReason
-from jpweb.web import access, converters, display_text
+from jpweb.web import access, converters, display_text, notice_text
 from jpweb.web.security import rate_limits, read_recording
 
 if TYPE_CHECKING:
@@ -24,18 +24,6 @@ if TYPE_CHECKING:
 
     from jpweb.store.search.engine import Search, SearchHit, SearchPage
     from jpweb.web.http import Request
-
-#: Example queries with their meaning.
-QUERY_EXAMPLES = (
-    ("watering plan", "both words, anywhere in one event"),
-    ('"one o\'clock"', "the exact phrase"),
-    ("config*", "words that start with config"),
-    ("patch -reasoning", "with patch, without reasoning"),
-    ("kind:question outcome:cancelled reason:user", "questions that a person declined"),
-    ("tool:fs kind:failure", "failed calls of tools whose names start with fs"),
-    ("in:demo who:ada after:2026-01 before:2026-05", "by workspace, person and date"),
-)
-SORT_LABELS = {"newest": "Newest first", "best": "Best match first"}
 
 
 @access.signed_in
@@ -71,9 +59,10 @@ def search_conversations(request: Request) -> HttpResponse:
         }
         | {"open": display_text.STATE_LABELS["open"][0]},
         "reasons": [reason.value for reason in CancellationReason],
-        "sorts": SORT_LABELS,
+        "sorts": display_text.SEARCH_SORT_LABELS,
         "examples": [
-            (example, meaning, urlencode({"q": example})) for example, meaning in QUERY_EXAMPLES
+            (example, meaning, urlencode({"q": example}))
+            for example, meaning in display_text.QUERY_EXAMPLES
         ],
         "longest": query_parser.MAX_QUERY_CHARS,
     }
@@ -86,16 +75,15 @@ def save_search(request: Request) -> HttpResponse:
     """Save the page's query string under a name."""
     name, query = request.POST.get("name", "").strip(), _read_query_string(request)
     if not name:
-        messages.error(request, "Enter a name for this search.")
+        messages.error(request, notice_text.SEARCH_NAME_REQUIRED)
     elif not query or len(query) > saved_searches.MAX_QUERY_CHARS:
-        messages.error(request, "There is no search to save, or it is too long to save.")
+        messages.error(request, notice_text.SEARCH_NOT_SAVABLE)
     elif not saved_searches.save_search(request.user.pk, name, query):
-        messages.error(
-            request,
-            f"You have {saved_searches.MAX_SAVED} saved searches. Delete one to save another.",
-        )
+        max_count = saved_searches.MAX_SAVED
+        messages.error(request, notice_text.SEARCH_LIMIT_REACHED.format(max_count=max_count))
     else:
-        messages.success(request, f"Saved as “{name[: saved_searches.MAX_NAME_CHARS]}”.")
+        saved_name = name[: saved_searches.MAX_NAME_CHARS]
+        messages.success(request, notice_text.SEARCH_SAVED.format(name=saved_name))
     return _redirect_to_search(query)
 
 
@@ -105,9 +93,9 @@ def delete_search(request: Request) -> HttpResponse:
     """Delete one of the person's saved searches."""
     key = converters.parse_key(request.POST.get("search"))
     if saved_searches.delete_saved(request.user.pk, key):
-        messages.success(request, "Deleted the saved search.")
+        messages.success(request, notice_text.SEARCH_DELETED)
     else:
-        messages.info(request, "This search was already deleted.")
+        messages.info(request, notice_text.SEARCH_ALREADY_DELETED)
     return _redirect_to_search(_read_query_string(request))
 
 
@@ -131,9 +119,7 @@ def _describe_count(
         total = len(hits.rows)
     else:
         total = results.count_hits()
-    if total > searching.COUNT_LIMIT:
-        return f"More than {searching.COUNT_LIMIT} results"
-    return f"{total} result{'' if total == 1 else 's'}" if total else "No results"
+    return display_text.describe_result_count(total, searching.COUNT_LIMIT)
 
 
 def _make_row(hit: SearchHit, query_words: str) -> Mapping[str, Any]:

@@ -14,7 +14,7 @@ from jpweb.runtime.db_threads import run_in_db_thread
 from jpweb.store import accounts
 from jpweb.store.errors import InvalidLink
 from jpweb.store.people.sessions import hash_key
-from jpweb.web import access
+from jpweb.web import access, notice_text
 from jpweb.web.security import browser_sessions, rate_limits, security_log
 
 
@@ -64,7 +64,7 @@ async def sign_out(request: HttpRequest) -> HttpResponse:
 def _end_session(request: HttpRequest) -> tuple[HttpResponse, list[str]]:
     response, key = redirect("sign-in"), request.session.session_key
     browser_sessions.end_session(request, response)
-    messages.success(request, "Signed out.")
+    messages.success(request, notice_text.SIGNED_OUT)
     return response, [hash_key(key)] if key else []
 
 

@@ -13,7 +13,7 @@ from jpweb.runtime import runs
 from jpweb.store.choices import Role
 from jpweb.store.errors import StoreError
 from jpweb.store.inquiries import Decider
-from jpweb.web import access
+from jpweb.web import access, notice_text
 
 if TYPE_CHECKING:
     from jpweb.store.models import Conversation
@@ -36,7 +36,7 @@ async def retry_turn(request: Request, conversation: Conversation) -> HttpRespon
 async def restart_tool_calls(request: Request, conversation: Conversation) -> HttpResponse:
     """Cancel the running tool calls, and run them again."""
     if not await runs.interrupt_run(conversation.pk, _make_decider(request), "restart"):
-        messages.info(request, "No tool calls are running; nothing was rerun.")
+        messages.info(request, notice_text.NO_CALLS_TO_RERUN)
     return _redirect_to_end(conversation)
 
 
@@ -46,9 +46,9 @@ async def respond_to_turn(request: Request, conversation: Conversation) -> HttpR
     """Cancel the running calls, and send the model this text in the same turn."""
     text = request.POST.get("text", "").strip()
     if not text:
-        messages.error(request, "Enter a message.")
+        messages.error(request, notice_text.MESSAGE_REQUIRED)
     elif not await runs.interrupt_run(conversation.pk, _make_decider(request), "respond", text):
-        messages.info(request, "No turn is running; nothing was sent.")
+        messages.info(request, notice_text.NO_TURN_TO_INTERRUPT)
     return _redirect_to_end(conversation)
 
 

@@ -90,5 +90,5 @@ def test_how_long_ago_an_earlier_answer_was_goes_on(monkeypatch: pytest.MonkeyPa
     now = clock.now()
     was = _earlier(settled_at=now)
     assert "just now" in tags.render_previous_answer(was)
-    monkeypatch.setattr("jpweb.web.templatetags.jpweb_tags._format_age", lambda _: "2 hours ago")
+    monkeypatch.setattr("jpweb.web.display_text.format_age", lambda _: "2 hours ago")
     assert "2 hours ago" in tags.render_previous_answer(was)

@@ -128,14 +128,6 @@ def test_a_day_and_no_delay_at_all_are_taken(world: World):
     assert "after 1 day" in page(world).text
 
 
-@pytest.mark.parametrize(
-    ("seconds", "words"),
-    [(0, "immediately"), (1, "after 1 second"), (60, "after 1 minute"), (7_200, "after 2 hours")],
-)
-def test_a_delay_is_said_in_words(seconds: int, words: str):
-    assert notifications._format_delay(seconds) == words
-
-
 @pytest.mark.parametrize("who", ["reader", "rival", "outsider"])
 def test_nobody_adds_an_address_where_they_may_not_answer(world: World, who: str):
     assert add(world, who).status_code == 422

@@ -17,7 +17,6 @@ from jpweb.stream.events import ChatResponse
 from jpweb.stream.inquiry import CancellationReason, Cancelled, Redacted
 from jpweb.stream.transcript.categories import CATEGORIES
 from jpweb.web import display_text
-from jpweb.web.views import search as page
 from tests.store import making
 from tests.web.reading import Page, read
 from tests.web.world import World
@@ -59,7 +58,7 @@ def heading(found: Page) -> str:
 def test_without_a_query_it_tells_what_can_be_typed(world: World):
     found = look(world)
     shown = [tag.text for tag in found.tags if tag.tag == "dt"]
-    assert shown == [typed for typed, _ in page.QUERY_EXAMPLES]
+    assert shown == [typed for typed, _ in display_text.QUERY_EXAMPLES]
     assert all(query_parser.parse_query(typed).problems == () for typed in shown)
     for tag in found.tags:
         if tag.tag == "a" and tag.inside(**{"class": "examples"}):

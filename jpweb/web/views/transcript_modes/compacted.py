@@ -17,10 +17,9 @@ from jpweb.stream.compaction import SUMMARY_REQUEST, CompactionOverlays, TurnPol
 from jpweb.stream.transcript.categories import categorize_element
 from jpweb.stream.transcript.compacted import compact_item
 from jpweb.stream.transcript.items import Item, StandaloneItem, ToolCall
-from jpweb.web import access, converters
+from jpweb.web import access, converters, display_text
 from jpweb.web.templatetags.jpweb_events import render_item as item_html
 from jpweb.web.views.transcript_modes import compaction_list
-from jpweb.web.views.transcript_modes.omissions import describe_counts
 from jpweb.web.views.transcript_modes.page_budget import PageBudget
 
 if TYPE_CHECKING:
@@ -194,7 +193,7 @@ class _CompactedPage:
         counts = +self._omitted.counts
         del counts["compaction"], counts["turn"]
         if counts:
-            context = {"words": describe_counts(counts), "id": self._omitted.anchor}
+            context = {"words": display_text.describe_counts(counts), "id": self._omitted.anchor}
             self.pieces.append(self._render_piece("_dropped", **context))
         self._omitted = _OmittedItems()
 

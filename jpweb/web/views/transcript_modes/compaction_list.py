@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from jpweb.stream.compaction import CompactionOverlays, TurnPolicy
+from jpweb.web import display_text
 
 if TYPE_CHECKING:
     from jpweb.store.transcript.raw_entries import CompactionEntry
@@ -41,11 +42,11 @@ def _describe_compaction(compaction: CompactionEntry) -> dict[str, Any]:
 def describe_policy(policy: TurnPolicy) -> list[str]:
     """Return the effects of a policy on a turn, in words."""
     if policy.summary is not None:
-        return ["replaced by a summary"]
+        return [display_text.SUMMARIZED]
     effects = {
-        "reasoning omitted": policy.strip_reasoning,
-        "tool calls omitted": policy.omit_calls,
-        "tool call arguments omitted": policy.strip_arguments,
-        "tool results omitted": policy.strip_results,
+        display_text.REASONING_OMITTED: policy.strip_reasoning,
+        display_text.CALLS_OMITTED: policy.omit_calls,
+        display_text.ARGUMENTS_OMITTED: policy.strip_arguments,
+        display_text.RESULTS_OMITTED: policy.strip_results,
     }
     return [text for text, applies in effects.items() if applies]

@@ -25,10 +25,9 @@ from jpweb.stream.transcript.model_view import (
     list_sent_events,
     split_requests,
 )
-from jpweb.web import access, converters
+from jpweb.web import access, converters, display_text, notice_text
 from jpweb.web.templatetags.jpweb_events import render_item as item_html
 from jpweb.web.views.transcript_modes import compaction_list
-from jpweb.web.views.transcript_modes.omissions import describe_counts
 from jpweb.web.views.transcript_modes.page_budget import PageBudget
 
 if TYPE_CHECKING:
@@ -38,7 +37,6 @@ if TYPE_CHECKING:
 
 #: Characters of a message shown.
 MAX_MESSAGE_CHARS = 1_500
-_ROLE_LABELS = {"user": "User", "assistant": "Model", "tool": "Tool result"}
 
 
 @access.conversation(Role.READER)
@@ -121,13 +119,16 @@ class _ThreadPage:
 
     def describe_differences(self) -> list[str]:
         """Return the differences between items and messages, in words."""
-        lines = [f"Not sent: {words}." for words in describe_counts(self._withheld)]
+        lines = [
+            notice_text.EVENTS_NOT_SENT.format(count=count)
+            for count in display_text.describe_counts(self._withheld)
+        ]
         missing_count = sum(message.is_synthetic for message, _ in self._sent)
         if missing_count:
-            calls = "1 call has" if missing_count == 1 else f"{missing_count} calls have"
-            lines.append(f"{calls} no stored result; the model receives “{INTERRUPTED}”")
+            text = notice_text.RESULT_MISSING if missing_count == 1 else notice_text.RESULTS_MISSING
+            lines.append(text.format(count=missing_count, replacement=INTERRUPTED))
         if any(is_reasoning(message) for message, _ in self._sent):
-            lines.append("Reasoning is sent back if the provider accepts it.")
+            lines.append(notice_text.REASONING_SENT_BACK)
         return lines
 
     def _put_item(self, item: Item) -> bool:
@@ -152,7 +153,7 @@ class _ThreadPage:
         return self._render_piece(
             "_sent",
             role=message.role,
-            who=_ROLE_LABELS[message.role],
+            who=display_text.ROLE_LABELS[message.role],
             title=title,
             text=text[:MAX_MESSAGE_CHARS],
             size=len(text),
@@ -170,11 +171,11 @@ def describe_message(message: SentEvent) -> tuple[str, str]:
     """Return a message's title, and its text as sent."""
     match message.kind:
         case ToolCallRequest(name=name, arguments=arguments):
-            return f"tool call {name}", json_values.format_json(arguments)
+            return display_text.CALL_TITLE.format(name=name), json_values.format_json(arguments)
         case ChatResponse(variant="reasoning", content=content):
-            return "reasoning", str(content)
+            return display_text.REASONING_TITLE, str(content)
         case ChatResponse(variant="data", content=content):
-            return "structured output", json_values.format_json(content)
+            return display_text.DATA_TITLE, json_values.format_json(content)
         case kind:
             return "", str(getattr(kind, "content", ""))
 

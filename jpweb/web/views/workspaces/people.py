@@ -16,7 +16,7 @@ from jpweb.store.errors import InvalidName, LastOwner, NameTaken, StoreError, To
 from jpweb.store.jp_files import attachments, silo_bindings
 from jpweb.store.ledger.entries import Actor
 from jpweb.store.people import invitations
-from jpweb.web import access, converters, display_text
+from jpweb.web import access, converters, display_text, notice_text
 from jpweb.web.forms.memberships import InvitationForm, RoleForm
 from jpweb.web.security import browser_sessions, security_log
 
@@ -46,13 +46,11 @@ def choose_writing(request: Request, workspace: Workspace) -> HttpResponse:
     try:
         actor = Actor.from_person(request.user)
         attachments.set_write_policy(workspace, WritePolicy(value), actor)
-        messages.success(
-            request,
-            f"Save web conversations to {workspace.root}: "
-            f"{display_text.WRITING[WritePolicy(value)]}.",
-        )
+        policy_label = display_text.WRITE_POLICY_LABELS[WritePolicy(value)]
+        saved_text = notice_text.WRITE_POLICY_SAVED
+        messages.success(request, saved_text.format(folder=workspace.root, policy=policy_label))
     except ValueError:
-        messages.error(request, "Choose one of the options.")
+        messages.error(request, notice_text.OPTION_REQUIRED)
     except StoreError as error:
         messages.error(request, str(error))
     return redirect("people", workspace_id=workspace.pk)
@@ -74,7 +72,9 @@ def invite_member(request: Request, workspace: Workspace) -> HttpResponse:
         return _render_page(request, workspace, form=form)
     security_log.log_event("invited", request, workspace=workspace.pk, name=name, role=role.label)
     issued_link = IssuedLink(
-        name, browser_sessions.make_link(request, "join", token), "invitation link"
+        name,
+        browser_sessions.make_link(request, "join", token),
+        display_text.INVITATION_LINK_LABEL,
     )
     return _render_page(request, workspace, issued_link=issued_link)
 
@@ -87,10 +87,10 @@ def withdraw_invitation(request: Request, workspace: Workspace) -> HttpResponse:
     actor = Actor.from_person(request.user)
     name = invitations.withdraw_invitation(workspace.pk, key, actor)
     if name is None:
-        messages.error(request, "This invitation no longer exists.")
+        messages.error(request, notice_text.INVITATION_UNKNOWN)
     else:
         security_log.log_event("invitation withdrawn", request, workspace=workspace.pk, name=name)
-        messages.success(request, f"Withdrew the invitation for {name}.")
+        messages.success(request, notice_text.INVITATION_WITHDRAWN.format(name=name))
     return redirect("people", workspace_id=workspace.pk)
 
 
@@ -101,10 +101,7 @@ def make_member_link(request: Request, member: Membership) -> HttpResponse:
     """Show a new one-time sign-in link for a member; it is not shown again."""
     name = member.person.display_name
     if not accounts.can_link_person(request.user.pk, member.person):
-        problem = (
-            f"You can't create a sign-in link for {name}. They can create one under Sign-ins, "
-            "or the operator can."
-        )
+        problem = notice_text.MEMBER_LINK_REFUSED.format(name=name)
         return _render_page(request, member.workspace, problem=problem)
     try:
         invitations.check_link_rate(request.user.pk)
@@ -113,7 +110,9 @@ def make_member_link(request: Request, member: Membership) -> HttpResponse:
     token = accounts.issue_link(member.person, maker=request.user)
     security_log.log_event("sign-in link made", request, of=member.person_id)
     issued_link = IssuedLink(
-        name, browser_sessions.make_link(request, "sign-in", token), "sign-in link"
+        name,
+        browser_sessions.make_link(request, "sign-in", token),
+        display_text.SIGN_IN_LINK_LABEL,
     )
     return _render_page(request, member.workspace, issued_link=issued_link)
 
@@ -128,9 +127,10 @@ def change_role(request: Request, member: Membership) -> HttpResponse:
             accounts.change_role(member, role, Actor.from_person(request.user))
             log_fields = {"workspace": member.workspace_id, "of": member.person_id}
             security_log.log_event("role changed", request, to=role.label, **log_fields)
-            messages.success(
-                request, f"{member.person.display_name} is now {role.label.capitalize()}."
+            changed_text = notice_text.ROLE_CHANGED.format(
+                name=member.person.display_name, role=role.label.capitalize()
             )
+            messages.success(request, changed_text)
     except LastOwner as error:
         messages.error(request, str(error))
     return redirect("people", workspace_id=member.workspace_id)
@@ -143,7 +143,8 @@ def remove_member(request: Request, member: Membership) -> HttpResponse:
         accounts.remove_member(member, Actor.from_person(request.user))
         log_fields = {"workspace": member.workspace_id, "of": member.person_id}
         security_log.log_event("member removed", request, **log_fields)
-        messages.success(request, f"Removed {member.person.display_name} from this workspace.")
+        name = member.person.display_name
+        messages.success(request, notice_text.MEMBER_REMOVED.format(name=name))
     except LastOwner as error:
         messages.error(request, str(error))
     return redirect("people", workspace_id=member.workspace_id)
@@ -166,7 +167,7 @@ def _render_page(
         "problem": problem,
         "given": issued_link,
         "attachable": attachments.is_attachable(workspace),
-        "writings": display_text.WRITING,
+        "writings": display_text.WRITE_POLICY_LABELS,
         "claim": silo_bindings.find_unbound(workspace),
     }
     return render(request, "people/index.html", context, status=422 if form or problem else 200)

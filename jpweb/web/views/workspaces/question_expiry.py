@@ -12,8 +12,8 @@ from django.views.decorators.http import require_POST
 from jpweb.store.choices import Role
 from jpweb.store.ledger.entries import Actor
 from jpweb.store.maintenance import inquiry_expiry
-from jpweb.web import access
-from jpweb.web.forms.inquiry_expiry import InquiryExpiryForm, format_expiry
+from jpweb.web import access, display_text, notice_text
+from jpweb.web.forms.inquiry_expiry import InquiryExpiryForm
 
 if TYPE_CHECKING:
     from jpweb.store.models import Workspace
@@ -36,6 +36,7 @@ def choose_expiry(request: Request, workspace: Workspace) -> HttpResponse:
         return render(request, "waiting/index.html", context, status=422)
     seconds = form.cleaned_data["seconds"]
     inquiry_expiry.set_expiry(workspace, seconds, Actor.from_person(request.user))
-    effect = "never expire" if seconds is None else f"expire after {format_expiry(seconds)}"
-    messages.success(request, f"New unanswered questions in {workspace.name} {effect}.")
+    text = notice_text.QUESTIONS_NEVER_EXPIRE if seconds is None else notice_text.QUESTIONS_EXPIRE
+    time = display_text.format_whole_time(seconds or 0)
+    messages.success(request, text.format(workspace=workspace.name, time=time))
     return redirect("waiting", workspace_id=workspace.pk)

@@ -19,7 +19,7 @@ from jpweb.store.errors import StoreError
 from jpweb.store.ledger.entries import Actor
 from jpweb.store.workspace_config import overrides
 from jpweb.store.workspace_config.trust import TrustState
-from jpweb.web import access, display_text
+from jpweb.web import access, display_text, notice_text
 from jpweb.web.security import security_log
 
 if TYPE_CHECKING:
@@ -44,7 +44,8 @@ def give_trust(request: Request, workspace: Workspace) -> HttpResponse:
     try:
         configuration.grant_trust(workspace, requests, request.user)
         _log_trust(request, workspace, "trust given", [name for _, name, _ in requests])
-        messages.success(request, f"Trusted: {_join_names(name for _, name, _ in requests)}.")
+        names = _join_names(name for _, name, _ in requests)
+        messages.success(request, notice_text.TRUST_GIVEN.format(names=names))
     except StoreError as error:
         messages.error(request, str(error))
     return redirect("tools", workspace_id=workspace.pk)
@@ -56,7 +57,8 @@ def withdraw_trust(request: Request, workspace: Workspace) -> HttpResponse:
     requests = [_parse_form_value(value) for value in request.POST.getlist("thing")]
     configuration.revoke_trust(workspace, requests, Actor.from_person(request.user))
     _log_trust(request, workspace, "trust withdrawn", [name for _, name in requests])
-    messages.success(request, f"No longer trusted: {_join_names(name for _, name in requests)}.")
+    names = _join_names(name for _, name in requests)
+    messages.success(request, notice_text.TRUST_WITHDRAWN.format(names=names))
     return redirect("tools", workspace_id=workspace.pk)
 
 
@@ -65,19 +67,19 @@ def withdraw_trust(request: Request, workspace: Workspace) -> HttpResponse:
 def switch_tool(request: Request, workspace: Workspace) -> HttpResponse:
     """Switch one tool, or all tools that may be switched in bulk."""
     name, is_on = request.POST.get("tool"), request.POST.get("to") == "on"
-    state, actor = "enabled" if is_on else "disabled", Actor.from_person(request.user)
+    actor = Actor.from_person(request.user)
     try:
         if name is None:
             skipped_names = configuration.switch_all_tools(workspace, is_on, actor)
-            skipped_note = (
-                f" Not changed, locked or by name only: {_join_names(skipped_names)}."
-                if skipped_names
-                else ""
-            )
-            messages.success(request, f"All tools are now {state}.{skipped_note}")
+            text = notice_text.ALL_TOOLS_ENABLED if is_on else notice_text.ALL_TOOLS_DISABLED
+            if skipped_names:
+                not_switched = notice_text.TOOLS_NOT_SWITCHED
+                text += f" {not_switched.format(names=_join_names(skipped_names))}"
         else:
             configuration.switch_tool(workspace, name, is_on, actor)
-            messages.success(request, f"{escape_invisible(name)} is now {state}.")
+            text = notice_text.TOOL_ENABLED if is_on else notice_text.TOOL_DISABLED
+            text = text.format(name=escape_invisible(name))
+        messages.success(request, text)
     except StoreError as error:
         messages.error(request, str(error))
     return redirect("tools", workspace_id=workspace.pk)
@@ -94,7 +96,7 @@ def save_overrides(request: Request, workspace: Workspace) -> HttpResponse:
     except StoreError as error:
         workspace.refresh_from_db()
         return _render_page(request, workspace, typed=typed, refusal=str(error))
-    messages.success(request, "Saved the overrides.")
+    messages.success(request, notice_text.OVERRIDES_SAVED)
     return redirect("tools", workspace_id=workspace.pk)
 
 
@@ -111,7 +113,7 @@ class _TrustGroup:
     @property
     def title(self) -> str:
         if not self.first.item.runs:
-            return "Approval settings of a built-in tool"
+            return display_text.BUILTIN_TRUST_LABEL
         return display_text.TRUST_KIND_LABELS[self.first.item.kind.value]
 
     @property

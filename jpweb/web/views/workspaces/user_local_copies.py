@@ -12,7 +12,7 @@ from django.views.decorators.http import require_POST
 from jpweb.store.choices import Role
 from jpweb.store.errors import StoreError
 from jpweb.store.jp_files import silo_bindings
-from jpweb.web import access
+from jpweb.web import access, notice_text
 
 if TYPE_CHECKING:
     from jpweb.store.models import Workspace
@@ -25,7 +25,7 @@ def confirm_copies(request: Request, workspace: Workspace) -> HttpResponse:
     """Bind the user-local copies of the id that the form showed."""
     try:
         silo_bindings.confirm_silo(workspace, request.user, request.POST.get("jp_id", ""))
-        messages.success(request, "jpweb now reads the user-local copies.")
+        messages.success(request, notice_text.COPIES_CONFIRMED)
     except StoreError as error:
         messages.error(request, str(error))
     return redirect("people", workspace_id=workspace.pk)

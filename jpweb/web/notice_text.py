@@ -1,0 +1,105 @@
+"""Sentences with which forms and views respond: errors, confirmations and refusals.
+
+``str.format`` fills their placeholders. Labels are in ``display_text``. An exception of a layer
+below carries its own sentence.
+"""
+
+from __future__ import annotations
+
+# Forms
+MESSAGE_REQUIRED = "Enter a message."
+NAME_REQUIRED = "Enter a name."
+ROLE_REQUIRED = "Choose a role."
+URL_REQUIRED = "Enter a URL."
+WORKSPACE_REQUIRED = "Choose a workspace."
+RESPONDER_WORKSPACE_REQUIRED = "Choose a workspace in which you can answer."
+DELAY_INVALID = "Enter a whole number of seconds from 0 to {max_seconds} (one day)."
+EXPIRY_REQUIRED = "Choose when questions expire."
+EXPIRY_NUMBER_INVALID = "Enter a whole number of minutes, hours or days."
+EXPIRY_UNIT_REQUIRED = "Choose a unit."
+EXPIRY_OUT_OF_RANGE = "The custom time can be from 1 minute to 366 days."
+DATE_INVALID = "“{field}” must be a date such as 2026-05-31."
+#: ``value`` is filled by Django.
+OUTCOME_UNKNOWN = "Unknown outcome “%(value)s”. Use one of: {states}."
+OPTION_REQUIRED = "Choose one of the options."
+
+# Answers
+NO_WAITING_CALL = (
+    "The tool call isn't waiting for this secret right now. Your input was discarded, not "
+    "stored. If it is still needed, you will be asked again."
+)
+
+# Rate limits
+TOO_MANY_SEARCHES = "You searched {count} times within a minute. Try again in {seconds} s."
+TOO_MANY_INVALID_LINKS = "Too many invalid links from your address. Try again in {seconds} s."
+
+# Sign-ins and invitations
+SIGNED_OUT = "Signed out."
+SIGNED_OUT_EVERYWHERE = "Signed out on all devices."
+OTHER_SIGN_INS_ENDED = "Your other sign-ins have ended."
+JOINED = "You joined {workspace} as {role}."
+
+# Conversations
+CONVERSATION_PINNED = "Pinned “{title}”."
+CONVERSATION_UNPINNED = "Unpinned “{title}”."
+CONVERSATION_ARCHIVED = "Archived “{title}”."
+CONVERSATION_UNARCHIVED = "Unarchived “{title}”."
+CONVERSATION_RENAMED = "Renamed to “{title}”."
+LABEL_ADDED = "Added the label “{label}” to “{title}”."
+LABEL_REMOVED = "Removed the label “{label}” from “{title}”."
+CHANGE_REQUIRED = "Choose what to change."
+ENTRY_COUNT_INVALID = "length must be a number of events, such as length=12."
+STEP_UNKNOWN = "Unknown step. Use what=<one of {sorts}>."
+NO_EARLIER_EVENT = "No earlier {sort}."
+NO_LATER_EVENT = "No later {sort}."
+
+# Turns
+CONVERSATION_NOT_STARTED = "Can't start a conversation in {workspace}. {problem}"
+TURN_NOT_STARTED = "The turn didn't start. {problem}"
+NO_TURN_RUNNING = "No turn is running."
+NO_TURN_TO_INTERRUPT = "No turn is running; nothing was sent."
+NO_CALLS_TO_RERUN = "No tool calls are running; nothing was rerun."
+
+# What the model saw
+EVENTS_NOT_SENT = "Not sent: {count}."
+REASONING_SENT_BACK = "Reasoning is sent back if the provider accepts it."
+RESULT_MISSING = "1 call has no stored result; the model receives “{replacement}”"
+RESULTS_MISSING = "{count} calls have no stored result; the model receives “{replacement}”"
+
+# Search
+SEARCH_NAME_REQUIRED = "Enter a name for this search."
+SEARCH_NOT_SAVABLE = "There is no search to save, or it is too long to save."
+SEARCH_LIMIT_REACHED = "You have {max_count} saved searches. Delete one to save another."
+SEARCH_SAVED = "Saved as “{name}”."
+SEARCH_DELETED = "Deleted the saved search."
+SEARCH_ALREADY_DELETED = "This search was already deleted."
+
+# Notifications
+CHANNEL_ADDED = "Added {channel}. Send a test to check it."
+CHANNEL_REMOVED = "Removed the channel."
+TEST_SENT = "Sent a test to {channel}."
+TEST_FAILED = "The test to {channel} failed. {problem}"
+
+# People and workspaces
+INVITATION_WITHDRAWN = "Withdrew the invitation for {name}."
+INVITATION_UNKNOWN = "This invitation no longer exists."
+MEMBER_LINK_REFUSED = (
+    "You can't create a sign-in link for {name}. They can create one under Sign-ins, or the "
+    "operator can."
+)
+ROLE_CHANGED = "{name} is now {role}."
+MEMBER_REMOVED = "Removed {name} from this workspace."
+WRITE_POLICY_SAVED = "Save web conversations to {folder}: {policy}."
+COPIES_CONFIRMED = "jpweb now reads the user-local copies."
+QUESTIONS_EXPIRE = "New unanswered questions in {workspace} expire after {time}."
+QUESTIONS_NEVER_EXPIRE = "New unanswered questions in {workspace} never expire."
+
+# Tools
+TRUST_GIVEN = "Trusted: {names}."
+TRUST_WITHDRAWN = "No longer trusted: {names}."
+ALL_TOOLS_ENABLED = "All tools are now enabled."
+ALL_TOOLS_DISABLED = "All tools are now disabled."
+TOOLS_NOT_SWITCHED = "Not changed, locked or by name only: {names}."
+TOOL_ENABLED = "{name} is now enabled."
+TOOL_DISABLED = "{name} is now disabled."
+OVERRIDES_SAVED = "Saved the overrides."

@@ -1,0 +1,88 @@
+"""The texts of pages: in templates, in labels or in notices, and in no other module of ``web``.
+
+A label or sentence begins with a capital letter and has several words.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+from tests.architecture.tree import modules, text
+
+WEB = Path("jpweb/web")
+TEXT_MODULES = {WEB / "display_text.py", WEB / "notice_text.py"}
+#: Modules with texts that no page shows, and why.
+EXEMPT_MODULES = {WEB / "checks.py": "system checks speak to the operator, at start"}
+
+_BEGINNING = re.compile(r"[A-Z“]|\{\} ")
+_END = re.compile(r"[\w}”][.!?…]$")
+_WORD = re.compile(r"[A-Za-z]{2,}")
+
+
+def is_text(literal: str) -> bool:
+    """Tell whether a literal reads as a label or a sentence; placeholders are ``{}``."""
+    has_words = " " in literal.strip() and len(_WORD.findall(literal)) > 1
+    return has_words and bool(_BEGINNING.match(literal) or _END.search(literal))
+
+
+def join_pieces(node: ast.JoinedStr) -> str:
+    """Return an f-string with ``{}`` for its placeholders."""
+    return "".join(
+        piece.value if isinstance(piece, ast.Constant) else "{}" for piece in node.values
+    )
+
+
+def list_literals(node: ast.AST) -> Iterator[tuple[int, str]]:
+    """Yield the lines and texts of string literals, without docstrings and arguments of loggers."""
+    for child in ast.iter_child_nodes(node):
+        match child:
+            case ast.Expr(value=ast.Constant()):
+                continue
+            case ast.Call(func=ast.Attribute(value=ast.Name(id="logger"))):
+                continue
+            case ast.JoinedStr():
+                yield child.lineno, join_pieces(child)
+                for piece in child.values:
+                    if isinstance(piece, ast.FormattedValue):
+                        yield from list_literals(piece)
+            case ast.Constant(value=str(literal)):
+                yield child.lineno, literal
+            case _:
+                yield from list_literals(child)
+
+
+def find_texts(path: Path) -> list[str]:
+    """Return the labels and sentences of a module, each behind its line."""
+    found = list_literals(ast.parse(text(path)))
+    return [f"{path}:{line}: {literal}" for line, literal in found if is_text(literal)]
+
+
+def test_text_of_pages_stands_in_templates_labels_and_notices_alone():
+    holders = [path for path in modules("jpweb") if path.parts[1] == "web"]
+    others = [path for path in holders if path not in TEXT_MODULES | EXEMPT_MODULES.keys()]
+    assert others
+    assert [line for path in others for line in find_texts(path)] == []
+
+
+def test_each_exempt_module_has_such_a_text():
+    assert [path for path in EXEMPT_MODULES if not find_texts(path)] == []
+
+
+def test_literals_are_told_apart():
+    texts = [
+        "Enter a name.",
+        "“{}” is now {}.",
+        "{} calls have no result",
+        "Last activity",
+        "it ended.",
+    ]
+    others = [
+        "sign-in link made",
+        "conversation: {}",
+        "private, no-cache",
+        '<div id="nothing"></div>',
+    ]
+    assert [literal for literal in texts + others if is_text(literal)] == texts
