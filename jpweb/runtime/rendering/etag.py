@@ -10,7 +10,7 @@ from pathlib import Path
 from django.conf import settings
 
 _LIBRARIES = ("comrak-ext", "nh3", "Pygments", "rich")
-_FRAGMENT_TEMPLATE = "events/_part.html"
+_FRAGMENT_TEMPLATE = "events/_payload_part.html"
 
 
 @cache

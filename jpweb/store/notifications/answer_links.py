@@ -30,7 +30,7 @@ class LinkStatus(Enum):
 
     LIVE = "live"
     SETTLED = "settled"
-    CLOSED = "over"
+    CLOSED = "closed"
     BARRED = "barred"
 
 

@@ -184,7 +184,7 @@ def long_text(
         "conversation": conversation,
         "id": id,
     }
-    return render_to_string("_long.html", context)
+    return render_to_string("_long_text.html", context)
 
 
 @register.filter

@@ -55,7 +55,7 @@ def answer_fields(row: Row, typed: str = "", remember: bool = False) -> SafeStri
     return render_to_string([f"answers/{row.answer_type}.html", "answers/unknown.html"], context)
 
 
-@register.inclusion_tag("questions/_earlier.html", takes_context=True)
+@register.inclusion_tag("questions/_previous_answers.html", takes_context=True)
 def render_previous_answers(context: template.Context, row: Row) -> dict[str, Any]:
     """Render the previous answers to the same question.
 
@@ -79,7 +79,9 @@ def render_previous_answer(previous: PreviousAnswer) -> SafeString:
 @lru_cache(maxsize=500)
 def _render_cached_answer(previous: PreviousAnswer, ago: str) -> SafeString:
     settled_html = _render_timestamp(previous.settled_at, "", ago)
-    return render_to_string("questions/_was.html", {"was": previous, "settled": settled_html})
+    return render_to_string(
+        "questions/_previous_answer.html", {"was": previous, "settled": settled_html}
+    )
 
 
 @register.simple_tag
@@ -92,7 +94,7 @@ def waiting_time(row: Row) -> SafeString:
         "since": max(int((current_time - row.asked_at).total_seconds()), 0),
         "left": None if seconds_left is None else max(int(seconds_left), 0),
     }
-    return render_to_string("questions/_waits.html", context)
+    return render_to_string("questions/_waiting_time.html", context)
 
 
 @register.simple_tag
@@ -148,7 +150,7 @@ def state_badge(tag: str, reason: str = "") -> SafeString:
 
 
 def _render_timestamp(at: datetime | None, link: str, ago: str) -> SafeString:
-    return render_to_string("_moment.html", {"at": at, "link": link, "ago": ago})
+    return render_to_string("_timestamp.html", {"at": at, "link": link, "ago": ago})
 
 
 def _render_badge(tag: str, reason: str, count: int = 0) -> SafeString:
@@ -160,7 +162,7 @@ def _render_badge(tag: str, reason: str, count: int = 0) -> SafeString:
         "reason": reason,
         "why": display_text.describe_reason(reason),
     }
-    return render_to_string("_state.html", context | {"count": count})
+    return render_to_string("_state_badge.html", context | {"count": count})
 
 
 #: Cached without a bound: known states and reasons are few, and a page may show one 100 times.
@@ -173,7 +175,7 @@ def timestamp(at: datetime | None, link: str = "", exact: bool = False) -> SafeS
     return _render_timestamp(at, link, "" if exact or at is None else display_text.format_age(at))
 
 
-@register.inclusion_tag("prompts/_text.html")
+@register.inclusion_tag("approvals/_clipped_text.html")
 def clipped_text(row: Approval, text: str, is_full: bool = False) -> dict[str, Any]:
     """Render arguments or a result: the first characters, the size, and the link to the rest."""
     is_clipped = len(text) > MAX_CLIPPED_CHARS and not is_full
@@ -185,7 +187,7 @@ def clipped_text(row: Approval, text: str, is_full: bool = False) -> dict[str, A
     }
 
 
-@register.inclusion_tag("_state.html")
+@register.inclusion_tag("_state_badge.html")
 def approval_state(row: Approval) -> dict[str, Any]:
     """Render the badge of an approval's decision."""
     decision = row.decision or {}

@@ -89,7 +89,7 @@ def _refuse_link(request: HttpRequest, error: InvalidLink) -> HttpResponse:
     if refusal is not None:
         return refusal
     security_log.log_event("answer link refused", request)
-    return _build_page(request, "bad", {"problem": str(error)}, 404)
+    return _build_page(request, "invalid", {"problem": str(error)}, 404)
 
 
 async def _render_link(
@@ -127,7 +127,7 @@ async def _render_card(
         "note": request.POST.get("note", ""),
         "remember": "remember" in request.POST,
     }
-    return await _render_page(request, "one", context, status, link)
+    return await _render_page(request, "question", context, status, link)
 
 
 async def _render_page(
@@ -151,7 +151,7 @@ def _build_page(
         person is not None and request.user.is_authenticated and request.user.pk == person.pk
     )
     response = render(
-        request, f"links/{template}.html", context | {"own": is_signed_in}, status=status
+        request, f"answer_links/{template}.html", context | {"own": is_signed_in}, status=status
     )
     response["X-Robots-Tag"] = "noindex, nofollow"
     return response

@@ -26,9 +26,9 @@ if TYPE_CHECKING:
 @access.approval(Role.RESPONDER)
 def show_approval(request: Request, approval: Approval) -> HttpResponse:
     """Show one approval in full, or its decision."""
-    name = "prompts/_card.html" if approval.state == "open" else "prompts/_settled.html"
+    name = "approvals/_card.html" if approval.state == "open" else "approvals/_settled.html"
     context = {"row": approval, "whole": True, "elsewhere": True, "fragment": name}
-    return render(request, "prompts/one.html", context)
+    return render(request, "approvals/detail.html", context)
 
 
 @require_POST
@@ -68,7 +68,7 @@ async def _render_fragment(
     request: Request, template_name: str, context: Mapping[str, object], status: int
 ) -> HttpResponse:
     """Send the card as a fragment to htmx, or as a page where scripts are off."""
-    template_name = f"prompts/{template_name}.html"
+    template_name = f"approvals/{template_name}.html"
     page_context = {**context, "fragment": template_name}
-    template_name = template_name if request.htmx else "prompts/one.html"
+    template_name = template_name if request.htmx else "approvals/detail.html"
     return await run_in_db_thread(render, request, template_name, page_context, status=status)

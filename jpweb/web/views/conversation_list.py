@@ -104,7 +104,7 @@ def _render_forms(request: Request, conversation: Conversation) -> HttpResponse:
         "may_change": True,
         "here": request.get_full_path(),
     }
-    return render(request, "conversations/facts.html", context)
+    return render(request, "conversations/edit.html", context)
 
 
 def _parse_change(form: QueryDict, conversation: Conversation) -> tuple[MetadataChange, str]:

@@ -125,7 +125,7 @@ def show_turn_outline(request: Request, conversation: Conversation) -> HttpRespo
         "left": remaining_count,
         "number": query.turn or 0,
     }
-    name = "_inside" if request.htmx else "outline"
+    name = "_outline_items" if request.htmx else "outline"
     return render(request, f"conversations/{name}.html", context)
 
 

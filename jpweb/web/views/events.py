@@ -155,7 +155,7 @@ def _render_part(conversation: Conversation, anchor: str, payload: Payload, numb
         "part": number,
         "next": number + 1,
     }
-    return render_to_string("events/_part.html", context)
+    return render_to_string("events/_payload_part.html", context)
 
 
 def _parse_part_number(request: Request) -> int:

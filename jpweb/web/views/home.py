@@ -18,4 +18,4 @@ if TYPE_CHECKING:
 def show_dashboard(request: Request) -> HttpResponse:
     """Show pending questions, running turns, recent changes and pinned conversations."""
     context = {"agenda": dashboard.get_dashboard(request.user.pk)}
-    return render(request, "start/index.html", context)
+    return render(request, "home/index.html", context)

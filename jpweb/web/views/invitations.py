@@ -28,7 +28,7 @@ async def join_workspace(request: HttpRequest) -> HttpResponse:
     A signed-in person joins with their account, others with a new one.
     """
     if request.method != "POST":
-        return await run_in_db_thread(render, request, "signing/join.html")
+        return await run_in_db_thread(render, request, "auth/join.html")
     response, ended_sessions = await run_in_db_thread(_preview_or_join, request)
     await publisher.publish_signed_out(ended_sessions)
     return response
@@ -44,7 +44,7 @@ def _preview_or_join(request: HttpRequest) -> tuple[HttpResponse, list[str]]:
     except InvalidLink as error:
         security_log.log_event("invitation refused", request)
         address = security_log.find_client_address(request)
-        page = render(request, "signing/join.html", {"problem": error}, status=403)
+        page = render(request, "auth/join.html", {"problem": error}, status=403)
         return rate_limits.refuse_link(address) or page, []
     except NameTaken as error:
         return _render_offer(request, code, str(error)), []
@@ -52,7 +52,7 @@ def _preview_or_join(request: HttpRequest) -> tuple[HttpResponse, list[str]]:
 
 def _render_offer(request: HttpRequest, code: str, problem: str = "") -> HttpResponse:
     context = {"invitation": invitations.find_invitation(code), "code": code, "problem": problem}
-    return render(request, "signing/join.html", context, status=422 if problem else 200)
+    return render(request, "auth/join.html", context, status=422 if problem else 200)
 
 
 def _accept_invitation(request: HttpRequest, code: str) -> tuple[HttpResponse, list[str]]:

@@ -69,7 +69,7 @@ def show_question(request: Request, inquiry: Inquiry) -> HttpResponse:
         "proof": receipts,
         "course": _build_timeline(inquiry, receipts),
     }
-    template_name = "questions/_changes.html" if request.htmx else "questions/detail.html"
+    template_name = "questions/_oob_update.html" if request.htmx else "questions/detail.html"
     return render(request, template_name, context)
 
 
@@ -133,5 +133,5 @@ async def _send_reply(request: Request, reply: SubmissionResult) -> HttpResponse
         return response
     context, template_name = reply.context, reply.template_name
     if not request.htmx:
-        context, template_name = context | {"fragment": template_name}, "questions/one.html"
+        context, template_name = context | {"fragment": template_name}, "questions/card_page.html"
     return await run_in_db_thread(render, request, template_name, context, status=reply.status)

@@ -30,7 +30,7 @@ async def sign_in(request: HttpRequest) -> HttpResponse:
     its open pages.
     """
     if request.method != "POST":
-        return await run_in_db_thread(render, request, "signing/sign_in.html")
+        return await run_in_db_thread(render, request, "auth/sign_in.html")
     response, ended_sessions = await run_in_db_thread(_use_sign_in_link, request)
     await publisher.publish_signed_out(ended_sessions)
     return response
@@ -47,7 +47,7 @@ def _use_sign_in_link(request: HttpRequest) -> tuple[HttpResponse, list[str]]:
             return redirect("start"), []
         address = security_log.find_client_address(request)
         context = {"problem": error}
-        page = render(request, "signing/sign_in.html", context, status=403)
+        page = render(request, "auth/sign_in.html", context, status=403)
         return rate_limits.refuse_link(address) or page, []
     return redirect("start"), browser_sessions.begin_session(request, link.person, link.maker_id)
 
@@ -71,9 +71,9 @@ def _end_session(request: HttpRequest) -> tuple[HttpResponse, list[str]]:
 @access.public
 def page_not_found(request: HttpRequest, exception: Exception) -> HttpResponse:  # noqa: ARG001  Django passes it
     """Return the 404 page, in the same words for missing and for inaccessible rows."""
-    return render(request, "signing/not_found.html", status=404)
+    return render(request, "auth/not_found.html", status=404)
 
 
 @access.public
 def permission_denied(request: HttpRequest, exception: Exception) -> HttpResponse:  # noqa: ARG001  as above
-    return render(request, "signing/forbidden.html", status=403)
+    return render(request, "auth/forbidden.html", status=403)

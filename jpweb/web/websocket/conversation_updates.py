@@ -111,12 +111,12 @@ class _ConversationSnapshot:
             parts = self._render_items_since(page)
         if conversation.revision != page.revision or conversation.entry_count > page.entry_count:
             # The streamed text is stored now; the next partial signal shows the text after it.
-            parts.append(render_to_string("conversations/_partial.html", {"text": ""}))
+            parts.append(render_to_string("conversations/_partial_text.html", {"text": ""}))
             context = {"conversation": conversation, "states": self.inquiry_counts, "oob": True}
             parts.append(render_to_string("conversations/_counts.html", context))
             query = TranscriptQuery(show=page.show, words=page.words)
             context = event_filter.build_filter_context(conversation, query) | {"oob": True}
-            parts.append(render_to_string("conversations/_kinds.html", context))
+            parts.append(render_to_string("conversations/_event_filter.html", context))
         new_page = page._replace(
             entry_count=conversation.entry_count,
             revision=conversation.revision,
@@ -129,11 +129,11 @@ class _ConversationSnapshot:
             parts.append(render_to_string("conversations/_composer.html", context))
         if new_page.facts != page.facts:
             context = {"conversation": conversation, "oob": True}
-            parts.append(render_to_string("conversations/_facts.html", context))
+            parts.append(render_to_string("conversations/_metadata.html", context))
             parts.append(render_to_string("conversations/_heading.html", context))
             if may_run:
                 context["here"] = reverse("conversation", args=[conversation.pk])
-                parts.append(render_to_string("conversations/_changing.html", context))
+                parts.append(render_to_string("conversations/_edit_menu_body.html", context))
         return ConversationUpdate("".join(parts), new_page)
 
     @cached_property
@@ -161,7 +161,7 @@ class _ConversationSnapshot:
             for line in visible_lines
             if transcript.is_item_shown(line.item, categories, page.entry_count)
         ]
-        parts += [_render_line("_changed_item", self.conversation, line) for line in shown_lines]
+        parts += [_render_line("_oob_item", self.conversation, line) for line in shown_lines]
         new_lines = [
             line
             for line in visible_lines
@@ -175,7 +175,7 @@ class _ConversationSnapshot:
         else:
             placements = insert_targets.place_among(self.conversation, added_lines, categories)
         return parts + [
-            _render_line("_new_line", self.conversation, *placement) for placement in placements
+            _render_line("_oob_insert", self.conversation, *placement) for placement in placements
         ]
 
     def _render_window(self, page: RenderedState) -> str:
@@ -185,7 +185,7 @@ class _ConversationSnapshot:
         query = TranscriptQuery(at=position, show=page.show)
         transcript_page = transcript.load_page(self.conversation, query, read_count=None)
         context = transcript.build_window_context(self.conversation, query, transcript_page)
-        return render_to_string("conversations/_again.html", context)
+        return render_to_string("conversations/_oob_window.html", context)
 
 
 def _find_changed_lines(conversation: Conversation, length: int) -> list[TranscriptLine] | None:
@@ -260,7 +260,7 @@ def render_partial_text(variant: str, text: str) -> str:
         name, _, arguments = text.partition(" ")
         size = len(arguments) if len(arguments) > MAX_PARTIAL_CHARS else 0
         context |= {"name": name, "text": arguments[-MAX_PARTIAL_CHARS:], "size": size}
-    return render_to_string("conversations/_partial.html", context)
+    return render_to_string("conversations/_partial_text.html", context)
 
 
 def join_partial_text(

@@ -212,7 +212,7 @@ def _render_update(inbox: InboxView, plan: _UpdatePlan, rows: _RowLookup) -> Inb
     An open card that is still pending but beyond the inbox's limit stays.
     """
     count_context = {"waiting_count": plan.count, "newest": rows.get_row(plan.newest), "oob": True}
-    parts: list[str] = [render_to_string("_waiting.html", count_context)]
+    parts: list[str] = [render_to_string("_question_count.html", count_context)]
     if inbox.open_cards is None:
         return InboxUpdate(parts[0], plan.pending_cards)
     for position, item in enumerate(plan.visible_queue.oldest, 1):
@@ -220,7 +220,7 @@ def _render_update(inbox: InboxView, plan: _UpdatePlan, rows: _RowLookup) -> Inb
         if row is not None:
             position_context = {"position": position, "waiting": plan.visible_queue.count}
             context = {"row": row, "elsewhere": not inbox.conversation_id} | position_context
-            parts.append(render_to_string("questions/_append.html", context))
+            parts.append(render_to_string("questions/_oob_append.html", context))
     remaining_keys: tuple[set[int], set[int]] = (set(), set())
     for key in sorted(plan.open_cards.questions - plan.pending_cards.questions):
         question = rows.questions.get(key)
@@ -240,7 +240,9 @@ def _render_update(inbox: InboxView, plan: _UpdatePlan, rows: _RowLookup) -> Inb
     )
     hidden_count = plan.visible_queue.count - len(cards.questions) - len(cards.approvals)
     parts.append(
-        render_to_string("questions/_more.html", {"more": max(hidden_count, 0), "oob": True})
+        render_to_string(
+            "questions/_hidden_count.html", {"more": max(hidden_count, 0), "oob": True}
+        )
     )
     return InboxUpdate("".join(parts), cards)
 
@@ -258,7 +260,7 @@ def _render_settled(inbox: InboxView, key: int, row: Inquiry | None) -> str:
     """Render the outcome of a question's card; the page names the key, so access is checked."""
     may_read = row is not None and row.conversation.workspace_id in inbox.read_workspace_ids
     if row is None or row.state == inquiries.OPEN_STATE or not may_read:
-        return render_to_string("questions/_gone.html", {"key": key})
+        return render_to_string("questions/_deleted.html", {"key": key})
     return render_to_string("questions/_settled.html", {"row": row, "oob": True})
 
 
@@ -266,5 +268,5 @@ def _render_decided(inbox: InboxView, key: int, row: Approval | None) -> str:
     """Render the outcome of an approval's card; as with questions, access is checked."""
     may_decide = row is not None and row.conversation.workspace_id in inbox.answer_workspace_ids
     if row is None or row.state == ApprovalState.OPEN or not may_decide:
-        return render_to_string("prompts/_gone.html", {"key": key})
-    return render_to_string("prompts/_settled.html", {"row": row, "oob": True})
+        return render_to_string("approvals/_deleted.html", {"key": key})
+    return render_to_string("approvals/_settled.html", {"row": row, "oob": True})

@@ -108,7 +108,7 @@ async def test_pages_that_are_alike_are_rendered_once(
         await asked(lasting)
         assert len({await each.hears() for each in pages}) == 1
     assert sorted(rendered) == sorted(set(rendered))
-    assert "questions/_append.html" in rendered
+    assert "questions/_oob_append.html" in rendered
 
 
 async def test_many_cards_that_come_at_once_take_as_many_queries_as_two(lasting: World):

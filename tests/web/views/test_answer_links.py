@@ -208,20 +208,20 @@ def test_only_the_person_of_the_link_is_led_to_the_conversation(world: World):
     assert "You're answering as Responder" in shown(url, signed_in(world.people["owner"])).text
 
 
-@pytest.mark.parametrize("state", ["one", "settled", "over", "barred", "bad"])
+@pytest.mark.parametrize("page", ["question", "settled", "closed", "barred", "invalid"])
 def test_the_pages_are_kept_nowhere_listed_nowhere_and_tell_nobody_their_address(
-    world: World, state: str
+    world: World, page: str
 ):
     url = link(world)
     changes: dict[str, Any] = {
         "settled": lambda: making.settle(world.question, making.ANSWER),
-        "over": lambda: Run.objects.update(state="lost"),
+        "closed": lambda: Run.objects.update(state="lost"),
         "barred": lambda: Membership.objects.all().delete(),
-        "bad": lambda: AnswerLink.objects.all().delete(),
+        "invalid": lambda: AnswerLink.objects.all().delete(),
     }
-    changes.get(state, lambda: None)()
+    changes.get(page, lambda: None)()
     response = Client().get(url)
-    assert f"links/{state}.html" in {each.name for each in response.templates}
+    assert f"answer_links/{page}.html" in {each.name for each in response.templates}
     assert response["Referrer-Policy"] == "no-referrer"
     assert "no-store" in response["Cache-Control"]
     assert "noindex" in response["X-Robots-Tag"]

@@ -171,15 +171,15 @@ def test_the_default_is_marked_and_chosen(world: World):
 def test_what_waits_last_is_told_to_pages_but_no_secret(world: World):
     secret = making.question(world.run, Secret(), "The canary's name?")
     for row, ask in ((world.question, "Go on?"), (secret, "Secret requested")):
-        html = render_to_string("_waiting.html", {"waiting_count": 2, "newest": row})
+        html = render_to_string("_question_count.html", {"waiting_count": 2, "newest": row})
         told = read(html).one(id="waiting")
         assert (told["data-newest"], told["data-ask"]) == (f"question-{row.pk}", ask)
         assert told["data-href"] == f"/questions/{row.pk}"
         assert float(told["data-asked"]) == pytest.approx(row.asked_at.timestamp())
         assert "canary" not in html
-    prompt = render_to_string("_waiting.html", {"waiting_count": 2, "newest": world.prompt})
+    prompt = render_to_string("_question_count.html", {"waiting_count": 2, "newest": world.prompt})
     assert read(prompt).one(id="waiting")["data-href"] == f"/prompts/{world.prompt.pk}"
-    assert "data-newest" not in render_to_string("_waiting.html", {"waiting_count": 0})
+    assert "data-newest" not in render_to_string("_question_count.html", {"waiting_count": 0})
 
 
 def test_a_transcript_and_the_audit_lead_to_the_page(world: World):

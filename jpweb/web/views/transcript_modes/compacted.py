@@ -40,7 +40,7 @@ def show_compacted(request: Request, conversation: Conversation) -> HttpResponse
     start = converters.parse_number(request.GET.get("from")) or 0
     context: dict[str, Any] = {"conversation": conversation, "most": raw_entries.MAX_OVERLAYS}
     if compactions is None:
-        return render(request, "views/compacted.html", context | {"too_many": True})
+        return render(request, "transcript_modes/compacted.html", context | {"too_many": True})
     if compactions:
         page = _CompactedPage(conversation, compactions)
         page.fill_page(start, converters.parse_number(request.GET.get("to")))
@@ -51,7 +51,7 @@ def show_compacted(request: Request, conversation: Conversation) -> HttpResponse
             "start": page.start,
             "later": page.later,
         }
-    return render(request, "views/compacted.html", context)
+    return render(request, "transcript_modes/compacted.html", context)
 
 
 @dataclass
@@ -166,7 +166,7 @@ class _CompactedPage:
         if turn.number != self._turn:
             context = {"number": turn.number, "continued": turn.position < item.first}
             if not self._put_piece(
-                "_turn", does=compaction_list.describe_policy(policy), **context
+                "_turn_heading", does=compaction_list.describe_policy(policy), **context
             ):
                 return False
             self._turn = turn.number
@@ -194,9 +194,9 @@ class _CompactedPage:
         del counts["compaction"], counts["turn"]
         if counts:
             context = {"words": display_text.describe_counts(counts), "id": self._omitted.anchor}
-            self.pieces.append(self._render_piece("_dropped", **context))
+            self.pieces.append(self._render_piece("_omissions", **context))
         self._omitted = _OmittedItems()
 
     def _render_piece(self, name: str, **context: Any) -> SafeString:
         context["conversation"] = self._conversation
-        return render_to_string(f"views/{name}.html", context)
+        return render_to_string(f"transcript_modes/{name}.html", context)

@@ -47,7 +47,7 @@ def show_raw(request: Request, conversation: Conversation) -> HttpResponse:
         "earlier": start if start > 0 else None,
         "later": end if end < conversation.entry_count else None,
     }
-    return render(request, "views/raw.html", context)
+    return render(request, "transcript_modes/raw.html", context)
 
 
 def _render_fitting(
@@ -75,7 +75,7 @@ def _render_entry(
         "text": f"  {entry.text}",
         "decoded": _decode_fields(entry) if is_decoded and entry.is_complete else [],
     }
-    return render_to_string("views/_entry.html", context)
+    return render_to_string("transcript_modes/_stored_entry.html", context)
 
 
 def _decode_fields(entry: StoredEntry) -> list[dict[str, Any]]:

@@ -47,7 +47,7 @@ def show_thread(request: Request, conversation: Conversation) -> HttpResponse:
     turn = last if requested_turn is None else requested_turn
     context: dict[str, Any] = {"conversation": conversation, "turn": turn, "last": last}
     if last < 0:
-        return render(request, "views/thread.html", context)
+        return render(request, "transcript_modes/thread.html", context)
     starts = turns.get_starts(conversation.pk, turn, turn + 1)
     if turn not in starts:
         raise Http404
@@ -71,7 +71,7 @@ def show_thread(request: Request, conversation: Conversation) -> HttpResponse:
         "begins_later": position > start,
         "later": page.later,
     }
-    return render(request, "views/thread.html", context)
+    return render(request, "transcript_modes/thread.html", context)
 
 
 def _make_policy(compactions: list[CompactionEntry] | tuple[()], turn: int) -> TurnPolicy:
@@ -151,7 +151,7 @@ class _ThreadPage:
     def _render_message(self, message: SentEvent) -> SafeString:
         title, text = describe_message(message)
         return self._render_piece(
-            "_sent",
+            "_message",
             role=message.role,
             who=display_text.ROLE_LABELS[message.role],
             title=title,
@@ -164,7 +164,7 @@ class _ThreadPage:
 
     def _render_piece(self, name: str, **context: Any) -> SafeString:
         context["conversation"] = self._conversation
-        return render_to_string(f"views/{name}.html", context)
+        return render_to_string(f"transcript_modes/{name}.html", context)
 
 
 def describe_message(message: SentEvent) -> tuple[str, str]:

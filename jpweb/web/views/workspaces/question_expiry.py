@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 @access.workspace(Role.OWNER)
 def show_expiry(request: Request, workspace: Workspace) -> HttpResponse:
     form = InquiryExpiryForm.make_unbound(workspace.expires_after)
-    return render(request, "waiting/index.html", {"workspace": workspace, "form": form})
+    return render(request, "question_expiry/index.html", {"workspace": workspace, "form": form})
 
 
 @require_POST
@@ -33,7 +33,7 @@ def choose_expiry(request: Request, workspace: Workspace) -> HttpResponse:
     form = InquiryExpiryForm(request.POST)
     if not form.is_valid():
         context = {"workspace": workspace, "form": form}
-        return render(request, "waiting/index.html", context, status=422)
+        return render(request, "question_expiry/index.html", context, status=422)
     seconds = form.cleaned_data["seconds"]
     inquiry_expiry.set_expiry(workspace, seconds, Actor.from_person(request.user))
     text = notice_text.QUESTIONS_NEVER_EXPIRE if seconds is None else notice_text.QUESTIONS_EXPIRE
