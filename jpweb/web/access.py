@@ -142,8 +142,8 @@ def navigation(request: HttpRequest) -> dict[str, Any]:
     return {
         "may_audit": any(role >= Role.AUDITOR for role in roles.values()),
         "may_answer": any(role >= Role.RESPONDER for role in roles.values()),
-        "joined": member_workspaces,
-        "owned": [
+        "member_workspaces": member_workspaces,
+        "owned_workspaces": [
             member_workspace
             for member_workspace in member_workspaces
             if roles.get(member_workspace.pk) == Role.OWNER

@@ -140,14 +140,19 @@ async def _late_result(row: Inquiry, decider: Decider, retained_text: str) -> Su
     # The decider may be the sender, who retries because the first reply was lost.
     context = {
         "row": row,
-        "late": True,
-        "typed": retained_text,
-        "own": row.decider_id == decider.person_id,
+        "is_late": True,
+        "typed_text": retained_text,
+        "is_own_answer": row.decider_id == decider.person_id,
     }
     return SubmissionResult(STATUS_LATE, row, "questions/_settled.html", context)
 
 
 def _open_result(row: Inquiry, typed: AnswerInput, problem: str) -> SubmissionResult:
-    context = {"row": row, "typed": typed.answer, "problem": problem, "elsewhere": True}
+    context = {
+        "row": row,
+        "typed_text": typed.answer,
+        "problem": problem,
+        "shows_conversation": True,
+    }
     context |= {"remember": typed.remember, "note": typed.note}
     return SubmissionResult(STATUS_OPEN, row, "questions/_card.html", context)

@@ -77,16 +77,18 @@ class FilterCounts:
     @property
     def omitted_groups(self) -> list[FilterGroup]:
         """The groups with omitted entries."""
-        return [kind for kind in self.groups if kind.name in CATEGORY_GROUPS and kind.omitted_count]
+        return [
+            group for group in self.groups if group.name in CATEGORY_GROUPS and group.omitted_count
+        ]
 
 
 def build_filter_context(conversation: Conversation, query: TranscriptQuery) -> dict[str, Any]:
     """Return the context of the event filter's template."""
     return {
         "conversation": conversation,
-        "here": reverse("conversation", args=[conversation.pk]),
-        "choice": query,
-        "account": count_entries(conversation, query),
+        "page_url": reverse("conversation", args=[conversation.pk]),
+        "query": query,
+        "counts": count_entries(conversation, query),
         "presets": build_presets(conversation, query),
     }
 

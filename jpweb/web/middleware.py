@@ -27,5 +27,5 @@ class DatabaseOutageMiddleware(MiddlewareMixin):
         logger.warning("%s cannot be served. %s: %s", request.path, outage.title, error)
         # Rendered without the request, whose context processors query the person in the database.
         is_submission = request.method not in ("GET", "HEAD")
-        html = render_to_string("503.html", {"outage": outage, "sent": is_submission})
+        html = render_to_string("503.html", {"outage": outage, "is_submission": is_submission})
         return HttpResponse(html, status=503, headers={"Retry-After": str(RETRY_AFTER_SECONDS)})

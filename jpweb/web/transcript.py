@@ -232,14 +232,15 @@ def build_window_context(
     conversation.question_keys = page.window.contents.question_ids  # type: ignore[attr-defined]  # read by question_url
     return {
         "conversation": conversation,
-        "part": page,
-        "here": page_url,
-        "kept": query.to_query_string(),
-        "opened": query.open_folds,
-        "shut": query.closed_folds,
-        "earlier": page.window.has_earlier
+        "page": page,
+        "page_url": page_url,
+        "query_string": query.to_query_string(),
+        "open_folds": query.open_folds,
+        "closed_folds": query.closed_folds,
+        "earlier_url": page.window.has_earlier
         and f"{page_url}?{query.to_query_string(before=page.first)}",
-        "later": page.window.has_later and f"{page_url}?{query.to_query_string(after=page.last)}",
+        "later_url": page.window.has_later
+        and f"{page_url}?{query.to_query_string(after=page.last)}",
     }
 
 
@@ -252,10 +253,10 @@ def build_outline_context(conversation: Conversation, page: TranscriptPage) -> d
         if not isinstance(item, StandaloneItem):
             items_by_turn.setdefault(turn, []).append(item)
     return {
-        "stretch": turns.get_slice(conversation.pk, current_number, conversation.turns),
-        "current": current_number,
-        "inside": items_by_turn.get(current_number, []),
-        "partly": bool(turn_numbers) and not _has_whole_turn(page, current_number),
+        "turn_slice": turns.get_slice(conversation.pk, current_number, conversation.turns),
+        "current_turn": current_number,
+        "turn_items": items_by_turn.get(current_number, []),
+        "is_partial": bool(turn_numbers) and not _has_whole_turn(page, current_number),
     }
 
 

@@ -51,7 +51,7 @@ def attach_previous(rows: Iterable[Inquiry | Approval]) -> None:
             for answer in answers_by_key.get(row.same_question_key, [])
             if answer.pk != row.pk
         ]
-        row.earlier = previous[:MAX_SHOWN]
+        row.previous_answers = previous[:MAX_SHOWN]
 
 
 def _newest_by_key(question_keys: set[str]) -> dict[str, list[PreviousAnswer]]:

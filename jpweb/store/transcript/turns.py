@@ -18,11 +18,11 @@ MAX_LISTED_ITEMS = 100
 
 @dataclass(frozen=True, slots=True)
 class TurnSlice:
-    """Consecutive turns; ``earlier`` and ``later`` count those before and after them."""
+    """Consecutive turns, and how many are before and after them."""
 
     turns: Sequence[Turn]
-    earlier: int
-    later: int
+    earlier_count: int
+    later_count: int
 
 
 def get_slice(conversation_id: int, number: int, total: int) -> TurnSlice:

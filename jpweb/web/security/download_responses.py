@@ -102,7 +102,7 @@ class _DownloadStream:
 
 
 def _refuse_download(request: Request, refusal: DownloadUnderWay) -> HttpResponse:
-    context = {"lease": refusal.lease, "again": request.get_full_path()}
+    context = {"lease": refusal.lease, "retry_url": request.get_full_path()}
     response = render(request, "downloads/busy.html", context, status=429)
     response["Retry-After"] = "30"
     return response

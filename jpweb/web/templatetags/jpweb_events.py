@@ -80,7 +80,7 @@ def render_result(response: PlacedElement, item_context: ItemContext) -> SafeStr
     """Render the result of a tool call."""
     body = response.element.body
     is_repeated = isinstance(body, ConversationEvent) and body.note.get("again") is True
-    return _render_element(response, item_context, again=is_repeated)
+    return _render_element(response, item_context, is_repeated=is_repeated)
 
 
 def _build_call_context(call: ToolCall) -> dict[str, Any]:
@@ -97,7 +97,7 @@ def _build_call_context(call: ToolCall) -> dict[str, Any]:
     counts = {state: states.count(state) for state in dict.fromkeys(states)}
     return {
         "questions": questions,
-        "more": max(-remaining, 0),
+        "hidden_count": max(-remaining, 0),
         "counts": counts if len(states) > MAX_BADGES else None,
     }
 
@@ -107,21 +107,21 @@ def _render_element(placed: PlacedElement, item_context: ItemContext, **extra: A
     body = placed.element.body
     context: dict[str, Any] = {
         "placed": placed,
-        "id": placed.anchor,
+        "anchor": placed.anchor,
         "tag": placed.element.tag,
         "event": body,
-        "here": item_context,
+        "item_context": item_context,
         "conversation": item_context.conversation,
-        "unfolded": placed.anchor in item_context.open_folds,
-        "folded": placed.anchor in item_context.closed_folds,
+        "is_open": placed.anchor in item_context.open_folds,
+        "is_closed": placed.anchor in item_context.closed_folds,
     }
     if not isinstance(body, ConversationEvent):
-        context["broken"] = body.problem if isinstance(body, BrokenEvent) else ""
+        context["problem"] = body.problem if isinstance(body, BrokenEvent) else ""
         return render_to_string("events/unknown.html", context)
     context |= {
         "event": body.kind,
         "at": timestamps.parse_timestamp(body.timestamp),
-        "formatted": payloads.find_formatted_payload(body),
+        "formatted_payload": payloads.find_formatted_payload(body),
     }
     return render_to_string(f"events/{body.kind.TAG}.html", context | extra)
 
@@ -139,11 +139,11 @@ def render_outcome(inquiry: InquiryPair) -> SafeString:
         "inquiry": inquiry,
         "outcome": inquiry_outcome,
         "reason": inquiry_outcome.reason.tag if isinstance(inquiry_outcome, Cancelled) else "",
-        "by": display_text.describe_decider(
+        "decider": display_text.describe_decider(
             str(decider.get("kind") or ""), str(decider.get("name") or "")
         ),
-        "known": bool(decider),
-        "remembered": isinstance(note, dict) and note.get("remember") is True,
+        "has_decider": bool(decider),
+        "is_remembered": isinstance(note, dict) and note.get("remember") is True,
         "note": inquiries.clean_note(str(note.get("note") or "")) if isinstance(note, dict) else "",
         "at": timestamps.parse_timestamp(body.timestamp)
         if isinstance(body, ConversationEvent)
@@ -159,9 +159,9 @@ def render_payload(context: template.Context, name: str) -> dict[str, Any]:
     event_payload = payloads.find_payload(placed.element, name)
     return {
         "payload": event_payload,
-        "shown": event_payload and event_payload.render_excerpt(),
+        "excerpt": event_payload and event_payload.render_excerpt(),
         "conversation": context["conversation"],
-        "id": placed.anchor,
+        "anchor": placed.anchor,
     }
 
 
@@ -169,8 +169,8 @@ def render_payload(context: template.Context, name: str) -> dict[str, Any]:
 def long_text(
     text: str,
     conversation: Conversation,
-    id: str,  # noqa: A002  the event's anchor
-    look: Literal["markdown", "question"] = "markdown",
+    anchor: str,
+    style: Literal["markdown", "question"] = "markdown",
 ) -> SafeString:
     """Render a long text: its first characters, its size, and the link to the rest.
 
@@ -178,11 +178,11 @@ def long_text(
     """
     beginning = next(code_fences.split_markdown(text[: MAX_PROSE_CHARS + 1], MAX_PROSE_CHARS), "")
     context = {
-        "html": rendering.render_markdown(beginning, keep_line_ends=look == "question"),
-        "size": f"{len(text):,}",
-        "cut": len(text) > MAX_PROSE_CHARS,
+        "html": rendering.render_markdown(beginning, keep_line_ends=style == "question"),
+        "char_count": f"{len(text):,}",
+        "is_cut": len(text) > MAX_PROSE_CHARS,
         "conversation": conversation,
-        "id": id,
+        "anchor": anchor,
     }
     return render_to_string("_long_text.html", context)
 

@@ -36,7 +36,7 @@ MAX_SUMMARY_CHARS = 140
 
 
 @register.simple_tag
-def answer_fields(row: Row, typed: str = "", remember: bool = False) -> SafeString:
+def answer_fields(row: Row, typed_text: str = "", remember: bool = False) -> SafeString:
     """Render the form fields of a question's answer type."""
     question = row.question
     options = question["answer_type"].get("options") or []
@@ -44,7 +44,7 @@ def answer_fields(row: Row, typed: str = "", remember: bool = False) -> SafeStri
         "row": row,
         "question": question,
         "default": _format_value(question.get("default")),
-        "typed": typed,
+        "typed_text": typed_text,
         "may_be_remembered": inquiries.can_remember(row),
         "remember": remember,
         "options": [
@@ -61,10 +61,10 @@ def render_previous_answers(context: template.Context, row: Row) -> dict[str, An
 
     The first call reads them for every card of the page at once.
     """
-    if not hasattr(row, "earlier"):
-        page_rows = context.get("waiting_here") or []
+    if not hasattr(row, "previous_answers"):
+        page_rows = context.get("pending_rows") or []
         previous_answers.attach_previous(page_rows if row in page_rows else [row])
-    return {"earlier": getattr(row, "earlier", [])}
+    return {"previous_answers": getattr(row, "previous_answers", [])}
 
 
 @register.simple_tag
@@ -80,7 +80,7 @@ def render_previous_answer(previous: PreviousAnswer) -> SafeString:
 def _render_cached_answer(previous: PreviousAnswer, ago: str) -> SafeString:
     settled_html = _render_timestamp(previous.settled_at, "", ago)
     return render_to_string(
-        "questions/_previous_answer.html", {"was": previous, "settled": settled_html}
+        "questions/_previous_answer.html", {"previous": previous, "timestamp_html": settled_html}
     )
 
 
@@ -91,8 +91,8 @@ def waiting_time(row: Row) -> SafeString:
     seconds_left = (row.expires_at - current_time).total_seconds() if row.expires_at else None
     context = {
         "row": row,
-        "since": max(int((current_time - row.asked_at).total_seconds()), 0),
-        "left": None if seconds_left is None else max(int(seconds_left), 0),
+        "waiting_seconds": max(int((current_time - row.asked_at).total_seconds()), 0),
+        "remaining_seconds": None if seconds_left is None else max(int(seconds_left), 0),
     }
     return render_to_string("questions/_waiting_time.html", context)
 
@@ -157,10 +157,10 @@ def _render_badge(tag: str, reason: str, count: int = 0) -> SafeString:
     label, mark = display_text.STATE_LABELS.get(tag, (tag, "?"))
     context = {
         "tag": tag,
-        "word": label,
+        "label": label,
         "mark": mark,
         "reason": reason,
-        "why": display_text.describe_reason(reason),
+        "reason_text": display_text.describe_reason(reason),
     }
     return render_to_string("_state_badge.html", context | {"count": count})
 
@@ -181,9 +181,9 @@ def clipped_text(row: Approval, text: str, is_full: bool = False) -> dict[str, A
     is_clipped = len(text) > MAX_CLIPPED_CHARS and not is_full
     return {
         "row": row,
-        "shown": text[:MAX_CLIPPED_CHARS] if is_clipped else text,
-        "size": len(text),
-        "cut": is_clipped,
+        "shown_text": text[:MAX_CLIPPED_CHARS] if is_clipped else text,
+        "char_count": len(text),
+        "is_cut": is_clipped,
     }
 
 
@@ -192,7 +192,7 @@ def approval_state(row: Approval) -> dict[str, Any]:
     """Render the badge of an approval's decision."""
     decision = row.decision or {}
     tag, label, mark = display_text.describe_decision(row.kind, row.state, decision)
-    return {"tag": tag, "word": label, "mark": mark}
+    return {"tag": tag, "label": label, "mark": mark}
 
 
 @register.filter

@@ -36,7 +36,7 @@ def show_download(request: Request) -> HttpResponse:
     """Show the progress of the person's large download; to htmx its fragment alone."""
     context = {
         "lease": downloads.find_download(request.user.pk),
-        "follows": "follows" in request.GET,
+        "was_running": "was_running" in request.GET,
     }
     name = "_status" if request.htmx else "index"
     return render(request, f"downloads/{name}.html", context)

@@ -105,7 +105,7 @@ async def _render_link(
         return await _render_card(request, link)
     # The decider may be the sender, who retries because the first reply was lost.
     is_own_answer = link.inquiry.decider_id == link.person.pk
-    context = {"late": is_late, "done": is_done, "mine": is_own_answer}
+    context = {"is_late": is_late, "is_done": is_done, "is_own_answer": is_own_answer}
     return await _render_page(
         request, link.status.value, context, status or CLOSED_STATUSES[link.status], link
     )
@@ -123,7 +123,7 @@ async def _render_card(
     shows_answer = keep_answer and link.inquiry.answer_type != "secret"
     context: dict[str, Any] = {
         "problem": problem,
-        "typed": request.POST.get("answer", "") if shows_answer else "",
+        "typed_text": request.POST.get("answer", "") if shows_answer else "",
         "note": request.POST.get("note", ""),
         "remember": "remember" in request.POST,
     }
@@ -138,7 +138,7 @@ async def _render_page(
     link: ResolvedLink,
 ) -> HttpResponse:
     inquiry: Inquiry = link.inquiry
-    context |= {"row": inquiry, "person": link.person, "reads": link.can_read}
+    context |= {"row": inquiry, "person": link.person, "can_read": link.can_read}
     return await run_in_db_thread(_build_page, request, template, context, status)
 
 
@@ -151,7 +151,10 @@ def _build_page(
         person is not None and request.user.is_authenticated and request.user.pk == person.pk
     )
     response = render(
-        request, f"answer_links/{template}.html", context | {"own": is_signed_in}, status=status
+        request,
+        f"answer_links/{template}.html",
+        context | {"is_signed_in": is_signed_in},
+        status=status,
     )
     response["X-Robots-Tag"] = "noindex, nofollow"
     return response

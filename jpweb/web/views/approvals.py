@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 def show_approval(request: Request, approval: Approval) -> HttpResponse:
     """Show one approval in full, or its decision."""
     name = "approvals/_card.html" if approval.state == "open" else "approvals/_settled.html"
-    context = {"row": approval, "whole": True, "elsewhere": True, "fragment": name}
+    context = {"row": approval, "is_full": True, "shows_conversation": True, "fragment": name}
     return render(request, "approvals/detail.html", context)
 
 
@@ -53,11 +53,16 @@ async def _save_decision(request: Request, approval: Approval, verdict: Verdict)
     try:
         row = await approvals.decide_approval(approval.pk, verdict, decider)
     except InvalidAnswer as error:
-        context = {"row": approval, "typed": verdict.text, "problem": str(error), "elsewhere": True}
+        context = {
+            "row": approval,
+            "typed_text": verdict.text,
+            "problem": str(error),
+            "shows_conversation": True,
+        }
         return await _render_fragment(request, "_card", context, 422)
     except AlreadyDecided as conflict:
-        typed = approvals.recover_typed_text(approval, verdict)
-        context = {"row": conflict.approval, "late": True, "typed": typed}
+        typed_text = approvals.recover_typed_text(approval, verdict)
+        context = {"row": conflict.approval, "is_late": True, "typed_text": typed_text}
         return await _render_fragment(request, "_settled", context, 409)
     if request.htmx:
         return await _render_fragment(request, "_settled", {"row": row}, 200)

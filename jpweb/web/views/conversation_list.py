@@ -48,14 +48,14 @@ def list_conversations(request: Request) -> HttpResponse:
     params = _build_params(filters)
     context = {
         "page": page,
-        "scan": f"{keyset_merge.MAX_SCANNED_ROWS:,}",
-        "choice": filters,
-        "odd": form.list_unknown(),
-        "narrowed": bool(params.keys() - {"q", "sort", "archived"}),
-        "filtered": filters != ListFilters(sort=filters.sort, archived=filters.archived),
-        "beginning": not (filters.before or filters.after),
-        "responds": set(paginator.list_workspace_ids(request.user.pk, Role.RESPONDER)),
-        "ways": [
+        "scan_limit": f"{keyset_merge.MAX_SCANNED_ROWS:,}",
+        "filters": filters,
+        "unknown_filters": form.list_unknown(),
+        "has_more_filters": bool(params.keys() - {"q", "sort", "archived"}),
+        "is_filtered": filters != ListFilters(sort=filters.sort, archived=filters.archived),
+        "is_first_page": not (filters.before or filters.after),
+        "answer_workspace_ids": set(paginator.list_workspace_ids(request.user.pk, Role.RESPONDER)),
+        "page_links": [
             (label, f"?{urlencode(params | {name: key})}", rel)
             for label, name, key, rel in (
                 (newer, "after", page.newer, "prev"),
@@ -63,12 +63,12 @@ def list_conversations(request: Request) -> HttpResponse:
             )
             if key
         ],
-        "first": f"?{urlencode(params)}",
+        "first_page_url": f"?{urlencode(params)}",
         "sorts": [
             (sort.value, labels[0]) for sort, labels in display_text.LIST_SORT_LABELS.items()
         ],
         "origins": [(origin.value, label) for origin, label in display_text.ORIGIN_LABELS.items()],
-        "here": request.get_full_path(),
+        "page_url": request.get_full_path(),
     }
     name = "conversations/_list.html" if request.htmx else "conversations/index.html"
     return render(request, name, context)
@@ -102,7 +102,7 @@ def _render_forms(request: Request, conversation: Conversation) -> HttpResponse:
     context = {
         "conversation": conversation,
         "may_change": True,
-        "here": request.get_full_path(),
+        "page_url": request.get_full_path(),
     }
     return render(request, "conversations/edit.html", context)
 

@@ -61,9 +61,9 @@ def _render_window(
         conversation, query, transcript.load_page(conversation, query, read_count=read_count)
     )
     if query.before is None:
-        context["earlier"] = ""
+        context["earlier_url"] = ""
     else:
-        context["later"] = ""
+        context["later_url"] = ""
     return render(request, "conversations/_window.html", context)
 
 
@@ -95,15 +95,15 @@ def _render_conversation(
     ) | transcript.build_outline_context(conversation, page)
     context |= event_filter.build_filter_context(conversation, query)
     context |= {
-        "states": inquiries.count_by_state([conversation.pk]).get(conversation.pk, {}),
-        "length": conversation.entry_count,
-        "news": conversation.entry_count - read_count
+        "state_counts": inquiries.count_by_state([conversation.pk]).get(conversation.pk, {}),
+        "entry_count": conversation.entry_count,
+        "unread_count": conversation.entry_count - read_count
         if read_count is not None and page.window.has_later
         else 0,
-        "waiting_here": rows,
-        "waiting_all": total_count,
-        "more": max(total_count - len(rows), 0),
-        "said": rejected_text,
+        "pending_rows": rows,
+        "pending_total": total_count,
+        "hidden_count": max(total_count - len(rows), 0),
+        "rejected_text": rejected_text,
         "formats": exports.FORMATS,
         "may_export": access.has_role(person_id, conversation.workspace_id, Role.AUDITOR),
     }
@@ -120,10 +120,10 @@ def show_turn_outline(request: Request, conversation: Conversation) -> HttpRespo
     items = [placed.item for placed in windows.load_items(conversation.pk, item_positions).items]
     context = {
         "conversation": conversation,
-        "here": reverse("conversation", args=[conversation.pk]),
+        "page_url": reverse("conversation", args=[conversation.pk]),
         "items": items,
-        "left": remaining_count,
-        "number": query.turn or 0,
+        "remaining_count": remaining_count,
+        "turn_number": query.turn or 0,
     }
     name = "_outline_items" if request.htmx else "outline"
     return render(request, f"conversations/{name}.html", context)
@@ -170,13 +170,13 @@ async def start_conversation(request: Request) -> HttpResponse:
             return await _create_conversation(request, workspace, text)
         not_started = notice_text.CONVERSATION_NOT_STARTED
         form.add_error(None, not_started.format(workspace=workspace.name, problem=problem))
-    workspace_players = [
+    workspace_models = [
         (choice, await run_in_db_thread(wiring.get_model_status, choice)) for choice in workspaces
     ]
     context = {
-        "places": workspace_players,
+        "workspace_models": workspace_models,
         "form": form,
-        "script": any(player.is_script for _, player in workspace_players),
+        "is_scripted": any(model_status.is_script for _, model_status in workspace_models),
     }
     status = 422 if form.errors else 200
     return await run_in_db_thread(render, request, "conversations/new.html", context, status=status)

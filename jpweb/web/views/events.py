@@ -53,13 +53,18 @@ def show_event(request: Request, conversation: Conversation, anchor: str) -> Htt
         if text_part is None:
             raise Http404
         parts.append(
-            {"payload": payload, "shown": text_part, "part": part_number, "next": part_number + 1}
+            {
+                "payload": payload,
+                "rendered": text_part,
+                "number": part_number,
+                "next_number": part_number + 1,
+            }
         )
     context = {
         "conversation": conversation,
         "element": event_payloads.element,
         "position": event_payloads.position,
-        "id": anchor,
+        "anchor": anchor,
         "parts": parts,
     }
     return render(request, "conversations/event.html", context)
@@ -149,11 +154,11 @@ def _render_part(conversation: Conversation, anchor: str, payload: Payload, numb
         raise Http404
     context = {
         "conversation": conversation,
-        "id": anchor,
+        "anchor": anchor,
         "payload": payload,
-        "shown": text_part,
-        "part": number,
-        "next": number + 1,
+        "rendered_part": text_part,
+        "part_number": number,
+        "next_number": number + 1,
     }
     return render_to_string("events/_payload_part.html", context)
 

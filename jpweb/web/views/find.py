@@ -44,17 +44,17 @@ def search_conversation(request: Request, conversation: Conversation) -> HttpRes
         after=_parse_position(request.GET.get("after"), _BEFORE_FIRST),
         limit=HITS_PER_PAGE,
     )
-    last_hit = matches.matches[-1] if matches.matches else None
+    last_match = matches.matches[-1] if matches.matches else None
     context = {
         "conversation": conversation,
-        "here": reverse("conversation", args=[conversation.pk]),
+        "page_url": reverse("conversation", args=[conversation.pk]),
         "words": words,
-        "looks": bool(find_in_conversation.parse_terms(words)),
-        "query": "&".join(part for part in (filter_query, urlencode({"q": words})) if part),
-        "found": matches,
-        "last": last_hit,
-        "later": last_hit is not None and last_hit.number < matches.total,
-        "continued": bool(matches.matches) and matches.matches[0].number > 1,
+        "has_terms": bool(find_in_conversation.parse_terms(words)),
+        "query_string": "&".join(part for part in (filter_query, urlencode({"q": words})) if part),
+        "match_page": matches,
+        "last_match": last_match,
+        "has_next": last_match is not None and last_match.number < matches.total,
+        "has_previous": bool(matches.matches) and matches.matches[0].number > 1,
     }
     return render(request, "conversations/find.html", context)
 

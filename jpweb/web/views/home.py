@@ -17,5 +17,5 @@ if TYPE_CHECKING:
 @access.signed_in
 def show_dashboard(request: Request) -> HttpResponse:
     """Show pending questions, running turns, recent changes and pinned conversations."""
-    context = {"agenda": dashboard.get_dashboard(request.user.pk)}
+    context = {"dashboard": dashboard.get_dashboard(request.user.pk)}
     return render(request, "home/index.html", context)

@@ -99,12 +99,12 @@ def _list_workspaces(request: Request) -> list[Workspace]:
 
 def _render_page(request: Request, form: DestinationForm) -> HttpResponse:
     context = {
-        "addresses": [
+        "channels": [
             _make_row(destination)
             for destination in destinations.list_destinations(request.user.pk)
         ],
         "form": form,
-        "most": send_notifications.MAX_QUESTION_CHARS,
+        "max_question_chars": send_notifications.MAX_QUESTION_CHARS,
         "examples": URL_EXAMPLES,
         "schemas": settings.NOTIFY_SCHEMAS,
     }
@@ -114,12 +114,12 @@ def _render_page(request: Request, form: DestinationForm) -> HttpResponse:
 def _make_row(destination: NotificationDestination) -> dict[str, Any]:
     return {
         "key": destination.pk,
-        "shown": apprise_sender.redact_address(destination.url),
-        "usable": apprise_sender.is_usable(destination.url),
+        "address": apprise_sender.redact_address(destination.url),
+        "is_usable": apprise_sender.is_usable(destination.url),
         "workspace": destination.workspace,
         "delay": display_text.describe_delay(destination.delay),
         "problem": destination.problem,
-        "silent": not destinations.can_answer(destination.person_id, destination.workspace_id),
+        "is_silent": not destinations.can_answer(destination.person_id, destination.workspace_id),
     }
 
 

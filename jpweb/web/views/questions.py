@@ -36,11 +36,11 @@ def list_questions(request: Request) -> HttpResponse:
     )
     total_count = approvals.count_waiting(person_id, limit=None)
     context = {
-        "waiting_here": rows,
-        "waiting_all": total_count,
-        "more": max(total_count - len(rows), 0),
-        "undecided": closed_inquiries.list_undecided(person_id),
-        "mine": closed_inquiries.list_decided_by(person_id),
+        "pending_rows": rows,
+        "pending_total": total_count,
+        "hidden_count": max(total_count - len(rows), 0),
+        "undecided_rows": closed_inquiries.list_undecided(person_id),
+        "decided_rows": closed_inquiries.list_decided_by(person_id),
     }
     return render(request, "questions/index.html", context)
 
@@ -63,11 +63,11 @@ def show_question(request: Request, inquiry: Inquiry) -> HttpResponse:
     receipts = receipt_log.get_receipt_log(inquiry.pk) if may_audit else None
     context = {
         "row": inquiry,
-        "waits": is_pending,
-        "card": shows_card,
-        "elsewhere": True,
-        "proof": receipts,
-        "course": _build_timeline(inquiry, receipts),
+        "is_pending": is_pending,
+        "shows_card": shows_card,
+        "shows_conversation": True,
+        "receipts": receipts,
+        "timeline": _build_timeline(inquiry, receipts),
     }
     template_name = "questions/_oob_update.html" if request.htmx else "questions/detail.html"
     return render(request, template_name, context)
@@ -100,8 +100,8 @@ def _build_timeline(row: Inquiry, receipts: ReceiptLog | None) -> list[dict[str,
     """Return a question's timeline, with its receipts and notifications if there is a log."""
 
     def make_step(name: str, at: datetime, person_name: str = "", **extra: Any) -> dict[str, Any]:
-        after = display_text.format_duration(max((at - row.asked_at).total_seconds(), 0))
-        return {"what": name, "at": at, "who": person_name, "after": after} | extra
+        elapsed = display_text.format_duration(max((at - row.asked_at).total_seconds(), 0))
+        return {"name": name, "at": at, "person_name": person_name, "elapsed": elapsed} | extra
 
     steps = [make_step("asked", row.asked_at, row.label or row.asker)]
     for column in display_text.RECEIPT_LABELS if receipts else ():
@@ -110,8 +110,8 @@ def _build_timeline(row: Inquiry, receipts: ReceiptLog | None) -> list[dict[str,
             at = getattr(receipt, column)
             steps.append(make_step(column, at, receipt.person.display_name))
     for delivery in receipts.notifications if receipts else ():
-        who = delivery.destination.person.display_name
-        steps.append(make_step("told", delivery.sent_at, who, problem=delivery.problem))
+        person_name = delivery.destination.person.display_name
+        steps.append(make_step("notified", delivery.sent_at, person_name, problem=delivery.problem))
     if row.settled_at is not None:
         steps.append(make_step("settled", row.settled_at))
     # A receipt of the card may be dated after the answer.

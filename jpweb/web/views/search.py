@@ -39,20 +39,22 @@ def search_conversations(request: Request) -> HttpResponse:
     before_id = converters.parse_key(request.GET.get("below"))
     hits = results.list_best() if is_best_first else results.list_newest(before_id)
     context = {
-        "given": params,
+        "params": params,
         "query": urlencode(params) if query.has_criteria else "",
-        "looks": query.has_criteria,
-        "chosen": any(name in params for name in query_parser.FILTER_DESCRIPTIONS),
+        "has_criteria": query.has_criteria,
+        "has_filters": any(name in params for name in query_parser.FILTER_DESCRIPTIONS),
         "problems": results.problems,
         "rows": [_make_row(hit, query.highlighted_words) for hit in hits.rows],
-        "count": _describe_count(results, hits, is_best_first=is_best_first, before_id=before_id),
-        "best": is_best_first,
-        "among": f"{searching.RANKED_CANDIDATES:,}",
-        "following": urlencode(params | {"below": hits.before}) if hits.before else "",
-        "continued": bool(before_id),
-        "first_page": urlencode(params),
-        "waiting": indexed.count_pending_for(request.user.pk),
-        "saved": saved_searches.list_saved(request.user.pk),
+        "count_text": _describe_count(
+            results, hits, is_best_first=is_best_first, before_id=before_id
+        ),
+        "is_best_first": is_best_first,
+        "candidate_count": f"{searching.RANKED_CANDIDATES:,}",
+        "next_query": urlencode(params | {"below": hits.before}) if hits.before else "",
+        "has_previous": bool(before_id),
+        "first_query": urlencode(params),
+        "unindexed_count": indexed.count_pending_for(request.user.pk),
+        "saved_searches": saved_searches.list_saved(request.user.pk),
         "kinds": display_text.SEARCH_KIND_LABELS,
         "states": {
             tag: display_text.STATE_LABELS[tag][0] for tag in INQUIRY_STATES if tag != "open"
@@ -64,7 +66,7 @@ def search_conversations(request: Request) -> HttpResponse:
             (example, meaning, urlencode({"q": example}))
             for example, meaning in display_text.QUERY_EXAMPLES
         ],
-        "longest": query_parser.MAX_QUERY_CHARS,
+        "max_chars": query_parser.MAX_QUERY_CHARS,
     }
     return render(request, "search/index.html", context)
 

@@ -83,8 +83,8 @@ class _ConversationSnapshot:
         return runs.get_newest(self.conversation.pk)
 
     @cached_property
-    def player(self) -> ModelStatus | None:
-        return _find_player(self.conversation)
+    def model_status(self) -> ModelStatus | None:
+        return _find_model_status(self.conversation)
 
     def is_costly(self, page: RenderedState, max_entries: float) -> bool:
         """Tell whether a page lacks more entries than this; after a new revision it lacks all."""
@@ -112,7 +112,11 @@ class _ConversationSnapshot:
         if conversation.revision != page.revision or conversation.entry_count > page.entry_count:
             # The streamed text is stored now; the next partial signal shows the text after it.
             parts.append(render_to_string("conversations/_partial_text.html", {"text": ""}))
-            context = {"conversation": conversation, "states": self.inquiry_counts, "oob": True}
+            context = {
+                "conversation": conversation,
+                "state_counts": self.inquiry_counts,
+                "oob": True,
+            }
             parts.append(render_to_string("conversations/_counts.html", context))
             query = TranscriptQuery(show=page.show, words=page.words)
             context = event_filter.build_filter_context(conversation, query) | {"oob": True}
@@ -125,14 +129,14 @@ class _ConversationSnapshot:
         )
         if new_page.run != page.run:
             context = _build_run_context(conversation, self.run, may_run=may_run, oob=True)
-            context["player"] = self.player if may_run else None
+            context["model_status"] = self.model_status if may_run else None
             parts.append(render_to_string("conversations/_composer.html", context))
         if new_page.facts != page.facts:
             context = {"conversation": conversation, "oob": True}
             parts.append(render_to_string("conversations/_metadata.html", context))
             parts.append(render_to_string("conversations/_heading.html", context))
             if may_run:
-                context["here"] = reverse("conversation", args=[conversation.pk])
+                context["page_url"] = reverse("conversation", args=[conversation.pk])
                 parts.append(render_to_string("conversations/_edit_menu_body.html", context))
         return ConversationUpdate("".join(parts), new_page)
 
@@ -296,7 +300,7 @@ def build_composer_context(person_id: int, conversation: Conversation) -> dict[s
     """Return the context of a conversation's composer."""
     may_run = access.has_role(person_id, conversation.workspace_id, Role.RESPONDER)
     context = _build_run_context(conversation, runs.get_newest(conversation.pk), may_run=may_run)
-    return context | {"player": _find_player(conversation) if may_run else None}
+    return context | {"model_status": _find_model_status(conversation) if may_run else None}
 
 
 def _build_run_context(
@@ -311,7 +315,7 @@ def _build_run_context(
     return context | extra
 
 
-def _find_player(conversation: Conversation) -> ModelStatus | None:
+def _find_model_status(conversation: Conversation) -> ModelStatus | None:
     return (
         wiring.get_model_status(conversation.workspace)
         if conversation.origin == Origin.NATIVE
@@ -334,6 +338,5 @@ def _make_run_key(run: Run | None) -> str:
 def _render_line(
     template_name: str, conversation: Conversation, line: TranscriptLine, target: str = ""
 ) -> str:
-    page_url = reverse("conversation", args=[conversation.pk])
-    context = {"line": line, "conversation": conversation, "here": page_url, "where": target}
+    context = {"line": line, "conversation": conversation, "target": target}
     return render_to_string(f"conversations/{template_name}.html", context)

@@ -218,8 +218,11 @@ def _render_update(inbox: InboxView, plan: _UpdatePlan, rows: _RowLookup) -> Inb
     for position, item in enumerate(plan.visible_queue.oldest, 1):
         row = None if plan.open_cards.has_item(item) else rows.get_row(item)
         if row is not None:
-            position_context = {"position": position, "waiting": plan.visible_queue.count}
-            context = {"row": row, "elsewhere": not inbox.conversation_id} | position_context
+            position_context = {"position": position, "pending_total": plan.visible_queue.count}
+            context = {
+                "row": row,
+                "shows_conversation": not inbox.conversation_id,
+            } | position_context
             parts.append(render_to_string("questions/_oob_append.html", context))
     remaining_keys: tuple[set[int], set[int]] = (set(), set())
     for key in sorted(plan.open_cards.questions - plan.pending_cards.questions):
@@ -241,7 +244,7 @@ def _render_update(inbox: InboxView, plan: _UpdatePlan, rows: _RowLookup) -> Inb
     hidden_count = plan.visible_queue.count - len(cards.questions) - len(cards.approvals)
     parts.append(
         render_to_string(
-            "questions/_hidden_count.html", {"more": max(hidden_count, 0), "oob": True}
+            "questions/_hidden_count.html", {"hidden_count": max(hidden_count, 0), "oob": True}
         )
     )
     return InboxUpdate("".join(parts), cards)

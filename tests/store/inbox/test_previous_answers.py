@@ -34,7 +34,7 @@ def before(row: Any) -> list[int]:
     found: list[Any] = []
     for others in ([], [Inquiry(same_question_key="unlike any")]):
         previous_answers.attach_previous([row, *others])
-        found.append(row.earlier)
+        found.append(row.previous_answers)
     assert found[0] == found[1]
     return [each.pk for each in found[0]]
 
@@ -87,7 +87,7 @@ def test_it_says_how_each_was_settled(run: Any):
     row.refresh_from_db()
     asked: Any = making.question(run)
     assert before(asked) == [row.pk]
-    (was,) = asked.earlier
+    (was,) = asked.previous_answers
     named = [getattr(row, name) for name in was._fields[:-1]]
     assert (*named, row.conversation.title) == was
 
@@ -104,5 +104,5 @@ def test_questions_that_are_alike_cost_a_query_and_others_two(run: Any, many: in
     with CaptureQueriesContext(connection) as captured:
         previous_answers.attach_previous(rows)
         for row in rows[:-1]:
-            assert all(each.title for each in row.earlier)
+            assert all(each.title for each in row.previous_answers)
     assert len(captured) == queries

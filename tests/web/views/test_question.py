@@ -45,7 +45,7 @@ def test_it_is_a_card_for_those_who_may_answer(world: World, who: str):
     assert ("data-question" in stands) is (who != "reader")
     assert bool(page.all(action=f"/questions/{world.question.pk}/answer")) is (who != "reader")
     assert "hidden" in page.one(id="asked") or who == "reader"
-    assert steps(page) == ["asked", "waits"]
+    assert steps(page) == ["asked", "waiting"]
 
 
 def test_a_question_whose_run_is_over_is_no_card(world: World):
@@ -90,7 +90,7 @@ def test_auditors_see_what_was_seen_in_order_and_readers_do_not(world: World):
     )
     page = page_of(world, "auditor")
     assert steps(page) == [
-        *("asked", "delivered_at", "visible_at", "told", "focused_at", "draft_at", "waits")
+        *("asked", "delivered_at", "visible_at", "notified", "focused_at", "draft_at", "waiting")
     ]
     course = " ".join(page.one(id="course").text.split())
     assert "Delivered to Owner (2 people in total)" in course
@@ -102,7 +102,7 @@ def test_auditors_see_what_was_seen_in_order_and_readers_do_not(world: World):
         "Responder 3.0 s never never never",
     ]
     for who in ("reader", "responder"):
-        assert steps(page_of(world, who)) == ["asked", "waits"]
+        assert steps(page_of(world, who)) == ["asked", "waiting"]
         assert "Delivered to" not in page_of(world, who).text
 
 

@@ -61,15 +61,14 @@ def list_inquiries(request: Request) -> HttpResponse:
         "rows": rows,
         "form": form,
         "bars": _build_bars(counts, query),
-        "choices": audit.list_filter_values(request.user.pk),
+        "filter_values": audit.list_filter_values(request.user.pk),
         "workspaces": workspaces,
         "has_demo": len(workspaces) > 1 and audit.is_demo(workspaces[-1]),
         "ranges": _list_ranges(query),
         "total": sum(counts.values()),
         "states": inquiries.INQUIRY_STATES,
         "query": urlencode(query),
-        "following": urlencode(query | {"before": next_cursor}) if next_cursor else "",
-        "continued": bool(before),
+        "next_query": urlencode(query | {"before": next_cursor}) if next_cursor else "",
     }
     return render(request, "audit/index.html", context, status=status)
 
@@ -170,7 +169,7 @@ def _build_bars(counts: dict[str, int], query: dict[str, str]) -> list[dict[str,
     return [
         {
             "tag": tag,
-            "word": display_text.STATE_LABELS[tag][0],
+            "label": display_text.STATE_LABELS[tag][0],
             "count": count,
             "width": round(100 * count / max_count),
             "query": urlencode(other_params | {"outcome": tag}),

@@ -38,7 +38,10 @@ def show_compacted(request: Request, conversation: Conversation) -> HttpResponse
     """Show the compacted conversation from position ``from`` to ``to``; both are optional."""
     compactions = raw_entries.list_compactions(conversation.pk)
     start = converters.parse_number(request.GET.get("from")) or 0
-    context: dict[str, Any] = {"conversation": conversation, "most": raw_entries.MAX_OVERLAYS}
+    context: dict[str, Any] = {
+        "conversation": conversation,
+        "max_compactions": raw_entries.MAX_OVERLAYS,
+    }
     if compactions is None:
         return render(request, "transcript_modes/compacted.html", context | {"too_many": True})
     if compactions:
@@ -47,9 +50,9 @@ def show_compacted(request: Request, conversation: Conversation) -> HttpResponse
         context |= {
             **compaction_list.list_compactions(compactions),
             "pieces": page.pieces,
-            "earlier": max(page.start - _STEP_BACK_ELEMENTS, 0) if page.start else None,
+            "previous_position": max(page.start - _STEP_BACK_ELEMENTS, 0) if page.start else None,
             "start": page.start,
-            "later": page.later,
+            "next_position": page.next_position,
         }
     return render(request, "transcript_modes/compacted.html", context)
 
@@ -66,8 +69,8 @@ class _OmittedItems:
             case ToolCall(inquiries=inquiries):
                 self.counts["call"] += 1
                 self.counts["question"] += len(inquiries)
-            case StandaloneItem(placed=here):
-                self.counts[categorize_element(here.element)] += 1
+            case StandaloneItem(placed=placed):
+                self.counts[categorize_element(placed.element)] += 1
             case _:
                 pass
         self.anchor = self.anchor or item.elements[0].anchor
@@ -76,13 +79,13 @@ class _OmittedItems:
 class _CompactedPage:
     """Fills a page with pieces of HTML until it is full or the conversation ends.
 
-    ``start`` is its first position, ``later`` that of the next page.
+    ``start`` is its first position, ``next_position`` that of the next page.
     """
 
     def __init__(self, conversation: Conversation, compactions: list[CompactionEntry]) -> None:
         self.pieces: list[SafeString] = []
         self.start = 0
-        self.later: int | None = None
+        self.next_position: int | None = None
         self._conversation = conversation
         self._overlays = CompactionOverlays(compaction.overlay for compaction in compactions)
         self._compactions = compactions
@@ -104,7 +107,7 @@ class _CompactedPage:
                 position = self._put_window(position)
             else:
                 position = self._put_summary(turn.number, is_first=step == 0)
-        self.later = position if position < length else None
+        self.next_position = position if position < length else None
         self._put_omissions()
 
     def _put_summary(self, turn: int, *, is_first: bool) -> int:
@@ -119,14 +122,14 @@ class _CompactedPage:
         staying_count = raw_entries.count_never_compacted(self._conversation.pk, start, end)
         context = {
             "text": policy.summary,
-            "id": self._find_anchor(policy),
-            "first": first,
-            "last": last,
+            "anchor": self._find_anchor(policy),
+            "first_turn": first,
+            "last_turn": last,
         }
         context |= {
-            "replaced": end - start - staying_count,
-            "stay": staying_count,
-            "request": SUMMARY_REQUEST,
+            "replaced_count": end - start - staying_count,
+            "staying_count": staying_count,
+            "summary_prompt": SUMMARY_REQUEST,
         }
         return end if self._put_piece("_summary", **context) else start
 
@@ -164,18 +167,20 @@ class _CompactedPage:
     def _put_item(self, turn: Turn, item: Item, shortened_item: Item, policy: TurnPolicy) -> bool:
         """Add a shortened item with its turn's heading; tell whether it fits."""
         if turn.number != self._turn:
-            context = {"number": turn.number, "continued": turn.position < item.first}
+            context = {"turn_number": turn.number, "is_continued": turn.position < item.first}
             if not self._put_piece(
-                "_turn_heading", does=compaction_list.describe_policy(policy), **context
+                "_turn_heading", effects=compaction_list.describe_policy(policy), **context
             ):
                 return False
             self._turn = turn.number
         html = item_html(shortened_item, self._conversation)
         # An item that exceeds an empty page becomes a link, so that paging gets past it.
         anchor = item.elements[0].anchor
-        fits = self._put_piece("_item", html=html, id=anchor, shortened=shortened_item != item)
+        fits = self._put_piece(
+            "_item", html=html, anchor=anchor, is_shortened=shortened_item != item
+        )
         if not fits and not self._has_items:
-            fits = self._put_piece("_item", id=anchor)
+            fits = self._put_piece("_item", anchor=anchor)
         self._has_items = self._has_items or fits
         return fits
 
@@ -193,7 +198,10 @@ class _CompactedPage:
         counts = +self._omitted.counts
         del counts["compaction"], counts["turn"]
         if counts:
-            context = {"words": display_text.describe_counts(counts), "id": self._omitted.anchor}
+            context = {
+                "counts": display_text.describe_counts(counts),
+                "anchor": self._omitted.anchor,
+            }
             self.pieces.append(self._render_piece("_omissions", **context))
         self._omitted = _OmittedItems()
 

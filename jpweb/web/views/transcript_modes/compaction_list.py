@@ -18,11 +18,11 @@ MAX_COMPACTIONS = 20
 def list_compactions(compactions: Sequence[CompactionEntry]) -> dict[str, Any]:
     """Return the newest compactions for a template, and the number of older ones."""
     return {
-        "shortenings": [
+        "compactions": [
             _describe_compaction(compaction)
             for compaction in compactions[: -MAX_COMPACTIONS - 1 : -1]
         ],
-        "older": max(len(compactions) - MAX_COMPACTIONS, 0),
+        "older_count": max(len(compactions) - MAX_COMPACTIONS, 0),
     }
 
 
@@ -34,7 +34,7 @@ def _describe_compaction(compaction: CompactionEntry) -> dict[str, Any]:
         "anchor": compaction.anchor,
         "first": kind.from_turn + 1,
         "last": kind.to_turn + 1,
-        "does": describe_policy(policy),
+        "effects": describe_policy(policy),
         "is_empty": kind.from_turn > kind.to_turn,
     }
 

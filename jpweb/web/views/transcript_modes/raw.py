@@ -44,8 +44,8 @@ def show_raw(request: Request, conversation: Conversation) -> HttpResponse:
         "entries": [html for _, html in rendered],
         "first": start,
         "last": end - 1,
-        "earlier": start if start > 0 else None,
-        "later": end if end < conversation.entry_count else None,
+        "previous_position": start if start > 0 else None,
+        "next_position": end if end < conversation.entry_count else None,
     }
     return render(request, "transcript_modes/raw.html", context)
 
@@ -69,11 +69,11 @@ def _render_entry(
 ) -> SafeString:
     context = {
         "conversation": conversation,
-        "kept": entry,
-        "id": entry.anchor,
+        "entry": entry,
+        "anchor": entry.anchor,
         # Indent the first line as in the file; the stored text has the indent of the others only.
         "text": f"  {entry.text}",
-        "decoded": _decode_fields(entry) if is_decoded and entry.is_complete else [],
+        "decoded_fields": _decode_fields(entry) if is_decoded and entry.is_complete else [],
     }
     return render_to_string("transcript_modes/_stored_entry.html", context)
 

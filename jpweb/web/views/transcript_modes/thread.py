@@ -43,10 +43,10 @@ MAX_MESSAGE_CHARS = 1_500
 def show_thread(request: Request, conversation: Conversation) -> HttpResponse:
     """Show a turn by its number from 0; without a number, the last one."""
     requested_turn = converters.parse_number(request.GET.get("turn"))
-    last = conversation.turns - 1
-    turn = last if requested_turn is None else requested_turn
-    context: dict[str, Any] = {"conversation": conversation, "turn": turn, "last": last}
-    if last < 0:
+    last_turn = conversation.turns - 1
+    turn = last_turn if requested_turn is None else requested_turn
+    context: dict[str, Any] = {"conversation": conversation, "turn": turn, "last_turn": last_turn}
+    if last_turn < 0:
         return render(request, "transcript_modes/thread.html", context)
     starts = turns.get_starts(conversation.pk, turn, turn + 1)
     if turn not in starts:
@@ -62,14 +62,14 @@ def show_thread(request: Request, conversation: Conversation) -> HttpResponse:
     context |= {
         "start": start,
         "requests": page.group_requests(),
-        "happened": page.happened,
+        "item_pieces": page.item_pieces,
         "differences": page.describe_differences(),
         **compaction_list.list_compactions(earlier_compactions),
         "too_many": compactions is None,
-        "shortened_then": compaction_list.describe_policy(page.policy),
-        "shortened_since": _make_policy(compactions or (), turn) != page.policy,
-        "begins_later": position > start,
-        "later": page.later,
+        "effects_then": compaction_list.describe_policy(page.policy),
+        "is_compacted_since": _make_policy(compactions or (), turn) != page.policy,
+        "is_continued": position > start,
+        "next_position": page.next_position,
     }
     return render(request, "transcript_modes/thread.html", context)
 
@@ -81,13 +81,14 @@ def _make_policy(compactions: list[CompactionEntry] | tuple[()], turn: int) -> T
 class _ThreadPage:
     """One page of a turn: its items, and the sent messages.
 
-    ``policy`` is the effect of compactions before the turn; ``later`` the next page's position.
+    ``policy`` is the effect of compactions before the turn, ``next_position`` where the next page
+    begins.
     """
 
     def __init__(self, conversation: Conversation, policy: TurnPolicy) -> None:
         self.policy = policy
-        self.happened: list[SafeString] = []
-        self.later: int | None = None
+        self.item_pieces: list[SafeString] = []
+        self.next_position: int | None = None
         self._conversation = conversation
         self._budget = PageBudget()
         self._sent: list[tuple[SentEvent, SafeString]] = []
@@ -101,10 +102,10 @@ class _ThreadPage:
         turn_items = [item for number, item in contents.items if number == turn]
         for item in turn_items:
             if not self._put_item(item):
-                self.later = item.first
+                self.next_position = item.first
                 return
         if turn_items:
-            self.later = raw_entries.find_next_item_position(
+            self.next_position = raw_entries.find_next_item_position(
                 self._conversation.pk, turn_items[-1].first, end
             )
 
@@ -140,10 +141,10 @@ class _ThreadPage:
         ]
         html = item_html(item, self._conversation)
         if not self._budget.try_add(html, *(message_html for _, message_html in rendered)):
-            if self.happened:
+            if self.item_pieces:
                 return False
-            html, rendered = self._render_piece("_item", id=item.elements[0].anchor), []
-        self.happened.append(html)
+            html, rendered = self._render_piece("_item", anchor=item.elements[0].anchor), []
+        self.item_pieces.append(html)
         self._sent += rendered
         self._withheld += count_withheld([item])
         return True
@@ -153,13 +154,13 @@ class _ThreadPage:
         return self._render_piece(
             "_message",
             role=message.role,
-            who=display_text.ROLE_LABELS[message.role],
+            role_label=display_text.ROLE_LABELS[message.role],
             title=title,
             text=text[:MAX_MESSAGE_CHARS],
-            size=len(text),
-            cut=len(text) > MAX_MESSAGE_CHARS,
-            id=message.placed.anchor,
-            made=message.is_synthetic,
+            char_count=len(text),
+            is_cut=len(text) > MAX_MESSAGE_CHARS,
+            anchor=message.placed.anchor,
+            is_synthetic=message.is_synthetic,
         )
 
     def _render_piece(self, name: str, **context: Any) -> SafeString:

@@ -165,9 +165,9 @@ def _render_page(
         "invitations": invitations.list_pending(workspace.pk),
         "roles": list(Role),
         "problem": problem,
-        "given": issued_link,
-        "attachable": attachments.is_attachable(workspace),
-        "writings": display_text.WRITE_POLICY_LABELS,
-        "claim": silo_bindings.find_unbound(workspace),
+        "issued_link": issued_link,
+        "is_attachable": attachments.is_attachable(workspace),
+        "write_policies": display_text.WRITE_POLICY_LABELS,
+        "unbound_workspace": silo_bindings.find_unbound(workspace),
     }
     return render(request, "people/index.html", context, status=422 if form or problem else 200)

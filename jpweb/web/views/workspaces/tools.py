@@ -144,22 +144,22 @@ def _render_page(
     context = {
         "workspace": workspace,
         "problem": workspace_config.problem,
-        "owner": access.has_role(request.user.pk, workspace.pk, Role.OWNER),
+        "is_owner": access.has_role(request.user.pk, workspace.pk, Role.OWNER),
         "assistant": escape_invisible(workspace_config.configuration.assistant.name or ""),
         "model": escape_invisible(f"{model.provider}/{model.name}") if model.provider else "",
         "provider_problem": workspace_config.find_provider_problem(model.provider),
-        "offered": len(workspace_config.tools),
-        "apart": [
+        "offered_count": len(workspace_config.tools),
+        "excluded_names": [
             escape_invisible(offer.tool.name)
             for offer in workspace_config.offers
             if not configuration.is_switched_with_all(offer.tool)
         ],
         "rows": [_make_row(offer, workspace_config) for offer in workspace_config.offers],
-        "waiting": _group_entries(
+        "review_groups": _group_entries(
             workspace_config.trust_statuses, TrustState.NEW, TrustState.CHANGED
         ),
-        "trusted": _group_entries(workspace_config.trust_statuses, TrustState.TRUSTED),
-        "vendors": configuration.list_provider_statuses(workspace_config),
+        "trusted_groups": _group_entries(workspace_config.trust_statuses, TrustState.TRUSTED),
+        "providers": configuration.list_provider_statuses(workspace_config),
         "servers": [
             (
                 escape_invisible(name),
@@ -169,8 +169,8 @@ def _render_page(
         ],
         "notes": workspace_config.notes,
         "overrides": workspace.overrides if typed is None else typed,
-        "saved": workspace.overrides if typed is not None else "",
-        "seen": overrides.hash_text(workspace.overrides),
+        "saved_overrides": workspace.overrides if typed is not None else "",
+        "overrides_hash": overrides.hash_text(workspace.overrides),
         "refusal": refusal,
     }
     return render(request, "tools/index.html", context, status=422 if refusal else 200)
@@ -192,11 +192,11 @@ def _make_row(offer: ToolOffer, workspace_config: WorkspaceConfig) -> Mapping[st
     tool = offer.tool
     return {
         "tool": tool,
-        "told": escape_invisible(tool.model_description.strip().partition("\n")[0]),
+        "description": escape_invisible(tool.model_description.strip().partition("\n")[0]),
         "source": escape_invisible(configuration.format_tool_source(tool)),
-        "offered": offer.is_offered,
-        "on": tool.enable.state,
-        "why": display_text.UNAVAILABLE_LABELS.get(offer.availability.name, ""),
+        "is_offered": offer.is_offered,
+        "is_enabled": tool.enable.state,
+        "reason": display_text.UNAVAILABLE_LABELS.get(offer.availability.name, ""),
         "may_switch": not workspace_config.problem and configuration.can_switch_tool(tool),
         "questions": [
             {
