@@ -30,12 +30,12 @@ from jpweb.web.views.workspaces import people, question_expiry, tools, user_loca
 
 register_converter(converters.KeyConverter, "key")
 urlpatterns = [
-    path("", home.show_dashboard, name="start"),
+    path("", home.show_dashboard, name="home"),
     path("conversations", conversation_list.list_conversations, name="conversations"),
     path(
         "conversations/<key:conversation_id>/facts",
         conversation_list.show_metadata_forms,
-        name="conversation-facts",
+        name="conversation-edit",
     ),
     path(
         "conversations/<key:conversation_id>/change",
@@ -74,7 +74,7 @@ urlpatterns = [
     path(
         "conversations/<key:conversation_id>/turns",
         conversations.start_turn,
-        name="conversation-ask",
+        name="conversation-start-turn",
     ),
     path(
         "conversations/<key:conversation_id>/stop", conversations.stop_run, name="conversation-stop"
@@ -117,14 +117,14 @@ urlpatterns = [
     ),
     path("search", search.search_conversations, name="search"),
     path("search/save", search.save_search, name="search-save"),
-    path("search/forget", search.delete_search, name="search-forget"),
+    path("search/forget", search.delete_search, name="search-delete"),
     path("questions", questions.list_questions, name="questions"),
     path("questions/<key:inquiry_id>", questions.show_question, name="question"),
     path("questions/<key:inquiry_id>/answer", questions.answer_question, name="question-answer"),
     path("questions/<key:inquiry_id>/decline", questions.decline_question, name="question-decline"),
-    path("prompts/<key:approval_id>", approvals.show_approval, name="prompt"),
-    path("prompts/<key:approval_id>/allow", approvals.allow_call, name="prompt-allow"),
-    path("prompts/<key:approval_id>/refuse", approvals.deny_call, name="prompt-refuse"),
+    path("prompts/<key:approval_id>", approvals.show_approval, name="approval"),
+    path("prompts/<key:approval_id>/allow", approvals.allow_call, name="approval-allow"),
+    path("prompts/<key:approval_id>/refuse", approvals.deny_call, name="approval-deny"),
     path("answer/<str:token>", answer_links.answer_by_link, name="answer-link"),
     path("notifications", notifications.list_destinations, name="notifications"),
     path("notifications/add", notifications.add_destination, name="notification-add"),
@@ -136,7 +136,7 @@ urlpatterns = [
     path("audit/ledger-verifier", ledger.download_verifier, name="ledger-verifier"),
     path("audit.csv", inquiry_table.export_csv, name="audit-csv"),
     path("workspaces/<key:workspace_id>/people", people.list_members, name="people"),
-    path("workspaces/<key:workspace_id>/writing", people.choose_writing, name="writing"),
+    path("workspaces/<key:workspace_id>/writing", people.choose_writing, name="write-policy"),
     path(
         "workspaces/<key:workspace_id>/copies",
         user_local_copies.confirm_copies,
@@ -148,11 +148,13 @@ urlpatterns = [
         people.withdraw_invitation,
         name="people-withdraw",
     ),
-    path("workspaces/<key:workspace_id>/waiting", question_expiry.show_expiry, name="waiting"),
+    path(
+        "workspaces/<key:workspace_id>/waiting", question_expiry.show_expiry, name="question-expiry"
+    ),
     path(
         "workspaces/<key:workspace_id>/waiting/choose",
         question_expiry.choose_expiry,
-        name="waiting-choose",
+        name="question-expiry-choose",
     ),
     path("workspaces/<key:workspace_id>/tools", tools.show_tools, name="tools"),
     path("workspaces/<key:workspace_id>/tools/trust", tools.give_trust, name="tools-trust"),

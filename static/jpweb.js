@@ -1,5 +1,5 @@
-// What a page does beyond links and forms. Everything here only adds immediacy and comfort.
-import { all, byId, on } from "./js/dom.js";
+// Entry point. Pages work without scripts; these update them live and add comfort.
+import { byId, findAll, on } from "./js/dom.js";
 import "./js/pointer-press.js";
 import "./js/socket.js";
 import "./js/answer-form.js";
@@ -10,61 +10,60 @@ import "./js/change-menu.js";
 import "./js/search-page.js";
 import "./js/sign-in.js";
 import "./js/transcript/shortcuts.js";
-import { clearOthers, restoreAll } from "./js/drafts.js";
-import { announce, follow, number, reveal } from "./js/question-cards.js";
-import { tick } from "./js/relative-time.js";
-import { watch } from "./js/read-receipts.js";
-import { look, offer } from "./js/notifications.js";
+import { clearOtherPeople, restoreDrafts } from "./js/drafts.js";
+import { announceNewCards, focusNextCard, numberCards, revealHash } from "./js/question-cards.js";
+import { updateTimes } from "./js/relative-time.js";
+import { observeCards } from "./js/read-receipts.js";
+import { showToggle, updateCount } from "./js/notifications.js";
 
 on("htmx:wsAfterMessage", () => {
-  number();
-  announce();
-  follow();
-  look();
-  clear();
-  tick();
-  watch();
-  refresh();
+  numberCards();
+  announceNewCards();
+  focusNextCard();
+  updateCount();
+  removeSettledCards();
+  updateTimes();
+  observeCards();
+  refreshQuestion();
 });
 on("htmx:afterSwap", (event) => {
-  tick();
-  watch();
+  updateTimes();
+  observeCards();
   const card = byId(event.target.id);
   if (!card || !card.matches(".card:not([data-outcome=open])")) return;
-  refresh(true);
-  setTimeout(refresh, SEEN, true);
+  refreshQuestion(true);
+  setTimeout(refreshQuestion, RECEIPT_DELAY, true);
 });
 
-// What was settled is in the transcript, so its card goes once the turn is done; one that holds
-// the focus or a text to copy, or tells who was first, stays.
-function clear() {
-  const foot = byId("foot");
-  if (!foot || !foot.dataset.run.endsWith("-done")) return;
-  for (const card of all("#desk .card.settled")) {
+// The transcript has the outcomes once the turn is done. A card stays that has the focus, a draft to
+// copy, or the notice that another person was first.
+function removeSettledCards() {
+  const composer = byId("composer");
+  if (!composer || !composer.dataset.run.endsWith("-done")) return;
+  for (const card of findAll("#inbox .card.settled")) {
     if (card.querySelector("textarea, [role=alert]")) continue;
     if (!card.contains(document.activeElement)) card.remove();
   }
 }
 
-// Milliseconds after which what was seen of a card is on record.
-const SEEN = 2000;
+const RECEIPT_DELAY = 2000; // milliseconds after which the server has stored a receipt
 
-// The page of one question looks again, while it waits, whenever something happened; and once it is
-// settled here.
-function refresh(anyway = false) {
+// The page of one question fetches its state after each message while the question is pending, and
+// always when it was settled from this page.
+function refreshQuestion(isSettledHere = false) {
   const page = byId("page");
   if (!page || !page.dataset.refresh) return;
-  if (!anyway && !document.querySelector("main .card:is([data-question], [data-waits])")) return;
+  if (!isSettledHere && !document.querySelector("main .card:is([data-question], [data-pending])")) return;
   htmx.ajax("GET", page.dataset.refresh, { source: page, swap: "none", headers: { "X-Automatic": "1" } });
 }
-setInterval(() => refresh(), 30000);
+setInterval(() => refreshQuestion(), 30000);
 
 on("DOMContentLoaded", () => {
-  clearOthers();
-  restoreAll();
-  look(false);
-  offer();
-  tick();
-  watch();
-  reveal();
+  clearOtherPeople();
+  restoreDrafts();
+  updateCount(false);
+  showToggle();
+  updateTimes();
+  observeCards();
+  revealHash();
 });

@@ -1,40 +1,40 @@
-// An answer takes the socket where there is one, which is quicker; else, and where no reply comes,
-// its form is sent. The server settles a question once, so sending both ways does no harm.
-import { all, on, person } from "./dom.js";
-import { tell } from "./read-receipts.js";
-import { say } from "./socket.js";
+// Sends an answer over the socket, which is quicker than a request; without a connection, or without
+// a reply, htmx submits the form. The server settles a question once, so sending both ways is safe.
+import { findAll, on, personId } from "./dom.js";
+import { sendReceipts } from "./read-receipts.js";
+import { sendMessage } from "./socket.js";
 
-const PATIENCE = 3000; // milliseconds until the form is sent after all
-const LONG = 100000; // characters that a socket is not for
-const waiting = new Map(); // forms, with what stood in them, by the number that their reply has
-const barred = new WeakMap(); // the same of forms that are sent as forms
-let count = 0;
+const REPLY_TIMEOUT = 3000; // milliseconds until the form is submitted instead
+const MAX_SOCKET_CHARS = 100000; // longer answers are submitted as a form
+const pendingForms = new Map(); // forms and their sent fields, by the number of the message
+const resubmittedForms = new WeakMap(); // sent fields of forms that are submitted instead
+let lastNumber = 0;
 
-function busy(card, sending) {
-  card.classList.toggle("htmx-request", sending);
-  for (const button of all("form .button, form .quiet-button", card)) button.disabled = sending;
+function setBusy(card, isBusy) {
+  card.classList.toggle("htmx-request", isBusy);
+  for (const button of findAll("form .button, form .button-secondary", card)) button.disabled = isBusy;
 }
 
-function finish(number) {
-  const sent = waiting.get(number);
-  waiting.delete(number);
-  clearTimeout(sent.timer);
-  busy(sent.form.closest(".card"), false);
-  return sent;
+function takePending(number) {
+  const pending = pendingForms.get(number);
+  pendingForms.delete(number);
+  clearTimeout(pending.timer);
+  setBusy(pending.form.closest(".card"), false);
+  return pending;
 }
 
-// What was sent, whatever stands in the fields by now.
-function byForm(number) {
-  const { form, fields } = finish(number);
+// Submit the form with the fields that were sent, whatever it holds now.
+function submitForm(number) {
+  const { form, fields } = takePending(number);
   if (!form.isConnected) return;
-  barred.set(form, fields);
+  resubmittedForms.set(form, fields);
   form.noValidate = true;
   form.requestSubmit();
   form.noValidate = false;
-  barred.delete(form);
+  resubmittedForms.delete(form);
 }
 on("htmx:configRequest", (event) => {
-  const fields = barred.get(event.target);
+  const fields = resubmittedForms.get(event.target);
   if (!fields) return;
   const { formData } = event.detail;
   for (const name of ["answer", "remember"]) {
@@ -43,41 +43,41 @@ on("htmx:configRequest", (event) => {
   }
 });
 
-// Before htmx sends a form that it has found complete; a card sends one thing at a time.
+// Before htmx submits a valid form; a card sends one message or form at a time.
 on("htmx:beforeRequest", (event) => {
   const form = event.target;
   const card = form.closest(".card");
-  if (card && [...waiting.values()].some((each) => card.contains(each.form))) event.preventDefault();
-  if (event.defaultPrevented || !form.matches("form[data-swift]") || barred.has(form)) return;
+  if (card && [...pendingForms.values()].some((pending) => card.contains(pending.form))) event.preventDefault();
+  if (event.defaultPrevented || !form.matches("form[data-via-socket]") || resubmittedForms.has(form)) return;
   const fields = new FormData(form);
   const answer = fields.get("answer") || "";
-  if (answer.length > LONG) return;
-  count += 1;
-  tell(); // what was seen of the card, before what came of it
-  const sent = say({
-    person,
-    number: count,
+  if (answer.length > MAX_SOCKET_CHARS) return;
+  lastNumber += 1;
+  sendReceipts(); // the receipts of the card precede its outcome
+  const isSent = sendMessage({
+    person: personId,
+    number: lastNumber,
     question: Number(card.dataset.question),
     answer,
     remember: fields.has("remember"),
   });
-  if (!sent) return;
+  if (!isSent) return;
   event.preventDefault();
-  waiting.set(count, { form, fields, timer: setTimeout(byForm, PATIENCE, count) });
-  busy(card, true);
+  pendingForms.set(lastNumber, { form, fields, timer: setTimeout(submitForm, REPLY_TIMEOUT, lastNumber) });
+  setBusy(card, true);
 });
 
-// Nothing that was under way when the line broke is answered on it.
-on("htmx:wsClose", () => { for (const number of [...waiting.keys()]) byForm(number); });
+// A reply comes on the connection of its message, so none follows once that is closed.
+on("htmx:wsClose", () => { for (const number of [...pendingForms.keys()]) submitForm(number); });
 
-// The reply is put in the card's place as htmx would have put that to its form.
+// Swap the reply in with the events that htmx triggers for the response to a form.
 on("htmx:wsBeforeMessage", (event) => {
   const { message } = event.detail;
   if (!message.startsWith("{")) return;
   event.preventDefault();
   const { reply, status, html } = JSON.parse(message);
-  if (!waiting.has(reply)) return;
-  const { form } = finish(reply);
+  if (!pendingForms.has(reply)) return;
+  const { form } = takePending(reply);
   const card = form.closest(".card");
   const detail = { xhr: { status }, elt: form, target: card, shouldSwap: Boolean(html) };
   if (!html) htmx.trigger(card, "htmx:responseError", detail);

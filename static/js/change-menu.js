@@ -1,17 +1,17 @@
-// The menu that changes a title, labels and the archive, while others change them too.
+// The menu that edits title, labels, pin and archive, while other people may edit them too.
 import { byId, on } from "./dom.js";
-import { renew } from "./preserve-state.js";
+import { replaceElement } from "./preserve-state.js";
 
-// What may be changed is sent anew; not under the hands of somebody, but once they shut it.
-let later = null;
+// A newer body is swapped in at once, or when the menu is closed: not while a person uses it.
+let newerBody = null;
 on("htmx:oobBeforeSwap", (event) => {
   const { target, fragment } = event.detail;
-  if (target.id !== "changing") return;
-  later = byId("actions").open ? fragment.firstElementChild : null;
-  if (later) event.preventDefault();
+  if (target.id !== "edit-menu-body") return;
+  newerBody = byId("edit-menu").open ? fragment.firstElementChild : null;
+  if (newerBody) event.preventDefault();
 });
 on("toggle", ({ target }) => {
-  if (!later || target.id !== "actions" || target.open) return;
-  renew(byId("changing"), later);
-  later = null;
+  if (!newerBody || target.id !== "edit-menu" || target.open) return;
+  replaceElement(byId("edit-menu-body"), newerBody);
+  newerBody = null;
 }, true);

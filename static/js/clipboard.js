@@ -1,70 +1,70 @@
-// Copying a message, a tool call or a link; and the focus, when somebody asked for a whole text.
+// Copies a message, a tool call or a link; focuses a payload whose rest was requested.
 import { byId, on } from "./dom.js";
 
-// The buttons are there only where this runs.
+// CSS shows the buttons only where this script runs.
 document.documentElement.classList.add("scripted");
 
-async function fetched(address) {
-  const reply = await fetch(address, { headers: { Accept: "text/plain, application/json" } });
-  if (!reply.ok) throw new Error(reply.status);
-  return reply.text();
+async function fetchText(url) {
+  const response = await fetch(url, { headers: { Accept: "text/plain, application/json" } });
+  if (!response.ok) throw new Error(response.status);
+  return response.text();
 }
 
-// Without HTTPS there is no clipboard but that of a selection.
-function select(text) {
+// Without HTTPS only a selection can be copied.
+function copySelection(text) {
   const field = document.createElement("textarea");
-  field.className = "unseen";
+  field.className = "visually-hidden";
   field.value = text;
   document.body.append(field);
   field.select();
-  const done = document.execCommand("copy");
+  const isCopied = document.execCommand("copy");
   field.remove();
-  if (!done) throw new Error("refused");
+  if (!isCopied) throw new Error("refused");
 }
 
-// The clipboard is asked at once, within the click, and given the text when it is there.
-async function put(text) {
+// The clipboard must be asked within the click, so it is given a promise of the text.
+async function copyText(textPromise) {
   if (navigator.clipboard && window.ClipboardItem) {
-    const blob = text.then((whole) => new Blob([whole], { type: "text/plain" }));
-    blob.catch(() => {}); // The clipboard may refuse before the text fails, and then nobody waits for it.
+    const blob = textPromise.then((text) => new Blob([text], { type: "text/plain" }));
+    blob.catch(() => {}); // handles the rejection where the clipboard refuses first
     await navigator.clipboard.write([new ClipboardItem({ "text/plain": blob })]);
-  } else select(await text);
+  } else copySelection(await textPromise);
 }
 
-const LONG_ENOUGH = 2000; // milliseconds
-function tell(button, words, aloud) {
+const CONFIRMATION_TIME = 2000; // milliseconds
+function confirmCopy(button, label, announcement) {
   button.dataset.label = button.dataset.label || button.textContent;
-  button.textContent = words;
-  byId("announcer").textContent = aloud;
-  setTimeout(() => { button.textContent = button.dataset.label; }, LONG_ENOUGH);
+  button.textContent = label;
+  byId("announcer").textContent = announcement;
+  setTimeout(() => { button.textContent = button.dataset.label; }, CONFIRMATION_TIME);
 }
 
 on("click", async (event) => {
-  const button = event.target.closest("button.copy");
+  const button = event.target.closest("button.copy-button");
   if (!button) return;
-  const { copy, copyLink, what } = button.dataset;
+  const { copy, copyLink, subject } = button.dataset;
   const focused = document.activeElement;
   try {
-    await put(copy ? fetched(copy) : Promise.resolve(new URL(copyLink, location.href).href));
-    tell(button, "Copied", `${what} copied.`);
+    await copyText(copy ? fetchText(copy) : Promise.resolve(new URL(copyLink, location.href).href));
+    confirmCopy(button, "Copied", `${subject} copied.`);
   } catch {
-    tell(button, "Not copied", `${what} not copied. Try again, or select it.`);
+    confirmCopy(button, "Not copied", `${subject} not copied. Try again, or select it.`);
   }
   if (document.activeElement === document.body && focused) focused.focus({ preventScroll: true });
 });
 
-// The link that asked for the rest is gone once the rest is there. It may come twice, since what is
-// seen is coloured as well: the focus stays with the last, unless somebody took it elsewhere.
-let asked = null;
-const named = (payload) => `${payload.dataset.payload} ${payload.closest("[id]").id}`;
+// The payload replaces the link that requested its rest, and may be loaded again with its syntax
+// highlighted: the last one gets the focus, unless the person has moved it.
+let requestedPayload = null;
+const describePayload = (payload) => `${payload.dataset.payload} ${payload.closest("[id]").id}`;
 on("click", (event) => {
   const link = event.target.closest(".payload a[hx-get]");
-  asked = link && named(link.closest(".payload"));
+  requestedPayload = link && describePayload(link.closest(".payload"));
 });
 on("focusin", (event) => {
-  if (!event.target.matches(".payload, .payload a[hx-get]")) asked = null;
+  if (!event.target.matches(".payload, .payload a[hx-get]")) requestedPayload = null;
 });
 on("htmx:load", (event) => {
   const payload = event.target.closest(".payload");
-  if (asked && payload && named(payload) === asked) payload.focus({ preventScroll: true });
+  if (requestedPayload && payload && describePayload(payload) === requestedPayload) payload.focus({ preventScroll: true });
 });

@@ -1,33 +1,34 @@
-// Lists of conversations: keys from row to row, and what happens while a list is fetched.
-import { all, byId, on } from "./dom.js";
-import { keys } from "./keyboard.js";
+// Lists of conversations: keyboard shortcuts from row to row, and the state of the list's request.
+import { byId, findAll, on } from "./dom.js";
+import { bindKeys } from "./keyboard.js";
 
-const links = () => all("main .row-link");
-const here = () => document.activeElement.closest(".row");
+const ROW_INDEX_KEY = "list:row"; // of session storage
+const findLinks = () => findAll("main .row-link");
+const findFocusedRow = () => document.activeElement.closest(".row");
 
-function move(by) {
-  const every = links();
-  const row = here();
-  const at = row ? every.findIndex((link) => row.contains(link)) : by > 0 ? -1 : every.length;
-  const next = every[at + by] || (by > 0 ? document.querySelector("#list .ways [rel=next]") : undefined);
+function focusRow(step) {
+  const links = findLinks();
+  const row = findFocusedRow();
+  const index = row ? links.findIndex((link) => row.contains(link)) : step > 0 ? -1 : links.length;
+  const next = links[index + step] || (step > 0 ? document.querySelector("#list .page-links [rel=next]") : undefined);
   if (!next) return false;
   next.focus();
   next.scrollIntoView({ block: "nearest" });
   return true;
 }
 
-// Press the button of the row that has the focus; where the row will be gone, the next one gets it.
-function press(what) {
-  const row = here();
-  const button = row && row.querySelector(`[data-do=${what}]`);
+// Press a button of the focused row. The page that follows may lack the row: its index is stored.
+function pressButton(action) {
+  const row = findFocusedRow();
+  const button = row && row.querySelector(`[data-action=${action}]`);
   if (row && !button) byId("announcer").textContent = "This conversation is read-only.";
   if (!button) return false;
-  sessionStorage.setItem("list:row", String(all("#list .row").indexOf(row)));
+  sessionStorage.setItem(ROW_INDEX_KEY, String(findAll("#list .row").indexOf(row)));
   button.click();
   return true;
 }
 
-function find() {
+function focusFilter() {
   const field = byId("q");
   if (!field) return false;
   field.focus();
@@ -35,65 +36,65 @@ function find() {
   return true;
 }
 
-const listed = byId("list");
-if (listed || document.querySelector("main .row-link[data-keys]")) {
-  keys("Conversations", [
-    ["j ArrowDown", "Next conversation", () => move(1)],
-    ["k ArrowUp", "Previous conversation", () => move(-1)],
+const hasList = Boolean(byId("list"));
+if (hasList || document.querySelector("main .row-link[data-shortcuts]")) {
+  bindKeys("Conversations", [
+    ["j ArrowDown", "Next conversation", () => focusRow(1)],
+    ["k ArrowUp", "Previous conversation", () => focusRow(-1)],
     ["Enter", "Open", () => false],
-    ...(listed ? [
-      ["p", "Pin/unpin", () => press("pin")],
-      ["e", "Archive/unarchive", () => press("archive")],
-      ["/", "Filter", find],
+    ...(hasList ? [
+      ["p", "Pin/unpin", () => pressButton("pin")],
+      ["e", "Archive/unarchive", () => pressButton("archive")],
+      ["/", "Filter", focusFilter],
     ] : []),
   ]);
 }
 
-// After a change the page is new: the browser gives the focus to the row that the address names;
-// where that is gone, the one in its place gets it.
-const place = listed && sessionStorage.getItem("list:row");
-if (place) {
-  sessionStorage.removeItem("list:row");
-  const rows = all("#list .row-link");
-  const link = rows[Math.min(Number(place), rows.length - 1)];
+// After a change the browser focuses the row of the URL's hash; if it is gone, the row at its index
+// gets the focus.
+const rowIndex = hasList && sessionStorage.getItem(ROW_INDEX_KEY);
+if (rowIndex) {
+  sessionStorage.removeItem(ROW_INDEX_KEY);
+  const links = findAll("#list .row-link");
+  const link = links[Math.min(Number(rowIndex), links.length - 1)];
   if (link && !byId(location.hash.slice(1))) link.focus();
 }
 
-// One menu at a time; Escape closes it, and the focus stays at it.
+// One menu is open at a time; Escape closes it and keeps the focus on its summary.
 on("toggle", (event) => {
-  if (!event.target.matches(".acts[open]")) return;
-  for (const other of all(".acts[open]")) if (other !== event.target) other.open = false;
+  if (!event.target.matches(".row-menu[open]")) return;
+  for (const menu of findAll(".row-menu[open]")) if (menu !== event.target) menu.open = false;
 }, true);
 on("keydown", (event) => {
-  const menu = event.key === "Escape" && event.target.closest && event.target.closest(".acts[open]");
+  const menu = event.key === "Escape" && event.target.closest && event.target.closest(".row-menu[open]");
   if (!menu) return;
   menu.open = false;
   menu.querySelector("summary").focus();
 });
 on("click", (event) => {
-  for (const menu of all(".acts[open]")) if (!menu.contains(event.target)) menu.open = false;
+  for (const menu of findAll(".row-menu[open]")) if (!menu.contains(event.target)) menu.open = false;
 });
 
-// The filter: what is empty does not stand in the address; busy and failed are said.
-const ours = (event) => event.detail.target && event.detail.target.id === "list";
+// The filter form: its URL omits empty parameters; the page shows that it loads, or that it failed.
+const isListRequest = (event) => event.detail.target && event.detail.target.id === "list";
 on("htmx:configRequest", (event) => {
   if (event.target.id !== "filter") return;
-  const empty = Object.entries(event.detail.parameters).filter(([, value]) => value === "");
-  for (const [name] of empty) delete event.detail.parameters[name];
+  const emptyParameters = Object.entries(event.detail.parameters).filter(([, value]) => value === "");
+  for (const [name] of emptyParameters) delete event.detail.parameters[name];
 });
-function busy(event, state) {
-  if (!ours(event)) return;
+function setBusy(event, isBusy) {
+  if (!isListRequest(event)) return;
   const list = byId("list");
-  if (list) list.setAttribute("aria-busy", String(state));
-  if (state && byId("list-error")) byId("list-error").hidden = true;
+  if (list) list.setAttribute("aria-busy", String(isBusy));
+  if (isBusy && byId("list-error")) byId("list-error").hidden = true;
 }
-on("htmx:beforeRequest", (event) => busy(event, true));
-on("htmx:afterRequest", (event) => busy(event, false));
+on("htmx:beforeRequest", (event) => setBusy(event, true));
+on("htmx:afterRequest", (event) => setBusy(event, false));
 for (const name of ["htmx:sendError", "htmx:timeout", "htmx:responseError"]) {
   on(name, (event) => {
-    if (ours(event) && byId("list-error")) byId("list-error").hidden = false;
+    if (isListRequest(event) && byId("list-error")) byId("list-error").hidden = false;
   });
 }
 on("click", (event) => {
-  if (event.target.closest && event.target.closest("[data-again]")) byId("filter").requestSubmit();
+  if (event.target.closest && event.target.closest("[data-retry]")) byId("filter").requestSubmit();
 });

@@ -1,30 +1,29 @@
-// What every part asks of the page.
+// Helpers for the page's elements, and for settings in the browser's local storage.
 
-export const all = (selector, root = document) => [...root.querySelectorAll(selector)];
+export const findAll = (selector, root = document) => [...root.querySelectorAll(selector)];
 export const byId = (id) => document.getElementById(id);
-export const on = (name, listener, early) => document.addEventListener(name, listener, early);
+export const on = (name, listener, options) => document.addEventListener(name, listener, options);
 
-// Whose page this is: another may have signed in with this browser since.
-export const person = Number(document.body.dataset.person);
+// The person for whom the page was rendered; another may have signed in with this browser since.
+export const personId = Number(document.body.dataset.person);
 
-// What somebody types into.
-export const WRITING = "textarea, select, input:not([type=radio], [type=checkbox])";
+export const TEXT_FIELDS = "textarea, select, input:not([type=radio], [type=checkbox])";
 
-// Cards that wait: of questions (data-question) and of prompts (data-prompt).
-export const openCards = () => all(".card[data-outcome=open]");
+// Pending cards of questions (data-question) and of approvals (data-approval).
+export const findOpenCards = () => findAll(".card[data-outcome=open]");
 
-// Local storage may be full or forbidden; then nothing is kept and nothing breaks.
-export function recall(name) {
+// Local storage may be full or forbidden; a setting then applies to this page alone, or not at all.
+export function readSetting(name) {
   try { return localStorage.getItem(name); } catch { return null; }
 }
-export function keep(name, value) {
-  try { localStorage.setItem(name, value); } catch { /* it counts for this page alone */ }
+export function saveSetting(name, value) {
+  try { localStorage.setItem(name, value); } catch { /* applies to this page alone */ }
 }
 
-// Take somebody to an element: unfold what hides it, and give a card the focus.
-export function land(target) {
-  for (let fold = target; fold; fold = fold.parentElement) {
-    if (fold.tagName === "DETAILS") fold.open = true;
+// Scroll to an element: expand the details around it, and focus a card.
+export function revealElement(target) {
+  for (let ancestor = target; ancestor; ancestor = ancestor.parentElement) {
+    if (ancestor.tagName === "DETAILS") ancestor.open = true;
   }
   target.scrollIntoView();
   if (target.classList.contains("card")) {

@@ -1,4 +1,4 @@
-// The browser downloads by itself; the page asks how far the server is with a large file.
+// The browser downloads a file itself; the page asks the server for the progress of a large one.
 import { on } from "./dom.js";
 
 on("click", (event) => {

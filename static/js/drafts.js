@@ -1,71 +1,72 @@
-// What somebody typed or chose and the server has not got yet: kept in this tab, through a reload
-// and a re-render. A secret never is: its forms have no data-draft, and no password is ever read.
-// A draft is of the person who typed it, and goes when they sign out.
-import { all, keep, on, person } from "./dom.js";
+// Drafts: fields that were edited but not sent, kept in this tab through reloads and swaps. Secrets
+// are never kept: their forms have no data-draft, and password fields are never read. A draft belongs
+// to the person who typed it, and is deleted when they sign out.
+import { findAll, on, personId, saveSetting } from "./dom.js";
 
-const name = (holder) => `draft:${person}:${holder.dataset.draft}`;
-const UNKEPT = ["hidden", "password", "submit", "button"];
-const fields = (holder) =>
-  (holder.elements ? [...holder.elements] : [holder]).filter((field) => field.name && !UNKEPT.includes(field.type));
-const ticks = (field) => field.type === "checkbox" || field.type === "radio";
+const getKey = (holder) => `draft:${personId}:${holder.dataset.draft}`;
+const EXCLUDED_TYPES = ["hidden", "password", "submit", "button"];
+const listFields = (holder) =>
+  (holder.elements ? [...holder.elements] : [holder]).filter((field) => field.name && !EXCLUDED_TYPES.includes(field.type));
+const isCheckable = (field) => field.type === "checkbox" || field.type === "radio";
 
-function read(holder) {
-  const kept = {};
-  for (const field of fields(holder)) {
-    if (field.type === "checkbox") kept[field.name] = field.checked;
-    else if (!ticks(field) || field.checked) kept[field.name] = field.value;
+function readValues(holder) {
+  const values = {};
+  for (const field of listFields(holder)) {
+    if (field.type === "checkbox") values[field.name] = field.checked;
+    else if (!isCheckable(field) || field.checked) values[field.name] = field.value;
   }
-  return kept;
+  return values;
 }
 
-function restore(holder) {
-  const kept = JSON.parse(sessionStorage.getItem(name(holder)) || "{}");
-  for (const field of fields(holder)) {
-    if (!(field.name in kept)) continue;
-    const was = kept[field.name];
-    if (field.type === "checkbox") field.checked = was;
-    else if (field.type === "radio") field.checked = field.value === was;
-    else field.value = was;
+function restoreDraft(holder) {
+  const values = JSON.parse(sessionStorage.getItem(getKey(holder)) || "{}");
+  for (const field of listFields(holder)) {
+    if (!(field.name in values)) continue;
+    const value = values[field.name];
+    if (field.type === "checkbox") field.checked = value;
+    else if (field.type === "radio") field.checked = field.value === value;
+    else field.value = value;
   }
 }
 
-export function restoreAll(root = document) {
-  for (const holder of all("[data-draft]", root)) restore(holder);
+export function restoreDrafts(root = document) {
+  for (const holder of findAll("[data-draft]", root)) restoreDraft(holder);
 }
 
-// For good: a field that leaves the page with the focus still says that it changed.
-export function forget(root) {
-  for (const holder of all("[data-draft]", root)) {
-    sessionStorage.removeItem(name(holder));
+// Without the attribute no later event saves the draft again: a focused field that is removed from
+// the page still fires one.
+export function deleteDrafts(root) {
+  for (const holder of findAll("[data-draft]", root)) {
+    sessionStorage.removeItem(getKey(holder));
     delete holder.dataset.draft;
   }
 }
 
 on("input", (event) => {
   const holder = event.target.closest("[data-draft]");
-  if (holder) sessionStorage.setItem(name(holder), JSON.stringify(read(holder)));
+  if (holder) sessionStorage.setItem(getKey(holder), JSON.stringify(readValues(holder)));
 });
-// A form that leaves the page takes its draft along; a card's stays until the server has it.
+// A form that loads a new page deletes its draft; that of a card stays until the server has replied.
 on("submit", (event) => {
   if (event.target.hasAttribute("hx-post")) return;
-  for (const holder of all("[data-draft]", event.target)) sessionStorage.removeItem(name(holder));
+  for (const holder of findAll("[data-draft]", event.target)) sessionStorage.removeItem(getKey(holder));
 });
 
-const drafts = () => Object.keys(sessionStorage).filter((key) => key.startsWith("draft:"));
-const clear = (keys) => { for (const key of keys) sessionStorage.removeItem(key); };
+const listKeys = () => Object.keys(sessionStorage).filter((key) => key.startsWith("draft:"));
+const removeKeys = (keys) => { for (const key of keys) sessionStorage.removeItem(key); };
 
-// Another person has signed in with this browser.
-export function clearOthers() {
-  if (person) clear(drafts().filter((key) => !key.startsWith(`draft:${person}:`)));
+// Delete the drafts of other people, who used this tab before.
+export function clearOtherPeople() {
+  if (personId) removeKeys(listKeys().filter((key) => !key.startsWith(`draft:${personId}:`)));
 }
 
-// Signing out clears the drafts of every open tab.
-const SIGNED_OUT = "signed-out";
+// Signing out deletes the drafts of every open tab.
+const SIGNED_OUT_KEY = "signed-out";
 on("submit", (event) => {
   if (!event.target.hasAttribute("data-sign-out")) return;
-  clear(drafts());
-  keep(SIGNED_OUT, String(Date.now()));
+  removeKeys(listKeys());
+  saveSetting(SIGNED_OUT_KEY, String(Date.now()));
 });
 addEventListener("storage", (event) => {
-  if (event.key === SIGNED_OUT) clear(drafts());
+  if (event.key === SIGNED_OUT_KEY) removeKeys(listKeys());
 });

@@ -1,71 +1,74 @@
-// Keys of a page, and the dialog in which "?" lists them.
+// Keyboard shortcuts of a page, and the dialog in which "?" lists them.
 import { on } from "./dom.js";
 
 const groups = [];
 
-// Bind keys: [["j ArrowDown", "Next conversation", fn], …]. Where fn returns false, nothing of ours
-// happened and the browser goes on.
-export function keys(title, table) {
-  groups.push([title, table.map(([names, label, fn]) => ({ names: names.split(" "), label, fn }))]);
+// Bind keys: [["j ArrowDown", "Next conversation", action], …]. Where an action returns false, the
+// browser's own action follows.
+export function bindKeys(title, rows) {
+  groups.push([title, rows.map(([names, label, action]) => ({ names: names.split(" "), label, action }))]);
 }
 
-// Off while somebody types and in a form, with Ctrl and its like, and where the browser has the key:
-// a control is pressed by Enter and the space bar, but links of rows have keys of ours.
-const BUSY = "input, textarea, select, form, dialog, .card, [contenteditable]";
-const PRESSED = "button, summary, a:not([data-keys])";
-const PRESSES = ["Enter", " "];
-const CHORD = 1000; // milliseconds between the two keys of "gg"
-const plain = (event) =>
+// No shortcut applies in a form, with a modifier such as Ctrl, or where the browser uses the key:
+// Enter and space press a control. Links with data-shortcuts have shortcuts for Enter.
+const EXCLUDED = "input, textarea, select, form, dialog, .card, [contenteditable]";
+const CONTROLS = "button, summary, a:not([data-shortcuts])";
+const CONTROL_KEYS = ["Enter", " "];
+const CHORD_TIMEOUT = 1000; // milliseconds between the two keys of "gg"
+const hasNoModifier = (event) =>
   event.getModifierState("AltGraph") || !(event.ctrlKey || event.metaKey || event.altKey);
-let before = { key: "", at: 0 };
-// Off as well for whoever types on where a field was taken away, until they do something else.
-let unwritten = false;
-on("jpweb:unwritten", () => { unwritten = true; });
-for (const name of ["pointerdown", "focusin"]) on(name, () => { unwritten = false; }, true);
+let previousKey = { key: "", time: 0 };
+// A person whose field was removed while typing means no shortcut until they click or move on.
+let isFieldRemoved = false;
+on("jpweb:field-removed", () => { isFieldRemoved = true; });
+for (const name of ["pointerdown", "focusin"]) on(name, () => { isFieldRemoved = false; }, true);
 on("keydown", (event) => {
-  if (event.defaultPrevented || unwritten || !groups.length || event.isComposing || !plain(event)) return;
+  if (event.defaultPrevented || isFieldRemoved || !groups.length || event.isComposing || !hasNoModifier(event)) return;
   const { target, key } = event;
-  if (!target.closest || target.closest(BUSY)) return;
-  if (PRESSES.includes(key) && target.closest(PRESSED)) return;
+  if (!target.closest || target.closest(EXCLUDED)) return;
+  if (CONTROL_KEYS.includes(key) && target.closest(CONTROLS)) return;
   if (key === "?") {
     event.preventDefault();
-    list();
+    showShortcuts();
     return;
   }
-  const chord = event.timeStamp - before.at < CHORD ? before.key + key : "";
-  before = { key, at: event.timeStamp };
-  const found = groups.flatMap(([, table]) => table).find(({ names }) => names.includes(key) || names.includes(chord));
-  if (found && found.fn(event) !== false) event.preventDefault();
+  const chord = event.timeStamp - previousKey.time < CHORD_TIMEOUT ? previousKey.key + key : "";
+  previousKey = { key, time: event.timeStamp };
+  const shortcut = groups.flatMap(([, rows]) => rows).find(({ names }) => names.includes(key) || names.includes(chord));
+  if (shortcut && shortcut.action(event) !== false) event.preventDefault();
 });
 
-const NAMES = {
+const KEY_LABELS = {
   ArrowDown: ["↓"], ArrowUp: ["↑"], ArrowLeft: ["←"], ArrowRight: ["→"],
   " ": ["Space"], Enter: ["Enter"], Escape: ["Esc"],
 };
-const made = (tag, text = "", props = {}) => Object.assign(document.createElement(tag), { textContent: text }, props);
+const GENERAL_ROWS = [{ names: ["?"], label: "Show shortcuts" }, { names: ["Escape"], label: "Close" }];
+const makeElement = (tag, text = "", props = {}) => Object.assign(document.createElement(tag), { textContent: text }, props);
 
-function list() {
-  const dialog = made("dialog", "", { className: "keys-list" });
-  dialog.setAttribute("aria-labelledby", "keys-title");
-  dialog.append(made("h2", "Keyboard shortcuts", { id: "keys-title" }));
-  for (const [title, table] of [...groups, ["General", [{ names: ["?"], label: "Show shortcuts" }, { names: ["Escape"], label: "Close" }]]]) {
-    const rows = made("dl");
-    for (const { names, label } of table) {
-      const row = made("div");
-      const shown = made("dt");
-      names.forEach((name, nth) => {
-        shown.append(nth ? " or " : "");
-        for (const key of NAMES[name] || name) shown.append(made("kbd", key));
-      });
-      row.append(shown, made("dd", label));
-      rows.append(row);
-    }
-    dialog.append(made("h3", title), rows);
+function makeRow({ names, label }) {
+  const row = makeElement("div");
+  const keys = makeElement("dt");
+  names.forEach((name, index) => {
+    keys.append(index ? " or " : "");
+    for (const key of KEY_LABELS[name] || name) keys.append(makeElement("kbd", key));
+  });
+  row.append(keys, makeElement("dd", label));
+  return row;
+}
+
+function showShortcuts() {
+  const dialog = makeElement("dialog", "", { className: "shortcuts-dialog" });
+  dialog.setAttribute("aria-labelledby", "shortcuts-title");
+  dialog.append(makeElement("h2", "Keyboard shortcuts", { id: "shortcuts-title" }));
+  for (const [title, rows] of [...groups, ["General", GENERAL_ROWS]]) {
+    const list = makeElement("dl");
+    list.append(...rows.map(makeRow));
+    dialog.append(makeElement("h3", title), list);
   }
-  const close = made("button", "Close", { type: "button", className: "quiet-button" });
-  close.addEventListener("click", () => dialog.close());
-  dialog.append(close);
-  // Whoever opened it has the focus again: the browser sees to that.
+  const closeButton = makeElement("button", "Close", { type: "button", className: "button-secondary" });
+  closeButton.addEventListener("click", () => dialog.close());
+  dialog.append(closeButton);
+  // The browser returns the focus to where it was.
   dialog.addEventListener("close", () => dialog.remove());
   document.body.append(dialog);
   dialog.showModal();

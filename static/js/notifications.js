@@ -1,128 +1,134 @@
-// That something waits: in the title, the tab's icon, for those who listen, and, where somebody
-// asked for it and the page is hidden, as a notification of the browser.
-import { byId, keep, land, on, openCards, recall } from "./dom.js";
+// Shows how many questions and approvals are pending: in the tab's title and icon, to screen readers
+// and, if the person turned them on and the page is hidden, as desktop notifications.
+import { byId, findOpenCards, on, readSetting, revealElement, saveSetting } from "./dom.js";
 
-const firstTitle = document.title.replace(/^\(\d+\+?\) /, "");
-// A conversation may be called something else meanwhile.
-function plainTitle() {
+const initialTitle = document.title.replace(/^\(\d+\+?\) /, "");
+// The title without the count; a conversation may have been renamed.
+function getPlainTitle() {
   const heading = byId("heading");
-  return heading ? `${heading.dataset.title} · jpweb` : firstTitle;
+  return heading ? `${heading.dataset.title} · jpweb` : initialTitle;
 }
 const icon = document.querySelector("link[rel=icon]");
-const plainIcon = icon.href;
+const plainIconUrl = icon.href;
 
-function badge(count) {
-  const number = count > 9 ? "9+" : count;
+function makeIconUrl(count) {
+  const text = count > 9 ? "9+" : count;
   return `data:image/svg+xml,${encodeURIComponent(
     '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 32 32"><rect width="32" height="32" rx="8" fill="#1f5fa8"/>' +
     '<text x="16" y="24" text-anchor="middle" font-family="sans-serif" font-weight="bold" ' +
-    `font-size="${count > 9 ? 18 : 23}" fill="#fff">${number}</text></svg>`)}`;
+    `font-size="${count > 9 ? 18 : 23}" fill="#fff">${text}</text></svg>`)}`;
 }
 
-let counted = Number((byId("waiting") || { dataset: {} }).dataset.count || 0);
-let shownCount = 0;
-function count(number) {
-  document.title = number ? `(${number > 999 ? "999+" : number}) ${plainTitle()}` : plainTitle();
-  if (number !== shownCount) icon.href = number ? badge(number) : plainIcon;
-  shownCount = number;
+let lastCount = Number((byId("question-count") || { dataset: {} }).dataset.count || 0);
+let titleCount = 0;
+function showCount(count) {
+  document.title = count ? `(${count > 999 ? "999+" : count}) ${getPlainTitle()}` : getPlainTitle();
+  if (count !== titleCount) icon.href = count ? makeIconUrl(count) : plainIconUrl;
+  titleCount = count;
 }
 
-// What came last. The first word of the server only says where things stand, unless more waits
-// than did when the page was made.
-let last;
-export function look(heard = true) {
-  const waiting = byId("waiting");
-  if (!waiting) return;
-  const number = Number(waiting.dataset.count);
-  count(number);
-  const { newest, asked, who, ask, href } = waiting.dataset;
-  if (notice && notice.key !== newest) close();
-  if (!heard || (newest === undefined && number)) return;
-  const known = last === undefined ? number <= counted : Number(asked || 0) <= last;
-  last = Math.max(last || 0, Number(asked || 0));
-  counted = number;
-  if (newest && !known) tell({ key: newest, once: `${newest}@${asked}`, who, ask, href, number });
+// Show the count, and notify of the newest item if it is new. The first message repeats what the page
+// was rendered with, so it notifies only if more items are pending than then.
+let newestTime;
+export function updateCount(isFromSocket = true) {
+  const badge = byId("question-count");
+  if (!badge) return;
+  const count = Number(badge.dataset.count);
+  showCount(count);
+  const { newest: key, askedAt, asker, text, href } = badge.dataset;
+  if (notification && notification.key !== key) closeNotification();
+  if (!isFromSocket || (key === undefined && count)) return;
+  const time = Number(askedAt || 0);
+  const isKnown = newestTime === undefined ? count <= lastCount : time <= newestTime;
+  newestTime = Math.max(newestTime || 0, time);
+  lastCount = count;
+  if (key && !isKnown) announceItem({ key, claim: `${key}@${askedAt}`, asker, text, href, count });
 }
 
-function tell(what) {
-  // A page with the card has its own word for it.
-  if (!openCards().some((card) => card.id === what.key)) {
-    byId("announcer").textContent = `${what.who}: ${what.ask}`;
+function announceItem(item) {
+  // A page that shows the card announces it itself.
+  if (!findOpenCards().some((card) => card.id === item.key)) {
+    byId("announcer").textContent = `${item.asker}: ${item.text}`;
   }
-  if (wanted()) notify(what);
+  if (isTurnedOn()) notify(item);
 }
 
-// Browser notifications. One at a time, of what came last; once in this browser, however many
-// pages are open, and not where one of them is looked at.
-const SOON = 300; // milliseconds for a page that is looked at to say so
-const able = () => "Notification" in window && window.isSecureContext && navigator.locks;
-const wanted = () => able() && Notification.permission === "granted" && recall("tell") === "on";
-let notice = null;
+// Desktop notifications: one at a time, of the newest item. A lock ensures that one page of this
+// browser shows it, and none while a page is visible.
+const CLAIM_DELAY = 300; // milliseconds in which a visible page claims the item first
+// Names in the browser's local storage: the setting, and the items that were claimed.
+const SETTING = "tell";
+const CLAIMS = "told";
+const MAX_CLAIMS = 50;
+const isSupported = () => "Notification" in window && window.isSecureContext && navigator.locks;
+const isTurnedOn = () => isSupported() && Notification.permission === "granted" && readSetting(SETTING) === "on";
+let notification = null;
 
-const claim = (once) => navigator.locks.request("jpweb-told", () => {
-  const told = (recall("told") || "").split(" ").slice(-50);
-  if (told.includes(once)) return false;
-  keep("told", [...told, once].join(" "));
+const claimItem = (claim) => navigator.locks.request("jpweb-told", () => {
+  const claims = (readSetting(CLAIMS) || "").split(" ").slice(-MAX_CLAIMS);
+  if (claims.includes(claim)) return false;
+  saveSetting(CLAIMS, [...claims, claim].join(" "));
   return true;
 });
 
-async function notify(what) {
-  if (document.hidden) await new Promise((done) => { setTimeout(done, SOON); });
-  const hidden = document.hidden;
-  if (!(await claim(what.once)) || !hidden || byId("waiting").dataset.newest !== what.key) return;
-  const more = what.number > 1 ? ` (${what.number} waiting)` : "";
-  close();
-  const made = show(what.who, { body: what.ask + more, tag: "jpweb", renotify: true, icon: plainIcon });
-  if (!made) return;
-  notice = { key: what.key, made };
-  made.onclick = () => {
-    close();
+async function notify(item) {
+  if (document.hidden) await new Promise((resolve) => { setTimeout(resolve, CLAIM_DELAY); });
+  const isHidden = document.hidden;
+  if (!(await claimItem(item.claim)) || !isHidden || byId("question-count").dataset.newest !== item.key) return;
+  const countText = item.count > 1 ? ` (${item.count} waiting)` : "";
+  closeNotification();
+  const options = { body: item.text + countText, tag: "jpweb", renotify: true, icon: plainIconUrl };
+  const desktopNotification = makeNotification(item.asker, options);
+  if (!desktopNotification) return;
+  notification = { key: item.key, desktopNotification };
+  desktopNotification.onclick = () => {
+    closeNotification();
     window.focus();
-    const card = byId(what.key);
-    if (card) land(card);
-    else location.assign(`${what.href}#${what.key}`);
+    const card = byId(item.key);
+    if (card) revealElement(card);
+    else location.assign(`${item.href}#${item.key}`);
   };
 }
-function show(title, options) {
-  try { return new Notification(title, options); } catch (refusal) {
-    // Where only installed pages may, such as on phones.
-    if (refusal instanceof TypeError) keep("tell", "unable");
-    offer();
+function makeNotification(title, options) {
+  try { return new Notification(title, options); } catch (error) {
+    // Some browsers, such as those of phones, allow them to installed pages only.
+    if (error instanceof TypeError) saveSetting(SETTING, "unable");
+    showToggle();
     return null;
   }
 }
-function close() {
-  if (notice) notice.made.close();
-  notice = null;
+function closeNotification() {
+  if (notification) notification.desktopNotification.close();
+  notification = null;
 }
-on("visibilitychange", () => { if (!document.hidden) close(); });
+on("visibilitychange", () => { if (!document.hidden) closeNotification(); });
 
-// On the Questions page somebody can ask for it, and take it back.
-const STANDS = {
+// The button on the Questions page that turns them on and off: its label, and the text beside it.
+const TOGGLE_TEXTS = {
   unable: ["", "Notifications aren't available in this browser. The tab's title and icon show how many questions are waiting."],
   denied: ["", "Notifications are blocked in this browser's settings for this site. The tab's title and icon show how many questions are waiting."],
   off: ["Turn on notifications on this device", ""],
   on: ["Turn off notifications on this device", "You'll be notified while this tab is in the background."],
 };
-function standing() {
-  if (!able() || recall("tell") === "unable") return "unable";
+function getToggleState() {
+  if (!isSupported() || readSetting(SETTING) === "unable") return "unable";
   if (Notification.permission === "denied") return "denied";
-  return wanted() ? "on" : "off";
+  return isTurnedOn() ? "on" : "off";
 }
-export function offer() {
-  const place = byId("tell");
-  if (!place) return;
-  const stands = standing();
-  const [does, says] = STANDS[stands];
-  place.hidden = false;
-  place.dataset.stands = stands;
-  place.querySelector("button").hidden = !does;
-  place.querySelector("button").textContent = does;
-  place.querySelector("[role=status]").textContent = says;
+export function showToggle() {
+  const toggle = byId("notify-toggle");
+  if (!toggle) return;
+  const state = getToggleState();
+  const [label, statusText] = TOGGLE_TEXTS[state];
+  toggle.hidden = false;
+  toggle.dataset.state = state;
+  toggle.querySelector("button").hidden = !label;
+  toggle.querySelector("button").textContent = label;
+  toggle.querySelector("[role=status]").textContent = statusText;
 }
 on("click", async (event) => {
-  if (!event.target.closest || !event.target.closest("#tell button")) return;
-  if (standing() === "on") keep("tell", "off");
-  else if ((await Notification.requestPermission()) === "granted") keep("tell", "on");
-  offer();
+  if (!event.target.closest || !event.target.closest("#notify-toggle button")) return;
+  if (getToggleState() === "on") saveSetting(SETTING, "off");
+  else if ((await Notification.requestPermission()) === "granted") saveSetting(SETTING, "on");
+  showToggle();
 });

@@ -1,35 +1,35 @@
-// What the socket tells waits while somebody presses: a card that moved under the pointer between
-// press and release would get no click.
+// Holds messages of the socket back while a pointer is pressed: a card that moved between press and
+// release would get no click.
 import { on } from "./dom.js";
 
-const LONGEST = 2000; // milliseconds that a press may hold up what is told
-let pressed = 0; // the timer that ends the press
-let held = [];
+const MAX_PRESS = 2000; // milliseconds for which a press holds messages back
+let pressTimer = 0; // nonzero while pressed
+let heldMessages = [];
 
-function release() {
-  clearTimeout(pressed);
-  pressed = 0;
-  const messages = held;
-  held = [];
+function releaseMessages() {
+  clearTimeout(pressTimer);
+  pressTimer = 0;
+  const messages = heldMessages;
+  heldMessages = [];
   for (const { socket, data } of messages) socket.dispatchEvent(new MessageEvent("message", { data }));
 }
 
 on("pointerdown", (event) => {
-  if (event.button === 0 && !pressed) pressed = setTimeout(release, LONGEST);
+  if (event.button === 0 && !pressTimer) pressTimer = setTimeout(releaseMessages, MAX_PRESS);
 }, true);
-// The click comes right after the release, in the same task.
+// The click follows the release in the same task.
 for (const name of ["pointerup", "pointercancel", "dragend"]) {
-  on(name, () => { if (pressed) setTimeout(release); }, true);
+  on(name, () => { if (pressTimer) setTimeout(releaseMessages); }, true);
 }
 
-// Its listener comes before that of htmx, which is added once the socket is made.
-const make = htmx.createWebSocket;
+// htmx adds its listener after the socket is created; this one precedes it.
+const createWebSocket = htmx.createWebSocket;
 htmx.createWebSocket = (url) => {
-  const socket = make(url);
+  const socket = createWebSocket(url);
   socket.addEventListener("message", (event) => {
-    if (!pressed) return;
+    if (!pressTimer) return;
     event.stopImmediatePropagation();
-    held.push({ socket, data: event.data });
+    heldMessages.push({ socket, data: event.data });
   });
   return socket;
 };

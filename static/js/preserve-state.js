@@ -1,68 +1,70 @@
-// What is replaced stays as somebody left it: what is unfolded, what is marked, where the focus is.
-import { WRITING, all, byId, on } from "./dom.js";
+// Preserves a person's state over swaps: which details are open, which item is current, the focus.
+import { TEXT_FIELDS, byId, findAll, on } from "./dom.js";
 
-const justSettled = (before, after) =>
+const isJustSettled = (before, after) =>
   before.dataset.outcome === "open" && after.dataset.outcome !== "open" &&
   !before.contains(document.activeElement);
-function alike(root) {
-  for (const fresh of [root, ...all("[id]", root)]) {
-    const old = fresh.id && byId(fresh.id);
-    if (!old) continue;
-    if (fresh.matches("details") && !justSettled(old, fresh)) fresh.open = old.open;
-    if (old.matches("#transcript [aria-current]")) fresh.setAttribute("aria-current", old.getAttribute("aria-current"));
+function copyState(root) {
+  for (const newer of [root, ...findAll("[id]", root)]) {
+    const older = newer.id && byId(newer.id);
+    if (!older) continue;
+    if (newer.matches("details") && !isJustSettled(older, newer)) newer.open = older.open;
+    if (older.matches("#transcript [aria-current]")) newer.setAttribute("aria-current", older.getAttribute("aria-current"));
   }
 }
 
-// What has the focus in something that is to go: a link by where it leads, else the nearest that
-// has an id, which of a fold is its summary.
-let held = null;
-function hold(old) {
+// The focus in an element that is replaced: a link is found again by its URL, anything else by the
+// nearest id; details have the focus in their summary.
+let savedFocus = null;
+function saveFocus(older) {
   const focused = document.activeElement;
-  if (!old.contains(focused)) return;
-  const named = focused.closest("[id]");
-  const { selectionStart: from, selectionEnd: to } = focused;
-  held = old.contains(named) ? { id: named.id, href: focused.getAttribute("href"), from, to } : null;
+  if (!older.contains(focused)) return;
+  const holder = focused.closest("[id]");
+  const { selectionStart, selectionEnd } = focused;
+  savedFocus = older.contains(holder)
+    ? { id: holder.id, href: focused.getAttribute("href"), selectionStart, selectionEnd }
+    : null;
 }
-function giveBack() {
-  const named = held && byId(held.id);
-  const { href, from, to } = held || {};
-  held = null;
-  if (!named || (document.activeElement && document.activeElement !== document.body)) return;
-  const link = href && all("a[href]", named).find((each) => each.getAttribute("href") === href);
-  const place = link || (named.matches("details") ? named.querySelector("summary") : named);
-  if (place.tabIndex < 0) place.tabIndex = -1;
-  place.focus({ preventScroll: true });
-  if (place.matches("textarea") && from !== undefined) place.setSelectionRange(from, to);
-}
-
-// Put something newer in the place of what it is a newer state of.
-export function renew(old, fresh) {
-  alike(fresh);
-  if (old.isEqualNode(fresh)) return;
-  hold(old);
-  htmx.swap(old, fresh.outerHTML, { swapStyle: "outerHTML", swapDelay: 0, settleDelay: 0 });
-  giveBack();
+function restoreFocus() {
+  const holder = savedFocus && byId(savedFocus.id);
+  const { href, selectionStart, selectionEnd } = savedFocus || {};
+  savedFocus = null;
+  if (!holder || (document.activeElement && document.activeElement !== document.body)) return;
+  const link = href && findAll("a[href]", holder).find((element) => element.getAttribute("href") === href);
+  const target = link || (holder.matches("details") ? holder.querySelector("summary") : holder);
+  if (target.tabIndex < 0) target.tabIndex = -1;
+  target.focus({ preventScroll: true });
+  if (target.matches("textarea") && selectionStart !== undefined) target.setSelectionRange(selectionStart, selectionEnd);
 }
 
-// Whoever types into what is taken away types on for a while, and means no keys of the page.
-let written = null;
-function lookUp() {
-  const field = written;
-  written = null;
+// Replace an element by a newer state of it.
+export function replaceElement(older, newer) {
+  copyState(newer);
+  if (older.isEqualNode(newer)) return;
+  saveFocus(older);
+  htmx.swap(older, newer.outerHTML, { swapStyle: "outerHTML", swapDelay: 0, settleDelay: 0 });
+  restoreFocus();
+}
+
+// Keys that are typed into a field after it was removed must not act as keyboard shortcuts.
+let typedField = null;
+function reportRemovedField() {
+  const field = typedField;
+  typedField = null;
   if (!field || field.isConnected || (document.activeElement && document.activeElement !== document.body)) return;
-  document.dispatchEvent(new CustomEvent("jpweb:unwritten"));
-  if (field.dataset.draft) byId("announcer").textContent = "The field went away. What you typed is kept, and comes back with it.";
+  document.dispatchEvent(new CustomEvent("jpweb:field-removed"));
+  if (field.dataset.draft) byId("announcer").textContent = "The field was removed. Your draft is kept and returns with it.";
 }
 
 on("htmx:oobBeforeSwap", (event) => {
   const { target, fragment } = event.detail;
   const focused = document.activeElement;
-  if (target.contains(focused) && focused.matches(WRITING)) written = focused;
+  if (target.contains(focused) && focused.matches(TEXT_FIELDS)) typedField = focused;
   if (!fragment.children) return;
-  for (const each of [fragment, ...fragment.children]) if (each.matches) alike(each);
-  if (target.matches("#transcript *, #kinds, #foot") && target.id !== "tail") hold(target);
+  for (const newer of [fragment, ...fragment.children]) if (newer.matches) copyState(newer);
+  if (target.matches("#transcript *, #event-filter, #composer") && target.id !== "transcript-end") saveFocus(target);
 });
 on("htmx:wsAfterMessage", () => {
-  giveBack();
-  lookUp();
+  restoreFocus();
+  reportRemovedField();
 });

@@ -1,65 +1,66 @@
-// Proof of showing: a card was on the screen, was gone into, an answer was begun. Of what is typed
-// nothing is told. Each once a card and page.
-import { on, openCards } from "./dom.js";
-import { say } from "./socket.js";
+// Read receipts: a card was visible, was focused, or has a draft. Each is sent once per card and page;
+// what is typed is not sent.
+import { findOpenCards, on } from "./dom.js";
+import { sendMessage } from "./socket.js";
 
-const HALF = 0.5;
-const LONG_ENOUGH = 500; // milliseconds
-const told = new Set();
-let untold = [];
-let soon;
+const VISIBLE_RATIO = 0.5; // of the card, or of the screen where the card is larger
+const VISIBLE_TIME = 500; // milliseconds
+const reportedKeys = new Set();
+let unsentReceipts = [];
+let sendTimer;
 
-function note(card, kind) {
-  const key = Number(card.dataset.question);
-  if (!key || card.dataset.outcome !== "open" || told.has(`${key} ${kind}`)) return;
-  told.add(`${key} ${kind}`);
-  untold.push([key, kind]);
-  // At once: what somebody saw should be on record before what they answered.
-  soon = soon || setTimeout(tell);
+function addReceipt(card, kind) {
+  const question = Number(card.dataset.question);
+  const key = `${question} ${kind}`;
+  if (!question || card.dataset.outcome !== "open" || reportedKeys.has(key)) return;
+  reportedKeys.add(key);
+  unsentReceipts.push([question, kind]);
+  // Sent at once: receipts of a card precede its answer.
+  sendTimer = sendTimer || setTimeout(sendReceipts);
 }
-export function tell() {
-  clearTimeout(soon);
-  soon = undefined;
-  if (untold.length && say({ seen: untold })) untold = [];
+export function sendReceipts() {
+  clearTimeout(sendTimer);
+  sendTimer = undefined;
+  if (unsentReceipts.length && sendMessage({ receipts: unsentReceipts })) unsentReceipts = [];
 }
-on("jpweb:connected", tell);
+on("jpweb:connected", sendReceipts);
 
-// Half of it, or half of the screen where it is larger than that.
 const timers = new Map();
-const inView = new Set();
-const begin = (card) => {
+const cardsInView = new Set();
+const startTimer = (card) => {
   if (document.hidden || timers.has(card)) return;
-  timers.set(card, setTimeout(() => note(card, "visible"), LONG_ENOUGH));
+  timers.set(card, setTimeout(() => addReceipt(card, "visible"), VISIBLE_TIME));
 };
-const end = (card) => {
+const stopTimer = (card) => {
   clearTimeout(timers.get(card));
   timers.delete(card);
 };
 const observer = new IntersectionObserver((entries) => {
   for (const { target, intersectionRect, boundingClientRect, rootBounds } of entries) {
-    const room = rootBounds ? rootBounds.height : window.innerHeight;
-    const shown = intersectionRect.height >= HALF * Math.min(boundingClientRect.height, room) && intersectionRect.height > 0;
-    inView[shown ? "add" : "delete"](target);
-    (shown ? begin : end)(target);
+    const screenHeight = rootBounds ? rootBounds.height : window.innerHeight;
+    const neededHeight = VISIBLE_RATIO * Math.min(boundingClientRect.height, screenHeight);
+    const isVisible = intersectionRect.height >= neededHeight && intersectionRect.height > 0;
+    cardsInView[isVisible ? "add" : "delete"](target);
+    (isVisible ? startTimer : stopTimer)(target);
   }
 }, { threshold: [0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1] });
-on("visibilitychange", () => inView.forEach(document.hidden ? end : begin));
+on("visibilitychange", () => cardsInView.forEach(document.hidden ? stopTimer : startTimer));
 
-const watched = new WeakSet();
-export function watch() {
-  for (const card of openCards()) {
-    if (!card.dataset.question || watched.has(card)) continue;
-    watched.add(card);
+const observedCards = new WeakSet();
+export function observeCards() {
+  for (const card of findOpenCards()) {
+    if (!card.dataset.question || observedCards.has(card)) continue;
+    observedCards.add(card);
     observer.observe(card);
   }
 }
 
-const cardOf = (event) => event.target.closest && event.target.closest(".card[data-question]");
+const findCard = (event) => event.target.closest && event.target.closest(".card[data-question]");
 on("focusin", (event) => {
-  const card = cardOf(event);
-  if (card) note(card, "focused");
+  const card = findCard(event);
+  if (card) addReceipt(card, "focused");
 });
 on("input", (event) => {
-  const card = cardOf(event);
-  if (card) note(card, "draft");
+  const card = findCard(event);
+  if (card) addReceipt(card, "draft");
 });

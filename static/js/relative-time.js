@@ -1,9 +1,9 @@
-// Spans that go on: how long a card waits, and until when. Counted here from what the server said,
-// so that a clock that is wrong does not matter. In no live region: nobody is read a clock.
-import { all } from "./dom.js";
+// Keeps a card's waiting time and its time until expiry current. They are counted from what the
+// server rendered, so a wrong clock does no harm; no live region holds them.
+import { findAll } from "./dom.js";
 
-// As jpweb.web.display_text.span says it.
-function span(seconds) {
+// As jpweb.web.display_text.format_elapsed.
+function formatElapsed(seconds) {
   if (seconds < 60) return seconds >= 10 ? `${Math.floor(seconds / 10) * 10} s` : "< 10 s";
   const minutes = Math.floor(seconds / 60);
   const hours = Math.floor(minutes / 60);
@@ -12,15 +12,18 @@ function span(seconds) {
   return hours ? `${hours} h ${minutes % 60} min` : `${minutes} min`;
 }
 
-const begun = new WeakMap();
-export function tick() {
+const startTimes = new WeakMap();
+export function updateTimes() {
   const now = Date.now();
-  for (const shown of all("time[data-since], time[data-left]")) {
-    if (!begun.has(shown)) begun.set(shown, now);
-    const passed = Math.floor((now - begun.get(shown)) / 1000);
-    const { since, left } = shown.dataset;
-    const text = span(since === undefined ? Math.max(Number(left) - passed, 0) : Number(since) + passed);
-    if (shown.textContent !== text) shown.textContent = text;
+  for (const element of findAll("time[data-waiting-seconds], time[data-remaining-seconds]")) {
+    if (!startTimes.has(element)) startTimes.set(element, now);
+    const passed = Math.floor((now - startTimes.get(element)) / 1000);
+    const { waitingSeconds, remainingSeconds } = element.dataset;
+    const seconds = waitingSeconds === undefined
+      ? Math.max(Number(remainingSeconds) - passed, 0)
+      : Number(waitingSeconds) + passed;
+    const text = formatElapsed(seconds);
+    if (element.textContent !== text) element.textContent = text;
   }
 }
-setInterval(tick, 1000);
+setInterval(updateTimes, 1000);

@@ -1,8 +1,8 @@
-// A page that was opened by a link with a code behind its # sends the code. Until a person sees the
-// page, such as while a browser renders it ahead, nothing is sent.
+// Submits the code of a one-time link, which follows the # of the URL. A browser may render the page
+// before a person opens it; nothing is sent until then.
 const form = document.querySelector("[data-code-form]");
 
-function send() {
+function submitCode() {
   const code = location.hash.slice(1);
   if (!form || !code || form.elements.code.value) return;
   history.replaceState(null, "", location.pathname);
@@ -10,6 +10,6 @@ function send() {
   form.requestSubmit();
 }
 
-if (document.prerendering) document.addEventListener("prerenderingchange", send, { once: true });
-else send();
-addEventListener("hashchange", send);
+if (document.prerendering) document.addEventListener("prerenderingchange", submitCode, { once: true });
+else submitCode();
+addEventListener("hashchange", submitCode);

@@ -1,115 +1,120 @@
-// The socket: say what the page shows; the server sends what it lacks.
-import { all, byId, on, openCards, person } from "./dom.js";
+// The page's WebSocket: the page sends its state, and the server sends what it lacks.
+import { byId, findAll, findOpenCards, on, personId } from "./dom.js";
 
-// Cards that a page names, the first ones: the server takes no more (MAX_CARDS). It shows a fifth of
-// that; further ones are kept up to date once some of these are settled.
+// The server accepts no more cards in a message (MAX_CARDS of jpweb.web.websocket.protocol). It shows
+// a fifth of that; cards beyond the limit are updated once some of the first are settled.
 const MAX_CARDS = 500;
-const keys = (name) => openCards().slice(0, MAX_CARDS)
+const listCardKeys = (name) => findOpenCards().slice(0, MAX_CARDS)
   .filter((card) => name in card.dataset).map((card) => Number(card.dataset[name]));
 
-// Between which items a page shows all of the chosen kinds; with the beginning the first is what may
-// come before all, with the end there is no last one.
-function stretch() {
-  const windows = all("#transcript > .window");
+// The range of items that the page shows: from 0 if it has the first window, to null if it has the
+// last one.
+function readRange() {
+  const windows = findAll("#transcript > .window");
   if (!windows.length) return {};
   const query = new URLSearchParams(byId("transcript").dataset.query);
-  const last = byId("tail") ? null : Number(windows.at(-1).dataset.last);
-  const begins = !windows[0].previousElementSibling || !windows[0].previousElementSibling.matches(".way");
-  const first = begins ? 0 : Number(windows[0].dataset.first);
-  return { first, last, show: query.get("show") || "", words: query.get("q") || "" };
+  const last = byId("transcript-end") ? null : Number(windows.at(-1).dataset.last);
+  const before = windows[0].previousElementSibling;
+  const first = before && before.matches(".load-more") ? Number(windows[0].dataset.first) : 0;
+  return { first, last, show: query.get("show") || "", search: query.get("q") || "" };
 }
 
-function hello() {
+function readPageState() {
   const page = byId("page");
-  const says = { person, shown: keys("question"), prompts: keys("prompt") };
-  if (page && page.dataset.desk) says.desk = true;
+  const state = { person: personId, questions: listCardKeys("question"), approvals: listCardKeys("approval") };
+  if (page && page.dataset.inbox) state.inbox = true;
   if (page && page.dataset.conversation) {
-    says.conversation = Number(page.dataset.conversation);
-    says.length = Number(byId("counts").dataset.length);
-    says.revision = Number(byId("counts").dataset.revision);
-    says.run = byId("foot").dataset.run;
-    says.facts = byId("facts").dataset.facts;
-    Object.assign(says, stretch());
+    state.conversation = Number(page.dataset.conversation);
+    state.entry_count = Number(byId("counts").dataset.entryCount);
+    state.revision = Number(byId("counts").dataset.revision);
+    state.run = byId("composer").dataset.run;
+    state.metadata = byId("metadata").dataset.metadata;
+    Object.assign(state, readRange());
   }
-  return says;
+  return state;
 }
 
-// It comes back by itself, soon and not with everybody else at once, unless it was sent away.
+// Reconnect with exponential backoff and jitter, unless the server closed for good.
 htmx.config.wsReconnectDelay = (tries) => Math.random() * Math.min(1000 * 2 ** tries, 5000);
-const OVER = {
+const FINAL_CLOSE_TEXTS = {
   3009: "This page is out of date. Reload.",
   4400: "The server could not read this page's message. Reload.",
   4401: "You are signed out. Reload to sign in.",
   4404: "You no longer have access. This page is out of date.",
 };
 
-// Asked too often: it waits, each time for longer, and begins anew after a quiet minute.
-const TOO_MUCH = 4429;
-const QUIET = 60000; // milliseconds
-let waits = 0;
-let opened = 0;
-function pause(socket) {
-  if (Date.now() - opened > QUIET) waits = 0;
-  const seconds = Math.round(Math.min(10 * 2 ** waits, 120) * (1 + Math.random() / 2));
-  waits += 1;
+// Rate limited: the page waits longer each time, and starts over after a quiet minute.
+const RATE_LIMITED = 4429;
+const QUIET_TIME = 60000; // milliseconds
+let pauseCount = 0;
+let openTime = 0;
+function reconnectLater(socket) {
+  if (Date.now() - openTime > QUIET_TIME) pauseCount = 0;
+  const seconds = Math.round(Math.min(10 * 2 ** pauseCount, 120) * (1 + Math.random() / 2));
+  pauseCount += 1;
   setTimeout(socket.reconnect, seconds * 1000);
   return `Too many requests from your open pages. Reconnecting in ${seconds} s; this page may be out of date.`;
 }
 
-// Too many pages: the one that was silent for longest rests until somebody comes back to it.
-const TOO_MANY = 4430;
-const COMES = ["visibilitychange", "pointerdown", "keydown"];
-function rest(socket) {
-  const come = () => {
+// Too many pages: the one that was idle for longest pauses until a person returns to it.
+const TOO_MANY_SOCKETS = 4430;
+const RETURN_EVENTS = ["visibilitychange", "pointerdown", "keydown"];
+function reconnectOnReturn(socket) {
+  const reconnect = () => {
     if (document.hidden) return;
-    for (const name of COMES) document.removeEventListener(name, come, true);
+    for (const name of RETURN_EVENTS) document.removeEventListener(name, reconnect, true);
     socket.reconnect();
   };
-  for (const name of COMES) on(name, come, true);
+  for (const name of RETURN_EVENTS) on(name, reconnect, true);
   return "You have more than 100 pages open. This one is paused and may be out of date. It resumes when you return to it.";
 }
+const DELAYED_RECONNECTS = { [RATE_LIMITED]: reconnectLater, [TOO_MANY_SOCKETS]: reconnectOnReturn };
 
-const tried = byId("connection").textContent;
-const full = () => openCards().length > MAX_CARDS
+const NOTICE_DELAY = 1500; // milliseconds after which a lost connection is shown
+const connectionLostText = byId("connection").textContent;
+const describeCardLimit = () => findOpenCards().length > MAX_CARDS
   && `This page has more than ${MAX_CARDS} open questions. Only the first ${MAX_CARDS} update by themselves; reload to refresh the others.`;
-let late = 0;
-let line = null;
+let noticeTimer = 0;
+let openSocket = null;
 on("htmx:wsOpen", (event) => {
-  clearTimeout(late);
-  late = 0;
-  opened = Date.now();
-  byId("connection").textContent = full() || tried;
-  byId("connection").hidden = !full();
-  line = event.detail.socketWrapper;
-  again(true);
+  clearTimeout(noticeTimer);
+  noticeTimer = 0;
+  openTime = Date.now();
+  const limitText = describeCardLimit();
+  byId("connection").textContent = limitText || connectionLostText;
+  byId("connection").hidden = !limitText;
+  openSocket = event.detail.socketWrapper;
+  sendPageState(true);
   document.dispatchEvent(new CustomEvent("jpweb:connected"));
 });
 on("htmx:wsClose", ({ detail: { event: { code }, socketWrapper } }) => {
-  line = null;
-  const waiting = { [TOO_MUCH]: pause, [TOO_MANY]: rest }[code];
-  const over = waiting ? waiting(socketWrapper) : OVER[code];
-  byId("connection").textContent = over || tried;
-  // Each try that fails closes again: that says it no later.
-  if (over) clearTimeout(late);
-  if (over || !late) late = setTimeout(() => { byId("connection").hidden = false; }, over ? 0 : 1500);
+  openSocket = null;
+  const delayReconnect = DELAYED_RECONNECTS[code];
+  const closeText = delayReconnect ? delayReconnect(socketWrapper) : FINAL_CLOSE_TEXTS[code];
+  byId("connection").textContent = closeText || connectionLostText;
+  // Each failed attempt closes again, which must not delay the notice.
+  if (closeText) clearTimeout(noticeTimer);
+  if (closeText || !noticeTimer) {
+    noticeTimer = setTimeout(() => { byId("connection").hidden = false; }, closeText ? 0 : NOTICE_DELAY);
+  }
 });
 
-// Say anew what the page shows: at once, but twice a second at most.
-const PACE = 500; // milliseconds
-let soon = 0;
-let said = 0;
-export function again(first) {
-  clearTimeout(soon);
-  const early = said + PACE - Date.now();
-  if (early > 0 && !first) soon = setTimeout(again, early);
+// Send what the page shows, at most twice a second; at once on a new connection.
+const MIN_INTERVAL = 500; // milliseconds
+let stateTimer = 0;
+let lastStateTime = 0;
+export function sendPageState(isFirst) {
+  clearTimeout(stateTimer);
+  const delay = lastStateTime + MIN_INTERVAL - Date.now();
+  if (delay > 0 && !isFirst) stateTimer = setTimeout(sendPageState, delay);
   else {
-    said = Date.now();
-    say(hello());
+    lastStateTime = Date.now();
+    sendMessage(readPageState());
   }
 }
 
-// Say something more, now or never; false where there is no connection.
-export function say(what) {
-  if (line) line.sendImmediately(JSON.stringify(what));
-  return line !== null;
+// Send a message if there is a connection; tell whether there was one.
+export function sendMessage(message) {
+  if (openSocket) openSocket.sendImmediately(JSON.stringify(message));
+  return openSocket !== null;
 }

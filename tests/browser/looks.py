@@ -22,7 +22,8 @@ TOO_WIDE = """() => {
 }"""
 #: Words that stand one letter a line, or nearly: no room was left for them.
 SQUEEZED = """() => [...document.querySelectorAll('main *, header *')].filter(each => {
-  if (!each.checkVisibility() || each.children.length || each.closest('.unseen, pre')) return false;
+  if (!each.checkVisibility() || each.children.length) return false;
+  if (each.closest('.visually-hidden, pre')) return false;
   const text = each.textContent.trim();
   const {width, height} = each.getBoundingClientRect();
   const size = parseFloat(getComputedStyle(each).fontSize);

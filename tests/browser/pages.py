@@ -161,7 +161,7 @@ def number_of(page: Page) -> int:
 
 def cards(page: Page, kind: str = "") -> Locator:
     """Return the open cards, of an answer type."""
-    return page.locator(f"#desk {_card(kind)}")
+    return page.locator(f"#inbox {_card(kind)}")
 
 
 def card(page: Page, kind: str) -> Locator:
@@ -236,7 +236,7 @@ def inquiries(page: Page) -> Locator:
 
 def waiting(page: Page) -> Locator:
     """Return the count in the navigation."""
-    return page.locator("#waiting")
+    return page.locator("#question-count")
 
 
 def connected(page: Page) -> None:

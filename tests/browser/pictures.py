@@ -76,7 +76,7 @@ def begin_approval(visit: Stay) -> Page:
 
 def wait_for_cards(page: Page, count: int) -> Locator:
     """Return the open cards of a page, once there are as many."""
-    cards = page.locator("#desk .card[data-outcome=open]")
+    cards = page.locator("#inbox .card[data-outcome=open]")
     expect(cards).to_have_count(count, timeout=20_000)
     return cards
 
@@ -92,7 +92,7 @@ def take_pictures(visit: Stay) -> Iterator[tuple[str, bytes]]:
     yield "conversation", page.screenshot()
     approval = begin_approval(visit)
     wait_for_cards(approval, 2)
-    yield "waiting", approval.locator("#desk").screenshot()
+    yield "waiting", approval.locator("#inbox").screenshot()
     # Without the demo's hostile texts, which are the newest.
     yield "audit", visit.open("/audit?until=2026-10-15", size=_DESK).screenshot()
 

@@ -48,7 +48,7 @@ def test_nothing_is_open_without_the_link(server: Server):
 def end_beside_a_socket(server: Server, owner: Visitor, by: signal.Signals) -> int:
     """End a server while a page is open; return its code."""
     with owner.socket() as heard:
-        heard.send('{"desk": true, "shown": []}')
+        heard.send('{"inbox": true, "questions": []}')
         heard.recv(timeout=10)
         code = server.stop(by)
         with pytest.raises(ConnectionClosed):
@@ -118,7 +118,7 @@ def test_it_serves_from_postgres_and_redis(live: Live, postgres: Cluster, redis_
     owner = Visitor(server.url)
     assert "Demo" in owner.sign_in(server.link).text
     with owner.socket() as heard:
-        heard.send('{"desk": true, "shown": []}')
+        heard.send('{"inbox": true, "questions": []}')
         assert heard.recv(timeout=10)
         assert server.stop() == 0
     assert not list(server.data.glob("*.sqlite3"))

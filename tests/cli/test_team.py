@@ -56,7 +56,7 @@ def test_one_link_is_printed_and_signs_in_on_both_servers(
         visiting = Visitor(address, visitor.cookies)
         assert visiting.get("/audit").url == f"{address}/audit"
         with visiting.socket() as line:
-            line.send('{"desk": true, "shown": []}')
+            line.send('{"inbox": true, "questions": []}')
             assert line.recv(timeout=20)
 
 

@@ -17,7 +17,7 @@ _VARIABLE = (
     (re.compile(r'(csrf-token" content|csrfmiddlewaretoken" value)="\w+"'), r"\1"),
     # How long ago it was; the instant itself stays.
     (re.compile(r"(<time [^>]*>)[^<]*"), r"\1"),
-    (re.compile(r' data-since="\d+"'), ""),
+    (re.compile(r' data-waiting-seconds="\d+"'), ""),
     (re.compile(r"https?://127\.0\.0\.1:\d+"), "http://here"),
 )
 

@@ -86,7 +86,14 @@ class Daphne:
         came = people.enter(self.port, f"/{way}", every, told)
         if way == "ws":
             for visitor in came:
-                visitor.say({"conversation": self.talk, "length": 2, "facts": "there", "shown": []})
+                visitor.say(
+                    {
+                        "conversation": self.talk,
+                        "entry_count": 2,
+                        "metadata": "current",
+                        "questions": [],
+                    }
+                )
             people.watch(many)  # the counter
 
     def rest(self) -> None:

@@ -87,7 +87,7 @@ class Neighbour:
             assert self._visitor.get(page).status == 200
             self.seconds[page].append(perf_counter() - began)
         began = perf_counter()
-        assert self._visitor.post(f"{talk}/read", talk, length="1").status == 204
+        assert self._visitor.post(f"{talk}/read", talk, entry_count="1").status == 204
         self.seconds["read"].append(perf_counter() - began)
 
     def medians(self) -> dict[str, float]:

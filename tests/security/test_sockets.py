@@ -21,7 +21,7 @@ from tests.machine.visiting import Visitor
 SOON = 20
 MANY = websocket_limits.FRAMES_AT_ONCE * 3
 #: Taken by the server, and answered by nothing.
-QUIET = json.dumps({"seen": []})
+QUIET = json.dumps({"receipts": []})
 
 #: How to send one frame of each sort that a browser, or a program in its place, can send.
 FRAMES: dict[Opcode, Callable[[ClientConnection], object]] = {
@@ -47,7 +47,7 @@ def ada(server: Server) -> Visitor:
 
 def hears(line: ClientConnection) -> str:
     """Return the counter that follows a hello."""
-    line.send(json.dumps({"shown": []}))
+    line.send(json.dumps({"questions": []}))
     return str(line.recv(timeout=SOON))
 
 
@@ -87,7 +87,7 @@ def test_frames_beyond_the_rate_close_their_socket_with_a_code(server: Server, a
 
 @pytest.mark.parametrize("parts", [1, 50])
 def test_a_message_above_the_size_closes_its_socket_with_a_code(ada: Visitor, parts: int):
-    text = json.dumps({"seen": [], "more": "x" * websocket_limits.MAX_MESSAGE_BYTES})
+    text = json.dumps({"receipts": [], "more": "x" * websocket_limits.MAX_MESSAGE_BYTES})
     size = len(text) // parts
     pieces = [text[start : start + size] for start in range(0, len(text), size)]
     with ada.socket() as line:
@@ -108,7 +108,7 @@ def test_the_longest_answer_of_a_page_is_taken(ada: Visitor):
 
 def test_hellos_that_name_too_many_cards_close_and_cost_nobody(server: Server, ada: Visitor):
     """Three sockets that named 20,000 cards a second made an answer of others take 5.9 s."""
-    flooding = json.dumps({"desk": True, "shown": list(range(10**6, 10**6 + 20_000))})
+    flooding = json.dumps({"inbox": True, "questions": list(range(10**6, 10**6 + 20_000))})
     with ada.socket() as neighbour:
         for _ in range(3):
             with ada.socket() as line:

@@ -124,11 +124,11 @@ def shows(world: World, *open_prompts: Approval) -> dict[str, Any]:
     world.talk.refresh_from_db()
     return {
         "conversation": world.talk.pk,
-        "length": world.talk.entry_count,
+        "entry_count": world.talk.entry_count,
         "revision": world.talk.revision,
         "run": f"{world.run.pk}-{world.run.state}",
-        "facts": conversation_updates.make_metadata_key(world.talk),
-        "desk": True,
-        "shown": [world.question.pk],
-        "prompts": [row.pk for row in open_prompts],
+        "metadata": conversation_updates.make_metadata_key(world.talk),
+        "inbox": True,
+        "questions": [world.question.pk],
+        "approvals": [row.pk for row in open_prompts],
     }

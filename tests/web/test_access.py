@@ -46,22 +46,22 @@ def somewhere(needs: Role, **more: Any) -> Route:
 
 POST: dict[str, Any] = {"method": "post"}
 ROUTES = {
-    "start": Route(SIGNED_IN, 200),
+    "home": Route(SIGNED_IN, 200),
     "conversations": Route(SIGNED_IN, 200),
-    "conversation-facts": member("conversation", Role.RESPONDER),
+    "conversation-edit": member("conversation", Role.RESPONDER),
     "conversation-change": member("conversation", Role.RESPONDER, 302, method="post"),
     "conversation-new": somewhere(Role.RESPONDER),
     "conversation": member("conversation", Role.READER),
     "conversation-outline": member("conversation", Role.READER),
     "conversation-read": member(
-        "conversation", Role.READER, 204, method="post", data=(("length", "1"),)
+        "conversation", Role.READER, 204, method="post", data=(("entry_count", "1"),)
     ),
     "conversation-find": member("conversation", Role.READER),
     "conversation-step": member("conversation", Role.READER, 302),
     "conversation-raw": member("conversation", Role.READER),
     "conversation-compacted": member("conversation", Role.READER),
     "conversation-thread": member("conversation", Role.READER),
-    "conversation-ask": member(
+    "conversation-start-turn": member(
         "conversation", Role.RESPONDER, 302, method="post", data=(("text", "Hi"),)
     ),
     "conversation-stop": member("conversation", Role.RESPONDER, 302, **POST),
@@ -77,16 +77,16 @@ ROUTES = {
     "conversation-export": member("conversation", Role.AUDITOR),
     "search": Route(SIGNED_IN, 200),
     "search-save": Route(SIGNED_IN, 302, "post"),
-    "search-forget": Route(SIGNED_IN, 302, "post"),
+    "search-delete": Route(SIGNED_IN, 302, "post"),
     "questions": somewhere(Role.RESPONDER),
     "question": member("inquiry", Role.READER),
     "question-answer": member(
         "inquiry", Role.RESPONDER, 302, method="post", data=(("answer", "true"),)
     ),
     "question-decline": member("inquiry", Role.RESPONDER, 302, **POST),
-    "prompt": member("approval", Role.RESPONDER),
-    "prompt-allow": member("approval", Role.RESPONDER, 302, **POST),
-    "prompt-refuse": member("approval", Role.RESPONDER, 302, **POST),
+    "approval": member("approval", Role.RESPONDER),
+    "approval-allow": member("approval", Role.RESPONDER, 302, **POST),
+    "approval-deny": member("approval", Role.RESPONDER, 302, **POST),
     "answer-link": Route(PUBLIC, 404),
     "notifications": Route(SIGNED_IN, 200),
     "notification-add": Route(SIGNED_IN, 422, "post"),
@@ -98,14 +98,14 @@ ROUTES = {
     "ledger-file": somewhere(Role.AUDITOR),
     "ledger-verifier": somewhere(Role.AUDITOR),
     "people": member("workspace", Role.OWNER),
-    "writing": member("workspace", Role.OWNER, 302, method="post", data=(("writing", "off"),)),
+    "write-policy": member("workspace", Role.OWNER, 302, method="post", data=(("writing", "off"),)),
     "copies-confirm": member("workspace", Role.OWNER, 302, **POST),
     "people-invite": member(
         "workspace", Role.OWNER, method="post", data=(("name", "Eve"), ("role", "10"))
     ),
     "people-withdraw": member("workspace", Role.OWNER, 302, **POST),
-    "waiting": member("workspace", Role.OWNER),
-    "waiting-choose": member(
+    "question-expiry": member("workspace", Role.OWNER),
+    "question-expiry-choose": member(
         "workspace", Role.OWNER, 302, method="post", data=(("after", "never"),)
     ),
     "tools": member("workspace", Role.READER),
@@ -115,7 +115,11 @@ ROUTES = {
         "workspace", Role.OWNER, 302, method="post", data=(("tool", "ask_user"), ("to", "off"))
     ),
     "tools-overrides": member(
-        "workspace", Role.OWNER, 302, method="post", data=(("seen", overrides.hash_text("")),)
+        "workspace",
+        Role.OWNER,
+        302,
+        method="post",
+        data=(("overrides_hash", overrides.hash_text("")),),
     ),
     "member-role": member("membership", Role.OWNER, 302, method="post", data=(("role", "20"),)),
     "member-link": member("membership", Role.OWNER, **POST),

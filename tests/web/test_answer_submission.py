@@ -150,7 +150,7 @@ async def test_a_page_whose_answer_fails_is_forgotten(
     monkeypatch.setattr(access, "authorize_answer", fail)
     there = publisher.make_workspace_topic(lasting.home.pk)
     async with page(lasting, "responder") as here:
-        await here.line.send_to(text_data=json.dumps({"shown": [], "desk": True}))
+        await here.line.send_to(text_data=json.dumps({"questions": [], "inbox": True}))
         await here.line.receive_from(10)
         assert there in local_bus._subscribers
         assert await presence.is_reachable(lasting.home.pk)
@@ -162,7 +162,9 @@ async def test_a_page_whose_answer_fails_is_forgotten(
     assert (await fresh(lasting.question)).state == OPEN
 
 
-@pytest.mark.parametrize("says", [{"answer": "true", "number": 7}, {"shown": [], "desk": True}])
+@pytest.mark.parametrize(
+    "says", [{"answer": "true", "number": 7}, {"questions": [], "inbox": True}]
+)
 async def test_a_page_that_was_loaded_by_somebody_else_is_sent_away(
     lasting: World, says: dict[str, Any]
 ):

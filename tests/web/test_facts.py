@@ -90,7 +90,7 @@ def test_only_who_may_change_it_has_the_ways_to(world: World):
 
 async def test_a_page_hears_of_another_title_label_or_pin_once(lasting: World):
     says = await run_in_db_thread(shows, lasting)
-    async with page(lasting.people["reader"], **says | {"shown": []}) as socket:
+    async with page(lasting.people["reader"], **says | {"questions": []}) as socket:
         await socket.everything()
         for wanted, said in (
             (metadata_file.make_title_change("<New> words"), "<New> words"),
@@ -100,15 +100,15 @@ async def test_a_page_hears_of_another_title_label_or_pin_once(lasting: World):
             await run_in_db_thread(metadata_file.apply_change, lasting.talk.pk, wanted)
             await publisher.publish_conversation_changed(lasting.talk.pk)
             heard = read(await socket.everything())
-            assert said in heard.one(id="heading").text + heard.one(id="facts").text
-            assert not heard.all(id="changing")
+            assert said in heard.one(id="heading").text + heard.one(id="metadata").text
+            assert not heard.all(id="edit-menu-body")
         await publisher.publish_conversation_changed(lasting.talk.pk)
         assert await socket.hears_nothing()
 
 
 async def test_who_may_change_it_is_sent_the_menu_as_it_is_then(lasting: World):
     says = await run_in_db_thread(shows, lasting)
-    async with page(lasting.people["responder"], **says | {"shown": []}) as socket:
+    async with page(lasting.people["responder"], **says | {"questions": []}) as socket:
         await socket.everything()
         wanted = metadata_file.MetadataChange(title="<New> words", archived=True)
         await run_in_db_thread(metadata_file.apply_change, lasting.talk.pk, wanted)

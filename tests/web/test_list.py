@@ -118,7 +118,7 @@ def test_a_row_leads_to_what_is_new_and_says_how_much(world: World):
     page = read(get(world))
     (row,) = rows(page)
     assert counts(page, row)["new"] == "3"
-    assert counts(page, row)["prompts"] == "1"
+    assert counts(page, row)["approvals"] == "1"
     assert page.one(**{"class": "row-link"})["href"] == f"/conversations/{world.talk.pk}?at=new"
 
 

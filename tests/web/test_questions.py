@@ -194,7 +194,7 @@ def test_everything_that_waits_is_listed_oldest_first_for_who_may_answer(world: 
         f"question-{row.pk}" for row in (world.question, second, secret)
     ]
     assert [card["data-answer-type"] for card in cards] == ["boolean", "text", "secret"]
-    assert page.one(id="waiting")["data-count"] == "3"
+    assert page.one(id="question-count")["data-count"] == "3"
     assert page.one(type="password")["autocomplete"] == "off"
     assert "data-draft" not in page.one(type="password")
     assert not read(world.client("rival").get("/questions")).all(**{"data-outcome": "open"})

@@ -18,7 +18,7 @@ Signal = dict[str, Any]
 Subscriber = Callable[[Signal], None]
 
 #: Kind of the signal that is dispatched after an outage, in which signals may have been lost.
-RESYNC = "look"
+RESYNC = "resync"
 #: Kind of the signal that reports a change, by the subject of its topic.
 _CHANGE_KINDS = {"conversation": "conversation", "workspace": "questions"}
 

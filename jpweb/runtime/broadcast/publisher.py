@@ -65,7 +65,7 @@ async def publish_question_settled(inquiry_key: int) -> None:
 
 async def publish_approval_decided(approval_key: int) -> None:
     """Publish that an approval is decided or withdrawn, to the waiting call in any process."""
-    await _publish_signal("decided", prompt=approval_key)
+    await _publish_signal("decided", approval=approval_key)
 
 
 async def send_to_process(process_name: str, kind: str, **data: Any) -> None:

@@ -69,7 +69,7 @@ BROADCAST_FIELDS: Mapping[str, Mapping[str, FieldCheck]] = {
     "session": {"to": _is_session},
     "run": {"run": is_key},
     "settled": {"inquiry": is_key},
-    "decided": {"prompt": is_key},
+    "decided": {"approval": is_key},
 }
 #: Fields and their checks, by kind, of signals to one process.
 DIRECT_FIELDS: Mapping[str, Mapping[str, FieldCheck]] = {
@@ -81,7 +81,7 @@ DIRECT_FIELDS: Mapping[str, Mapping[str, FieldCheck]] = {
         "by": _is_object,
         "sealed": is_text,
     },
-    "secret_ack": {"message": is_text, "became": is_text},
+    "secret_ack": {"message": is_text, "result": is_text},
 }
 SIGNAL_FIELDS: Mapping[str, Mapping[str, FieldCheck]] = {**BROADCAST_FIELDS, **DIRECT_FIELDS}
 

@@ -27,7 +27,7 @@ MAX_EDITABLE_BYTES = 100_000
 
 decision_waiters: RowWaiters[Approval] = RowWaiters()
 local_bus.add_subscriber(
-    local_bus.make_kind_topic("decided"), lambda signal: decision_waiters.notify(signal["prompt"])
+    local_bus.make_kind_topic("decided"), lambda signal: decision_waiters.notify(signal["approval"])
 )
 
 

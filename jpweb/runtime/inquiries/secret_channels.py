@@ -75,7 +75,7 @@ class DeliveryResult(StrEnum):
 
     TAKEN = "taken"
     SETTLED = "settled"
-    NOBODY = "nobody"
+    NO_CALL = "no_call"
 
 
 @dataclass(frozen=True, slots=True)
@@ -265,9 +265,9 @@ class SecretChannel:
         if (
             acknowledgement is not None
             and not acknowledgement.done()
-            and data.get("became") in list(DeliveryResult)
+            and data.get("result") in list(DeliveryResult)
         ):
-            acknowledgement.set_result(DeliveryResult(data["became"]))
+            acknowledgement.set_result(DeliveryResult(data["result"]))
 
     async def _offer_secret(self, row: Inquiry, delivery: SecretDelivery) -> bool:
         """Offer the secret to the waiting call; return whether to read the row again at once."""
@@ -334,7 +334,7 @@ class SecretChannel:
     async def _handle_secret(self, message: str, sender: str, data: dict[str, Any]) -> None:
         """Decrypt a secret, deliver it locally and send the acknowledgement."""
         result = await self._deliver_locally(message, data)
-        await self._transport.send_to_process(sender, "secret_ack", message=message, became=result)
+        await self._transport.send_to_process(sender, "secret_ack", message=message, result=result)
 
     @sensitive_variables()
     async def _deliver_locally(self, message: str, data: dict[str, Any]) -> DeliveryResult:
@@ -342,7 +342,7 @@ class SecretChannel:
             key, value, decider = self._open_message(message, data)
             await self._handover.deliver_secret(key, value, decider)
         except (UndecryptableSecret, NoWaitingCall):
-            return DeliveryResult.NOBODY
+            return DeliveryResult.NO_CALL
         except AlreadySettled:
             return DeliveryResult.SETTLED
         return DeliveryResult.TAKEN

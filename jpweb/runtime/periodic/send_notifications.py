@@ -107,7 +107,7 @@ def build_message(notification: DueNotification, token: str) -> tuple[str, str]:
     title = f"{workspace}: {_SUBJECTS[notification.approval_kind]} {asker}"
     location = f"In “{_cut_name(notification.conversation) or 'Untitled'}”, {workspace}."
     if notification.approval_kind is not None:
-        link = reverse("prompt", kwargs={"approval_id": notification.approval_id})
+        link = reverse("approval", kwargs={"approval_id": notification.approval_id})
         decide_text = "Review and decide (sign-in required)"
         return (
             title,

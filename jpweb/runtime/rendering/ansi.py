@@ -75,12 +75,12 @@ def _find_css_classes(style: Style) -> str:
     """Return the classes of a style: one of 16 foregrounds, one of 16 backgrounds, attributes."""
     names = [name for name in _ATTRIBUTES if getattr(style, name)]
     names += (
-        [f"ink-{_find_nearest_colour(style.color)}"]
+        [f"fg-{_find_nearest_colour(style.color)}"]
         if style.color and not style.color.is_default
         else []
     )
     ground = style.bgcolor
-    names += [f"ground-{_find_nearest_colour(ground)}"] if ground and not ground.is_default else []
+    names += [f"bg-{_find_nearest_colour(ground)}"] if ground and not ground.is_default else []
     return " ".join(names)
 
 

@@ -101,19 +101,19 @@ def waiting_time(row: Row) -> SafeString:
 def notification_attributes(newest: Row | Approval) -> SafeString:
     """Render the attributes of a desktop notification; without the text of a secret's question."""
     if approvals.is_approval(newest):
-        who, ask = newest.tool_name, display_text.APPROVAL_TEXTS[newest.kind]
-        key, page_url = f"prompt-{newest.pk}", reverse("prompt", args=[newest.pk])
+        asker, text = newest.tool_name, display_text.APPROVAL_TEXTS[newest.kind]
+        key, page_url = f"approval-{newest.pk}", reverse("approval", args=[newest.pk])
     else:
         row: Any = newest
-        who, secret = row.label or row.asker, row.answer_type == Secret.TAG
-        ask = display_text.SECRET_REQUESTED if secret else first_line(row.question["text"])
+        asker, is_secret = row.label or row.asker, row.answer_type == Secret.TAG
+        text = display_text.SECRET_REQUESTED if is_secret else first_line(row.question["text"])
         key, page_url = f"question-{newest.pk}", reverse("question", args=[newest.pk])
     return format_html(
-        ' data-newest="{}" data-asked="{}" data-who="{}" data-ask="{}" data-href="{}"',
+        ' data-newest="{}" data-asked-at="{}" data-asker="{}" data-text="{}" data-href="{}"',
         key,
         newest.asked_at.timestamp(),
-        who,
-        ask,
+        asker,
+        text,
         page_url,
     )
 

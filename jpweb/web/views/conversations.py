@@ -133,10 +133,11 @@ def show_turn_outline(request: Request, conversation: Conversation) -> HttpRespo
 @access.conversation(Role.READER)
 def mark_read(request: Request, conversation: Conversation) -> HttpResponse:
     """Save the person's read mark, at most the conversation's entry count."""
-    length = converters.parse_number(request.POST.get("length"))
-    if length is None:
+    entry_count = converters.parse_number(request.POST.get("entry_count"))
+    if entry_count is None:
         return HttpResponse(notice_text.ENTRY_COUNT_INVALID, status=400)
-    read_marks.record_read(request.user.pk, conversation.pk, min(length, conversation.entry_count))
+    read_count = min(entry_count, conversation.entry_count)
+    read_marks.record_read(request.user.pk, conversation.pk, read_count)
     return HttpResponse(status=204)
 
 
@@ -225,5 +226,5 @@ async def stop_run(request: Request, conversation: Conversation) -> HttpResponse
 
 def _redirect_to_end(conversation: Conversation) -> HttpResponse:
     response = redirect("conversation", conversation_id=conversation.pk)
-    response["Location"] += "?at=end#foot"
+    response["Location"] += "?at=end#composer"
     return response

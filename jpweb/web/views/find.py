@@ -110,7 +110,7 @@ def _find_nearest_hit(request: Request, conversation: Conversation, words: str) 
     summary = {
         "total": matches.total,
         "more": matches.has_more,
-        "behind": matches.unindexed_events,
+        "unindexed": matches.unindexed_events,
         "terms": find_in_conversation.parse_terms(words),
     }
     if hit is None:

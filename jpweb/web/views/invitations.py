@@ -71,4 +71,4 @@ def _accept_invitation(request: HttpRequest, code: str) -> tuple[HttpResponse, l
         workspace=acceptance.workspace.name, role=acceptance.role.label.capitalize()
     )
     messages.success(request, joined_text)
-    return redirect("start"), ended_sessions
+    return redirect("home"), ended_sessions

@@ -44,12 +44,12 @@ def _use_sign_in_link(request: HttpRequest) -> tuple[HttpResponse, list[str]]:
     except InvalidLink as error:
         security_log.log_event("sign-in link refused", request)
         if request.user.is_authenticated:
-            return redirect("start"), []
+            return redirect("home"), []
         address = security_log.find_client_address(request)
         context = {"problem": error}
         page = render(request, "auth/sign_in.html", context, status=403)
         return rate_limits.refuse_link(address) or page, []
-    return redirect("start"), browser_sessions.begin_session(request, link.person, link.maker_id)
+    return redirect("home"), browser_sessions.begin_session(request, link.person, link.maker_id)
 
 
 @access.public

@@ -58,5 +58,5 @@ def _make_decider(request: Request) -> Decider:
 
 def _redirect_to_end(conversation: Conversation) -> HttpResponse:
     response = redirect("conversation", conversation_id=conversation.pk)
-    response["Location"] += "#foot"
+    response["Location"] += "#composer"
     return response

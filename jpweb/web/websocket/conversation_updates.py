@@ -41,17 +41,17 @@ class RenderedState(NamedTuple):
 
     ``first`` and ``last`` are the positions of the first and last item of its window, filtered by
     ``show``; ``last`` is None for a window that reaches the end, where new items are added.
-    ``words`` is the search query of its URL.
+    ``search`` is the search query of its URL.
     """
 
     entry_count: int = 0
     revision: int = 0
     run: str = ""
-    facts: str = ""
+    metadata: str = ""
     first: int = 0
     last: int | None = None
     show: tuple[str, ...] = ()
-    words: str = ""
+    search: str = ""
 
     def has_item(self, item_position: int) -> bool:
         """Tell whether an item's position is within the range that the page shows."""
@@ -118,20 +118,20 @@ class _ConversationSnapshot:
                 "oob": True,
             }
             parts.append(render_to_string("conversations/_counts.html", context))
-            query = TranscriptQuery(show=page.show, words=page.words)
+            query = TranscriptQuery(show=page.show, words=page.search)
             context = event_filter.build_filter_context(conversation, query) | {"oob": True}
             parts.append(render_to_string("conversations/_event_filter.html", context))
         new_page = page._replace(
             entry_count=conversation.entry_count,
             revision=conversation.revision,
             run=_make_run_key(self.run),
-            facts=make_metadata_key(conversation),
+            metadata=make_metadata_key(conversation),
         )
         if new_page.run != page.run:
             context = _build_run_context(conversation, self.run, may_run=may_run, oob=True)
             context["model_status"] = self.model_status if may_run else None
             parts.append(render_to_string("conversations/_composer.html", context))
-        if new_page.facts != page.facts:
+        if new_page.metadata != page.metadata:
             context = {"conversation": conversation, "oob": True}
             parts.append(render_to_string("conversations/_metadata.html", context))
             parts.append(render_to_string("conversations/_heading.html", context))
@@ -158,7 +158,7 @@ class _ConversationSnapshot:
         visible_lines = [line for line in changed_lines if page.has_item(line.item.first)]
         categories = transcript.find_categories(page.show)
         parts: list[str] = (
-            [] if page.entry_count else ['<div id="nothing" hx-swap-oob="delete"></div>']
+            [] if page.entry_count else ['<div id="empty-transcript" hx-swap-oob="delete"></div>']
         )
         shown_lines = [
             line
@@ -288,7 +288,9 @@ def join_partial_text(
 
 def make_metadata_key(conversation: Conversation) -> str:
     """Return the key of a conversation's metadata, by which a page detects that it changed."""
-    status = "gone" if conversation.removed_at else "archived" if conversation.archived else "there"
+    status = (
+        "removed" if conversation.removed_at else "archived" if conversation.archived else "current"
+    )
     until = f" {conversation.expires_at:%Y-%m-%dT%H:%M}" if conversation.expires_at else ""
     details = json.dumps(
         [conversation.title, conversation.labels, conversation.pinned_at is None], sort_keys=True

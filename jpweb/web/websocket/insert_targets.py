@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from jpweb.store.models import Conversation
 
 #: htmx target after the last item of the window.
-END_TARGET = "beforeend:#tail"
+END_TARGET = "beforeend:#transcript-end"
 
 
 class Insertion(NamedTuple):

@@ -19,8 +19,13 @@ from jpweb.web.websocket.inbox_updates import CardKeys
 MAX_CARDS = 500
 #: Receipts in a message: each kind of receipt for each card.
 MAX_RECEIPTS = MAX_CARDS * len(receipt_buffer.RECEIPT_KINDS)
-#: Characters of the keys ``run`` and ``facts``, which a page sends back.
+#: Characters of the keys ``run`` and ``metadata``, which a page sends back.
 MAX_KEY_LENGTH = 100
+#: Fields of a page's state. A page that an older jpweb rendered has others, and must be reloaded.
+PAGE_STATE_FIELDS = {
+    "person", "questions", "approvals", "inbox", "conversation", "entry_count", "revision", "run",
+    "metadata", "first", "last", "show", "search",
+}  # fmt: skip
 #: Errors that parsing a malformed message raises.
 MALFORMED_ERRORS = (
     ValueError,
@@ -80,11 +85,14 @@ ClientMessage = PageState | ReceiptReport | AnswerMessage
 def parse_message(person_id: int, text: str) -> ClientMessage:
     """Parse a message of a person's page. Raises one of ``MALFORMED_ERRORS``."""
     payload: dict[str, Any] = json.loads(text)
-    if "seen" in payload:
-        return ReceiptReport(_parse_receipts(payload["seen"]))
+    if "receipts" in payload:
+        return ReceiptReport(_parse_receipts(payload["receipts"]))
     if "answer" in payload:
         return _parse_answer(payload)
-    open_cards = CardKeys(_parse_keys(payload.get("shown")), _parse_keys(payload.get("prompts")))
+    if unknown_fields := payload.keys() - PAGE_STATE_FIELDS:
+        raise ValueError(unknown_fields)
+    questions, approvals = payload.get("questions"), payload.get("approvals")
+    open_cards = CardKeys(_parse_keys(questions), _parse_keys(approvals))
     card_count = len(open_cards.questions) + len(open_cards.approvals)
     if card_count > MAX_CARDS:
         raise ValueError(card_count)
@@ -102,14 +110,14 @@ def _parse_person_id(payload: dict[str, Any]) -> int | None:
 
 def _parse_page(payload: dict[str, Any]) -> RenderedState:
     return RenderedState(
-        _parse_number(payload.get("length") or 0),
+        _parse_number(payload.get("entry_count") or 0),
         _parse_number(payload.get("revision") or 0),
         str(payload.get("run") or "")[:MAX_KEY_LENGTH],
-        str(payload.get("facts") or "")[:MAX_KEY_LENGTH],
+        str(payload.get("metadata") or "")[:MAX_KEY_LENGTH],
         min(max(int(payload.get("first") or 0), 0), converters.MAX_KEY),
         None if payload.get("last") is None else _parse_number(payload["last"]),
         parse_groups(str(payload.get("show") or "")),
-        str(payload.get("words") or "")[:MAX_QUERY_CHARS],
+        str(payload.get("search") or "")[:MAX_QUERY_CHARS],
     )
 
 
@@ -120,7 +128,7 @@ def _parse_subscription(
     return Subscription(
         person_id,
         None if conversation_id is None else _parse_number(conversation_id),
-        open_cards if payload.get("desk") else None,
+        open_cards if payload.get("inbox") else None,
     )
 
 

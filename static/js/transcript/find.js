@@ -1,159 +1,169 @@
-// Find in a conversation: also in what is not loaded. Counted in events; the keys and buttons go
-// round.
-import { WHERE, restate, says } from "./url-state.js";
-import { bring, dark, light, ranges, terms } from "./highlight.js";
+// Find in a conversation, including events that are not loaded. Matches are counted in events; the
+// next one after the last is the first.
 import { byId, on } from "../dom.js";
-import { firstInView } from "./scroll-position.js";
-import { ask, current, go, mark } from "./navigation.js";
+import { clearHighlights, findRanges, highlightMatches, parseTerms, scrollToRange } from "./highlight.js";
+import { fetchJson, findCurrent, goTo, makeCurrent } from "./navigation.js";
+import { findFirstInView } from "./scroll-position.js";
+import { NO_POSITION, readParameter, replaceUrl } from "./url-state.js";
 
 const form = byId("find");
 const field = form && form.elements.q;
 const status = form && form.querySelector("[role=status]");
-const TRIES = 3; // parts of a cut payload that are fetched for one hit
+const MAX_PARTS = 3; // parts of a truncated payload that are loaded for one match
+const HIGHLIGHT_DELAY = 50; // milliseconds
 
-// What is looked for, and the hit that somebody is at.
-let looked = "";
-let hit = null;
-export const finding = () => Boolean(looked);
+// The query, and the match that is current.
+let query = "";
+let currentMatch = null;
+export const isFinding = () => Boolean(query);
 
-export function open() {
+export function openFind() {
   if (!form) return false;
-  form.classList.add("on");
+  form.classList.add("active");
   field.focus({ preventScroll: true });
   field.select();
   return true;
 }
-export function close() {
-  if (!form || !form.classList.contains("on")) return false;
-  form.classList.remove("on");
-  looked = "";
-  hit = null;
+export function closeFind() {
+  if (!form || !form.classList.contains("active")) return false;
+  form.classList.remove("active");
+  query = "";
+  currentMatch = null;
   field.value = "";
   status.textContent = "";
   form.querySelector(".find-steps").hidden = true;
-  dark();
-  byId("transcript").dataset.query = kept("");
-  restate({ q: "" });
-  const here = current() || firstInView();
-  if (form.contains(document.activeElement)) (here ? mark(here) : field.blur());
+  clearHighlights();
+  byId("transcript").dataset.query = buildQueryString("");
+  replaceUrl({ q: "" });
+  const item = findCurrent() || findFirstInView();
+  if (form.contains(document.activeElement)) (item ? makeCurrent(item) : field.blur());
   return true;
 }
-function kept(words) {
-  const query = new URLSearchParams(byId("transcript").dataset.query);
-  query.delete("q");
-  if (words) query.set("q", words);
-  return query.toString().replaceAll("%2C", ",");
+// Return the transcript's query string with other search words.
+function buildQueryString(words) {
+  const parameters = new URLSearchParams(byId("transcript").dataset.query);
+  parameters.delete("q");
+  if (words) parameters.set("q", words);
+  return parameters.toString().replaceAll("%2C", ",");
 }
 
-const number = (count) => count.toLocaleString("en");
-function count({ total, more, behind }) {
-  const late = behind ? ` (${number(behind)} events not indexed yet)` : "";
-  if (!hit) return `No matches${late}`;
-  const nth = hit.number ? `${number(hit.number)} of ` : "";
-  return `${nth}${number(total)}${more ? "+" : ""} match${total === 1 ? "" : "es"}${late}`;
+const formatNumber = (number) => number.toLocaleString("en");
+function describeCount({ total, more, unindexed }) {
+  const unindexedText = unindexed ? ` (${formatNumber(unindexed)} events not indexed yet)` : "";
+  if (!currentMatch) return `No matches${unindexedText}`;
+  const position = currentMatch.number ? `${formatNumber(currentMatch.number)} of ` : "";
+  return `${position}${formatNumber(total)}${more ? "+" : ""} match${total === 1 ? "" : "es"}${unindexedText}`;
 }
 
-export async function find(to) {
+export async function findMatch(direction) {
   const words = field.value.trim();
   if (!words) return;
-  form.classList.add("on");
-  const from = hit && looked === words ? { from: hit.position } : { at: (current() || firstInView() || {}).id || "" };
-  looked = words;
+  form.classList.add("active");
+  const from = currentMatch && query === words
+    ? { from: currentMatch.position }
+    : { at: (findCurrent() || findFirstInView() || {}).id || "" };
+  query = words;
   status.textContent = "Searching…";
-  const reply = await ask("find", { q: words, to, ...from });
-  if (looked !== words) return;
-  if (!reply) {
+  const result = await fetchJson("find", { q: words, to: direction, ...from });
+  if (query !== words) return;
+  if (!result) {
     status.textContent = "Couldn't search. Try again.";
     return;
   }
-  hit = reply.anchor ? reply : null;
+  currentMatch = result.anchor ? result : null;
   form.querySelector(".find-steps").hidden = false;
-  byId("transcript").dataset.query = kept(words);
-  if (hit) await go(hit, { q: words }, arrive);
+  byId("transcript").dataset.query = buildQueryString(words);
+  if (currentMatch) await goTo(currentMatch, { q: words }, showItem);
   else {
-    dark();
-    restate({ q: words });
+    clearHighlights();
+    replaceUrl({ q: words });
   }
-  status.textContent = count(reply);
+  status.textContent = describeCount(result);
 }
 
-function arrive(item) {
-  restate({ ...WHERE, at: hit.anchor, q: looked }, `#${hit.anchor}`);
-  const typing = document.activeElement === field;
+function showItem(item) {
+  replaceUrl({ ...NO_POSITION, at: currentMatch.anchor, q: query }, `#${currentMatch.anchor}`);
+  const isTyping = document.activeElement === field;
   if (item.matches("details")) item.open = true;
-  mark(item);
-  if (typing) field.focus({ preventScroll: true });
-  show(TRIES);
+  makeCurrent(item);
+  if (isTyping) field.focus({ preventScroll: true });
+  showMatch(MAX_PARTS);
 }
-// Light it; where it lies beyond what is shown of a payload, fetch more of that first.
-function show(tries) {
-  const item = hit && (byId(hit.anchor) || byId(hit.item));
+// Highlight the current match and scroll to it. If it is beyond the loaded parts of a payload, load up
+// to ``maxParts`` more of them first.
+function showMatch(maxParts) {
+  const item = currentMatch && (byId(currentMatch.anchor) || byId(currentMatch.item));
   if (!item) return;
-  const looks = terms(looked);
-  light(looks, item);
-  const [first] = ranges(item, looks, 1);
-  if (first) {
-    let fold = first.startContainer.parentElement;
-    for (; fold && fold !== item.parentElement; fold = fold.parentElement) if (fold.matches("details")) fold.open = true;
-    bring(first);
+  const terms = parseTerms(query);
+  highlightMatches(terms, item);
+  const [range] = findRanges(item, terms, 1);
+  if (range) {
+    let ancestor = range.startContainer.parentElement;
+    for (; ancestor && ancestor !== item.parentElement; ancestor = ancestor.parentElement) {
+      if (ancestor.matches("details")) ancestor.open = true;
+    }
+    scrollToRange(range);
     return;
   }
-  const rest = tries && item.querySelector(".payload .rest a[hx-get]");
-  if (!rest) return;
-  waiting = tries - 1;
-  htmx.trigger(rest, "click");
+  const nextPart = maxParts && item.querySelector(".payload .footnote a[hx-get]");
+  if (!nextPart) return;
+  remainingParts = maxParts - 1;
+  htmx.trigger(nextPart, "click");
 }
-let waiting = null;
+let remainingParts = null; // null while no part is requested
 on("htmx:load", (event) => {
-  if (!finding() || !event.target.closest("#transcript")) return;
-  if (waiting === null) return relight();
-  const tries = waiting;
-  waiting = null;
-  show(tries);
+  if (!isFinding() || !event.target.closest("#transcript")) return;
+  if (remainingParts === null) return highlightLater();
+  const maxParts = remainingParts;
+  remainingParts = null;
+  showMatch(maxParts);
 });
-let soon;
-function relight() {
-  clearTimeout(soon);
-  soon = setTimeout(() => {
-    if (finding()) light(terms(looked), hit && byId(hit.anchor));
-  }, 50);
+let highlightTimer;
+function highlightLater() {
+  clearTimeout(highlightTimer);
+  highlightTimer = setTimeout(() => {
+    if (isFinding()) highlightMatches(parseTerms(query), currentMatch && byId(currentMatch.anchor));
+  }, HIGHLIGHT_DELAY);
 }
-on("jpweb:windows", () => { if (finding()) relight(); });
+on("jpweb:windows", () => { if (isFinding()) highlightLater(); });
+
+// A link from the search page highlights its words and makes its event the current match.
+function beginWithParameter() {
+  form.classList.add("active");
+  query = readParameter("q");
+  field.value = query;
+  const anchor = location.hash.slice(1);
+  highlightMatches(parseTerms(query), byId(anchor));
+  const words = query;
+  fetchJson("find", { q: words, at: anchor }).then((result) => {
+    // The person may have begun another search.
+    if (currentMatch || !result || query !== words || words !== field.value.trim()) return;
+    currentMatch = result.anchor ? result : null;
+    status.textContent = describeCount(result);
+    form.querySelector(".find-steps").hidden = false;
+    if (currentMatch && location.hash.slice(1) === currentMatch.anchor) showMatch(MAX_PARTS);
+  });
+}
 
 if (form) {
   form.addEventListener("submit", (event) => {
     event.preventDefault();
-    find("next");
+    findMatch("next");
   });
   form.addEventListener("keydown", (event) => {
     if (event.key === "Escape") {
       event.preventDefault();
-      if (!close()) field.blur();
+      if (!closeFind()) field.blur();
     } else if (event.key === "Enter" && event.shiftKey && event.target === field) {
       event.preventDefault();
-      find("previous");
+      findMatch("previous");
     }
   });
   form.addEventListener("click", (event) => {
     const button = event.target.closest("[data-find]");
     if (!button) return;
-    if (button.dataset.find === "close") close();
-    else find(button.dataset.find);
+    if (button.dataset.find === "close") closeFind();
+    else findMatch(button.dataset.find);
   });
-  // Somebody who comes from a search finds its words lit, and goes on from there.
-  if (says("q")) {
-    form.classList.add("on");
-    looked = says("q");
-    field.value = looked;
-    light(terms(looked), byId(location.hash.slice(1)));
-    const words = looked;
-    ask("find", { q: words, at: location.hash.slice(1) }).then((reply) => {
-      // Somebody may look for something else already.
-      if (hit || !reply || looked !== words || words !== field.value.trim()) return;
-      hit = reply.anchor ? reply : null;
-      status.textContent = count(reply);
-      form.querySelector(".find-steps").hidden = false;
-      if (hit && location.hash.slice(1) === hit.anchor) show(TRIES);
-    });
-  }
+  if (readParameter("q")) beginWithParameter();
 }

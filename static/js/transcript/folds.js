@@ -1,57 +1,55 @@
-// Folds: which are open, and which are shut that are open by themselves, stands in the address, so
-// that whoever it is given to sees the same.
-import { named, restate } from "./url-state.js";
-import { all, byId, on } from "../dom.js";
+// Folds: the URL lists those that were opened, and those that were closed although they are open by
+// default, so that a copied URL shows the same.
+import { byId, findAll, on } from "../dom.js";
+import { readAnchors, replaceUrl } from "./url-state.js";
 
-const NAMED = 50; // anchors in an address
-const SOON = 200; // milliseconds; browsers bear no change of the address for each fold
-const shut = new Set(named("shut"));
-const opened = new Set(named("open").filter((anchor) => !shut.has(anchor)));
-// These are open unless somebody folds them.
-const byDefault = (fold) => fold.matches(".inquiry:not([data-outcome=answered])");
+const MAX_ANCHORS = 50; // in each parameter
+const URL_DELAY = 200; // milliseconds; browsers limit how often a URL changes
+const closedAnchors = new Set(readAnchors("shut"));
+const openAnchors = new Set(readAnchors("open").filter((anchor) => !closedAnchors.has(anchor)));
+const isOpenByDefault = (fold) => fold.matches(".inquiry:not([data-outcome=answered])");
 
-let soon;
-function write() {
-  clearTimeout(soon);
-  const last = (anchors) => [...anchors].slice(-NAMED).join(",");
-  soon = setTimeout(() => restate({ open: last(opened), shut: last(shut) }), SOON);
+let urlTimer;
+function updateUrl() {
+  clearTimeout(urlTimer);
+  const joinAnchors = (anchors) => [...anchors].slice(-MAX_ANCHORS).join(",");
+  urlTimer = setTimeout(() => replaceUrl({ open: joinAnchors(openAnchors), shut: joinAnchors(closedAnchors) }), URL_DELAY);
 }
-// Whether that changed anything.
-function name(anchors, anchor, is) {
-  if (anchors.has(anchor) === is) return false;
-  anchors[is ? "add" : "delete"](anchor);
+// Add or remove an anchor; tell whether the set changed.
+function toggleAnchor(anchors, anchor, isMember) {
+  if (anchors.has(anchor) === isMember) return false;
+  anchors[isMember ? "add" : "delete"](anchor);
   return true;
 }
 on("toggle", (event) => {
   const fold = event.target;
   if (!fold.id || !fold.matches("#transcript .fold")) return;
-  const opens = name(opened, fold.id, fold.open && !byDefault(fold));
-  const shuts = name(shut, fold.id, !fold.open && byDefault(fold));
-  if (opens || shuts) write();
+  const hasOpened = toggleAnchor(openAnchors, fold.id, fold.open && !isOpenByDefault(fold));
+  const hasClosed = toggleAnchor(closedAnchors, fold.id, !fold.open && isOpenByDefault(fold));
+  if (hasOpened || hasClosed) updateUrl();
 }, true);
 
-// What comes again is as it was left, before anybody measures it.
+// A fold that is loaded again gets its state back, before anything measures its height.
 on("htmx:load", ({ target }) => {
-  for (const fold of [target, ...all("details[id]", target)]) {
+  for (const fold of [target, ...findAll("details[id]", target)]) {
     if (!fold.matches("#transcript .fold")) continue;
-    if (opened.has(fold.id)) fold.open = true;
-    if (shut.has(fold.id)) fold.open = false;
+    if (openAnchors.has(fold.id)) fold.open = true;
+    if (closedAnchors.has(fold.id)) fold.open = false;
   }
 });
 
-// All of them, of what is loaded.
-function every(open, says) {
-  const folds = all("#transcript > .window details");
-  for (const fold of folds) fold.open = open;
-  const part = document.querySelector("#transcript > .way") ? ", loaded events only" : "";
-  byId("announcer").textContent = `${says} ${folds.length} section${folds.length === 1 ? "" : "s"}${part}.`;
+function setAllFolds(isOpen, verb) {
+  const folds = findAll("#transcript > .window details");
+  for (const fold of folds) fold.open = isOpen;
+  const restriction = document.querySelector("#transcript > .load-more") ? ", loaded events only" : "";
+  byId("announcer").textContent = `${verb} ${folds.length} section${folds.length === 1 ? "" : "s"}${restriction}.`;
 }
-export const unfoldAll = () => every(true, "Expanded");
-export const foldAll = () => every(false, "Collapsed");
-for (const [selector, does] of [["[data-unfold]", unfoldAll], ["[data-fold]", foldAll]]) {
-  for (const button of all(selector)) {
+export const expandAll = () => setAllFolds(true, "Expanded");
+export const collapseAll = () => setAllFolds(false, "Collapsed");
+for (const [selector, action] of [["[data-expand-all]", expandAll], ["[data-collapse-all]", collapseAll]]) {
+  for (const button of findAll(selector)) {
     button.hidden = false;
     button.title = "Loaded events only";
-    button.addEventListener("click", does);
+    button.addEventListener("click", action);
   }
 }

@@ -1,121 +1,126 @@
-// Following the end of a conversation while somebody is there; a way back once they read above.
-// And how far they have read, told when they leave.
-import { says } from "./url-state.js";
-import { tell } from "./infinite-scroll.js";
-import { byId, land, on, openCards } from "../dom.js";
-import { edge, standing } from "./scroll-position.js";
-import { cut, trim } from "./windows.js";
+// Follows the end of a conversation while a person is there, and offers a link to it while they read
+// above. Reports how far they have read when they leave.
+import { byId, findOpenCards, on, revealElement } from "../dom.js";
+import { reportWindows } from "./infinite-scroll.js";
+import { getHeaderEdge, keepPosition } from "./scroll-position.js";
+import { readParameter } from "./url-state.js";
+import { removeFarWindows, splitTail } from "./windows.js";
 
-const NEAR = 160; // pixels from the end
-export const atEnd = () => Boolean(byId("tail")) && innerHeight + scrollY >= document.documentElement.scrollHeight - NEAR;
-const length = () => Number(byId("counts").dataset.length);
-const OVER = /-(done|failed|stopped|lost)/;
-export const goesOn = () => Boolean(byId("foot").dataset.run) && !OVER.test(byId("foot").dataset.run);
-const toEnd = () => window.scrollTo({ top: document.documentElement.scrollHeight, behavior: "instant" });
+const END_DISTANCE = 160; // pixels that count as the end
+const getPageHeight = () => document.documentElement.scrollHeight;
+export const isAtEnd = () => Boolean(byId("transcript-end")) && innerHeight + scrollY >= getPageHeight() - END_DISTANCE;
+const getEntryCount = () => Number(byId("counts").dataset.entryCount);
+const FINISHED_RUN = /-(done|failed|stopped|lost)/;
+export const hasActiveRun = () => Boolean(byId("composer").dataset.run) && !FINISHED_RUN.test(byId("composer").dataset.run);
+const scrollToEnd = () => window.scrollTo({ top: getPageHeight(), behavior: "instant" });
 
-const link = document.createElement("a");
-link.className = "live";
-link.hidden = true;
+const jumpLink = document.createElement("a");
+jumpLink.className = "jump-link";
+jumpLink.hidden = true;
 
-// How many events somebody has seen at the end, and how many they know of.
-let read = 0;
-let known = 0;
-function stand() {
-  if (atEnd()) known = read = length();
-  const fresh = length() - known;
-  const out = openCards().every(isOut);
-  const text = out && waits() || (fresh > 0 ? `Jump to live (${fresh.toLocaleString("en")} new)` : "Jump to live");
-  link.hidden = !out || !waits() && (atEnd() || !(goesOn() || fresh > 0));
-  if (link.textContent !== text) link.textContent = text;
+// Entries that the person has read at the end of the page, and those that the link does not count.
+let readCount = 0;
+let knownCount = 0;
+function updateJumpLink() {
+  if (isAtEnd()) knownCount = readCount = getEntryCount();
+  const newCount = getEntryCount() - knownCount;
+  const areCardsHidden = findOpenCards().every(isOutOfView);
+  const pendingText = describePending();
+  const endText = newCount > 0 ? `Jump to live (${newCount.toLocaleString("en")} new)` : "Jump to live";
+  const text = areCardsHidden && pendingText || endText;
+  const hasEndLink = !isAtEnd() && (hasActiveRun() || newCount > 0);
+  jumpLink.hidden = !areCardsHidden || !(pendingText || hasEndLink);
+  if (jumpLink.textContent !== text) jumpLink.textContent = text;
 }
-// What waits on this page for somebody who does not see it; first of all they are told of that.
-const isOut = (card) => {
+const isOutOfView = (card) => {
   const { top, bottom } = card.getBoundingClientRect();
-  return bottom <= edge() || top >= innerHeight;
+  return bottom <= getHeaderEdge() || top >= innerHeight;
 };
-function waits() {
-  const cards = openCards();
-  const more = byId("more");
-  const count = cards.length + Number(more ? more.dataset.more : 0);
+// Pending questions come first: the link names them instead of the end.
+function describePending() {
+  const cards = findOpenCards();
+  const hiddenCount = byId("hidden-count");
+  const count = cards.length + Number(hiddenCount ? hiddenCount.dataset.hiddenCount : 0);
   if (count > 1) return `${count.toLocaleString("en")} waiting for an answer`;
-  return count && cards.length ? `1 ${"prompt" in cards[0].dataset ? "approval" : "question"} waiting` : "";
+  return count && cards.length ? `1 ${"approval" in cards[0].dataset ? "approval" : "question"} waiting` : "";
 }
 
-// Somebody follows from when they come to the end until they scroll up or unfold something there.
-let following = false;
-let stood = scrollY;
-function scrolled() {
-  if (atEnd()) following = true;
-  else if (scrollY < stood) following = false;
-  stood = scrollY;
-  stand();
+// The page follows from when a person reaches the end until they scroll up or expand a fold there.
+let isFollowing = false;
+let lastScrollY = scrollY;
+function handleScroll() {
+  if (isAtEnd()) isFollowing = true;
+  else if (scrollY < lastScrollY) isFollowing = false;
+  lastScrollY = scrollY;
+  updateJumpLink();
 }
-const follow = () => { if (following && (scrollY > 0 || goesOn())) toEnd(); };
+const followEnd = () => { if (isFollowing && (scrollY > 0 || hasActiveRun())) scrollToEnd(); };
 on("toggle", (event) => {
-  if (event.target.contains(document.activeElement)) following = following && atEnd();
+  if (event.target.contains(document.activeElement)) isFollowing = isFollowing && isAtEnd();
 }, true);
 
-function begin() {
-  const transcript = byId("transcript");
-  const { href, query } = transcript.dataset;
-  link.href = `${href}?at=end${query && `&${query}`}#foot`;
-  document.querySelector("main").append(link);
-  link.addEventListener("click", (event) => {
-    const [card] = openCards();
-    if (card) {
-      event.preventDefault();
-      land(card);
-      return;
-    }
-    if (!byId("tail")) return;
+function handleJump(event) {
+  const [card] = findOpenCards();
+  if (card) {
     event.preventDefault();
-    following = true;
-    toEnd();
-    const foot = byId("foot");
-    foot.tabIndex = -1;
-    foot.focus({ preventScroll: true });
-    stand();
-  });
-  on("scroll", scrolled, { passive: true });
-  on("jpweb:windows", stand);
-  let before;
-  on("htmx:wsBeforeMessage", () => {
-    before = { length: length(), last: byId("tail") && byId("tail").lastElementChild };
-  });
-  on("htmx:wsAfterMessage", () => {
-    // Whoever follows for hours keeps no more than a reader does.
-    if (cut(before.length, before.last)) {
-      standing(trim);
-      tell();
-    }
-    follow();
-    stand();
-  });
-  // Text that was fetched late makes the page longer.
-  on("htmx:load", (event) => { if (event.target.closest("#transcript")) follow(); });
-  // Who comes without a place to what goes on comes to where it does.
-  const placed = location.hash || ["at", "turn", "after", "before"].some(says);
-  if (!placed && byId("tail") && (goesOn() || openCards().length)) {
-    const card = openCards()[0];
-    if (card) card.scrollIntoView({ block: "nearest", behavior: "instant" });
-    else toEnd();
+    revealElement(card);
+    return;
   }
-  known = length();
-  scrolled();
+  if (!byId("transcript-end")) return;
+  event.preventDefault();
+  isFollowing = true;
+  scrollToEnd();
+  const composer = byId("composer");
+  composer.tabIndex = -1;
+  composer.focus({ preventScroll: true });
+  updateJumpLink();
 }
 
-// How far somebody has read: to the end, if they saw it.
-let told = 0;
-function leave() {
-  if (read <= told) return;
-  told = read;
+function startFollowing() {
+  const { href, query } = byId("transcript").dataset;
+  jumpLink.href = `${href}?at=end${query && `&${query}`}#composer`;
+  document.querySelector("main").append(jumpLink);
+  jumpLink.addEventListener("click", handleJump);
+  on("scroll", handleScroll, { passive: true });
+  on("jpweb:windows", updateJumpLink);
+  let before;
+  on("htmx:wsBeforeMessage", () => {
+    before = { entryCount: getEntryCount(), lastItem: byId("transcript-end") && byId("transcript-end").lastElementChild };
+  });
+  on("htmx:wsAfterMessage", () => {
+    // A page that follows for hours keeps as few windows as one that is scrolled.
+    if (splitTail(before.entryCount, before.lastItem)) {
+      keepPosition(removeFarWindows);
+      reportWindows();
+    }
+    followEnd();
+    updateJumpLink();
+  });
+  // Payloads that load late make the page longer.
+  on("htmx:load", (event) => { if (event.target.closest("#transcript")) followEnd(); });
+  // Without a position in its URL, the page of an active run or of pending questions begins with them.
+  const hasPosition = location.hash || ["at", "turn", "after", "before"].some(readParameter);
+  if (!hasPosition && byId("transcript-end") && (hasActiveRun() || findOpenCards().length)) {
+    const card = findOpenCards()[0];
+    if (card) card.scrollIntoView({ block: "nearest", behavior: "instant" });
+    else scrollToEnd();
+  }
+  knownCount = getEntryCount();
+  handleScroll();
+}
+
+// The read mark, sent once for each count that grew.
+let reportedCount = 0;
+function reportReadCount() {
+  if (readCount <= reportedCount) return;
+  reportedCount = readCount;
   const form = new FormData();
-  form.set("length", read);
+  form.set("entry_count", readCount);
   form.set("csrfmiddlewaretoken", document.querySelector("meta[name=csrf-token]").content);
   navigator.sendBeacon(`${byId("transcript").dataset.href}/read`, form);
 }
 if (byId("transcript")) {
-  begin();
-  on("visibilitychange", () => { if (document.hidden) leave(); });
-  window.addEventListener("pagehide", leave);
+  startFollowing();
+  on("visibilitychange", () => { if (document.hidden) reportReadCount(); });
+  window.addEventListener("pagehide", reportReadCount);
 }

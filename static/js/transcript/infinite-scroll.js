@@ -1,143 +1,143 @@
-// More of a conversation comes where somebody reads on, both ways; what is shown keeps its place.
-import { all, byId, on } from "../dom.js";
-import { enter } from "./url-state.js";
-import { give, standing, windows } from "./scroll-position.js";
-import { again } from "../socket.js";
-import { renew } from "../preserve-state.js";
-import { isWay, meet, trim } from "./windows.js";
+// Loads earlier and later windows while a person scrolls towards them; the view keeps its position.
+import { byId, findAll, on } from "../dom.js";
+import { replaceElement } from "../preserve-state.js";
+import { sendPageState } from "../socket.js";
+import { findWindows, focusItem, keepPosition } from "./scroll-position.js";
+import { pushUrl } from "./url-state.js";
+import { isLoadMore, mergeOverlap, removeFarWindows } from "./windows.js";
 
-// Whoever cares hears that other windows are there. One may have been made before what the page
-// has been told since: then it lacks that, and has to be told it again.
-export function tell() {
-  for (const each of windows()) {
-    for (const name of ["length", "revision"]) {
-      const had = each.dataset[name];
-      if (had && Number(had) < Number(byId("counts").dataset[name])) byId("counts").dataset[name] = had;
-      delete each.dataset[name];
+// Report that the page has other windows. A window may be older than updates that the page got since
+// it was requested: the page then reports the older state, and the server sends them again.
+export function reportWindows() {
+  for (const element of findWindows()) {
+    for (const name of ["entryCount", "revision"]) {
+      const value = element.dataset[name];
+      if (value && Number(value) < Number(byId("counts").dataset[name])) byId("counts").dataset[name] = value;
+      delete element.dataset[name];
     }
   }
-  for (const way of all("#transcript > .way")) observer.observe(way);
-  again();
+  for (const element of findAll("#transcript > .load-more")) observer.observe(element);
+  sendPageState();
   document.dispatchEvent(new CustomEvent("jpweb:windows"));
 }
 
-// One way is gone at a time.
-let busy = null;
-const ours = (event) => event.target.closest && event.target.closest("#transcript > .way");
-on("htmx:beforeRequest", (event) => { busy = ours(event) || busy; });
-on("htmx:afterRequest", (event) => { if (ours(event) || !(busy && busy.isConnected)) busy = null; });
+// One window is loaded at a time: the link that stands for it.
+let loading = null;
+const findLoadMore = (event) => event.target.closest && event.target.closest("#transcript > .load-more");
+on("htmx:beforeRequest", (event) => { loading = findLoadMore(event) || loading; });
+on("htmx:afterRequest", (event) => { if (findLoadMore(event) || !(loading && loading.isConnected)) loading = null; });
 
-// The swap is ours, so that whatever moves moves at once.
+// Swapped here, not by htmx, so that the scroll position is corrected in the same frame.
 on("htmx:beforeSwap", (event) => {
-  const old = ours(event);
-  if (!old || !event.detail.shouldSwap) return;
+  const loadMore = findLoadMore(event);
+  if (!loadMore || !event.detail.shouldSwap) return;
   event.detail.shouldSwap = false;
-  const earlier = old.dataset.way === "earlier";
-  const focused = old.contains(document.activeElement);
-  const known = new Set(windows());
-  standing(() => {
-    put(old, event.detail.serverResponse);
-    const fresh = windows().find((each) => !known.has(each));
-    if (!fresh) return;
-    meet(fresh);
-    const there = all(":scope > [data-kind]:not(.mark)", fresh);
-    if (focused && there.length) give(earlier ? there.at(-1) : there[0]);
+  const isEarlier = loadMore.dataset.direction === "earlier";
+  const hasFocus = loadMore.contains(document.activeElement);
+  const knownWindows = new Set(findWindows());
+  keepPosition(() => {
+    swapIn(loadMore, event.detail.serverResponse);
+    const loadedWindow = findWindows().find((element) => !knownWindows.has(element));
+    if (!loadedWindow) return;
+    mergeOverlap(loadedWindow);
+    const items = findAll(":scope > [data-kind]:not(.turn-anchor)", loadedWindow);
+    if (hasFocus && items.length) focusItem(isEarlier ? items.at(-1) : items[0]);
   });
-  standing(trim);
-  busy = null;
-  tell();
+  keepPosition(removeFarWindows);
+  loading = null;
+  reportWindows();
 });
 for (const name of ["htmx:sendError", "htmx:timeout", "htmx:responseError"]) {
   on(name, (event) => {
-    const way = ours(event);
-    if (!way) return;
-    way.dataset.failed = "";
-    way.querySelector("a").textContent = "Couldn't load these events. Retry";
+    const loadMore = findLoadMore(event);
+    if (!loadMore) return;
+    loadMore.dataset.failed = "";
+    loadMore.querySelector("a").textContent = "Couldn't load these events. Retry";
     document.dispatchEvent(new CustomEvent("jpweb:windows"));
   });
 }
-const put = (place, html, select) => htmx.swap(
-  place, html, { swapStyle: "outerHTML", swapDelay: 0, settleDelay: 0, ignoreTitle: true }, { select });
+const swapIn = (target, html, select) => htmx.swap(
+  target, html, { swapStyle: "outerHTML", swapDelay: 0, settleDelay: 0, ignoreTitle: true }, { select });
 
-// What a live page is sent may have come with a window already, as it was then.
+// An inserted item may be on the page already, in a window that was loaded meanwhile: it replaces the
+// older state there.
 on("htmx:oobBeforeSwap", (event) => {
   const { target, fragment } = event.detail;
   if (!(fragment instanceof Element) || !target.closest("#transcript > .window")) return;
-  for (const none of all("#transcript > .empty")) none.remove();
-  for (const each of all(":scope > [id]", fragment)) {
-    const old = byId(each.id);
-    if (!old) continue;
-    renew(old, each);
-    const rest = each.nextElementSibling;
-    for (const gone of [each, ...(rest && rest.matches(".left-out") ? [rest] : [])]) gone.remove();
+  for (const notice of findAll("#transcript > .empty")) notice.remove();
+  for (const newer of findAll(":scope > [id]", fragment)) {
+    const older = byId(newer.id);
+    if (!older) continue;
+    replaceElement(older, newer);
+    const following = newer.nextElementSibling;
+    for (const element of [newer, ...(following && following.matches(".omissions") ? [following] : [])]) element.remove();
   }
 });
 
-// At the very top of the page nothing comes by itself: only once somebody reads upwards. Where
-// two ways meet, it is the one that somebody comes from.
-let upward = location.hash.length > 1;
-function wanted(way) {
-  if ("failed" in way.dataset) return false;
-  const { top, bottom } = way.getBoundingClientRect();
-  const meets = isWay(way.previousElementSibling) || isWay(way.nextElementSibling);
-  if (way.dataset.way === "later") return !meets || top > innerHeight / 2;
-  return upward && (!meets || bottom <= innerHeight / 2);
+// At the top of the page earlier windows load only once a person scrolls up. Where two links meet,
+// the nearer window is loaded.
+let hasScrolledUp = location.hash.length > 1;
+function isWanted(loadMore) {
+  if ("failed" in loadMore.dataset) return false;
+  const { top, bottom } = loadMore.getBoundingClientRect();
+  const isBesideOther = isLoadMore(loadMore.previousElementSibling) || isLoadMore(loadMore.nextElementSibling);
+  if (loadMore.dataset.direction === "later") return !isBesideOther || top > innerHeight / 2;
+  return hasScrolledUp && (!isBesideOther || bottom <= innerHeight / 2);
 }
-const near = new Set();
-function load() {
-  for (const way of near) {
-    if (!way.isConnected) near.delete(way);
-    else if (!busy && wanted(way)) go(way);
+const nearbyLinks = new Set();
+function loadWanted() {
+  for (const loadMore of nearbyLinks) {
+    if (!loadMore.isConnected) nearbyLinks.delete(loadMore);
+    else if (!loading && isWanted(loadMore)) requestWindow(loadMore);
   }
 }
-function go(way) {
-  delete way.dataset.failed;
-  htmx.process(way);
-  htmx.trigger(way.querySelector("a"), "near");
+function requestWindow(loadMore) {
+  delete loadMore.dataset.failed;
+  htmx.process(loadMore);
+  htmx.trigger(loadMore.querySelector("a"), "near");
 }
 const observer = new IntersectionObserver((entries) => {
-  for (const { target, isIntersecting } of entries) near[isIntersecting ? "add" : "delete"](target);
-  load();
+  for (const { target, isIntersecting } of entries) nearbyLinks[isIntersecting ? "add" : "delete"](target);
+  loadWanted();
 }, { rootMargin: "100% 0px" });
 
-let stood = scrollY;
-function moved(up) {
-  upward = upward || up;
-  if (near.size) load();
+let lastScrollY = scrollY;
+function handleScroll(isUp) {
+  hasScrolledUp = hasScrolledUp || isUp;
+  if (nearbyLinks.size) loadWanted();
 }
 on("scroll", () => {
-  moved(scrollY < stood);
-  stood = scrollY;
+  handleScroll(scrollY < lastScrollY);
+  lastScrollY = scrollY;
 }, { passive: true });
-on("wheel", (event) => moved(event.deltaY < 0), { passive: true });
+on("wheel", (event) => handleScroll(event.deltaY < 0), { passive: true });
 
-// Go a way; whether something came.
-export const more = (way) => new Promise((done) => {
-  const heard = () => {
-    if (way.isConnected && !("failed" in way.dataset)) return;
-    document.removeEventListener("jpweb:windows", heard);
-    done(!way.isConnected);
+// Load the window that a link stands for; resolve to whether it was loaded.
+export const loadWindow = (loadMore) => new Promise((resolve) => {
+  const finish = () => {
+    if (loadMore.isConnected && !("failed" in loadMore.dataset)) return;
+    document.removeEventListener("jpweb:windows", finish);
+    resolve(!loadMore.isConnected);
   };
-  on("jpweb:windows", heard);
-  if (busy !== way) go(way);
+  on("jpweb:windows", finish);
+  if (loading !== loadMore) requestWindow(loadMore);
 });
 
-// Show another part of the conversation in place of what is there; false where that failed.
-// The address says where somebody is from then on.
-export async function visit(query, address) {
-  const { href, query: keeps } = byId("transcript").dataset;
-  const there = `${href}?${[query, keeps].filter(Boolean).join("&")}`;
-  const reply = await fetch(there, { headers: { Accept: "text/html" } }).catch(() => null);
-  if (!reply || !reply.ok) return false;
-  const html = await reply.text();
-  if (address) enter(address);
-  const fold = document.querySelector(".outline-fold");
-  for (const id of ["#outline", "#transcript"]) if (document.querySelector(id)) put(id, html, id);
-  document.dispatchEvent(new CustomEvent("jpweb:outline", { detail: !fold || fold.open }));
-  upward = true;
-  tell();
+// Replace the transcript by another part of the conversation, with a new URL; tell whether it loaded.
+export async function showPart(query, url) {
+  const { href, query: filterQuery } = byId("transcript").dataset;
+  const requestUrl = `${href}?${[query, filterQuery].filter(Boolean).join("&")}`;
+  const response = await fetch(requestUrl, { headers: { Accept: "text/html" } }).catch(() => null);
+  if (!response || !response.ok) return false;
+  const html = await response.text();
+  if (url) pushUrl(url);
+  const outlineBody = document.querySelector(".outline-body");
+  for (const id of ["#outline", "#transcript"]) if (document.querySelector(id)) swapIn(id, html, id);
+  document.dispatchEvent(new CustomEvent("jpweb:outline", { detail: !outlineBody || outlineBody.open }));
+  hasScrolledUp = true;
+  reportWindows();
   return true;
 }
 
-for (const way of all("#transcript > .way")) observer.observe(way);
-for (const { dataset } of windows()) for (const name of ["length", "revision"]) delete dataset[name];
+for (const element of findAll("#transcript > .load-more")) observer.observe(element);
+for (const { dataset } of findWindows()) for (const name of ["entryCount", "revision"]) delete dataset[name];

@@ -1,132 +1,142 @@
-// The item that a reader is at, and the way to the next one of a sort, loaded or not.
-import { WHERE, changed, restate } from "./url-state.js";
-import { more, visit } from "./infinite-scroll.js";
-import { all, byId } from "../dom.js";
-import { edge, firstInView, give, items, top } from "./scroll-position.js";
+// The current item, and steps to the next or previous item of a sort, also where it is not loaded.
+import { byId, findAll } from "../dom.js";
+import { loadWindow, showPart } from "./infinite-scroll.js";
+import { findFirstInView, findItems, focusItem, getHeaderEdge, getTop } from "./scroll-position.js";
+import { NO_POSITION, buildUrl, replaceUrl } from "./url-state.js";
 
-const SORTS = {
-  item: () => items(),
-  prompt: () => all("#transcript > .window > [data-kind=chat_request]"),
-  inquiry: () => all("#transcript > .window details.inquiry"),
-  problem: () => all("#transcript > .window :is(.result.failed, .fold.unknown, .inquiry[data-outcome=cancelled]:not([data-reason=user]))"),
+const FIND_BY_SORT = {
+  item: () => findItems(),
+  prompt: () => findAll("#transcript > .window > [data-kind=chat_request]"),
+  inquiry: () => findAll("#transcript > .window details.inquiry"),
+  problem: () => findAll("#transcript > .window :is(.result.failed, .fold.unknown, .inquiry[data-outcome=cancelled]:not([data-reason=user]))"),
 };
-const WORDS = { item: "event", prompt: "prompt", inquiry: "question", problem: "problem" };
+const SORT_LABELS = { item: "event", prompt: "prompt", inquiry: "question", problem: "problem" };
 
-// Something is to be seen for a while, instead of what was before it.
-const TOLD = 1800; // milliseconds
-export function show(note) {
-  for (const old of all("body > .told")) old.remove();
-  document.body.append(note);
-  setTimeout(() => note.remove(), TOLD);
+const TOAST_TIME = 1800; // milliseconds
+export function showToast(toast) {
+  for (const older of findAll("body > .toast")) older.remove();
+  document.body.append(toast);
+  setTimeout(() => toast.remove(), TOAST_TIME);
 }
-// The announcer tells those who listen; what is to be seen is not for them as well.
-function say(text) {
+// Screen readers read the announcer, so the toast is hidden from them.
+function announce(text) {
   byId("announcer").textContent = text;
-  const note = document.createElement("p");
-  note.className = "told";
-  note.setAttribute("aria-hidden", "true");
-  note.textContent = text;
-  show(note);
+  const toast = document.createElement("p");
+  toast.className = "toast";
+  toast.setAttribute("aria-hidden", "true");
+  toast.textContent = text;
+  showToast(toast);
 }
-const FAILED = "Couldn't load. Try again.";
+const LOAD_FAILED_TEXT = "Couldn't load. Try again.";
 
-// By its id, since it may be drawn anew.
-let at = "";
-const seen = (each) => (each.checkVisibility() ? each : each.closest(".window > *"));
-export function current() {
-  const there = at && byId(at);
-  if (!there || !there.closest("#transcript")) return null;
-  const { top: upper, bottom } = seen(there).getBoundingClientRect();
-  return bottom > 0 && upper < innerHeight ? there : null;
+// The current item by its id, since a swap may replace the element.
+let currentId = "";
+// An item in a closed fold has the position of the fold.
+const getVisibleElement = (item) => (item.checkVisibility() ? item : item.closest(".window > *"));
+export function findCurrent() {
+  const item = currentId && byId(currentId);
+  if (!item || !item.closest("#transcript")) return null;
+  const { top, bottom } = getVisibleElement(item).getBoundingClientRect();
+  return bottom > 0 && top < innerHeight ? item : null;
 }
 
-export function mark(item) {
-  for (const old of all("#transcript [aria-current]")) old.removeAttribute("aria-current");
-  for (let fold = item.parentElement; fold; fold = fold.parentElement) {
-    if (fold.matches("details")) fold.open = true;
+export function makeCurrent(item) {
+  for (const older of findAll("#transcript [aria-current]")) older.removeAttribute("aria-current");
+  for (let ancestor = item.parentElement; ancestor; ancestor = ancestor.parentElement) {
+    if (ancestor.matches("details")) ancestor.open = true;
   }
-  at = item.id;
+  currentId = item.id;
   item.setAttribute("aria-current", "true");
   item.scrollIntoView({ block: "start", behavior: "instant" });
-  give(item);
+  focusItem(item);
 }
-// Of an outcome its question.
-export const shownAs = (anchor) => {
-  const there = byId(anchor);
-  return there && (there.closest("details.inquiry") || there);
+// Return the element of an anchor; for an outcome that of its question.
+const findByAnchor = (anchor) => {
+  const element = byId(anchor);
+  return element && (element.closest("details.inquiry") || element);
 };
 
-// Go to an event: by its anchor, or that of its item where it does not stand on the page alone.
-export async function go({ anchor, item }, says = {}, arrive = mark) {
-  const there = () => shownAs(anchor) || shownAs(item);
-  if (!there() && !(await visit(`at=${anchor}`, changed({ ...WHERE, at: anchor, ...says }, `#${anchor}`)))) {
-    say(FAILED);
+// Go to an event by its anchor, or by that of its item where the event has no element of its own.
+export async function goTo({ anchor, item }, parameters = {}, onArrival = makeCurrent) {
+  const findTarget = () => findByAnchor(anchor) || findByAnchor(item);
+  const url = buildUrl({ ...NO_POSITION, at: anchor, ...parameters }, `#${anchor}`);
+  if (!findTarget() && !(await showPart(`at=${anchor}`, url))) {
+    announce(LOAD_FAILED_TEXT);
     return null;
   }
-  const found = there();
-  if (found) arrive(found);
-  return found;
+  const target = findTarget();
+  if (target) onArrival(target);
+  return target;
 }
 
-const follows = (one, other) => Boolean(one.compareDocumentPosition(other) & Node.DOCUMENT_POSITION_FOLLOWING);
-function neighbour(list, by) {
-  const here = current();
-  if (here) return by > 0 ? list.find((each) => follows(here, each)) : list.findLast((each) => follows(each, here));
-  const line = edge() - 1;
-  return by > 0 ? list.find((each) => top(seen(each)) >= line) : list.findLast((each) => top(seen(each)) < line);
+const isBefore = (one, other) => Boolean(one.compareDocumentPosition(other) & Node.DOCUMENT_POSITION_FOLLOWING);
+function findNeighbour(elements, step) {
+  const current = findCurrent();
+  if (current) {
+    return step > 0
+      ? elements.find((element) => isBefore(current, element))
+      : elements.findLast((element) => isBefore(element, current));
+  }
+  const edge = getHeaderEdge() - 1;
+  const isBelowEdge = (element) => getTop(getVisibleElement(element)) >= edge;
+  return step > 0 ? elements.find(isBelowEdge) : elements.findLast((element) => !isBelowEdge(element));
 }
 
-// The address leads to it too; browsers bear no change of it for each step.
-const SOON = 200; // milliseconds
-let soon;
-function reach(item) {
-  mark(item);
-  clearTimeout(soon);
-  soon = setTimeout(() => { if (at === item.id) restate({ ...WHERE, at }, `#${at}`); }, SOON);
+const URL_DELAY = 200; // milliseconds; browsers limit how often a URL changes
+let urlTimer;
+function stepOnto(item) {
+  makeCurrent(item);
+  clearTimeout(urlTimer);
+  urlTimer = setTimeout(() => {
+    if (currentId === item.id) replaceUrl({ ...NO_POSITION, at: currentId }, `#${currentId}`);
+  }, URL_DELAY);
 }
 
-let going = false;
-export async function step(what, by) {
-  if (going) return;
-  going = true;
-  try { await towards(what, by); } finally { going = false; }
+let isStepping = false;
+export async function stepTo(sort, step) {
+  if (isStepping) return;
+  isStepping = true;
+  try { await takeStep(sort, step); } finally { isStepping = false; }
 }
-async function towards(what, by) {
-  const found = neighbour(SORTS[what](), by);
-  // What is not loaded may hold a nearer one; not what lies behind all that is.
-  const ahead = (way) => (by > 0 ? way.previousElementSibling : way.nextElementSibling);
-  const way = neighbour(all("#transcript > .way").filter(ahead), by);
-  if (found && !(way && (by > 0 ? follows(way, found) : follows(found, way)))) return reach(found);
-  const none = `No ${by > 0 ? "later" : "earlier"} ${WORDS[what]}.`;
-  if (!way) return say(none);
-  if (what === "item") return (await more(way)) ? towards(what, by) : say(FAILED);
-  const beside = by > 0 ? way.previousElementSibling : way.nextElementSibling;
-  const next = await ask("step", { what, to: by > 0 ? "next" : "previous", from: beside.dataset[by > 0 ? "last" : "first"] });
-  if (!next) return say(FAILED);
-  if (!next.anchor) return say(none);
-  await go(next, {}, reach);
-}
-
-export async function ask(path, query) {
-  const address = `${byId("transcript").dataset.href}/${path}?${new URLSearchParams(query)}`;
-  const reply = await fetch(address, { headers: { Accept: "application/json" } }).catch(() => null);
-  return reply && reply.ok ? reply.json() : null;
+async function takeStep(sort, step) {
+  const target = findNeighbour(FIND_BY_SORT[sort](), step);
+  // A window that is not loaded may hold a nearer target, if it lies between loaded ones.
+  const hasWindowBeyond = (element) => (step > 0 ? element.previousElementSibling : element.nextElementSibling);
+  const loadMore = findNeighbour(findAll("#transcript > .load-more").filter(hasWindowBeyond), step);
+  const isTargetBeyond = loadMore && target && (step > 0 ? isBefore(loadMore, target) : isBefore(target, loadMore));
+  if (target && !isTargetBeyond) return stepOnto(target);
+  const noneText = `No ${step > 0 ? "later" : "earlier"} ${SORT_LABELS[sort]}.`;
+  if (!loadMore) return announce(noneText);
+  if (sort === "item") return (await loadWindow(loadMore)) ? takeStep(sort, step) : announce(LOAD_FAILED_TEXT);
+  const neighbour = step > 0 ? loadMore.previousElementSibling : loadMore.nextElementSibling;
+  const from = neighbour.dataset[step > 0 ? "last" : "first"];
+  const next = await fetchJson("step", { what: sort, to: step > 0 ? "next" : "previous", from });
+  if (!next) return announce(LOAD_FAILED_TEXT);
+  if (!next.anchor) return announce(noneText);
+  await goTo(next, {}, stepOnto);
 }
 
-// Both ends.
-export async function end(by) {
-  const open = document.querySelector(`#transcript > .way[data-way=${by > 0 ? "later" : "earlier"}]`);
-  const where = by > 0 ? "end" : "0";
-  if (open && !(await visit(`at=${where}`, changed({ ...WHERE, at: where }, "")))) return say(FAILED);
-  const item = items().at(by > 0 ? -1 : 0);
-  if (item) mark(item);
-  if (by < 0) window.scrollTo({ top: 0, behavior: "instant" });
+// Return the JSON of one of the conversation's pages, null where the request failed.
+export async function fetchJson(path, query) {
+  const url = `${byId("transcript").dataset.href}/${path}?${new URLSearchParams(query)}`;
+  const response = await fetch(url, { headers: { Accept: "application/json" } }).catch(() => null);
+  return response && response.ok ? response.json() : null;
 }
 
-export function toggle() {
-  const focused = document.activeElement.closest("#transcript details");
-  const here = current() || firstInView();
-  const fold = focused || (here && here.matches("details") ? here : null);
+// Go to the first or the last item of the conversation.
+export async function goToEnd(step) {
+  const loadMore = document.querySelector(`#transcript > .load-more[data-direction=${step > 0 ? "later" : "earlier"}]`);
+  const position = step > 0 ? "end" : "0";
+  if (loadMore && !(await showPart(`at=${position}`, buildUrl({ ...NO_POSITION, at: position }, "")))) return announce(LOAD_FAILED_TEXT);
+  const item = findItems().at(step > 0 ? -1 : 0);
+  if (item) makeCurrent(item);
+  if (step < 0) window.scrollTo({ top: 0, behavior: "instant" });
+}
+
+export function toggleFold() {
+  const focusedFold = document.activeElement.closest("#transcript details");
+  const item = findCurrent() || findFirstInView();
+  const fold = focusedFold || (item && item.matches("details") ? item : null);
   if (!fold) return false;
   fold.open = !fold.open;
   return true;

@@ -1,113 +1,121 @@
-// The outline beside a conversation: it follows the reader, and moves to what is loaded without a
-// new page.
-import { WHERE, changed, enter } from "./url-state.js";
-import { all, byId, keep, on, recall } from "../dom.js";
-import { edge, top } from "./scroll-position.js";
-import { current, mark } from "./navigation.js";
+// The outline beside a conversation: it marks the turn that a person reads, and its links move to
+// loaded items without loading a page.
+import { byId, findAll, on, readSetting, saveSetting } from "../dom.js";
+import { findCurrent, makeCurrent } from "./navigation.js";
+import { getHeaderEdge, getTop } from "./scroll-position.js";
+import { NO_POSITION, buildUrl, pushUrl } from "./url-state.js";
 
-const PHONE = "(max-width: 70rem)";
-const REST = 400; // milliseconds that somebody stays before turns that are not listed are fetched
+const NARROW_SCREEN = "(max-width: 70rem)"; // there the outline is above the transcript
+const FETCH_DELAY = 400; // milliseconds that a person stays in a turn that the outline does not list
+const SETTING = "outline"; // in local storage
 
-// The turn of the item that a reader is at, or else under the bar: the last heading above. One that
-// goes on in another window is not shown, and says the same as the one before it.
-function turn() {
-  const heads = all("#transcript .turn-head").filter((head) => head.offsetParent);
-  const here = current();
-  const line = here ? top(here) + 1 : edge() + 40;
-  const head = heads.findLast((each) => top(each) <= line) || heads[0];
-  return head && head.dataset.turn;
+const findRows = () => findAll("#outline li[data-turn]");
+const findRow = (number) => findRows().find((row) => row.dataset.turn === number);
+
+// Return the number of the turn of the current item, or of the first item in view. The heading of a
+// turn that continues in another window is hidden.
+function findCurrentTurn() {
+  const headings = findAll("#transcript .turn-head").filter((heading) => heading.offsetParent);
+  const current = findCurrent();
+  const maxTop = current ? getTop(current) + 1 : getHeaderEdge() + 40;
+  const heading = headings.findLast((element) => getTop(element) <= maxTop) || headings[0];
+  return heading && heading.dataset.turn;
 }
 
-let shown;
-let soon;
-function follow() {
-  const number = turn();
-  if (number === undefined || number === shown) return;
-  shown = number;
-  clearTimeout(soon);
-  if (!point(number)) soon = setTimeout(() => fetched(number), REST);
+let markedTurn;
+let fetchTimer;
+function markCurrentTurn() {
+  const number = findCurrentTurn();
+  if (number === undefined || number === markedTurn) return;
+  markedTurn = number;
+  clearTimeout(fetchTimer);
+  if (!markTurn(number)) fetchTimer = setTimeout(() => fetchOutline(number), FETCH_DELAY);
 }
-function point(number) {
-  const here = all("#outline li[data-turn]").find((each) => each.dataset.turn === number);
-  if (!here) return false;
-  for (const each of all("#outline li[aria-current]")) each.removeAttribute("aria-current");
-  here.setAttribute("aria-current", "true");
-  // Within the outline alone: the page stays.
+// Mark a turn's row; tell whether the outline lists it.
+function markTurn(number) {
+  const row = findRow(number);
+  if (!row) return false;
+  for (const older of findAll("#outline li[aria-current]")) older.removeAttribute("aria-current");
+  row.setAttribute("aria-current", "true");
+  // Scroll within the outline, not the page.
   const box = byId("outline");
-  const row = here.querySelector("a") || here;
-  const from = top(row) - top(box);
-  if (from < 0 || from > box.clientHeight - 2 * row.offsetHeight) box.scrollTop += from - box.clientHeight / 3;
+  const link = row.querySelector("a") || row;
+  const offset = getTop(link) - getTop(box);
+  if (offset < 0 || offset > box.clientHeight - 2 * link.offsetHeight) box.scrollTop += offset - box.clientHeight / 3;
   return true;
 }
-async function fetched(number) {
-  const address = `${byId("transcript").dataset.href}?turn=${number}`;
-  const reply = await fetch(address, { headers: { Accept: "text/html" } }).catch(() => null);
-  if (!reply || !reply.ok || shown !== number || byId("outline").contains(document.activeElement)) return false;
-  const fold = document.querySelector(".outline-fold").open;
-  const open = all("#outline li > details[open]").map((each) => each.parentElement.dataset.turn);
-  htmx.swap("#outline", await reply.text(), { swapStyle: "outerHTML", swapDelay: 0, settleDelay: 0, ignoreTitle: true }, { select: "#outline" });
-  ready(fold);
-  for (const row of all("#outline li[data-turn]")) if (open.includes(row.dataset.turn)) row.querySelector("details").open = true;
-  point(number);
+// Load the outline around a turn; tell whether it was replaced.
+async function fetchOutline(number) {
+  const url = `${byId("transcript").dataset.href}?turn=${number}`;
+  const response = await fetch(url, { headers: { Accept: "text/html" } }).catch(() => null);
+  if (!response || !response.ok || markedTurn !== number || byId("outline").contains(document.activeElement)) return false;
+  const isOpen = document.querySelector(".outline-body").open;
+  const openTurns = findAll("#outline li > details[open]").map((element) => element.parentElement.dataset.turn);
+  htmx.swap("#outline", await response.text(), { swapStyle: "outerHTML", swapDelay: 0, settleDelay: 0, ignoreTitle: true }, { select: "#outline" });
+  setUpBody(isOpen);
+  for (const row of findRows()) if (openTurns.includes(row.dataset.turn)) row.querySelector("details").open = true;
+  markTurn(number);
   return true;
 }
 
-// What comes is in the outline soon after it is on the page.
-const SOON = 1000; // milliseconds
-const last = () => Number(document.querySelector("[data-count=turns]").textContent) - 1;
-const came = () => { const { length, revision } = byId("counts").dataset; return `${length} ${revision}`; };
-let told;
-let due;
-function grown() {
-  if (came() === told || due) return;
-  due = setTimeout(async () => {
-    counted();
-    const now = came();
-    const kept = byId("outline").contains(document.activeElement);
-    let done = false;
+// New entries are in the outline soon after they are on the page.
+const UPDATE_DELAY = 1000; // milliseconds
+const getLastTurn = () => Number(document.querySelector("[data-count=turns]").textContent) - 1;
+const readState = () => { const { entryCount, revision } = byId("counts").dataset; return `${entryCount} ${revision}`; };
+let shownState;
+let updateTimer;
+function scheduleUpdate() {
+  if (readState() === shownState || updateTimer) return;
+  updateTimer = setTimeout(async () => {
+    updateCounts();
+    const state = readState();
+    const hasFocus = byId("outline").contains(document.activeElement);
+    const isNewRevision = shownState.split(" ")[1] !== state.split(" ")[1];
+    let isUpdated = false;
     try {
-      done = !kept && (await refresh(told.split(" ")[1] !== now.split(" ")[1]));
-    } finally { due = 0; }
-    if (done) told = now;
-    // What failed is tried again with what comes next.
-    if (done || came() !== now) grown();
-  }, SOON);
+      isUpdated = !hasFocus && (await updateOutline(isNewRevision));
+    } finally { updateTimer = 0; }
+    if (isUpdated) shownState = state;
+    // A failed update is tried again with the next change.
+    if (isUpdated || readState() !== state) scheduleUpdate();
+  }, UPDATE_DELAY);
 }
-// How many turns there are, and how many after those that are listed.
-function counted() {
-  document.querySelector(".outline-fold > summary .quiet").textContent =
+// Update the number of turns, and of those after the listed ones.
+function updateCounts() {
+  document.querySelector(".outline-body > summary .muted").textContent =
     document.querySelector("[data-count=turns]").parentElement.textContent;
-  const link = document.querySelector("#outline ol ~ .outline-way a");
-  if (link) link.textContent = `${last() - Number(all("#outline li[data-turn]").at(-1).dataset.turn)} later`;
+  const link = document.querySelector("#outline ol ~ .outline-more a");
+  if (link) link.textContent = `${getLastTurn() - Number(findRows().at(-1).dataset.turn)} later`;
 }
-// Fetch the outline where the reader is, wherever they go meanwhile; whether it came.
-async function anew() {
-  const number = shown;
-  return (await fetched(number)) || (shown !== number && anew());
+// Load the outline around the marked turn, again if another one was marked meanwhile; tell whether it
+// was replaced.
+async function reloadOutline() {
+  const number = markedTurn;
+  return (await fetchOutline(number)) || (markedTurn !== number && reloadOutline());
 }
-// Bring the outline up to date; whether it is.
-async function refresh(rewritten) {
-  const rows = all("#outline li[data-turn]");
-  const number = String(last());
-  const row = rows.find((each) => each.dataset.turn === number);
-  const unasked = row && row.querySelector("[data-unasked]");
-  if ((rewritten || unasked) && shown !== undefined) return anew();
-  if (!row && shown !== undefined && !document.querySelector("#outline ol ~ .outline-way")) return anew();
-  const inside = row && row.querySelector("ol.inside");
-  if (!inside) return true;
-  const reply = await fetch(`${byId("transcript").dataset.href}/outline?turn=${number}`, { headers: { "HX-Request": "true" } }).catch(() => null);
-  if (!reply || !reply.ok || inside.contains(document.activeElement)) return false;
-  if (!inside.isConnected) return refresh(false);
-  htmx.swap(inside, await reply.text(), { swapStyle: "outerHTML", swapDelay: 0, settleDelay: 0 });
+// Bring the outline up to date; tell whether it is.
+async function updateOutline(isNewRevision) {
+  const number = String(getLastTurn());
+  const row = findRow(number);
+  const lacksPrompt = row && row.querySelector("[data-no-prompt]");
+  if ((isNewRevision || lacksPrompt) && markedTurn !== undefined) return reloadOutline();
+  if (!row && markedTurn !== undefined && !document.querySelector("#outline ol ~ .outline-more")) return reloadOutline();
+  const items = row && row.querySelector("ol.outline-items");
+  if (!items) return true;
+  const url = `${byId("transcript").dataset.href}/outline?turn=${number}`;
+  const response = await fetch(url, { headers: { "HX-Request": "true" } }).catch(() => null);
+  if (!response || !response.ok || items.contains(document.activeElement)) return false;
+  if (!items.isConnected) return updateOutline(false);
+  htmx.swap(items, await response.text(), { swapStyle: "outerHTML", swapDelay: 0, settleDelay: 0 });
   return true;
 }
 
-// On a phone it is a line above the text until somebody opens it; elsewhere as they left it.
-function ready(open) {
-  const fold = document.querySelector(".outline-fold");
-  fold.open = open;
-  fold.addEventListener("toggle", () => {
-    if (!matchMedia(PHONE).matches) keep("outline", fold.open ? "open" : "folded");
+// On a narrow screen the outline is collapsed; elsewhere it is as the person left it.
+function setUpBody(isOpen) {
+  const body = document.querySelector(".outline-body");
+  body.open = isOpen;
+  body.addEventListener("toggle", () => {
+    if (!matchMedia(NARROW_SCREEN).matches) saveSetting(SETTING, body.open ? "open" : "folded");
   });
 }
 
@@ -118,31 +126,32 @@ on("click", (event) => {
   const target = anchor && byId(anchor);
   if (!target || !target.closest("#transcript")) return;
   event.preventDefault();
-  const where = Object.fromEntries(Object.keys(WHERE).map((name) => [name, new URL(link.href).searchParams.get(name) || ""]));
-  enter(changed(where, link.hash));
-  mark(target);
-  if (matchMedia(PHONE).matches && link.closest("#outline")) {
-    document.querySelector(".outline-fold").open = false;
+  const parameters = new URL(link.href).searchParams;
+  const position = Object.fromEntries(Object.keys(NO_POSITION).map((name) => [name, parameters.get(name) || ""]));
+  pushUrl(buildUrl(position, link.hash));
+  makeCurrent(target);
+  if (matchMedia(NARROW_SCREEN).matches && link.closest("#outline")) {
+    document.querySelector(".outline-body").open = false;
     target.scrollIntoView({ block: "start", behavior: "instant" });
   }
 });
 
 if (byId("outline") && byId("transcript")) {
-  ready(!matchMedia(PHONE).matches && recall("outline") !== "folded");
-  let asked = false;
-  const soonest = () => {
-    if (asked) return;
-    asked = true;
-    requestAnimationFrame(() => { asked = false; follow(); });
+  setUpBody(!matchMedia(NARROW_SCREEN).matches && readSetting(SETTING) !== "folded");
+  let isFrameRequested = false;
+  const markInNextFrame = () => {
+    if (isFrameRequested) return;
+    isFrameRequested = true;
+    requestAnimationFrame(() => { isFrameRequested = false; markCurrentTurn(); });
   };
-  on("scroll", soonest, { passive: true });
-  on("jpweb:windows", soonest);
-  told = came();
+  on("scroll", markInNextFrame, { passive: true });
+  on("jpweb:windows", markInNextFrame);
+  shownState = readState();
   on("htmx:wsAfterMessage", () => {
-    soonest();
-    grown();
+    markInNextFrame();
+    scheduleUpdate();
   });
-  on("jpweb:outline", (event) => ready(event.detail));
-  byId("outline").closest("main").addEventListener("focusout", () => setTimeout(grown));
-  soonest();
+  on("jpweb:outline", (event) => setUpBody(event.detail));
+  byId("outline").closest("main").addEventListener("focusout", () => setTimeout(scheduleUpdate));
+  markInNextFrame();
 }

@@ -1,25 +1,25 @@
-// What is sent anew as a whole may be another part than the one somebody reads: they stay with that,
-// where it is still there, with the focus in it. Who is at the end stays there.
+// After a new revision the server sends the transcript again, which may be another part than the one
+// that a person reads: keep their item, its position and the focus. At the end they stay there.
 import { byId, on } from "../dom.js";
-import { atEnd } from "./follow-tail.js";
-import { tell, visit } from "./infinite-scroll.js";
-import { firstInView, give, top } from "./scroll-position.js";
+import { isAtEnd } from "./follow-tail.js";
+import { reportWindows, showPart } from "./infinite-scroll.js";
+import { findFirstInView, focusItem, getTop } from "./scroll-position.js";
 
-let left = null;
+let savedPosition = null;
 on("htmx:oobBeforeSwap", ({ detail: { target } }) => {
   if (target.id !== "transcript") return;
-  const item = atEnd() ? null : firstInView();
+  const item = isAtEnd() ? null : findFirstInView();
   const focused = target.contains(document.activeElement) && document.activeElement.closest("[id]");
-  left = { item: item && item.id, at: item && top(item), focused: focused && focused.id };
+  savedPosition = { itemId: item && item.id, top: item && getTop(item), focusedId: focused && focused.id };
 });
 on("htmx:wsAfterMessage", async () => {
-  if (!left) return;
-  const { item, at, focused } = left;
-  left = null;
-  tell();
-  if (item && !byId(item)) await visit(`at=${item}`);
-  const there = item && byId(item);
-  if (there) window.scrollBy({ top: top(there) - at, behavior: "instant" });
-  const had = focused && byId(focused);
-  if (had && document.activeElement === document.body) give(had);
+  if (!savedPosition) return;
+  const { itemId, top, focusedId } = savedPosition;
+  savedPosition = null;
+  reportWindows();
+  if (itemId && !byId(itemId)) await showPart(`at=${itemId}`);
+  const item = itemId && byId(itemId);
+  if (item) window.scrollBy({ top: getTop(item) - top, behavior: "instant" });
+  const focused = focusedId && byId(focusedId);
+  if (focused && document.activeElement === document.body) focusItem(focused);
 });

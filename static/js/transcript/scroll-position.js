@@ -1,27 +1,28 @@
-// Where somebody stands in a conversation, and keeping them there.
-import { all } from "../dom.js";
+// The reader's scroll position in a conversation, and keeping it while the page changes.
+import { findAll } from "../dom.js";
 
-export const windows = () => all("#transcript > .window");
-export const items = () => all("#transcript > .window > [data-kind]:not(.mark)");
+export const findWindows = () => findAll("#transcript > .window");
+export const findItems = () => findAll("#transcript > .window > [data-kind]:not(.turn-anchor)");
 
-// The line under which reading begins.
-export const edge = () => document.querySelector(".bar").getBoundingClientRect().bottom + 8;
-export const top = (each) => each.getBoundingClientRect().top;
-export const firstInView = () => items().find((item) => item.getBoundingClientRect().bottom > edge());
+// The lower edge of the sticky header, in pixels.
+export const getHeaderEdge = () => document.querySelector(".site-header").getBoundingClientRect().bottom + 8;
+export const getTop = (element) => element.getBoundingClientRect().top;
+export const findFirstInView = () =>
+  findItems().find((item) => item.getBoundingClientRect().bottom > getHeaderEdge());
 
-// Change the page and leave what stands under the bar where it is, whatever comes or goes above.
-export function standing(change) {
-  const item = firstInView();
-  const before = item && top(item);
+// Change the page and keep the first item in view where it is, whatever is added or removed above.
+export function keepPosition(change) {
+  const item = findFirstInView();
+  const topBefore = item && getTop(item);
   change();
-  const moved = item && item.isConnected ? top(item) - before : 0;
-  if (Math.abs(moved) >= 1) window.scrollBy({ top: moved, behavior: "instant" });
+  const shift = item && item.isConnected ? getTop(item) - topBefore : 0;
+  if (Math.abs(shift) >= 1) window.scrollBy({ top: shift, behavior: "instant" });
 }
 
-// The focus: a fold has it in its summary, anything else itself.
-export const holder = (item) => item.matches("details") ? item.querySelector("summary") : item;
-export function give(item) {
-  const place = holder(item);
-  if (place === item && !item.hasAttribute("tabindex")) item.tabIndex = -1;
-  place.focus({ preventScroll: true });
+// The summary of details has their focus; any other item has it itself.
+const getFocusTarget = (item) => item.matches("details") ? item.querySelector("summary") : item;
+export function focusItem(item) {
+  const target = getFocusTarget(item);
+  if (target === item && !item.hasAttribute("tabindex")) item.tabIndex = -1;
+  target.focus({ preventScroll: true });
 }

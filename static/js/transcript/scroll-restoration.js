@@ -1,86 +1,85 @@
-// Where somebody stood comes back with the page: after a reload, and on the way back to it. The
-// entry of the history says which item stood where on the screen; where that is no part of what
-// the address shows, the address comes to say it.
-import { WHERE, changed, isLeaving, restate, says } from "./url-state.js";
-import { goesOn } from "./follow-tail.js";
+// Restores the scroll position after a reload and on going back. The history entry holds the item and
+// its position on the screen; if the URL does not show that item, it is changed to name it.
 import { byId, on } from "../dom.js";
-import { firstInView, top, windows } from "./scroll-position.js";
+import { hasActiveRun } from "./follow-tail.js";
+import { findFirstInView, findWindows, getTop } from "./scroll-position.js";
+import { NO_POSITION, buildUrl, isLeaving, readParameter, replaceUrl } from "./url-state.js";
 
-const REST = 200; // milliseconds; browsers bear no change of the history for each step
-const AT_END = 2; // pixels
-const SETTLED = 1500; // milliseconds
+const SAVE_DELAY = 200; // milliseconds; browsers limit how often the history changes
+const END_TOLERANCE = 2; // pixels
+const ALIGN_TIME = 1500; // milliseconds
 
-// What the address shows by itself; another part replaces the whole transcript.
-let shown = null;
-let own = new Set();
-function look() {
-  if (shown === byId("transcript")) return;
-  shown = byId("transcript");
-  own = new Set(windows());
-}
-
-function place() {
-  const end = innerHeight + scrollY >= document.documentElement.scrollHeight - AT_END;
-  if (byId("tail") && end && goesOn()) return { end: true };
-  const item = firstInView();
-  return item && { item: item.id, top: top(item) };
-}
-function note() {
-  const stands = settling || isLeaving() ? null : place();
-  if (!stands) return;
-  const item = stands.item && byId(stands.item);
-  if (item && !own.has(item.closest(".window"))) restate({ ...WHERE, at: item.id }, "");
-  try { history.replaceState({ ...history.state, stands }, ""); } catch { /* the next time */ }
+// The windows that the URL shows: those of the page as loaded, until the transcript is replaced.
+let knownTranscript = null;
+let urlWindows = new Set();
+function updateUrlWindows() {
+  if (knownTranscript === byId("transcript")) return;
+  knownTranscript = byId("transcript");
+  urlWindows = new Set(findWindows());
 }
 
-function restore() {
-  const stands = history.state && history.state.stands;
-  if (!stands || isLeaving()) return;
-  const item = byId(stands.item);
-  if (stands.end) window.scrollTo({ top: document.documentElement.scrollHeight, behavior: "instant" });
-  else if (item) settle(stands);
-  else if (says("at") !== stands.item) location.replace(changed({ ...WHERE, at: stands.item }, ""));
+function readPosition() {
+  const isAtEnd = innerHeight + scrollY >= document.documentElement.scrollHeight - END_TOLERANCE;
+  if (byId("transcript-end") && isAtEnd && hasActiveRun()) return { end: true };
+  const item = findFirstInView();
+  return item && { item: item.id, top: getTop(item) };
+}
+function savePosition() {
+  const position = alignedPosition || isLeaving() ? null : readPosition();
+  if (!position) return;
+  const item = position.item && byId(position.item);
+  if (item && !urlWindows.has(item.closest(".window"))) replaceUrl({ ...NO_POSITION, at: item.id }, "");
+  try { history.replaceState({ ...history.state, position }, ""); } catch { /* saved by the next scroll */ }
 }
 
-// What is in view gets its colours, and what is above may grow: the item stays where it stood
-// until that is over, or until somebody goes on.
-let settling = null;
-const growth = new ResizeObserver(align);
-function align() {
-  const item = settling && byId(settling.item);
-  if (item) window.scrollBy({ top: top(item) - settling.top, behavior: "instant" });
+function restorePosition() {
+  const position = history.state && history.state.position;
+  if (!position || isLeaving()) return;
+  const item = byId(position.item);
+  if (position.end) window.scrollTo({ top: document.documentElement.scrollHeight, behavior: "instant" });
+  else if (item) keepAligned(position);
+  else if (readParameter("at") !== position.item) location.replace(buildUrl({ ...NO_POSITION, at: position.item }, ""));
 }
-function settle(stands) {
-  settling = stands;
-  align();
-  growth.observe(byId("transcript"));
-  setTimeout(settled, SETTLED);
+
+// Items above may grow while they load their syntax highlighting: the item stays aligned until that is
+// over, or the person scrolls.
+let alignedPosition = null;
+const observer = new ResizeObserver(alignItem);
+function alignItem() {
+  const item = alignedPosition && byId(alignedPosition.item);
+  if (item) window.scrollBy({ top: getTop(item) - alignedPosition.top, behavior: "instant" });
 }
-function settled() {
-  settling = null;
-  growth.disconnect();
+function keepAligned(position) {
+  alignedPosition = position;
+  alignItem();
+  observer.observe(byId("transcript"));
+  setTimeout(stopAligning, ALIGN_TIME);
 }
-for (const goes of ["wheel", "touchstart", "pointerdown", "keydown"]) {
-  window.addEventListener(goes, settled, { passive: true });
+function stopAligning() {
+  alignedPosition = null;
+  observer.disconnect();
 }
-// An address of an event without the mark of one: to the event, as to any place.
-function land() {
-  const item = !history.state && !location.hash && byId(says("at"));
+for (const name of ["wheel", "touchstart", "pointerdown", "keydown"]) {
+  window.addEventListener(name, stopAligning, { passive: true });
+}
+// A URL may name an event by a parameter and have no hash.
+function scrollToParameter() {
+  const item = !history.state && !location.hash && byId(readParameter("at"));
   if (item) item.scrollIntoView({ block: "start", behavior: "instant" });
 }
 
 if (byId("transcript")) {
   history.scrollRestoration = "manual";
-  look();
-  on("jpweb:windows", look);
-  let soon;
+  updateUrlWindows();
+  on("jpweb:windows", updateUrlWindows);
+  let saveTimer;
   on("scroll", () => {
-    clearTimeout(soon);
-    soon = setTimeout(note, REST);
+    clearTimeout(saveTimer);
+    saveTimer = setTimeout(savePosition, SAVE_DELAY);
   }, { passive: true });
   window.addEventListener("load", () => {
-    land();
-    restore();
+    scrollToParameter();
+    restorePosition();
   });
-  window.addEventListener("popstate", () => requestAnimationFrame(restore));
+  window.addEventListener("popstate", () => requestAnimationFrame(restorePosition));
 }

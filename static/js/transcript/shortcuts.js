@@ -1,52 +1,52 @@
-// The keys of a reader.
+// Keyboard shortcuts of a conversation.
 import "./replace-window.js";
 import "./follow-tail.js";
 import "./outline.js";
 import "./scroll-restoration.js";
-import { close, find, finding, open } from "./find.js";
-import { foldAll, unfoldAll } from "./folds.js";
-import { keys } from "../keyboard.js";
 import { byId } from "../dom.js";
-import { firstInView } from "./scroll-position.js";
-import { current, end, show, step, toggle } from "./navigation.js";
+import { bindKeys } from "../keyboard.js";
+import { closeFind, findMatch, isFinding, openFind } from "./find.js";
+import { collapseAll, expandAll } from "./folds.js";
+import { findCurrent, goToEnd, showToast, stepTo, toggleFold } from "./navigation.js";
+import { findFirstInView } from "./scroll-position.js";
 
-// As the buttons of an event do it.
+// Copy the current item's link by a button like those of events (clipboard.js).
 function copyLink() {
-  const item = current() || firstInView();
+  const item = findCurrent() || findFirstInView();
   if (!item) return false;
   const button = document.createElement("button");
-  button.className = "copy told";
+  button.className = "copy-button toast";
   button.dataset.copyLink = `${byId("transcript").dataset.href}?at=${item.id}#${item.id}`;
-  button.dataset.what = "Link";
-  show(button);
+  button.dataset.subject = "Link";
+  showToast(button);
   button.click();
   return true;
 }
-function enter() {
-  const item = current();
-  return Boolean(item) && document.activeElement === item && toggle();
+function toggleFocused() {
+  const item = findCurrent();
+  return Boolean(item) && document.activeElement === item && toggleFold();
 }
 
 if (byId("transcript")) {
-  keys("Conversation", [
-    ["j", "Next event", () => step("item", 1)],
-    ["k", "Previous event", () => step("item", -1)],
-    ["J", "Next prompt", () => step("prompt", 1)],
-    ["K", "Previous prompt", () => step("prompt", -1)],
-    ["i", "Next question", () => step("inquiry", 1)],
-    ["I", "Previous question", () => step("inquiry", -1)],
-    ["e", "Next problem", () => step("problem", 1)],
-    ["E", "Previous problem", () => step("problem", -1)],
-    ["gg", "Beginning", () => end(-1)],
-    ["G", "End", () => end(1)],
-    ["o", "Expand/collapse", toggle],
-    ["Enter", "Expand/collapse, when focused", enter],
-    ["[", "Collapse all that is loaded", foldAll],
-    ["]", "Expand all that is loaded", unfoldAll],
+  bindKeys("Conversation", [
+    ["j", "Next event", () => stepTo("item", 1)],
+    ["k", "Previous event", () => stepTo("item", -1)],
+    ["J", "Next prompt", () => stepTo("prompt", 1)],
+    ["K", "Previous prompt", () => stepTo("prompt", -1)],
+    ["i", "Next question", () => stepTo("inquiry", 1)],
+    ["I", "Previous question", () => stepTo("inquiry", -1)],
+    ["e", "Next problem", () => stepTo("problem", 1)],
+    ["E", "Previous problem", () => stepTo("problem", -1)],
+    ["gg", "Beginning", () => goToEnd(-1)],
+    ["G", "End", () => goToEnd(1)],
+    ["o", "Expand/collapse", toggleFold],
+    ["Enter", "Expand/collapse, when focused", toggleFocused],
+    ["[", "Collapse all that is loaded", collapseAll],
+    ["]", "Expand all that is loaded", expandAll],
     ["l", "Copy link", copyLink],
-    ["f /", "Find in the conversation", open],
-    ["n", "Next match", () => finding() && void find("next")],
-    ["N", "Previous match", () => finding() && void find("previous")],
-    ["Escape", "Close find", close],
+    ["f /", "Find in the conversation", openFind],
+    ["n", "Next match", () => isFinding() && void findMatch("next")],
+    ["N", "Previous match", () => isFinding() && void findMatch("previous")],
+    ["Escape", "Close find", closeFind],
   ]);
 }

@@ -1,46 +1,46 @@
-// The address of the page: it says what the page shows, so that a copy shows the same.
+// The page's URL, which says what the page shows: a copied URL shows the same.
 
-export const says = (name) => new URLSearchParams(location.search).get(name) || "";
-// The folds that it says something of.
-export const named = (name) => says(name).split(",").filter(Boolean);
+export const readParameter = (name) => new URLSearchParams(location.search).get(name) || "";
+// The anchors of the folds that a parameter lists.
+export const readAnchors = (name) => readParameter(name).split(",").filter(Boolean);
 
-// The address with some of what it says changed; what is empty does not stand in it.
-export function changed(changes, hash = location.hash) {
+// Return the URL with changed parameters; empty ones are omitted.
+export function buildUrl(changes, hash = location.hash) {
   const query = new URLSearchParams(location.search);
   for (const [name, value] of Object.entries(changes)) {
     if (value) query.set(name, value);
     else query.delete(name);
   }
   for (const name of ["shut", "open"]) { // the longest come last
-    const folds = query.get(name);
+    const anchors = query.get(name);
     query.delete(name);
-    if (folds) query.set(name, folds);
+    if (anchors) query.set(name, anchors);
   }
   const text = query.toString().replaceAll("%2C", ",");
   return location.pathname + (text && `?${text}`) + hash;
 }
 
-// Where in a conversation the page is.
-export const WHERE = { at: "", turn: "", after: "", before: "" };
-const place = () => [...Object.keys(WHERE), "show"].map(says).join();
-let shown = place();
+// The parameters that name a position in the conversation, all empty.
+export const NO_POSITION = { at: "", turn: "", after: "", before: "" };
+const describeView = () => [...Object.keys(NO_POSITION), "show"].map(readParameter).join();
+let shownView = describeView();
 
-// A browser that was asked too often refuses; the address is right again the next time.
-export function restate(changes, hash = location.hash) {
-  try { history.replaceState(history.state, "", changed(changes, hash)); } catch { return; }
-  shown = place();
+// A browser refuses a change after too many; the next one succeeds and includes it.
+export function replaceUrl(changes, hash = location.hash) {
+  try { history.replaceState(history.state, "", buildUrl(changes, hash)); } catch { return; }
+  shownView = describeView();
 }
-export function enter(address) {
-  history.pushState(null, "", address);
-  shown = place();
+export function pushUrl(url) {
+  history.pushState(null, "", url);
+  shownView = describeView();
 }
 
-// Back in the history, to what is not on the page any more. Until it is loaded, the address is that
-// of another place than the page shows: nobody may note that somebody stands here.
-let leaving = false;
-export const isLeaving = () => leaving;
+// Back to a view that is not on the page any more: until it is reloaded, the URL is not that of the
+// page, and no scroll position may be saved for it.
+let isReloading = false;
+export const isLeaving = () => isReloading;
 window.addEventListener("popstate", () => {
-  if (!document.getElementById("transcript") || place() === shown) return;
-  leaving = true;
+  if (!document.getElementById("transcript") || describeView() === shownView) return;
+  isReloading = true;
   location.reload();
 });

@@ -1,95 +1,97 @@
-// Windows of a conversation: a few stay on the page, and a link stands for what does not.
+// Windows of a conversation: the page keeps a few, and a link stands for those that it lacks.
 import { byId } from "../dom.js";
-import { windows } from "./scroll-position.js";
+import { findWindows } from "./scroll-position.js";
 
-const MOST = 8; // windows that stay
-const FULL = 50; // children of the last one, after which what comes begins another
-const FAR = 1.5; // screens away: what may leave
+const MAX_WINDOWS = 8;
+const MAX_TAIL_ITEMS = 50; // children of the last window, after which new items begin another
+const MIN_DISTANCE = 1.5; // screens: nearer windows are not removed
 
-export const isWay = (each) => Boolean(each && each.matches(".way"));
-export const isWindow = (each) => Boolean(each && each.matches(".window"));
+export const isLoadMore = (element) => Boolean(element && element.matches(".load-more"));
+const isWindow = (element) => Boolean(element && element.matches(".window"));
 
-// The ways on one side of something, and the window behind them.
-function past(each, side) {
-  const found = [];
-  let next = each[side];
-  for (; isWay(next); next = next[side]) found.push(next);
-  return { ways: found, window: isWindow(next) ? next : null };
+// Return the links on one side of an element, and the window beyond them.
+function findNeighbour(element, side) {
+  const links = [];
+  let sibling = element[side];
+  for (; isLoadMore(sibling); sibling = sibling[side]) links.push(sibling);
+  return { links, window: isWindow(sibling) ? sibling : null };
 }
 
-const EARLIER = { way: "earlier", rel: "prev", from: "first", name: "before", text: "Earlier events" };
-const LATER = { way: "later", rel: "next", from: "last", name: "after", text: "Later events" };
-function made(kind, beside) {
-  const { href, query } = beside.closest("#transcript").dataset;
+const EARLIER = { direction: "earlier", rel: "prev", edge: "first", parameter: "before", text: "Earlier events" };
+const LATER = { direction: "later", rel: "next", edge: "last", parameter: "after", text: "Later events" };
+// Make the link that conversations/_window.html renders beside a window.
+function makeLoadMore(kind, neighbour) {
+  const { href, query } = neighbour.closest("#transcript").dataset;
   const link = document.createElement("a");
-  const address = `${href}?${kind.name}=${beside.dataset[kind.from]}${query && `&${query}`}`;
-  const says = { href: address, rel: kind.rel, "hx-get": address, "hx-target": "closest .way", "hx-swap": "outerHTML", "hx-trigger": "click, near" };
-  for (const [name, value] of Object.entries(says)) link.setAttribute(name, value);
+  const url = `${href}?${kind.parameter}=${neighbour.dataset[kind.edge]}${query && `&${query}`}`;
+  const attributes = { href: url, rel: kind.rel, "hx-get": url, "hx-target": "closest .load-more", "hx-swap": "outerHTML", "hx-trigger": "click, near" };
+  for (const [name, value] of Object.entries(attributes)) link.setAttribute(name, value);
   link.textContent = kind.text;
-  const way = document.createElement("p");
-  way.className = "way";
-  way.dataset.way = kind.way;
-  way.append(link);
-  return way;
+  const loadMore = document.createElement("p");
+  loadMore.className = "load-more";
+  loadMore.dataset.direction = kind.direction;
+  loadMore.append(link);
+  return loadMore;
 }
 
-// None leaves that holds the focus or a selection, or is near.
-function kept(each) {
+// A window that holds the focus or a selection is not removed.
+function isInUse(element) {
   const selection = getSelection();
-  const selected = selection.rangeCount && !selection.isCollapsed && selection.getRangeAt(0).intersectsNode(each);
-  return selected || each.contains(document.activeElement);
+  const isSelected = selection.rangeCount && !selection.isCollapsed && selection.getRangeAt(0).intersectsNode(element);
+  return isSelected || element.contains(document.activeElement);
 }
-function away(each) {
-  const { top, bottom } = each.getBoundingClientRect();
+// Return the distance of a window from the view, in screens.
+function getDistance(element) {
+  const { top, bottom } = element.getBoundingClientRect();
   return Math.max(top - innerHeight, -bottom) / innerHeight;
 }
 
-function leave(each) {
-  const before = past(each, "previousElementSibling");
-  const after = past(each, "nextElementSibling");
-  for (const way of [...before.ways, ...after.ways]) way.remove();
+function removeWindow(element) {
+  const before = findNeighbour(element, "previousElementSibling");
+  const after = findNeighbour(element, "nextElementSibling");
+  for (const link of [...before.links, ...after.links]) link.remove();
   const links = [];
-  if (before.window) links.push(made(LATER, before.window));
-  if (after.window) links.push(made(EARLIER, after.window));
-  each.replaceWith(...links);
+  if (before.window) links.push(makeLoadMore(LATER, before.window));
+  if (after.window) links.push(makeLoadMore(EARLIER, after.window));
+  element.replaceWith(...links);
 }
 
-// Let the farthest leave, until few enough are left.
-export function trim() {
-  for (let left = windows(); left.length > MOST; left = windows()) {
-    const may = left.filter((each) => away(each) > FAR && !kept(each));
-    if (!may.length) return;
-    leave(may.reduce((one, other) => (away(other) > away(one) ? other : one)));
+// Remove the farthest windows, until MAX_WINDOWS are left.
+export function removeFarWindows() {
+  for (let windows = findWindows(); windows.length > MAX_WINDOWS; windows = findWindows()) {
+    const candidates = windows.filter((element) => getDistance(element) > MIN_DISTANCE && !isInUse(element));
+    if (!candidates.length) return;
+    removeWindow(candidates.reduce((one, other) => (getDistance(other) > getDistance(one) ? other : one)));
   }
 }
 
-// What came may be there already, where two stretches of the transcript meet: then no way is
-// left between them.
-export function meet(fresh) {
+// A loaded window may overlap its neighbours: remove the items that the page has twice, and the link
+// between windows that overlap.
+export function mergeOverlap(loadedWindow) {
   for (const side of ["previousElementSibling", "nextElementSibling"]) {
-    const { ways, window: other } = past(fresh, side);
-    if (!other || !ways.length) continue;
-    const known = new Set([...other.children].map((each) => each.id).filter(Boolean));
-    const twice = [...fresh.children].filter((each) => known.has(each.id));
-    for (const each of [...twice, ...(twice.length ? ways : [])]) each.remove();
-    if (!twice.length) continue;
-    if (side === "previousElementSibling") fresh.dataset.first = Number(other.dataset.last) + 1;
-    else fresh.dataset.last = Number(other.dataset.first) - 1;
-    if (other.id) fresh.removeAttribute("id");
+    const { links, window: neighbour } = findNeighbour(loadedWindow, side);
+    if (!neighbour || !links.length) continue;
+    const knownIds = new Set([...neighbour.children].map((item) => item.id).filter(Boolean));
+    const duplicates = [...loadedWindow.children].filter((item) => knownIds.has(item.id));
+    for (const element of [...duplicates, ...(duplicates.length ? links : [])]) element.remove();
+    if (!duplicates.length) continue;
+    if (side === "previousElementSibling") loadedWindow.dataset.first = Number(neighbour.dataset.last) + 1;
+    else loadedWindow.dataset.last = Number(neighbour.dataset.first) - 1;
+    if (neighbour.id) loadedWindow.removeAttribute("id");
   }
-  if (!fresh.querySelector("[data-kind]")) fresh.remove();
+  if (!loadedWindow.querySelector("[data-kind]")) loadedWindow.remove();
 }
 
-// What came behind an element of a full last window begins a window of its own: everything in it
-// stands at this position or later. Whether it did.
-export function cut(position, last) {
-  const tail = byId("tail");
-  if (!tail || !last || last.parentElement !== tail || !last.nextElementSibling || tail.childElementCount < FULL) return false;
-  const next = tail.cloneNode(false);
+// Move the items after ``lastItem`` of a full last window to a window of their own, whose items are at
+// ``position`` or later; tell whether any were moved.
+export function splitTail(position, lastItem) {
+  const tail = byId("transcript-end");
+  if (!tail || !lastItem || lastItem.parentElement !== tail || !lastItem.nextElementSibling || tail.childElementCount < MAX_TAIL_ITEMS) return false;
+  const newTail = tail.cloneNode(false);
   tail.removeAttribute("id");
   tail.dataset.last = position - 1;
-  next.dataset.first = position;
-  while (last.nextSibling) next.append(last.nextSibling);
-  tail.after(next);
+  newTail.dataset.first = position;
+  while (lastItem.nextSibling) newTail.append(lastItem.nextSibling);
+  tail.after(newTail);
   return true;
 }

@@ -15,12 +15,12 @@ pytestmark = pytest.mark.browser
 
 FLOOD = """() => {
   const { socket } = document.body["htmx-internal-data"].webSocket;
-  for (let n = 0; n < 300; n++) socket.send('{"seen": []}');
+  for (let n = 0; n < 300; n++) socket.send('{"receipts": []}');
 }"""
 #: Shows so many open cards, which no server knows, and connects again.
 FILL = """async (count) => {
   for (let n = 0; n < count; n++) {
-    document.getElementById("desk").insertAdjacentHTML("beforeend",
+    document.getElementById("inbox").insertAdjacentHTML("beforeend",
       `<article class="card" data-outcome="open" data-question="${10 ** 9 + n}">
         <p class="ask">Go on?</p></article>`);
   }
@@ -108,5 +108,7 @@ def test_a_page_of_too_many_cards_says_so_below_an_open_menu(visit: Visit):
     page.evaluate(FILL, MAX_CARDS + 1)
     expect(note(page)).to_contain_text(f"more than {MAX_CARDS} open questions")
     expect(note(page)).to_be_visible()
-    page.locator(".bar .menu summary").click()
-    page.locator(".bar .menu-body a").first.click(trial=True)  # fails where something covers it
+    page.locator(".site-header .menu summary").click()
+    page.locator(".site-header .menu-body a").first.click(
+        trial=True
+    )  # fails where something covers it

@@ -53,7 +53,7 @@ def test_text_streams_before_it_is_on_record(slow_visit: Visit):
     page = slow_visit.open("/conversations/new")
     slow_visit.begin_on(page, "Stream, please")
     said = page.locator("article.assistant")
-    partial = page.locator("#partial")
+    partial = page.locator("#partial-text")
     with staying(page):
         expect(partial).to_contain_text("Hello. **I am a script", timeout=15_000)
         assert said.count() == 0
@@ -164,7 +164,7 @@ def test_a_second_turn_goes_on_in_the_same_conversation(visit: Visit):
     page = visit.begin()
     answer_all(page, "open sesame")
     say(page, "And once more")
-    expect(page).to_have_url(re.compile("#foot$"))
+    expect(page).to_have_url(re.compile("#composer$"))
     answer_all(page, "open sesame")
     expect(page.locator(".turn-head")).to_have_count(2)
     expect(page.locator("#turn-1 ~ .person")).to_contain_text("And once more")

@@ -78,13 +78,13 @@ def seeds(seeder: subprocess.Popen[str]) -> Iterator[Seeds]:
 
 def prompt(page: Page, kind: str) -> Locator:
     """Return the one open card of a kind of prompt."""
-    found = page.locator(f".card[data-outcome=open][data-prompt-kind={kind}]")
+    found = page.locator(f".card[data-outcome=open][data-approval-kind={kind}]")
     expect(found).to_have_count(1)
     return found
 
 
 def settled(page: Page) -> Locator:
-    return page.locator(".card.settled[data-kind=prompt]")
+    return page.locator(".card.settled[data-kind=approval]")
 
 
 @pytest.mark.proof  # tests/web/views/test_live_prompts has it
@@ -141,7 +141,7 @@ def test_arguments_are_edited_and_what_is_wrong_with_them_is_said(visit: Visit, 
     field.press("Control+Enter")
     expect(card.get_by_role("alert")).to_contain_text("Invalid JSON")
     expect(field).to_have_value('{"path": ')
-    check(page, "#desk")
+    check(page, "#inbox")
     field.fill('{"path": "b.md"}')
     card.get_by_role("button", name="Allow once").click()
     expect(settled(page)).to_contain_text("Allowed, edited")
@@ -183,7 +183,7 @@ def test_the_places_in_the_queue_follow(visit: Visit, seeds: Seeds):
 def test_the_cards_bar_nobody(visit: Visit, seeds: Seeds):
     wanted = {"edit": True}
     page = visit.open(seeds(RUN, (ERROR[0], ERROR[1] | wanted), (RUN[0], RUN[1] | wanted)))
-    check(page, "#desk")
+    check(page, "#inbox")
     page.goto(f"{visit.server.url}/questions")
     check_under_proof(page)
     page.locator(".card").first.get_by_role("button", name="Allow once").click()

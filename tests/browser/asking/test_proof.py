@@ -33,7 +33,7 @@ def key_of(page: Page, kind: str) -> int:
 def proof(auditor: Page, key: int) -> dict[str, list[bool]]:
     """Return what is on record by person: delivered, on the screen, gone into, begun."""
     auditor.goto(auditor.url.split("/questions")[0] + f"/questions/{key}")
-    rows = auditor.locator("tr[data-shown]").all()
+    rows = auditor.locator("tr[data-receipt]").all()
     return {
         row.locator("th").inner_text(): [
             cell.inner_text() != "never" for cell in row.locator("td").all()

@@ -50,7 +50,7 @@ def bypass_socket(page: Page) -> None:
     """Make forms of cards be sent at once, not 3 s after the page's socket carried nothing."""
     page.evaluate(
         """() => addEventListener("htmx:beforeRequest", (sending) => {
-          delete sending.target.dataset.swift;
+          delete sending.target.dataset.viaSocket;
         }, true)"""
     )
 

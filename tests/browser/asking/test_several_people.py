@@ -157,7 +157,7 @@ def test_who_types_into_a_card_that_is_settled_presses_no_keys_of_the_page(visit
 
 
 def rename(page: Page, title: str) -> None:
-    menu = page.locator("#actions")
+    menu = page.locator("#edit-menu")
     menu.locator("summary").click()
     menu.get_by_label("Title").fill(title)
     menu.get_by_role("button", name="Rename").click()
@@ -171,7 +171,7 @@ def test_another_title_is_in_the_tab_and_in_the_menu_unless_somebody_is_at_it(
     card(page, BOOLEAN)
     ada = visit.open(path_of(page), who=visit.home.invite(name, "responder"))
     connected(ada)
-    menu = ada.locator("#actions")
+    menu = ada.locator("#edit-menu")
     rename(page, "Beans & “peas”")
     expect(ada).to_have_title(re.compile(r"^\(\d+\) Beans & “peas” · jpweb$"))
     expect(menu.locator("[name=title]")).to_have_value("Beans & “peas”")
@@ -187,7 +187,7 @@ def test_another_title_is_in_the_tab_and_in_the_menu_unless_somebody_is_at_it(
     menu.locator("summary").click()
     menu.get_by_role("button", name="Archive", exact=True).click()
     expect(ada.get_by_text("Archived “Peas”")).to_be_visible()
-    expect(page.locator("#actions [value=unarchive]")).to_have_count(1)
+    expect(page.locator("#edit-menu [value=unarchive]")).to_have_count(1)
 
 
 @pytest.mark.parametrize("by", ["socket", pytest.param("form", marks=pytest.mark.proof)])

@@ -88,7 +88,7 @@ def test_what_was_seen_of_a_card_is_told_before_what_came_of_it(visit: Visit):
         "(no) => { no.click(); no.form.requestSubmit(); }"
     )
     card(page, SELECT)
-    told = ["answer" if "answer" in each else str(each.get("seen")) for each in wire.said]
+    told = ["answer" if "answer" in each else str(each.get("receipts")) for each in wire.said]
     assert "draft" in told[told.index("answer") - 1]
 
 
@@ -208,9 +208,9 @@ def test_ones_own_answer_is_in_the_course_of_the_page_of_one_question(visit: Vis
     card(alone, BOOLEAN).get_by_label("No", exact=True).evaluate(
         "(no) => { no.click(); no.form.requestSubmit(); }"
     )
-    expect(alone.locator("#course [data-step=settled]")).to_contain_text("false")
+    expect(alone.locator("#timeline [data-step=settled]")).to_contain_text("false")
     # What was seen of it is on record a moment after its answer.
-    expect(alone.locator("#course tbody td").last).not_to_have_text("never")
+    expect(alone.locator("#timeline tbody td").last).not_to_have_text("never")
 
 
 @pytest.mark.chaos

@@ -85,7 +85,7 @@ def asked_for(visit: Visit) -> Page:
     """Open it where somebody asked to be told."""
     page = offered(visit)
     page.get_by_role("button", name=BUTTON).click()
-    expect(page.locator("#tell")).to_contain_text("You'll be notified")
+    expect(page.locator("#notify-toggle")).to_contain_text("You'll be notified")
     return page
 
 
@@ -116,7 +116,7 @@ def test_who_asks_for_it_is_told_and_can_take_it_back(visit: Visit):
 def test_a_browser_that_does_not_permit_it_is_explained(visit: Visit, permits: str, says: str):
     page = offered(visit, permits)
     page.get_by_role("button", name=BUTTON).click()
-    expect(page.locator("#tell [role=status]")).to_contain_text(says)
+    expect(page.locator("#notify-toggle [role=status]")).to_contain_text(says)
     expect(page.get_by_role("button", name=BUTTON)).to_have_count(0 if says else 1)
 
 
@@ -125,7 +125,7 @@ def test_a_browser_that_cannot_is_explained(visit: Visit):
     page = visit.open("/questions")
     page.context.add_init_script("delete window.Notification")
     page.reload()
-    expect(page.locator("#tell")).to_contain_text("Notifications aren't available")
+    expect(page.locator("#notify-toggle")).to_contain_text("Notifications aren't available")
     expect(page.get_by_role("button", name=BUTTON)).to_have_count(0)
 
 
@@ -136,7 +136,7 @@ def test_a_browser_that_refuses_at_last_is_explained(visit: Visit):
     connected(page)
     page.evaluate("window.look(true)")
     visit.begin()
-    expect(page.locator("#tell")).to_contain_text("Notifications aren't available")
+    expect(page.locator("#notify-toggle")).to_contain_text("Notifications aren't available")
 
 
 def test_hidden_pages_tell_once_and_lead_to_the_card(visit: Visit):

@@ -15,7 +15,7 @@ from tests.machine.ports import wait_until
 HIT = re.compile(r"^1 of \d+\+? match(es)?$")
 ABORTED = "net::ERR_ABORTED"
 #: Whether words that were looked for are on the screen, lit, and nothing lies over them.
-_LIT = """words => [...(CSS.highlights.get('found-here') || [])].some(range => {
+_LIT = """words => [...(CSS.highlights.get('current-match') || [])].some(range => {
   if (!words.toLowerCase().includes(range.toString().toLowerCase())) return false;
   const box = range.getClientRects()[0];
   if (!box || box.top < 0 || box.bottom > innerHeight) return false;

@@ -77,7 +77,7 @@ def test_find_reaches_what_is_far_from_what_is_loaded(visit: Visit, long_book: B
     [
         pytest.param("", marks=pytest.mark.proof),
         f"?at={LENGTH // 2}",
-        pytest.param("?at=end#foot", marks=pytest.mark.proof),
+        pytest.param("?at=end#composer", marks=pytest.mark.proof),
         pytest.param("?show=person,tools", marks=pytest.mark.proof),
     ],
 )

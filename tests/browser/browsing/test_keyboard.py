@@ -20,7 +20,8 @@ MOST = 60
 #: What has the focus, where nothing of it can be seen.
 _HIDDEN = """() => {
   const each = document.activeElement;
-  const bar = each.closest('.bar') ? 0 : document.querySelector('.bar').offsetHeight;
+  const header = document.querySelector('.site-header');
+  const bar = header.contains(each) ? 0 : header.offsetHeight;
   const seen = [...each.getClientRects()].some(({left, top, right, bottom}) => {
     const [x, y] = [left + right, Math.max(top, bar) + Math.min(bottom, innerHeight)];
     const over = document.elementFromPoint(x / 2, y / 2);

@@ -98,11 +98,11 @@ def test_a_conversation_is_pinned_and_archived_by_keyboard_and_the_focus_stays(v
 
 def test_a_menu_closes_by_escape_and_gives_the_focus_back(visit: Visit):
     page = begun(visit, "Menu roses")
-    menu = page.locator(".acts summary")
+    menu = page.locator(".row-menu summary")
     menu.focus()
     page.keyboard.press("Enter")
     expect(page.get_by_role("button", name="Pin")).to_be_visible()
-    check(page, ".acts")
+    check(page, ".row-menu")
     page.keyboard.press("Tab")
     page.keyboard.press("Escape")
     expect(page.get_by_role("button", name="Pin")).to_be_hidden()
@@ -128,7 +128,7 @@ def test_a_list_that_cannot_be_fetched_says_so_and_is_tried_again(visit: Visit):
 def test_a_title_and_labels_are_changed_with_scripts_off(visit: Visit):
     begun(visit, "Plain roses")
     page = visit.open("/conversations?q=Plain+roses", javascript=False)
-    page.locator(".acts summary").click()
+    page.locator(".row-menu summary").click()
     page.get_by_role("link", name="Rename, label…").click()
     page.get_by_label("Title").fill("Plain tulips")
     page.get_by_role("button", name="Rename").click()
@@ -139,7 +139,7 @@ def test_a_title_and_labels_are_changed_with_scripts_off(visit: Visit):
     page.get_by_role("link", name="← Plain tulips").click()
     page.goto(f"{visit.server.url}/conversations?label=colour=red")
     expect(page.locator("#list .row")).to_have_count(1)
-    page.locator(".acts summary").click()
+    page.locator(".row-menu summary").click()
     page.get_by_role("button", name="Archive").click()
     expect(page.locator("#list .empty")).to_contain_text("No matching conversations")
     assert path_of(page) == "/conversations"

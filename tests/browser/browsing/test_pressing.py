@@ -10,7 +10,7 @@ from tests.browser.pages import BOOLEAN, Visit, card, connected
 pytestmark = pytest.mark.browser
 
 #: What the server might say: it moves a card down by more than a choice is high.
-SHIFT = f'<div hx-swap-oob="beforebegin:#desk"><p id="shift">New{"<br>" * 12}</p></div>'
+SHIFT = f'<div hx-swap-oob="beforebegin:#inbox"><p id="shift">New{"<br>" * 12}</p></div>'
 #: Lets it come in at once.
 TELL = """(data) => document.body["htmx-internal-data"].webSocket.socket.dispatchEvent(
   new MessageEvent("message", { data }))"""

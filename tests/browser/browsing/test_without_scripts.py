@@ -73,7 +73,7 @@ def test_the_outline_the_windows_and_an_event_are_pages_of_their_own(visit: Visi
         call.locator("> summary").click()
         call.get_by_role("link", name="Show all").click()
         expect(page.get_by_role("heading", name="Result")).to_be_visible()
-        assert len(page.locator(".whole .text").first.inner_text()) > LARGE
+        assert len(page.locator(".full-payload .text").first.inner_text()) > LARGE
         page.locator(".back a").click()
         target(page)
         (_, last), *_ = stretches(page)

@@ -23,7 +23,7 @@ pytestmark = pytest.mark.browser
 #: Of each page, by its route, the addresses at which it looks different: of the demo. The first is
 #: looked at by ``make test``, the others under proof alone.
 PAGES = {
-    "start": ["/"],
+    "home": ["/"],
     "conversations": [
         "/conversations",
         "/conversations?sort=waiting",
@@ -33,7 +33,7 @@ PAGES = {
         "/conversations?archived=1",
     ],
     "conversation-new": ["/conversations/new"],
-    "conversation-facts": ["{talk}/facts"],
+    "conversation-edit": ["{talk}/facts"],
     "search": [
         "/search?q=backup",
         "/search",
@@ -54,7 +54,7 @@ PAGES = {
     "help-page": [f"/help/{name}" for name in HELP_PAGES],
     "join": ["/join"],
     "people": ["/workspaces/{workspace}/people"],
-    "waiting": ["/workspaces/{workspace}/waiting"],
+    "question-expiry": ["/workspaces/{workspace}/waiting"],
     "tools": ["/workspaces/{workspace}/tools"],
 }
 #: The same, of a conversation that is too long for a page.
@@ -62,7 +62,7 @@ LONG = {
     "conversation": [
         f"?at={MIDDLE}&q=bed",
         "",
-        "?at=end#foot",
+        "?at=end#composer",
         "?show=rest",
         f"?at={MIDDLE}",
         f"?at={MIDDLE}&show=person,problems",
@@ -71,7 +71,7 @@ LONG = {
 }
 #: Pages that take more to come by, and the tests that look at them.
 ELSEWHERE = {
-    "prompt": "asking/test_prompts",
+    "approval": "asking/test_prompts",
     "answer-link": "asking/test_links",
     "sign-in": "here",
     "conversation-raw": "views/test_views",
@@ -201,24 +201,24 @@ def test_what_is_said_for_a_while_bars_nobody_and_covers_no_way_back(visit: Visi
     card(page, BOOLEAN)
     page.keyboard.press("g")
     page.keyboard.press("g")
-    back = page.locator("a.live")
+    back = page.locator("a.jump-link")
     expect(back).to_be_visible()
     page.evaluate(LASTING)
     page.keyboard.press("K")
-    expect(page.locator("body > .told")).to_have_text("No earlier prompt.")
-    upper, lower = page.locator("body > .told").bounding_box(), back.bounding_box()
+    expect(page.locator("body > .toast")).to_have_text("No earlier prompt.")
+    upper, lower = page.locator("body > .toast").bounding_box(), back.bounding_box()
     assert upper
     assert lower
     assert upper["y"] + upper["height"] <= lower["y"]
-    check(page, "body > .told, a.live")
-    expect(page.locator("body > .told")).to_be_visible()
+    check(page, "body > .toast, a.jump-link")
+    expect(page.locator("body > .toast")).to_be_visible()
 
 
 def test_open_cards_and_what_became_of_them_bar_nobody(visit: Visit):
     page = visit.begin("Card")
     for kind in (BOOLEAN, SELECT, TEXT, SECRET):
         card(page, kind)
-        check(page, "#desk")
+        check(page, "#inbox")
         decline(page, kind)
     check_under_proof(page)
     page.goto(f"{visit.server.url}/questions")

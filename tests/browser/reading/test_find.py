@@ -24,7 +24,7 @@ BACK_WHILE_IT_SCROLLS = """() => {
   history.back();
 }"""
 LIT = """name => [...(CSS.highlights.get(name) || [])].map(range => range.toString())"""
-SEEN = """() => [...CSS.highlights.get('found-here')].some(range => {
+SEEN = """() => [...CSS.highlights.get('current-match')].some(range => {
   const {top, bottom} = range.getBoundingClientRect();
   return top >= 50 && bottom <= innerHeight && bottom > top;
 })"""
@@ -52,7 +52,7 @@ def find(page: Page, words: str) -> None:
     page.keyboard.press("Enter")
 
 
-def lit(page: Page, name: str = "found") -> list[str]:
+def lit(page: Page, name: str = "match") -> list[str]:
     return [str(text) for text in page.evaluate(LIT, name)]
 
 
@@ -78,7 +78,7 @@ def test_a_hit_that_is_not_loaded_is_fetched_and_lit(shelf: Visit, indexed: str)
     find(page, needle(FAR_TURN))
     expect(count(page)).to_have_text("1 of 1 match")
     assert stretches(page)[0][0] > 1000
-    assert lit(page, "found-here") == [needle(FAR_TURN)]
+    assert lit(page, "current-match") == [needle(FAR_TURN)]
     assert page.evaluate(SEEN)
     assert address(page)["q"] == needle(FAR_TURN)
     assert address(page)["at"] == current(page)
@@ -99,7 +99,7 @@ def test_n_goes_on_once_the_field_is_left(shelf: Visit, indexed: str):
     find(page, "planner")
     expect(count(page)).to_have_text(re.compile("^1 of"))
     first = current(page)
-    here = lit(page, "found-here")
+    here = lit(page, "current-match")
     assert set(here) == {"planner"}
     assert len(lit(page)) > len(here)
     page.get_by_label("Find in conversation").blur()
@@ -133,7 +133,7 @@ def test_what_lies_beyond_the_shown_part_of_a_result_is_fetched(shelf: Visit):
         "it is indexed",
     )
     find(page, LAST_WORD)
-    wait_until(lambda: lit(page, "found-here") == [LAST_WORD], "the hit is there and lit")
+    wait_until(lambda: lit(page, "current-match") == [LAST_WORD], "the hit is there and lit")
     assert page.evaluate(SEEN)
 
 
@@ -175,5 +175,5 @@ def test_whoever_comes_from_a_search_finds_its_words_lit(shelf: Visit, indexed: 
     assert link
     page = shelf.open(link[1].replace("&amp;", "&"))
     expect(count(page)).to_have_text("1 of 1 match")
-    assert lit(page, "found-here") == [needle(40)]
+    assert lit(page, "current-match") == [needle(40)]
     expect(page.get_by_label("Find in conversation")).to_have_value(needle(40))

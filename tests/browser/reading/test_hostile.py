@@ -23,9 +23,9 @@ FOLDS = "#transcript details:not([open])"
 #: Loads what is earlier and later, unfolds what is folded, brings into view what is fetched then.
 UNFOLD = """(folds) => {
   for (const fold of document.querySelectorAll(folds)) fold.open = true;
-  const way = document.querySelector(".way a");
+  const way = document.querySelector(".load-more a");
   if (way) {
-    if (!document.querySelector(".way.htmx-request, .way .htmx-request")) way.click();
+    if (!document.querySelector(".load-more.htmx-request, .load-more .htmx-request")) way.click();
     return false;
   }
   const next = document.querySelector("#transcript [data-payload][hx-trigger]");

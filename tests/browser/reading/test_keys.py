@@ -112,7 +112,7 @@ def test_what_is_said_is_seen_for_a_while_and_told_once(visit: Visit):
     page = tour(visit)
     page.keyboard.press("j")
     first = current(page)
-    told = page.locator("body > .told")
+    told = page.locator("body > .toast")
     page.clock.install(time=0)
     page.clock.pause_at(1000)
     for key, words in (("K", "No earlier prompt."), ("k", "No earlier event.")):
@@ -147,7 +147,7 @@ def test_what_cannot_be_loaded_is_said(shelf: Visit, key: str, cannot: str, word
     shelf.pages.forgive("ERR_FAILED|^.object Event.|^htmx:")
     page.evaluate(LASTING)
     page.keyboard.press(key)
-    expect(page.locator("body > .told")).to_have_text(words)
+    expect(page.locator("body > .toast")).to_have_text(words)
     expect(page.locator("#announcer")).to_have_text(words)
     at(page, first)
 
@@ -233,7 +233,7 @@ def test_brackets_fold_and_unfold_all_that_is_loaded_and_say_so(shelf: Visit):
 def test_the_ends_have_keys(shelf: Visit):
     page = shelf.open(f"{long_one(shelf)}?at={MIDDLE}")
     page.keyboard.press("G")
-    expect(page.locator("#tail")).to_have_count(1)
+    expect(page.locator("#transcript-end")).to_have_count(1)
     expect(page.locator(LATER)).to_have_count(0)
     expect(page.locator(ITEMS).last).to_have_attribute("aria-current", "true")
     page.keyboard.press("g")
@@ -315,7 +315,7 @@ def test_a_fold_is_as_it_was_left_when_its_window_comes_back(shelf: Visit):
     call.locator("> summary").click(position={"x": 8, "y": 12})
     expect(page).to_have_url(re.compile("open="))
     page.keyboard.press("G")
-    expect(page.locator("#tail")).to_have_count(1)
+    expect(page.locator("#transcript-end")).to_have_count(1)
     expect(page.locator(f"#{anchor}")).to_have_count(0)
     page.keyboard.press("g")
     page.keyboard.press("g")
@@ -335,7 +335,7 @@ def test_the_outline_moves_without_a_new_page_where_the_turn_is_loaded(visit: Vi
 def test_the_outline_follows_the_reader_beyond_the_turns_that_it_listed(shelf: Visit):
     page = shelf.open(long_one(shelf))
     page.keyboard.press("G")
-    expect(page.locator("#tail")).to_have_count(1)
+    expect(page.locator("#transcript-end")).to_have_count(1)
     here = page.locator("#outline li[aria-current]")
     last = page.locator(".turn-head").last.get_attribute("data-turn") or ""
     expect(here).to_have_attribute("data-turn", last)
@@ -361,7 +361,7 @@ def test_the_outline_lists_other_turns_once_somebody_has_scrolled_to_them(shelf:
 def test_the_outline_is_folded_on_a_phone_until_somebody_opens_it(visit: Visit):
     path = path_of(tour(visit))
     page = visit.open(path, size=(390, 844))
-    fold = page.locator(".outline-fold")
+    fold = page.locator(".outline-body")
     expect(fold).not_to_have_attribute("open", "")
     fold.locator("> summary").click()
     page.locator("#outline li[data-turn='1'] .outline-turn").click()

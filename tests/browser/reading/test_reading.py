@@ -40,9 +40,9 @@ def test_second_page_of_a_visit_asks_for_no_static_file_again(visit: Visit):
 
 def test_export_menu_on_a_phone_stays_on_the_screen(visit: Visit):
     page = visit.open(visit.find(TOUR), size=PHONE)
-    page.locator(".tools summary", has_text="Export").click()
-    menu = page.locator(".tools .menu-body").filter(has=page.locator(".download-link"))
-    expect(menu.locator(".download-link .quiet").first).to_be_visible()
+    page.locator(".toolbar summary", has_text="Export").click()
+    menu = page.locator(".toolbar .menu-body").filter(has=page.locator(".download-link"))
+    expect(menu.locator(".download-link .muted").first).to_be_visible()
     box = menu.bounding_box()
     assert box
     assert box["x"] >= 0
@@ -126,6 +126,6 @@ def test_a_permalink_unfolds_what_hides_its_target(visit: Visit):
 def test_the_time_of_an_event_is_its_permalink(visit: Visit):
     page = tour(visit)
     said = page.locator("article[data-kind=chat_request]").last
-    said.locator("a.moment").click()
+    said.locator("a.timestamp").click()
     expect(page).to_have_url(re.compile(rf"#{said.get_attribute('id')}$"))
     expect(said).to_be_in_viewport()

@@ -15,7 +15,7 @@ pytestmark = pytest.mark.browser
 
 #: Pixels by which what is read may move.
 STILL = 2
-NOTED = "history.state && history.state.stands && history.state.stands.item"
+NOTED = "history.state && history.state.position && history.state.position.item"
 
 
 def down(page: Page) -> tuple[str, float]:
@@ -67,16 +67,16 @@ def test_what_waits_is_told_to_who_reads_above_and_the_outline_has_it(
 ):
     page = visit.begin("Ask me", size=(1280, 500))
     connected(page)
-    expect(page.locator("#desk .card")).to_have_count(1, timeout=15_000)
-    inside = page.locator("#outline ol.inside")
+    expect(page.locator("#inbox .card")).to_have_count(1, timeout=15_000)
+    inside = page.locator("#outline ol.outline-items")
     expect(inside).to_contain_text("Waiting", timeout=15_000)
     page.evaluate("scrollTo({top: 0, behavior: 'instant'})")
     told = page.get_by_role("link", name="1 question waiting")
     expect(told).to_be_visible()
     told.click()
-    expect(page.locator("#desk .card")).to_be_focused()
-    expect(page.locator("#desk .card")).to_be_in_viewport()
-    expect(page.locator("a.live")).to_be_hidden()
+    expect(page.locator("#inbox .card")).to_be_focused()
+    expect(page.locator("#inbox .card")).to_be_in_viewport()
+    expect(page.locator("a.jump-link")).to_be_hidden()
     page.get_by_role("radio", name="Yes").check()
     page.get_by_role("button", name="Answer", exact=True).click()
     expect(inside).to_contain_text("Answered", timeout=15_000)
@@ -88,6 +88,6 @@ def test_a_link_copied_by_key_is_told_to_who_sees(shelf: Visit):
     page.clock.install()
     page.keyboard.press("j")
     page.keyboard.press("l")
-    expect(page.locator(".copy.told")).to_have_text("Copied")
+    expect(page.locator(".copy-button.toast")).to_have_text("Copied")
     page.clock.run_for(5_000)
-    expect(page.locator(".copy.told")).to_have_count(0)
+    expect(page.locator(".copy-button.toast")).to_have_count(0)

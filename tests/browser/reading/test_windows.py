@@ -67,7 +67,7 @@ def test_scrolling_down_loads_what_is_later(shelf: Visit):
 
 
 def test_scrolling_up_loads_what_is_earlier_and_nothing_on_the_screen_moves(shelf: Visit):
-    page = shelf.open(f"{long_one(shelf)}?at=end#foot")
+    page = shelf.open(f"{long_one(shelf)}?at=end#composer")
     for count in range(2, 5):
         until(partial(shows, page, count), partial(scroll, page, -900), "one window more")
         loaded(page, count)
@@ -125,7 +125,7 @@ def test_what_holds_the_focus_does_not_leave(shelf: Visit):
     kept = page.locator(f"{ITEMS} summary").first
     kept.focus()
     anchor = kept.locator("..").get_attribute("id")
-    ways = page.locator(".way + .way")
+    ways = page.locator(".load-more + .load-more")
     until(ways.count, partial(to_bottom, page), "the rest has left")
     expect(page.locator(f"#{anchor} > summary")).to_be_focused()
     loaded(page, MOST)
@@ -142,7 +142,9 @@ def test_a_selection_does_not_leave(shelf: Visit):
     said = page.locator("article p").first
     page.evaluate("getSelection().selectAllChildren(document.querySelector('article p'))")
     text = said.inner_text()
-    until(page.locator(".way + .way").count, partial(to_bottom, page), "the rest has left")
+    until(
+        page.locator(".load-more + .load-more").count, partial(to_bottom, page), "the rest has left"
+    )
     assert page.evaluate("getSelection().toString()").strip() == text.strip()
 
 
@@ -193,5 +195,5 @@ def test_memory_does_not_grow_however_far_somebody_scrolls(shelf: Visit):
     for nodes, heap in measured[1:]:
         assert nodes <= 1.25 * measured[0][0], measured
         assert heap <= 1.25 * measured[0][1] + 1_000_000, measured
-    wait_until(lambda: not page.locator(".way .htmx-request").count(), "it is quiet")
+    wait_until(lambda: not page.locator(".load-more .htmx-request").count(), "it is quiet")
     unbroken(page)

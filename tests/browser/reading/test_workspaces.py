@@ -169,18 +169,18 @@ def test_a_file_that_jp_rewrote_is_on_the_open_page_as_it_is_now(
             "rewrite", TurnStart(), ChatRequest("Anew"), ChatResponse("message", "As you say.")
         )
         expect(last_words(release)).to_contain_text("As you say.", timeout=SOON)
-        expect(release.locator("article.said")).to_have_count(2)
+        expect(release.locator("article.message")).to_have_count(2)
         expect(release.locator("[data-count=events]")).to_have_text("3")
 
 
 def test_a_conversation_that_jp_removed_stays_and_is_marked(
     garden: Garden, release: Page, title: str
 ):
-    said = release.locator("article.said")
+    said = release.locator("article.message")
     before = said.all_inner_texts()
     with staying(release):
         garden.jp("remove")
-        expect(release.locator("#facts")).to_contain_text("Deleted in jp", timeout=SOON)
+        expect(release.locator("#metadata")).to_contain_text("Deleted in jp", timeout=SOON)
     assert said.count() == len(before) > 0
     release.get_by_role("link", name="← Conversations").click()
     row = release.locator(".row", has_text=title)

@@ -12,15 +12,15 @@ from playwright.sync_api import Page, expect
 from tests.browser.pages import Visit
 from tests.machine.ports import wait_until
 
-ITEMS = "#transcript > .window > [data-kind]:not(.mark)"
-EARLIER, LATER = ".way[data-way=earlier]", ".way[data-way=later]"
+ITEMS = "#transcript > .window > [data-kind]:not(.turn-anchor)"
+EARLIER, LATER = ".load-more[data-direction=earlier]", ".load-more[data-direction=later]"
 #: What is said stays to be seen.
 LASTING = "HTMLParagraphElement.prototype.remove = () => {}"
 _ROW = re.compile(r'href="(/conversations/\d+)"[^>]*>\s*\d+ events<')
 _STRETCHES = """() => [...document.querySelectorAll('#transcript > .window')]
   .map(each => [Number(each.dataset.first), Number(each.dataset.last)])"""
 _READING = """() => {
-  const line = document.querySelector('.bar').getBoundingClientRect().bottom + 8;
+  const line = document.querySelector('.site-header').getBoundingClientRect().bottom + 8;
   const item = [...document.querySelectorAll('%s')]
     .find(each => each.getBoundingClientRect().bottom > line);
   return [item.id, item.getBoundingClientRect().top];
@@ -111,7 +111,7 @@ def loaded(page: Page, count: int) -> None:
 
 
 def _settled(page: Page, count: int) -> bool:
-    quiet: bool = page.locator(".way .htmx-request").count() == 0
+    quiet: bool = page.locator(".load-more .htmx-request").count() == 0
     return quiet and len(stretches(page)) >= count
 
 

@@ -40,8 +40,8 @@ HOLD = "hold"
 MCP_TOOL = "book_table"
 _ECHO = f"while [ -e {HOLD} ]; do sleep 0.02; done\nprintf '%s' \"$1\"\n"
 _HELD = f'import time\n\nwhile Path("{HOLD}").exists():\n    time.sleep(0.02)\nproof ='
-_THING = re.compile(r'name="thing" value="([^"]+)"')
-_SEEN = re.compile(r'name="seen" value="([^"]*)"')
+_THING = re.compile(r'name="item" value="([^"]+)"')
+_SEEN = re.compile(r'name="overrides_hash" value="([^"]*)"')
 
 
 @dataclass
@@ -88,9 +88,11 @@ class Shop:
         self.switch(MCP_TOOL, on=True)
         seen = _SEEN.search(owner.get(page).text)
         assert seen, "no form for overrides"
-        owner.post(f"{page}/overrides", page, overrides=self.overrides + ECHO, seen=seen[1])
+        owner.post(
+            f"{page}/overrides", page, overrides=self.overrides + ECHO, overrides_hash=seen[1]
+        )
         for thing in _THING.findall(owner.get(page).text):
-            owner.post(f"{page}/trust", page, thing=thing)
+            owner.post(f"{page}/trust", page, item=thing)
         assert owner.get(page).text.count('data-offered="no"') == 0, "something is not offered"
         self.switch(MCP_TOOL, on=False)
 
@@ -178,6 +180,6 @@ def question(page: Page, words: str) -> Locator:
 
 def prompt(page: Page, kind: str) -> Locator:
     """Wait for the one open card of a kind of prompt."""
-    found = page.locator(f".card[data-outcome=open][data-prompt-kind={kind}]")
+    found = page.locator(f".card[data-outcome=open][data-approval-kind={kind}]")
     expect(found).to_have_count(1)
     return found

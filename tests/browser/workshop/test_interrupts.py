@@ -31,7 +31,7 @@ def streaming(workshop: Stay, *more: Reply) -> Page:
     page = workshop.ask("Talk", begin, *more)
     connected(page)
     page_listens.set()
-    expect(page.locator("#partial")).to_contain_text("This goes on")
+    expect(page.locator("#partial-text")).to_contain_text("This goes on")
     return page
 
 
@@ -42,12 +42,12 @@ def running(workshop: Stay, *more: Reply) -> Page:
     connected(page)
     question(page, "Whom shall I greet?")
     prompt(page, "run").get_by_role("button", name="Allow for this turn").click()
-    expect(page.locator(".card[data-prompt-kind=run][data-outcome=open]")).to_have_count(0)
+    expect(page.locator(".card[data-approval-kind=run][data-outcome=open]")).to_have_count(0)
     return page
 
 
 def press(page: Page, name: str) -> None:
-    page.locator("#foot").get_by_role("button", name=name, exact=True).click()
+    page.locator("#composer").get_by_role("button", name=name, exact=True).click()
 
 
 def instead(page: Page, text: str) -> None:
@@ -62,7 +62,7 @@ def told(workshop: Stay) -> str:
 
 def test_stopping_while_tools_run_ends_their_cards_and_the_turn(workshop: Stay):
     page = running(workshop)
-    check(page, "#desk")
+    check(page, "#inbox")
     press(page, "Stop")
     expect(page.get_by_text("The last turn was stopped.")).to_be_visible()
     expect(composer(page)).to_be_visible()
@@ -79,7 +79,7 @@ def test_stopping_while_text_comes_in_keeps_what_came(workshop: Stay):
     press(page, "Stop")
     expect(page.get_by_text("The last turn was stopped.")).to_be_visible()
     expect(last_words(page)).to_contain_text(re.compile("This goes on and on"))
-    expect(page.locator("#partial")).to_be_hidden()
+    expect(page.locator("#partial-text")).to_be_hidden()
     assert workshop.model.left.wait(10), "the vendor is left"
 
 

@@ -60,12 +60,12 @@ def test_a_call_waits_for_permission_and_its_error_for_delivery(workshop: Stay):
     with staying(page):
         card = prompt(page, "run")
         expect(card).to_contain_text("wild (local)")
-        check(page, "#desk")
+        check(page, "#inbox")
         press(card, RUN_ONCE)
         result = prompt(page, "deliver")
         expect(result).to_contain_text("Send this error to the model?")
         expect(result).to_contain_text(BROKEN)
-        check(page, "#desk")
+        check(page, "#inbox")
         assert len(workshop.model.requests) == 1
         press(result, "Send")
         ended(page)
@@ -177,9 +177,9 @@ def test_both_cards_are_decided_by_the_keyboard_alone(workshop: Stay):
 def test_both_cards_are_decided_without_scripts(workshop: Stay):
     page = workshop.open(javascript=False)
     workshop.ask("Plainly", wild(), done(), page=page)
-    reload_until(page, ".card[data-prompt-kind=run]")
+    reload_until(page, ".card[data-approval-kind=run]")
     press(prompt(page, "run"), RUN_ONCE)
-    reload_until(page, ".card[data-prompt-kind=deliver]")
+    reload_until(page, ".card[data-approval-kind=deliver]")
     press(prompt(page, "deliver"), "Don't send")
     workshop.asked(2)
     page.goto(workshop.server.url + path_of(page))

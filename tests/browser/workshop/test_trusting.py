@@ -35,7 +35,7 @@ def row(page: Page, tool: str) -> Locator:
 
 
 def waiting(page: Page, name: str) -> Locator:
-    return page.locator(f"[data-section=waiting] [data-thing={name}]")
+    return page.locator(f"[data-section=waiting] [data-trust-item={name}]")
 
 
 def tools(visit: Stay) -> Page:
@@ -64,7 +64,7 @@ def test_what_a_workspace_would_run_is_shown_and_offered_once_an_owner_trusts_it
     page = tools(stay(shop, open_page))
     for tool, why in WHY.items():
         expect(row(page, tool)).to_have_attribute("data-offered", "no")
-        expect(row(page, tool).locator("[data-why]")).to_have_text(why)
+        expect(row(page, tool).locator("[data-reason-text]")).to_have_text(why)
     for name, lines in COMMANDS.items():
         for line in lines:
             expect(waiting(page, name).locator("pre")).to_contain_text(line)
@@ -99,9 +99,11 @@ def test_a_command_that_changes_while_the_server_runs_waits_for_trust_with_its_d
     before = config.read_text()
     config.write_text(before.replace("sh tools/greet.sh {{", "sh tools/other.sh --all {{"))
     page.reload()
-    expect(row(page, "greet").locator("[data-why]")).to_have_text("changed since it was trusted")
+    expect(row(page, "greet").locator("[data-reason-text]")).to_have_text(
+        "changed since it was trusted"
+    )
     changed = waiting(page, "greet")
-    expect(changed).to_have_attribute("data-standing", "changed")
+    expect(changed).to_have_attribute("data-trust-state", "changed")
     expect(changed.locator("del").first).to_have_text(
         re.compile("^was: .* argument 1: tools/greet.sh$")
     )
@@ -149,5 +151,5 @@ def test_a_reader_sees_the_tools_and_can_change_nothing(workshop: Stay):
     expect(page.locator("main")).not_to_contain_text("Overrides (TOML)")
     check(page)
     for act in ("trust", "withdraw", "switch", "overrides"):
-        reply = reader.post(f"{workshop.shop.page}/{act}", thing="x", tool="greet", to="off")
+        reply = reader.post(f"{workshop.shop.page}/{act}", item="x", tool="greet", to="off")
         assert reply.status == 403

@@ -33,7 +33,7 @@ LAST = "All *three* are done."
 NOTES = """
 window.noted = [];
 new MutationObserver(() => {
-  const partial = document.getElementById('partial');
+  const partial = document.getElementById('partial-text');
   if (partial && !partial.hidden) window.noted.push([partial.className, partial.textContent]);
 }).observe(document, {subtree: true, childList: true, attributes: true, characterData: true});
 """

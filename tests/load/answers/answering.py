@@ -80,7 +80,7 @@ def _asked(server: _Server, browser: Browser, others: Crowd, turns: int, send: S
     talk = server.talks.pop()
     times: list[float] = []
     with Page(server.port, server.cookie) as page:
-        page.say({"conversation": talk, "facts": server.facts, "desk": True, "shown": []})
+        page.say({"conversation": talk, "metadata": server.facts, "inbox": True, "questions": []})
         page.text()
         for _ in range(turns):
             others.idle(0.002)
@@ -159,7 +159,12 @@ class _Server:
         total = len(cookies)
         came = others.enter(self.port, "/ws", cookies, lambda n: progress(n, total))
         for visitor, (_, talk, question) in zip(came, self.pages, strict=True):
-            shows = {"length": 4, "facts": self.facts, "desk": True, "shown": [question]}
+            shows = {
+                "entry_count": 4,
+                "metadata": self.facts,
+                "inbox": True,
+                "questions": [question],
+            }
             visitor.say({"conversation": talk} | shows)
         others.watch(2 * total)  # the foot, since the run is news to them, and the counter
 

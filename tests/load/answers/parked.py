@@ -104,7 +104,7 @@ class Desk:
         """Answer a question; returns the seconds until its tool's result is on record and seen."""
         talk = self.place.own.pop()
         with Page(self.place.server.port, self.place.cookie) as page:
-            page.say({"conversation": talk, "length": 4, "desk": True, "shown": []})
+            page.say({"conversation": talk, "entry_count": 4, "inbox": True, "questions": []})
             path = page.card()
             began = perf_counter()
             status, _ = self.browser.send(path, answer="true")

@@ -147,7 +147,12 @@ def _fill_database(size: Size) -> tuple[str, str, str, dict[str, object]]:
         pass
     with connection.cursor() as cursor:
         cursor.execute("ANALYZE")
-    hello: dict[str, object] = {"conversation": talk, "length": 4, "desk": True, "shown": shown}
+    hello: dict[str, object] = {
+        "conversation": talk,
+        "entry_count": 4,
+        "inbox": True,
+        "questions": shown,
+    }
     return page, cookie(neighbour), cookie(auditor), hello
 
 

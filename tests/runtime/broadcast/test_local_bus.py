@@ -41,7 +41,7 @@ async def test_who_subscribed_to_a_kind_hears_it_until_they_undo_it():
     assert heard == [
         {"kind": "run", "run": 3},
         {"kind": "settled", "inquiry": 4},
-        {"kind": "decided", "prompt": 5},
+        {"kind": "decided", "approval": 5},
     ]
     for _ in range(2):
         local_bus.remove_subscriber(local_bus.make_kind_topic("run"), heard.append)
@@ -88,7 +88,7 @@ async def test_a_look_tells_everybody_that_what_they_look_at_has_changed():
         assert await seven() == {"kind": "conversation"}
         assert await home() == {"kind": "questions"}
         assert session.take_all() == []
-    assert heard == [{"kind": "look"}]
+    assert heard == [{"kind": "resync"}]
 
 
 async def test_who_leaves_while_they_are_told_is_no_harm():

@@ -25,10 +25,10 @@ GOOD: dict[str, dict[str, Any]] = {
     "session": {"to": make_session_topic("ab12")},
     "run": {"run": 1},
     "settled": {"inquiry": 2**63 - 1},
-    "decided": {"prompt": 3},
+    "decided": {"approval": 3},
     signal_schemas.PING_KIND: {},
     "secret": {"message": "m", "sender": "s", "inquiry": 4, "by": {"kind": "x"}, "sealed": "x"},
-    "secret_ack": {"message": "m", "became": "taken"},
+    "secret_ack": {"message": "m", "result": "taken"},
 }
 _WRONG: tuple[Any, ...] = (None, True, -1, 0, 2**63, 1.5, b"7", [], {1: 1}, [7])
 _WRONG_TEXTS = ("conversation-", "conversation-x", "conversation-²", f"workspace-{'9' * 30}", "")

@@ -38,9 +38,9 @@ def looks(text: str) -> list[tuple[str, str]]:
 @pytest.mark.parametrize(
     ("text", "marks"),
     [
-        ("\x1b[31mred\x1b[0m plain", [("ink-1", "red")]),
+        ("\x1b[31mred\x1b[0m plain", [("fg-1", "red")]),
         ("\x1b[1;3;4mall\x1b[22m", [("bold italic underline", "all")]),
-        ("\x1b[38;2;255;0;0mx\x1b[48;5;2my", [("ink-1", "x"), ("ink-1 ground-2", "y")]),
+        ("\x1b[38;2;255;0;0mx\x1b[48;5;2my", [("fg-1", "x"), ("fg-1 bg-2", "y")]),
         ("\x1b[8mconcealed\x1b[5mblinking", []),
         ("\x1b[38;5mbroken \x1b[999mcode", []),
     ],

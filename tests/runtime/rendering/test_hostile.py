@@ -22,8 +22,8 @@ CLASSES = {
     *("prose", "text", "code", "fields", "long", "added", "removed", "hunk", "file"),
     *("k", "s", "n", "c", "f", "t", "v"),
     *("bold", "dim", "italic", "underline", "strike", "reverse"),
-    *(f"ink-{n}" for n in range(16)),
-    *(f"ground-{n}" for n in range(16)),
+    *(f"fg-{n}" for n in range(16)),
+    *(f"bg-{n}" for n in range(16)),
 }
 TURNING = set("\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069\x00\x1b")
 #: Generous: the slowest takes a third of a second, and what a guard lets through takes minutes.

@@ -82,7 +82,7 @@ def test_a_text_of_several_lines_stands_as_it_is():
     [
         ({"path": "a/b.py", "content": "def f():\n  pass"}, ("k", "def")),
         ({"content": "--- a\n+++ b\n@@ -1 +1 @@\n-x\n+y"}, ("removed", "-x")),
-        ({"content": "one\n\x1b[31mtwo"}, ("ink-1", "two")),
+        ({"content": "one\n\x1b[31mtwo"}, ("fg-1", "two")),
     ],
 )
 def test_a_text_is_shown_as_what_it_is(given: dict[str, str], mark: tuple[str, str]):

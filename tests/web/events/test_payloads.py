@@ -308,7 +308,7 @@ def test_what_a_tool_made_of_its_arguments_is_shown_as_a_terminal_does(shown: An
     page = shown(TurnStart(), element(called("c", x="y"), metadata=kept)).page()
     held = payload(page, "formatted")
     assert held.text.strip() == "+ added <b>"
-    assert [t["class"] for t in page if t.tag == "span" and t.text == "+ added"] == ["ink-2"]
+    assert [t["class"] for t in page if t.tag == "span" and t.text == "+ added"] == ["fg-2"]
     assert payload(page, "arguments").text.strip() == "xy"
 
 

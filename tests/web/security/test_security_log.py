@@ -35,6 +35,6 @@ def test_trust_that_is_given_or_withdrawn_is_recorded(
     client = world.client("owner")
     for what in ("trust", "withdraw"):
         client.post(f"/workspaces/{world.home.pk}/tools/{what}", {})
-        client.post(f"/workspaces/{world.home.pk}/tools/{what}", {"thing": ["seal tool t"]})
-    told = [re.sub(" from=.* things=", " ", message) for message in caplog.messages]
+        client.post(f"/workspaces/{world.home.pk}/tools/{what}", {"item": ["seal tool t"]})
+    told = [re.sub(" from=.* items=", " ", message) for message in caplog.messages]
     assert told == ['trust given ["t"]', 'trust withdrawn ["t"]']

@@ -72,7 +72,7 @@ def _earlier(**other: Any) -> PreviousAnswer:
         ({"decider_name": "Eve"}, "by Eve"),
         ({"settled_at": AT - timedelta(days=400)}, "16 Oct 2025"),
         ({"title": ""}, ">Untitled</a>"),
-        ({"pk": 8}, 'data-earlier="8"'),
+        ({"pk": 8}, 'data-previous-answer="8"'),
     ],
 )
 def test_an_earlier_answer_shows_what_it_is_by_now(other: dict[str, Any], shown: str):

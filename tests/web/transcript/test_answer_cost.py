@@ -64,7 +64,7 @@ async def test_a_question_and_its_answer_take_few_trips_and_statements(
     line = line_of(await run_in_db_thread(lasting.client, "responder"))
     assert (await line.connect(SOON))[0]
     facts = conversation_updates.make_metadata_key(talk)
-    state = {"conversation": talk.pk, "facts": facts, "desk": True}
+    state = {"conversation": talk.pk, "metadata": facts, "inbox": True}
     await line.send_to(text_data=json.dumps(state))
     await line.receive_from(SOON)
     monkeypatch.setattr(db_threads, "_run_in_shared_thread", trips)

@@ -33,14 +33,14 @@ SEEN = [[key, kind] for key in CARDS for kind in ("visible", "focused", "draft")
 
 #: The largest message of each kind that is taken.
 LARGEST: dict[type[protocol.ClientMessage], dict[str, Any]] = {
-    PageState: {"desk": True, "shown": CARDS[:250], "prompts": CARDS[250:]},
-    ReceiptReport: {"seen": SEEN},
+    PageState: {"inbox": True, "questions": CARDS[:250], "approvals": CARDS[250:]},
+    ReceiptReport: {"receipts": SEEN},
     AnswerMessage: {"number": 1, "question": 10**9, "answer": "x" * 100_000},
 }
 #: What is larger. The size of an answer is bounded with the frame that holds it.
 TOO_LARGE: dict[type[protocol.ClientMessage], dict[str, Any]] = {
-    PageState: {"desk": True, "shown": CARDS, "prompts": CARDS[:1]},
-    ReceiptReport: {"seen": [*SEEN, SEEN[0]]},
+    PageState: {"inbox": True, "questions": CARDS, "approvals": CARDS[:1]},
+    ReceiptReport: {"receipts": [*SEEN, SEEN[0]]},
 }
 KINDS = pytest.mark.parametrize("kind", LARGEST)
 
@@ -101,8 +101,8 @@ async def test_messages_beyond_what_a_person_may_cost_close_theirs_alone(
         await two.everything()
         await one.hello(**says)
         assert await one.closes() == TOO_MUCH
-        await other.hello(shown=[])
-        assert read(await other.everything()).one(id="waiting")["data-count"] == "1"
+        await other.hello(questions=[])
+        assert read(await other.everything()).one(id="question-count")["data-count"] == "1"
 
 
 async def test_hellos_beyond_those_of_one_socket_close_it_alone(
@@ -113,11 +113,11 @@ async def test_hellos_beyond_those_of_one_socket_close_it_alone(
     ada = lasting.people["responder"]
     async with page(ada) as one, page(ada) as two:
         for _ in range(2):
-            await one.hello(shown=[])
+            await one.hello(questions=[])
             await one.everything()
-        await one.hello(shown=[])
+        await one.hello(questions=[])
         assert await one.closes() == TOO_MUCH
-        await two.hello(shown=[])
+        await two.hello(questions=[])
         assert await two.everything()
 
 
@@ -127,15 +127,15 @@ async def test_a_socket_too_many_ends_the_one_silent_for_longest(
     monkeypatch.setattr(socket_limits, "MAX_SOCKETS", 3)
     ada, eve = lasting.people["responder"], lasting.people["owner"]
     async with AsyncExitStack() as stack:
-        others = await stack.enter_async_context(page(eve, shown=[]))
+        others = await stack.enter_async_context(page(eve, questions=[]))
         first, silent, third = [
-            await stack.enter_async_context(page(ada, shown=[])) for _ in range(3)
+            await stack.enter_async_context(page(ada, questions=[])) for _ in range(3)
         ]
         for each in (others, first, silent, third):
             await each.everything()
-        await first.hello(shown=[])
+        await first.hello(questions=[])
         await first.everything()
-        last = await stack.enter_async_context(page(ada, shown=[]))
+        last = await stack.enter_async_context(page(ada, questions=[]))
         assert await silent.closes() == TOO_MANY
         assert await last.everything()
         await publisher.publish_questions_changed(lasting.home.pk)
@@ -172,9 +172,9 @@ async def test_a_page_that_lacks_much_of_a_conversation_holds_up_nobody(
     says = await run_in_db_thread(shows, lasting)
     held = _HeldRound(monkeypatch, conversation_updates, "find_conversation_updates", arguments=2)
     ada, eve = lasting.people["responder"], lasting.people["reader"]
-    async with page(eve, **says | {"shown": []}) as neighbour, page(ada) as costly:
+    async with page(eve, **says | {"questions": []}) as neighbour, page(ada) as costly:
         await neighbour.everything()
-        await costly.hello(**says | {"length": 0})
+        await costly.hello(**says | {"entry_count": 0})
         await asyncio.wait_for(held.begun.wait(), 20)
         event = making.event(ChatResponse("message", "A word"))
         await run_in_db_thread(journal.append_events, lasting.talk.pk, [event], lasting.run)
@@ -183,7 +183,7 @@ async def test_a_page_that_lacks_much_of_a_conversation_holds_up_nobody(
         held.let_go()
         heard = read(await costly.everything())
         assert heard.text.count("A word") == 1
-        assert heard.one(id="counts")["data-length"] == str(says["length"] + 1)
+        assert heard.one(id="counts")["data-entry-count"] == str(says["entry_count"] + 1)
 
 
 async def test_a_page_that_names_many_cards_holds_up_nobody(
@@ -191,9 +191,9 @@ async def test_a_page_that_names_many_cards_holds_up_nobody(
 ):
     held = _HeldRound(monkeypatch, inbox_updates, "find_inbox_updates", arguments=1)
     ada, eve = lasting.people["responder"], lasting.people["owner"]
-    async with page(eve, desk=True, shown=[]) as neighbour, page(ada) as costly:
+    async with page(eve, inbox=True, questions=[]) as neighbour, page(ada) as costly:
         await neighbour.everything()
-        await costly.hello(desk=True, shown=CARDS)
+        await costly.hello(inbox=True, questions=CARDS)
         await asyncio.wait_for(held.begun.wait(), 20)
         new = await run_in_db_thread(making.question, lasting.run)
         await publisher.publish_questions_changed(lasting.home.pk)

@@ -39,41 +39,41 @@ async def test_nobody_who_is_not_signed_in_hears_anything(lasting: World):
 
 
 async def test_the_first_word_brings_what_is_missing(lasting: World):
-    says = {"conversation": lasting.talk.pk, "desk": True, "shown": []}
+    says = {"conversation": lasting.talk.pk, "inbox": True, "questions": []}
     async with page(lasting.people["responder"], **says) as socket:
         heard = read(await socket.everything())
         read_back = await run_in_db_thread(journal.read_elements, lasting.talk.pk)
-        assert heard.one(id="counts")["data-length"] == str(len(read_back))
-        assert heard.one(id="waiting")["data-count"] == "1"
+        assert heard.one(id="counts")["data-entry-count"] == str(len(read_back))
+        assert heard.one(id="question-count")["data-count"] == "1"
         assert heard.one(id=f"question-{lasting.question.pk}")["data-outcome"] == "open"
-        assert heard.one(id="foot")["data-run"] == f"{lasting.run.pk}-running"
+        assert heard.one(id="composer")["data-run"] == f"{lasting.run.pk}-running"
         assert {e["data-kind"] for e in heard if "data-kind" in e} >= {e.tag for e in read_back}
 
 
 async def test_a_page_that_shows_everything_gets_the_counts_alone(lasting: World):
     says = await run_in_db_thread(shows, lasting)
     async with page(lasting.people["responder"], **says) as socket:
-        assert ids(await socket.everything()) == ["waiting", "more"]
+        assert ids(await socket.everything()) == ["question-count", "hidden-count"]
 
 
 async def test_a_page_without_a_conversation_or_a_desk_gets_the_counter_alone(lasting: World):
-    async with page(lasting.people["responder"], shown=[]) as socket:
+    async with page(lasting.people["responder"], questions=[]) as socket:
         heard = read(await socket.everything())
-        assert [e["id"] for e in heard if "id" in e] == ["waiting"]
-        assert heard.one(id="waiting")["data-count"] == "1"
+        assert [e["id"] for e in heard if "id" in e] == ["question-count"]
+        assert heard.one(id="question-count")["data-count"] == "1"
 
 
 async def test_new_events_are_appended_at_the_end(lasting: World):
     says = await run_in_db_thread(shows, lasting)
-    async with page(lasting.people["reader"], **says | {"shown": []}) as socket:
+    async with page(lasting.people["reader"], **says | {"questions": []}) as socket:
         await socket.everything()
         await append(lasting, ChatResponse("message", "A word"))
         heard = read(await socket.everything())
     frame = next(e for e in heard if e.get("hx-swap-oob", "").startswith("beforeend"))
-    assert frame["hx-swap-oob"] == "beforeend:#tail"
+    assert frame["hx-swap-oob"] == "beforeend:#transcript-end"
     assert [e["data-kind"] for e in heard if "data-kind" in e] == ["chat_response"]
-    assert heard.one(id="partial")["hidden"] == ""
-    assert heard.one(id="counts")["data-length"] == str(says["length"] + 1)
+    assert heard.one(id="partial-text")["hidden"] == ""
+    assert heard.one(id="counts")["data-entry-count"] == str(says["entry_count"] + 1)
 
 
 async def test_a_new_turn_is_appended_with_its_heading(lasting: World):
@@ -103,7 +103,7 @@ async def test_a_new_question_comes_to_those_who_may_answer(lasting: World):
     says = await run_in_db_thread(shows, lasting)
     async with (
         page(lasting.people["responder"], **says) as answering,
-        page(lasting.people["reader"], **says | {"shown": []}) as reading,
+        page(lasting.people["reader"], **says | {"questions": []}) as reading,
     ):
         await answering.everything()
         await reading.everything()
@@ -113,27 +113,29 @@ async def test_a_new_question_comes_to_those_who_may_answer(lasting: World):
         card = f"question-{new.pk}"
         heard, seen = await answering.everything(), await reading.everything()
     assert read(heard).one(id=card)["data-outcome"] == "open"
-    assert read(heard).one(id="waiting")["data-count"] == "2"
+    assert read(heard).one(id="question-count")["data-count"] == "2"
     assert card not in ids(seen)
     assert new.anchor in ids(seen), "a reader sees it in the transcript"
 
 
 async def test_a_settled_card_is_replaced_with_what_became_of_it(lasting: World):
     says = await run_in_db_thread(shows, lasting)
-    async with page(lasting.people["responder"], desk=True, shown=says["shown"]) as socket:
+    async with page(lasting.people["responder"], inbox=True, questions=says["questions"]) as socket:
         await socket.everything()
         await run_in_db_thread(making.settle, lasting.question, Answered(True))
         await publisher.publish_questions_changed(lasting.home.pk)
         heard = read(await socket.everything())
         card = heard.one(id=f"question-{lasting.question.pk}")
         assert (card["data-outcome"], card["hx-swap-oob"]) == ("answered", "true")
-        assert heard.one(id="waiting")["data-count"] == "0"
+        assert heard.one(id="question-count")["data-count"] == "0"
         await publisher.publish_questions_changed(lasting.home.pk)
-        assert ids(await socket.everything()) == ["waiting", "more"], "it is told once"
+        assert ids(await socket.everything()) == ["question-count", "hidden-count"], (
+            "it is told once"
+        )
 
 
 async def test_a_card_of_a_question_that_is_gone_is_taken_away(lasting: World):
-    async with page(lasting.people["responder"], desk=True, shown=[10**9]) as socket:
+    async with page(lasting.people["responder"], inbox=True, questions=[10**9]) as socket:
         heard = await socket.everything()
     assert "no longer available" in heard
     assert f"question-{10**9}" in ids(heard)
@@ -142,7 +144,7 @@ async def test_a_card_of_a_question_that_is_gone_is_taken_away(lasting: World):
 @pytest.mark.parametrize("who", ["outsider", "rival"])
 async def test_naming_a_card_shows_nothing_of_other_peoples_questions(lasting: World, who: str):
     await run_in_db_thread(making.settle, lasting.question, Answered("a private answer"))
-    async with page(lasting.people[who], desk=True, shown=[lasting.question.pk]) as socket:
+    async with page(lasting.people[who], inbox=True, questions=[lasting.question.pk]) as socket:
         heard = await socket.everything()
     assert "no longer available" in heard
     assert "private" not in heard
@@ -169,8 +171,8 @@ async def test_a_run_that_ends_changes_the_foot(lasting: World):
         await run_in_db_thread(Run.objects.filter(pk=lasting.run.pk).update, **ended)
         await publisher.publish_conversation_changed(lasting.talk.pk)
         heard = read(await socket.everything())
-    assert heard.one(id="foot")["data-run"] == f"{lasting.run.pk}-failed"
-    assert [e["id"] for e in heard if "hx-swap-oob" in e] == ["foot"]
+    assert heard.one(id="composer")["data-run"] == f"{lasting.run.pk}-failed"
+    assert [e["id"] for e in heard if "hx-swap-oob" in e] == ["composer"]
 
 
 async def test_what_is_being_received_is_shown_as_it_is(lasting: World):
@@ -182,7 +184,7 @@ async def test_what_is_being_received_is_shown_as_it_is(lasting: World):
         )
         heard = await socket.hears()
     shown = read(heard)
-    assert "reasoning" in shown.one(id="partial")["class"]
+    assert "reasoning" in shown.one(id="partial-text")["class"]
     assert "Hm <script>" in shown.text
     assert not [e for e in shown if e.tag == "script"]
 
@@ -196,20 +198,20 @@ async def test_what_is_being_received_is_shown_as_it_is(lasting: World):
         "1",
         '"x"',
         "null",
-        '{"shown": 1}',
-        '{"shown": ["x"]}',
-        '{"shown": [null]}',
+        '{"questions": 1}',
+        '{"questions": ["x"]}',
+        '{"questions": [null]}',
         '{"conversation": "x"}',
         '{"conversation": {}}',
         '{"conversation": -1}',
-        '{"shown": [[]]}',
-        '{"length": "x"}',
-        '{"length": Infinity}',
-        '{"length": NaN}',
-        '{"length": -1}',
+        '{"questions": [[]]}',
+        '{"entry_count": "x"}',
+        '{"entry_count": Infinity}',
+        '{"entry_count": NaN}',
+        '{"entry_count": -1}',
         '{"conversation": 1e30}',
         f'{{"conversation": {"9" * 200}}}',
-        f'{{"shown": [{2**63}]}}',
+        f'{{"questions": [{2**63}]}}',
         "[" * 100000,
     ],
 )
@@ -231,10 +233,10 @@ async def test_page_that_opens_while_a_model_pauses_gets_what_came(lasting: Worl
     says = await run_in_db_thread(shows, lasting)
     await publisher.publish_partial_text(lasting.talk.pk, "message", "Some text")
     async with page(lasting.people["reader"], **says) as socket:
-        assert "Some text" in read(await socket.everything()).one(id="partial").text
+        assert "Some text" in read(await socket.everything()).one(id="partial-text").text
     await publisher.publish_partial_text(lasting.talk.pk, "message", "")
     async with page(lasting.people["reader"], **says) as socket:
-        assert "partial" not in ids(await socket.everything())
+        assert "partial-text" not in ids(await socket.everything())
 
 
 async def test_page_that_opens_once_a_text_is_on_record_shows_it_once(lasting: World):
@@ -242,7 +244,7 @@ async def test_page_that_opens_once_a_text_is_on_record_shows_it_once(lasting: W
     await append(lasting, ChatResponse("message", "Some text"))
     says = await run_in_db_thread(shows, lasting)
     async with page(lasting.people["reader"], **says) as socket:
-        assert "partial" not in ids(await socket.everything())
+        assert "partial-text" not in ids(await socket.everything())
 
 
 async def test_page_of_an_outsider_gets_no_text_that_came(lasting: World):
@@ -291,21 +293,21 @@ async def test_who_is_removed_while_text_comes_in_hears_none_of_it(lasting: Worl
 async def test_coming_back_brings_exactly_what_is_missing(lasting: World):
     says = await run_in_db_thread(shows, lasting)
     await append(lasting, ChatResponse("message", "One"), ChatResponse("message", "Two"))
-    async with page(lasting.people["reader"], **says | {"shown": []}) as socket:
+    async with page(lasting.people["reader"], **says | {"questions": []}) as socket:
         heard = read(await socket.everything())
         assert "One" in heard.text
         assert "Two" in heard.text
         assert [e["data-kind"] for e in heard if "data-kind" in e] == ["chat_response"] * 2
     later = await run_in_db_thread(shows, lasting)
-    async with page(lasting.people["reader"], **later | {"shown": []}) as socket:
-        assert ids(await socket.everything()) == ["waiting", "more"]
+    async with page(lasting.people["reader"], **later | {"questions": []}) as socket:
+        assert ids(await socket.everything()) == ["question-count", "hidden-count"]
 
 
 async def test_entries_that_were_replaced_bring_the_whole_transcript(lasting: World):
     says = await run_in_db_thread(shows, lasting)
     lasting.talk.revision += 1
     await run_in_db_thread(lasting.talk.save, update_fields=["revision"])
-    async with page(lasting.people["reader"], **says | {"shown": []}) as socket:
+    async with page(lasting.people["reader"], **says | {"questions": []}) as socket:
         heard = read(await socket.everything())
     frame = next(e for e in heard if e.get("hx-swap-oob", "").startswith("innerHTML"))
     assert frame["hx-swap-oob"] == "innerHTML:#transcript"

@@ -117,7 +117,7 @@ async def test_many_cards_that_come_at_once_take_as_many_queries_as_two(lasting:
         for _ in range(many):
             await run_in_db_thread(making.question, lasting.run)
         captured = await run_in_db_thread(capturing)
-        async with page(lasting.people["responder"], desk=True) as socket:
+        async with page(lasting.people["responder"], inbox=True) as socket:
             await socket.everything()
         await run_in_db_thread(captured.__exit__, None, None, None)
         counted.append(len(captured))
@@ -130,9 +130,9 @@ async def test_the_count_says_what_came_to_wait_last(lasting: World):
         for make in (making.question, making.prompt):
             row = await run_in_db_thread(make, lasting.run)
             await publisher.publish_questions_changed(lasting.home.pk)
-            newest = read(await socket.everything()).one(id="waiting")["data-newest"]
+            newest = read(await socket.everything()).one(id="question-count")["data-newest"]
             assert newest.endswith(f"-{row.pk}")
-            assert newest.startswith("prompt" if make is making.prompt else "question")
+            assert newest.startswith("approval" if make is making.prompt else "question")
 
 
 async def test_changes_that_come_at_once_are_told_together(lasting: World):
@@ -183,7 +183,7 @@ async def test_a_browser_that_takes_nothing_is_sent_the_latest_once_it_does(last
     assert "is being received" not in both, "that is on record by now"
     assert "An old glance" not in both
     assert both.index("A last glance") > both.index("Two")
-    assert read(both).one(id="waiting")["data-count"] == "2"
+    assert read(both).one(id="question-count")["data-count"] == "2"
 
 
 async def test_for_browsers_that_take_nothing_nothing_is_read(lasting: World):
@@ -232,21 +232,21 @@ async def test_a_page_that_goes_to_another_conversation_hears_of_that_alone(last
         await socket.hello(conversation=other.pk)
         await socket.everything()
         assert local_bus.list_watched_keys("conversation") == {other.pk}
-        await socket.hello(desk=True)
+        await socket.hello(inbox=True)
         await socket.everything()
         assert local_bus.list_watched_keys("conversation") == set()
 
 
 async def test_who_became_a_reader_is_told_of_no_card_any_more(lasting: World):
     says = await run_in_db_thread(shows, lasting)
-    async with page(lasting.people["responder"], desk=True, shown=says["shown"]) as socket:
+    async with page(lasting.people["responder"], inbox=True, questions=says["questions"]) as socket:
         await socket.everything()
         member = Membership.objects.filter(person=lasting.people["responder"])
         await run_in_db_thread(member.update, role=Role.READER)
         await asked(lasting)
         heard = read(await socket.everything())
         assert "no longer available" in heard.text
-        assert heard.one(id="waiting")["data-count"] == "0"
+        assert heard.one(id="question-count")["data-count"] == "0"
         await asked(lasting)
         assert await socket.hears_nothing()
 

@@ -27,14 +27,14 @@ A_WORD = ChatResponse("message", "A word")
 async def told(world: World, *kinds: Any, **says: Any) -> Any:
     """Return what a page is told that shows so much, as events come."""
     usual = await run_in_db_thread(shows, world)
-    async with page(world.people["reader"], **(usual | {"shown": []} | says)) as socket:
+    async with page(world.people["reader"], **(usual | {"questions": []} | says)) as socket:
         await socket.everything()
         await append(world, *kinds)
         return read(await socket.everything())
 
 
 def added(heard: Any) -> list[str]:
-    frames = [tag for tag in heard if tag.get("hx-swap-oob") == "beforeend:#tail"]
+    frames = [tag for tag in heard if tag.get("hx-swap-oob") == "beforeend:#transcript-end"]
     inside = [tag for tag in heard if any(frame in tag.parents for frame in frames)]
     return [tag["data-kind"] for tag in inside if "data-kind" in tag]
 
@@ -46,7 +46,7 @@ async def test_a_page_that_shows_the_end_is_given_what_comes(lasting: World):
 
 async def test_the_time_that_passed_before_what_comes_is_told(lasting: World):
     usual = await run_in_db_thread(shows, lasting)
-    async with page(lasting.people["reader"], **(usual | {"shown": []})) as socket:
+    async with page(lasting.people["reader"], **(usual | {"questions": []})) as socket:
         await socket.everything()
         for at in ("2036-01-02 03:00:00.0", "2036-01-02 03:01:00.0", "2036-01-02 04:01:00.0"):
             await run_in_db_thread(
@@ -64,7 +64,7 @@ async def test_a_page_that_does_not_show_the_end_is_told_how_much_there_is(lasti
     length = await run_in_db_thread(
         lambda: Conversation.objects.get(pk=lasting.talk.pk).entry_count
     )
-    assert heard.one(id="counts")["data-length"] == str(length)
+    assert heard.one(id="counts")["data-entry-count"] == str(length)
 
 
 async def test_a_page_of_some_kinds_is_given_those_alone(lasting: World):
@@ -84,15 +84,15 @@ async def test_a_changed_call_comes_where_it_is_on_the_page_alone(lasting: World
 async def test_a_page_that_missed_very_much_is_given_the_end_anew(lasting: World):
     usual = await run_in_db_thread(shows, lasting)
     await append(lasting, *(ChatResponse("message", f"Word {n}") for n in range(80)))
-    async with page(lasting.people["reader"], **(usual | {"shown": []})) as socket:
+    async with page(lasting.people["reader"], **(usual | {"questions": []})) as socket:
         heard = read(await socket.everything())
     assert any(tag.get("hx-swap-oob") == "innerHTML:#transcript" for tag in heard)
-    assert "Word 79" in heard.one(id="tail").text
+    assert "Word 79" in heard.one(id="transcript-end").text
     assert any(tag.get("rel") == "prev" for tag in heard)
 
 
 async def test_however_much_a_page_missed_what_changed_on_it_is_told(lasting: World):
-    usual = await run_in_db_thread(shows, lasting) | {"shown": [], "first": 0, "last": 2}
+    usual = await run_in_db_thread(shows, lasting) | {"questions": [], "first": 0, "last": 2}
     await append(lasting, returned("call_1", "Done."), TurnStart(), ChatRequest("And now?"))
     await append(lasting, *(ChatResponse("message", f"Word {n}") for n in range(80)))
     async with page(lasting.people["reader"], **usual) as socket:
@@ -120,7 +120,7 @@ async def test_where_jp_changed_what_was_there_a_page_is_given_its_part_anew(las
         talk.save()
 
     talk = await run_in_db_thread(mirrored)
-    says = {"conversation": talk.pk, "length": 121, "revision": 0, "first": 50, "last": 70}
+    says = {"conversation": talk.pk, "entry_count": 121, "revision": 0, "first": 50, "last": 70}
     async with page(lasting.people["reader"], **says) as socket:
         await socket.everything()
         await run_in_db_thread(hold, talk, *(ChatRequest(f"Other {n}") for n in range(120)))
@@ -136,7 +136,7 @@ async def test_where_jp_changed_what_was_there_a_page_is_given_its_part_anew(las
 async def test_a_page_of_what_is_no_more_is_given_what_is_last_and_holds_up_no_other(
     lasting: World, first: int
 ):
-    usual = await run_in_db_thread(shows, lasting) | {"shown": []}
+    usual = await run_in_db_thread(shows, lasting) | {"questions": []}
     async with page(lasting.people["owner"], **usual) as other:
         await other.everything()
         says = usual | {"revision": 7, "first": first, "last": 2**31}
@@ -157,4 +157,4 @@ async def test_the_first_event_of_a_conversation_ends_that_nothing_was_said(last
         await run_in_db_thread(journal.append_events, empty.pk, [making.event(TurnStart())])
         await publisher.publish_conversation_changed(empty.pk)
         heard = read(await socket.everything())
-    assert heard.one(id="nothing")["hx-swap-oob"] == "delete"
+    assert heard.one(id="empty-transcript")["hx-swap-oob"] == "delete"

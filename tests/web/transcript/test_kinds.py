@@ -43,7 +43,7 @@ def test_each_kind_left_out_leads_to_itself():
     talk = long(15)
     page = opened(reader(talk), talk, "show=person,assistant")
     assert "Showing 30 of 150 events." in page.text
-    there = {tag["href"] for tag in page if tag.inside(**{"class": "accounting"})}
+    there = {tag["href"] for tag in page if tag.inside(**{"class": "filter-summary"})}
     assert f"/conversations/{talk.pk}?show=reasoning" in there
 
 
@@ -79,11 +79,11 @@ def test_an_address_names_a_bounded_number_of_folds_each_either_open_or_shut(
 
 def test_presets_say_how_many_there_are_and_the_empty_are_left_out():
     talk = long(15)
-    page = opened(reader(talk), talk).one(id="kinds").text
+    page = opened(reader(talk), talk).one(id="event-filter").text
     assert "Messages 30" in page
     assert "Questions 15" in page
     assert "Problems 3" in page
     Conversation.objects.update(category_counts={"person": 1, "message": 2})
-    page = opened(reader(talk), talk).one(id="kinds").text
+    page = opened(reader(talk), talk).one(id="event-filter").text
     assert "Messages 3" in page
     assert "Problems" not in page

@@ -80,8 +80,8 @@ async def test_signing_in_anew_closes_the_pages_of_the_sign_in_before(lasting: W
 async def test_a_session_is_who_one_is(lasting: World):
     line = line_of(await run_in_db_thread(lasting.client, "reader"))
     assert (await line.connect(5))[0]
-    await line.send_to(text_data=json.dumps({"shown": []}))
-    assert 'id="waiting"' in await line.receive_from(5)
+    await line.send_to(text_data=json.dumps({"questions": []}))
+    assert 'id="question-count"' in await line.receive_from(5)
     await line.disconnect()
 
 
@@ -105,7 +105,7 @@ async def test_a_page_whose_sign_in_ended_silently_is_closed(lasting: World, how
         assert (await line.connect(5))[0]
     await run_in_db_thread(end_silently, how, mine)
     if asks:
-        await left.send_to(text_data=json.dumps({"conversation": lasting.talk.pk, "desk": True}))
+        await left.send_to(text_data=json.dumps({"conversation": lasting.talk.pk, "inbox": True}))
     else:
         await session_expiry.check_pages()
     assert (await left.receive_output(5))["code"] == 4401
@@ -119,7 +119,7 @@ async def test_a_role_that_changed_silently_reaches_the_page(lasting: World):
     person, home = lasting.people["responder"], lasting.home.pk
     line = line_of(await run_in_db_thread(signed_in, person))
     assert (await line.connect(5))[0]
-    await line.send_to(text_data=json.dumps({"desk": True}))
+    await line.send_to(text_data=json.dumps({"inbox": True}))
     assert 'data-count="1"' in await line.receive_from(5)
     assert await presence.is_reachable(home)
     await session_expiry.check_pages()

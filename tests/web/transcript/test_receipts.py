@@ -32,7 +32,7 @@ async def test_a_card_counts_as_delivered_once_it_is_sent(
     lasting: World, shown: list[tuple[str, int, Any]]
 ):
     who = lasting.people["responder"].pk
-    async with page(lasting.people["responder"], desk=True, shown=[]) as socket:
+    async with page(lasting.people["responder"], inbox=True, questions=[]) as socket:
         await socket.everything()
         assert shown == [("note_delivered", who, [lasting.question.pk])]
         new = await run_in_db_thread(making.question, lasting.run)
@@ -48,7 +48,7 @@ async def test_a_card_that_came_with_the_page_counts_too_and_a_made_up_one_does_
     lasting: World, shown: list[tuple[str, int, Any]]
 ):
     theirs = await run_in_db_thread(elsewhere, lasting)
-    says = {"desk": True, "shown": [lasting.question.pk, theirs.pk, 10**9]}
+    says = {"inbox": True, "questions": [lasting.question.pk, theirs.pk, 10**9]}
     async with page(lasting.people["responder"], **says) as socket:
         await socket.everything()
     assert shown == [("note_delivered", lasting.people["responder"].pk, [lasting.question.pk])]
@@ -65,7 +65,7 @@ async def test_what_a_page_saw_of_its_cards_is_noted(
     lasting: World, shown: list[tuple[str, int, Any]]
 ):
     async with page(lasting.people["responder"]) as socket:
-        await socket.hello(seen=[[7, "visible"], [7, "draft"], [8, "focused"]])
+        await socket.hello(receipts=[[7, "visible"], [7, "draft"], [8, "focused"]])
         assert await socket.hears_nothing()
     who = lasting.people["responder"].pk
     assert shown == [("note_reports", who, [(7, "draft"), (7, "visible"), (8, "focused")])]
@@ -90,11 +90,11 @@ async def test_what_a_page_saw_of_its_cards_is_noted(
 )
 async def test_what_cannot_have_been_seen_closes(lasting: World, seen: Any):
     async with page(lasting.people["responder"]) as socket:
-        await socket.hello(seen=seen)
+        await socket.hello(receipts=seen)
         assert await socket.closes() == 4400
 
 
 async def test_more_cards_than_a_page_can_show_close(lasting: World):
     async with page(lasting.people["responder"]) as socket:
-        await socket.hello(shown=list(range(10_001)))
+        await socket.hello(questions=list(range(10_001)))
         assert await socket.closes() == 4400

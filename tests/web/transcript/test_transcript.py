@@ -279,7 +279,7 @@ def test_a_conversation_that_cannot_be_read_says_why(world: World):
 def test_an_empty_conversation_says_so(world: World):
     talk = making.conversation(world.home, "")
     found = read(world.client("reader").get(url(talk)))
-    assert "No messages yet" in found.one(id="nothing").text
+    assert "No messages yet" in found.one(id="empty-transcript").text
     assert "Untitled" in found.text
 
 
@@ -297,17 +297,17 @@ def test_the_foot_says_how_the_last_turn_stands(world: World, state: str, said: 
     world.run.state, world.run.problem = state, "No more tokens"
     world.run.save()
     found = read(world.client("responder").get(url(world.talk)))
-    assert said in found.one(id="foot").text
+    assert said in found.one(id="composer").text
     running = [tag for tag in found if tag.get("action", "").endswith("/stop")]
     assert bool(running) is (state == "running")
-    seen = read(world.client("reader").get(url(world.talk))).one(id="foot")
+    seen = read(world.client("reader").get(url(world.talk))).one(id="composer")
     assert "Read-only access" in seen.text
 
 
 def test_a_mirrored_conversation_offers_nothing_to_say(reader: Person):
     Membership.objects.update(role=Role.OWNER)
     found = page(reader, demo(HOSTILE))
-    assert "Managed by jp" in found.one(id="foot").text
+    assert "Managed by jp" in found.one(id="composer").text
     sent = [tag for tag in found if tag.get("method") == "post"]
     assert not [tag for tag in sent if tag.get("action", "").startswith("/conversations")]
 

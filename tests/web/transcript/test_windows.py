@@ -65,7 +65,7 @@ def test_the_ways_lead_through_the_whole_conversation_without_scripts():
             break
         page = opened(client, talk, ways(page)["next"].partition("?")[2])
     assert len(seen) == len(set(seen)) == talk.entry_count
-    assert window_of(page)["id"] == "tail"
+    assert window_of(page)["id"] == "transcript-end"
     assert "prev" in ways(page)
 
 
@@ -126,7 +126,7 @@ def test_the_end_is_shown_first_while_somebody_is_waited_for():
         journal.append_events(talk.pk, [making.event(ChatRequest("More"))], run)
     making.question(run)
     client = signed_in(making.person("", Role.RESPONDER, home))
-    assert window_of(opened(client, talk))["id"] == "tail"
+    assert window_of(opened(client, talk))["id"] == "transcript-end"
     assert item_positions(opened(client, talk, "at=0"))[0] == 0
 
 
@@ -189,9 +189,11 @@ def test_a_page_tells_how_far_somebody_read_and_no_further_than_there_is():
     client = reader(talk)
     person = int(client.session["_auth_user_id"])
     for said, known in (("7", 7), ("999", 20), ("9", 20)):
-        assert client.post(f"/conversations/{talk.pk}/read", {"length": said}).status_code == 204
+        assert (
+            client.post(f"/conversations/{talk.pk}/read", {"entry_count": said}).status_code == 204
+        )
         assert read_marks.get_read_count(person, talk.pk) == known
-    assert client.post(f"/conversations/{talk.pk}/read", {"length": "x"}).status_code == 400
+    assert client.post(f"/conversations/{talk.pk}/read", {"entry_count": "x"}).status_code == 400
 
 
 def test_who_read_what_is_no_more_has_read_what_there_is():

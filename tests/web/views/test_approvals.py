@@ -26,12 +26,12 @@ def post(world: World, row: Approval, how: str, who: str = "responder", **more: 
 
 
 def card(page: Page, row: Approval) -> Tag:
-    return page.one(id=f"prompt-{row.pk}")
+    return page.one(id=f"approval-{row.pk}")
 
 
 def inside(page: Page, row: Approval, tag: str, **wanted: str) -> list[Tag]:
     within = [t for t in page.all(**wanted) if t.tag == tag]
-    return [t for t in within if t.inside(id=f"prompt-{row.pk}")]
+    return [t for t in within if t.inside(id=f"approval-{row.pk}")]
 
 
 def questions(world: World, who: str = "responder") -> Page:
@@ -45,11 +45,13 @@ def talk(world: World, who: str = "responder") -> Page:
 def test_a_card_says_what_is_to_run_and_with_what(world: World):
     row = making.prompt(world.run, described="search (MCP server Web)")
     for page in (questions(world), talk(world)):
-        assert (card(page, row)["data-outcome"], card(page, row)["data-prompt-kind"]) == (
+        assert (card(page, row)["data-outcome"], card(page, row)["data-approval-kind"]) == (
             "open",
             "run",
         )
-        assert inside(page, row, "p", **{"class": "ask"})[0].text == ("search (MCP server Web)")
+        assert inside(page, row, "p", **{"class": "question-title"})[0].text == (
+            "search (MCP server Web)"
+        )
         (shown,) = inside(page, row, "pre")
         assert json.loads(shown.text) == {"path": "a.md"}
 
@@ -245,13 +247,13 @@ def test_questions_and_prompts_stand_in_one_queue_with_their_places(world: World
     cards = [t for t in page if t.tag == "article" and t["data-outcome"] == "open"]
     assert [t["id"] for t in cards] == [
         f"question-{world.question.pk}",
-        f"prompt-{first.pk}",
-        f"prompt-{second.pk}",
+        f"approval-{first.pk}",
+        f"approval-{second.pk}",
         f"question-{last.pk}",
     ]
     places = [t.text for t in page if "data-position" in t]
     assert places == ["1 of 4", "2 of 4", "3 of 4", "4 of 4"]
-    assert page.one(id="waiting")["data-count"] == "4"
+    assert page.one(id="question-count")["data-count"] == "4"
 
 
 def test_alone_in_the_queue_nothing_has_a_place(world: World):
@@ -260,8 +262,8 @@ def test_alone_in_the_queue_nothing_has_a_place(world: World):
 
 def test_a_reader_sees_no_card_and_others_nothing(world: World):
     row = making.prompt(world.run)
-    assert not talk(world, "reader").all(id=f"prompt-{row.pk}")
-    assert not questions(world, "rival").all(id=f"prompt-{row.pk}")
+    assert not talk(world, "reader").all(id=f"approval-{row.pk}")
+    assert not questions(world, "rival").all(id=f"approval-{row.pk}")
 
 
 def test_every_form_has_its_token_and_an_enter_that_runs_nothing_by_mistake(world: World):

@@ -71,31 +71,31 @@ def test_the_page_says_how_many_more_wait(world: World, path: str):
     address = f"/conversations/{world.talk.pk}" if path == "talk" else path
     found = read(world.client("responder").get(address))
     assert [tag.text for tag in found if "data-position" in tag][2] == "3 of 1,204"
-    assert found.one(id="waiting").text == "999+ waiting"
-    assert found.one(id="more")["data-more"] == "1104"
-    assert found.one(id="more").text.startswith("1,104 more waiting,")
+    assert found.one(id="question-count").text == "999+ waiting"
+    assert found.one(id="hidden-count")["data-hidden-count"] == "1104"
+    assert found.one(id="hidden-count").text.startswith("1,104 more waiting,")
     Inquiry.objects.exclude(pk=world.question.pk).delete()
     found = read(world.client("responder").get("/questions"))
-    assert "hidden" in found.one(id="more")
+    assert "hidden" in found.one(id="hidden-count")
 
 
 @pytest.mark.parametrize("of_talk", [False, True])
 async def test_as_cards_are_settled_those_behind_come_up(lasting: World, of_talk: bool):
     rows = [lasting.question, *await run_in_db_thread(ask, lasting, MANY - 1)]
-    says: dict[str, Any] = {"desk": True, "shown": [row.pk for row in rows[:MAX_INBOX_CARDS]]}
+    says: dict[str, Any] = {"inbox": True, "questions": [row.pk for row in rows[:MAX_INBOX_CARDS]]}
     if of_talk:
         await run_in_db_thread(Conversation.objects.get, pk=lasting.talk.pk)
         says["conversation"] = lasting.talk.pk
     async with page(lasting.people["responder"], **says) as socket:
         heard = read(await socket.everything())
         assert not open_cards(heard)
-        assert heard.one(id="more")["data-more"] == "50"
-        assert heard.one(id="waiting")["data-count"] == "150"
+        assert heard.one(id="hidden-count")["data-hidden-count"] == "50"
+        assert heard.one(id="question-count")["data-count"] == "150"
         await run_in_db_thread(making.settle, lasting.question, Answered(True))
         await publisher.publish_questions_changed(lasting.home.pk)
         heard = read(await socket.everything())
         assert open_cards(heard) == named(rows[MAX_INBOX_CARDS : MAX_INBOX_CARDS + 1])
-        assert heard.one(id="more")["data-more"] == "49"
+        assert heard.one(id="hidden-count")["data-hidden-count"] == "49"
 
 
 def test_a_card_that_falls_behind_stays_where_it_is_shown(world: World):
@@ -107,7 +107,9 @@ def test_a_card_that_falls_behind_stays_where_it_is_shown(world: World):
     assert open_cards(read(told.html)) == named(rows[:1])
     assert "no longer available" not in told.html
     assert told.cards.questions == {row.pk for row in rows[: MAX_INBOX_CARDS + 1]}
-    assert read(told.html).one(id="more")["data-more"] == str(MANY - MAX_INBOX_CARDS - 1)
+    assert read(told.html).one(id="hidden-count")["data-hidden-count"] == str(
+        MANY - MAX_INBOX_CARDS - 1
+    )
 
 
 def test_what_desks_lack_takes_as_many_queries_however_many_they_and_their_places_are(
@@ -135,8 +137,8 @@ def test_a_count_goes_no_further_than_is_shown(world: World):
     ask(world, 1500)
     home = frozenset({world.home.pk})
     told = inbox_updates.render_inbox_updates({InboxView(home)})[InboxView(home)]
-    assert read(told.html).one(id="waiting")["data-count"] == "1000"
-    head = read(world.client("responder").get("/")).one(id="waiting")
+    assert read(told.html).one(id="question-count")["data-count"] == "1000"
+    head = read(world.client("responder").get("/")).one(id="question-count")
     assert head["data-count"] == "1000"
 
 
@@ -169,7 +171,7 @@ async def test_pages_whose_roles_stand_are_told_after_one_crossing(
         return await run_in_db_thread(function, *args)
 
     monkeypatch.setattr(update_batches, "run_in_db_thread", counted)
-    async with page(lasting.people["responder"], desk=True) as socket:
+    async with page(lasting.people["responder"], inbox=True) as socket:
         await socket.everything()
         assert crossed == ["find_inbox_updates", "find_inbox_updates"], (
             "it hears of its workspaces, then reads"
@@ -193,5 +195,5 @@ async def test_what_comes_to_wait_before_a_page_hears_of_its_workspace_is_not_mi
         return read_so_far
 
     monkeypatch.setattr(inbox_updates, "find_inbox_updates", slow)
-    async with page(lasting.people["responder"], desk=True) as socket:
+    async with page(lasting.people["responder"], inbox=True) as socket:
         assert set(named(asked)) < set(open_cards(read(await socket.everything())))

@@ -92,10 +92,10 @@ def test_what_grew_since_the_person_read_it_is_shown_with_how_much(world: World)
             person=world.people["reader"], conversation=talk, at=START,
             entry_count=2 if name == "same" else 1,
         )  # fmt: skip
-    shown = part(start(world, "reader"), "changed")
+    shown = part(start(world, "reader"), "unread")
     assert [text.split(" ")[0] for text in shown] == ["two", "one"]
     assert all("1 new" in text for text in shown)
-    assert part(start(world, "responder"), "changed") == []
+    assert part(start(world, "responder"), "unread") == []
     Membership.objects.filter(person=world.people["reader"]).delete()
     assert "not in any workspace" in start(world, "reader").text
 
@@ -111,7 +111,7 @@ def test_only_what_was_read_last_is_looked_at(world: World, monkeypatch: pytest.
             entry_count=0,
             at=START + timedelta(days=n),
         )
-    assert [text.split(" ")[0] for text in part(start(world, "reader"), "changed")] == ["late"]
+    assert [text.split(" ")[0] for text in part(start(world, "reader"), "unread")] == ["late"]
 
 
 def test_pinned_ones_and_the_newest_are_at_hand(world: World):

@@ -31,7 +31,7 @@ async def card(socket: Socket, key: int) -> dict[str, str]:
     async with asyncio.timeout(SOON):
         while True:
             for tag in read(await socket.everything()):
-                if tag.get("id") == f"prompt-{key}":
+                if tag.get("id") == f"approval-{key}":
                     return tag
 
 
@@ -40,28 +40,28 @@ async def test_a_prompt_comes_to_those_who_may_decide_and_goes_when_somebody_has
     who = lasting.people
     async with (
         page(who["responder"], **says) as here,
-        page(who["owner"], desk=True, shown=says["shown"]) as desk,
-        page(who["reader"], **says | {"shown": []}) as reading,
+        page(who["owner"], inbox=True, questions=says["questions"]) as desk,
+        page(who["reader"], **says | {"questions": []}) as reading,
     ):
         for socket in (here, desk, reading):
             await socket.everything()
         prompter = BrowserPrompter(lasting.talk.pk, lasting.home.pk, lambda: Decider("system"))
         call = asyncio.create_task(prompter.permit(ASKS))
         heard = read(await here.hears())
-        (tag,) = [t for t in heard if t.get("data-prompt-kind") == "run"]
-        key = int(tag["data-prompt"])
+        (tag,) = [t for t in heard if t.get("data-approval-kind") == "run"]
+        key = int(tag["data-approval"])
         assert tag["data-outcome"] == "open"
-        assert heard.one(id="waiting")["data-count"] == "2"
+        assert heard.one(id="question-count")["data-count"] == "2"
         assert [t.text for t in heard if "data-position" in t] == ["2 of 2"]
         assert (await card(desk, key))["data-outcome"] == "open"
-        assert "prompt-" not in await reading.everything()
+        assert "approval-" not in await reading.everything()
         await approvals.decide_approval(key, Verdict(True), making.decider(who["owner"]))
         assert await asyncio.wait_for(call, SOON) == Permitted({"path": "a.md"})
         for socket in (here, desk):
             settled = read(await socket.everything())
-            assert settled.one(id=f"prompt-{key}")["data-outcome"] == "decided"
+            assert settled.one(id=f"approval-{key}")["data-outcome"] == "decided"
             assert "by Owner" in settled.text
-            assert settled.one(id="waiting")["data-count"] == "1"
+            assert settled.one(id="question-count")["data-count"] == "1"
 
 
 async def test_a_page_that_shows_a_prompt_is_not_sent_it_again(lasting: World):
@@ -70,9 +70,9 @@ async def test_a_page_that_shows_a_prompt_is_not_sent_it_again(lasting: World):
     async with page(lasting.people["responder"], **says) as socket:
         heard = read(await socket.everything())
         ids = [t["id"] for t in heard if "id" in t]
-        assert ids == ["waiting", "more"]
+        assert ids == ["question-count", "hidden-count"]
         await publisher.publish_questions_changed(lasting.home.pk)
-        assert not read(await socket.everything()).all(id=f"prompt-{row.pk}")
+        assert not read(await socket.everything()).all(id=f"approval-{row.pk}")
 
 
 async def test_a_page_that_comes_back_gets_what_came_and_what_became_of_the_rest(lasting: World):
@@ -84,7 +84,7 @@ async def test_a_page_that_comes_back_gets_what_came_and_what_became_of_the_rest
     )
     async with page(lasting.people["responder"], **says) as socket:
         heard = read(await socket.everything())
-    outcomes = [heard.one(id=f"prompt-{row.pk}")["data-outcome"] for row in (old, new)]
+    outcomes = [heard.one(id=f"approval-{row.pk}")["data-outcome"] for row in (old, new)]
     assert outcomes == ["decided", "open"]
 
 
@@ -97,8 +97,8 @@ async def test_prompts_of_other_conversations_are_not_on_a_conversations_page(la
         lasting.people["responder"], **await run_in_db_thread(shows, lasting)
     ) as socket:
         heard = read(await socket.everything())
-    assert not heard.all(id=f"prompt-{row.pk}")
-    assert heard.one(id="waiting")["data-count"] == "2"
+    assert not heard.all(id=f"approval-{row.pk}")
+    assert heard.one(id="question-count")["data-count"] == "2"
 
 
 async def test_the_end_of_a_run_takes_its_prompts_away(lasting: World):
@@ -120,7 +120,7 @@ async def test_naming_a_prompt_shows_nothing_to_those_who_may_not_decide(lasting
     await run_in_db_thread(
         rows.decide_approval, row.pk, refused, making.decider(lasting.people["owner"])
     )
-    async with page(lasting.people[who], desk=True, prompts=[row.pk, 10**9]) as socket:
+    async with page(lasting.people[who], inbox=True, approvals=[row.pk, 10**9]) as socket:
         heard = await socket.everything()
     assert heard.count("no longer available") == 2
     assert "private" not in heard
@@ -135,10 +135,12 @@ async def test_a_card_that_is_open_but_no_longer_ones_own_goes(lasting: World):
     )
     async with page(lasting.people["responder"], **says) as socket:
         heard = read(await socket.everything())
-    assert "no longer available" in heard.one(id=f"prompt-{row.pk}").text
+    assert "no longer available" in heard.one(id=f"approval-{row.pk}").text
 
 
-@pytest.mark.parametrize("text", ['{"prompts": 1}', '{"prompts": ["x"]}', '{"prompts": [-1]}'])
+@pytest.mark.parametrize(
+    "text", ['{"approvals": 1}', '{"approvals": ["x"]}', '{"approvals": [-1]}']
+)
 async def test_prompts_that_cannot_be_read_close(lasting: World, text: str):
     async with page(lasting.people["owner"]) as socket:
         await socket.say(text)
@@ -151,7 +153,7 @@ async def test_a_tool_call_is_shown_as_code_while_it_comes(lasting: World):
         await publisher.publish_partial_text(lasting.talk.pk, "tool_call", 'vault {"path": "<b>')
         heard = read(await socket.hears())
     assert [t.text for t in heard if t.tag in ("code", "pre")] == ["vault", '{"path": "<b>']
-    assert "tool" in heard.one(id="partial")["class"].split()
+    assert "tool" in heard.one(id="partial-text")["class"].split()
 
 
 @pytest.mark.parametrize(
@@ -170,5 +172,5 @@ def test_of_a_long_tool_call_the_end_is_shown_with_its_size(variant: str, size: 
 def test_a_tool_call_shows_as_soon_as_it_has_a_name(text: str, hidden: bool):
     assert (
         "hidden"
-        in read(conversation_updates.render_partial_text("tool_call", text)).one(id="partial")
+        in read(conversation_updates.render_partial_text("tool_call", text)).one(id="partial-text")
     ) is hidden

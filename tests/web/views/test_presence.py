@@ -9,11 +9,11 @@ async def test_a_person_is_reachable_where_they_may_answer_for_as_long_as_their_
     lasting: World,
 ):
     home, elsewhere = lasting.home.pk, lasting.elsewhere.pk
-    async with page(lasting.people["responder"], desk=True) as socket:
+    async with page(lasting.people["responder"], inbox=True) as socket:
         await socket.everything()
         assert await presence.is_reachable(home)
         assert not await presence.is_reachable(elsewhere)
     assert not await presence.is_reachable(home)
-    async with page(lasting.people["reader"], desk=True) as socket:
+    async with page(lasting.people["reader"], inbox=True) as socket:
         await socket.everything()
         assert not await presence.is_reachable(home)

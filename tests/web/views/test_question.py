@@ -44,7 +44,7 @@ def test_it_is_a_card_for_those_who_may_answer(world: World, who: str):
     stands = page.one(id=f"question-{world.question.pk}")
     assert ("data-question" in stands) is (who != "reader")
     assert bool(page.all(action=f"/questions/{world.question.pk}/answer")) is (who != "reader")
-    assert "hidden" in page.one(id="asked") or who == "reader"
+    assert "hidden" in page.one(id="question-details") or who == "reader"
     assert steps(page) == ["asked", "waiting"]
 
 
@@ -61,10 +61,10 @@ def test_it_says_how_it_ended_and_what_was_asked(world: World):
     making.settle(row, Answered("red"), making.decider(world.people["owner"]))
     page = page_of(world, "reader", row)
     assert page.one(id=f"question-{row.pk}")["data-outcome"] == "answered"
-    assert "like a rose" in page.one(id="asked").text
-    assert "Of these." in page.one(id="asked").text
+    assert "like a rose" in page.one(id="question-details").text
+    assert "Of these." in page.one(id="question-details").text
     assert steps(page) == ["asked", "settled"]
-    assert "by Owner" in " ".join(page.one(id="course").text.split())
+    assert "by Owner" in " ".join(page.one(id="timeline").text.split())
 
 
 def test_auditors_see_what_was_seen_in_order_and_readers_do_not(world: World):
@@ -92,11 +92,11 @@ def test_auditors_see_what_was_seen_in_order_and_readers_do_not(world: World):
     assert steps(page) == [
         *("asked", "delivered_at", "visible_at", "notified", "focused_at", "draft_at", "waiting")
     ]
-    course = " ".join(page.one(id="course").text.split())
+    course = " ".join(page.one(id="timeline").text.split())
     assert "Delivered to Owner (2 people in total)" in course
     assert "Notified: Responder — no such host" in course
     assert "mailto" not in course
-    rows = [tag for tag in page if "data-shown" in tag]
+    rows = [tag for tag in page if "data-receipt" in tag]
     assert [" ".join(tag.text.split()) for tag in rows] == [
         "Owner 1.0 s 2.0 s 30.0 s 40.0 s",
         "Responder 3.0 s never never never",
@@ -108,7 +108,7 @@ def test_auditors_see_what_was_seen_in_order_and_readers_do_not(world: World):
 
 def test_what_no_page_showed_is_said_to_be_shown_to_nobody(world: World):
     making.settle(world.question, Cancelled(CancellationReason.LOST))
-    assert page_of(world, "auditor").all(**{"data-shown": "nobody"})
+    assert page_of(world, "auditor").all(**{"data-receipt": "nobody"})
 
 
 def test_a_page_that_shows_a_card_has_delivered_it(world: World):
@@ -127,13 +127,13 @@ def test_a_page_that_shows_a_card_has_delivered_it(world: World):
 def test_to_htmx_an_open_card_is_never_sent_again(world: World):
     row = world.question
     page = page_of(world, "responder", htmx=True)
-    assert [tag["id"] for tag in page if "hx-swap-oob" in tag] == ["course"]
+    assert [tag["id"] for tag in page if "hx-swap-oob" in tag] == ["timeline"]
     making.settle(row, Answered(True))
     page = page_of(world, "responder", htmx=True)
     assert [tag["id"] for tag in page if "hx-swap-oob" in tag] == [
-        *(f"question-{row.pk}", "asked", "course")
+        *(f"question-{row.pk}", "question-details", "timeline")
     ]
-    assert "hidden" not in page.one(id="asked")
+    assert "hidden" not in page.one(id="question-details")
 
 
 def test_a_card_says_when_it_expires(world: World):
@@ -141,9 +141,9 @@ def test_a_card_says_when_it_expires(world: World):
     at = timezone.now() + timedelta(hours=2, minutes=30, seconds=30)
     Inquiry.objects.filter(pk=world.question.pk).update(expires_at=at)
     page = page_of(world, "owner")
-    (left,) = [tag for tag in page if "data-left" in tag]
+    (left,) = [tag for tag in page if "data-remaining-seconds" in tag]
     assert left.text == "2 h 30 min"
-    assert 9000 < int(left["data-left"]) <= 9030
+    assert 9000 < int(left["data-remaining-seconds"]) <= 9030
 
 
 def test_a_card_lists_what_the_team_decided_before_and_a_secret_does_not(world: World):
@@ -153,8 +153,8 @@ def test_a_card_lists_what_the_team_decided_before_and_a_secret_does_not(world: 
     making.question(world.run, Secret())
     again = making.question(world.run)
     page = read(world.client("responder").get("/questions"))
-    before = [tag for tag in page if "data-earlier" in tag]
-    assert [tag["data-earlier"] for tag in before] == [str(first.pk)]
+    before = [tag for tag in page if "data-previous-answer" in tag]
+    assert [tag["data-previous-answer"] for tag in before] == [str(first.pk)]
     assert before[0].inside(id=f"question-{again.pk}")
     assert "false by Owner" in " ".join(before[0].text.split())
 
@@ -172,13 +172,13 @@ def test_what_waits_last_is_told_to_pages_but_no_secret(world: World):
     secret = making.question(world.run, Secret(), "The canary's name?")
     for row, ask in ((world.question, "Go on?"), (secret, "Secret requested")):
         html = render_to_string("_question_count.html", {"waiting_count": 2, "newest": row})
-        told = read(html).one(id="waiting")
-        assert (told["data-newest"], told["data-ask"]) == (f"question-{row.pk}", ask)
+        told = read(html).one(id="question-count")
+        assert (told["data-newest"], told["data-text"]) == (f"question-{row.pk}", ask)
         assert told["data-href"] == f"/questions/{row.pk}"
-        assert float(told["data-asked"]) == pytest.approx(row.asked_at.timestamp())
+        assert float(told["data-asked-at"]) == pytest.approx(row.asked_at.timestamp())
         assert "canary" not in html
     prompt = render_to_string("_question_count.html", {"waiting_count": 2, "newest": world.prompt})
-    assert read(prompt).one(id="waiting")["data-href"] == f"/prompts/{world.prompt.pk}"
+    assert read(prompt).one(id="question-count")["data-href"] == f"/prompts/{world.prompt.pk}"
     assert "data-newest" not in render_to_string("_question_count.html", {"waiting_count": 0})
 
 

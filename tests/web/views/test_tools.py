@@ -68,10 +68,10 @@ def post(world: World, what: str, **data: Any) -> Page:
 def things(found: Page, section: str = "waiting") -> list[str]:
     return [
         tag["value"]
-        for tag in found.all(name="thing")
+        for tag in found.all(name="item")
         if tag.inside(**{"data-section": section})
         and tag.parents[-1]["action"].endswith("/trust")
-        and "data-all" not in tag.parents[-1]
+        and "data-trust-all" not in tag.parents[-1]
     ]
 
 
@@ -130,7 +130,7 @@ def test_what_would_run_is_shown_exactly_and_hides_nothing(configured: World):
     html = configured.client("owner").get(address(configured)).content.decode()
     assert "<script>alert" not in html
     assert "\u202e" not in html
-    group = page(configured).one(**{"data-thing": "t, same"})
+    group = page(configured).one(**{"data-trust-item": "t, same"})
     assert "program: run\nargument 1: <script>alert(1)</script>\nargument 2: \\u202eevil" in (
         group.text
     )
@@ -138,17 +138,17 @@ def test_what_would_run_is_shown_exactly_and_hides_nothing(configured: World):
 
 def test_one_look_is_enough_for_tools_that_run_the_same(configured: World):
     assert len(things(page(configured))) == 3
-    group = page(configured).one(**{"data-thing": "t, same"})
-    found = post(configured, "trust", thing=[v for v in things(page(configured)) if "tool" in v])
+    group = page(configured).one(**{"data-trust-item": "t, same"})
+    found = post(configured, "trust", item=[v for v in things(page(configured)) if "tool" in v])
     assert "Trusted: t, same." in found.text
-    assert group["data-standing"] == "new"
+    assert group["data-trust-state"] == "new"
     assert {row.name for row in Trust.objects.all()} == {"t", "same"}
     assert page(configured).one(**{"data-tool": "t"})["data-offered"] == "yes"
 
 
 def test_tools_of_one_command_have_their_gates_beside_each_other_on_one_card(configured: World):
     found = page(configured)
-    card = found.one(**{"data-thing": "t, same"})
+    card = found.one(**{"data-trust-item": "t, same"})
     gates = {
         tag["data-gates"]: tag.text for tag in found if card in tag.parents and "data-gates" in tag
     }
@@ -160,23 +160,23 @@ def test_tools_of_one_command_have_their_gates_beside_each_other_on_one_card(con
 
 
 def test_a_gate_that_a_file_drops_is_shown_and_asked_about(configured: World):
-    post(configured, "trust", thing=things(page(configured)))
+    post(configured, "trust", item=things(page(configured)))
     edit(configured, 'run = "ask"', 'run = "unattended"')
     found = page(configured)
     assert "changed since it was trusted" in row(found, "t")
     assert found.one(**{"data-tool": "same"})["data-offered"] == "yes"
-    changed = found.one(**{"data-thing": "t"})
+    changed = found.one(**{"data-trust-item": "t"})
     assert [tag.text for tag in found if tag.tag == "ins" and changed in tag.parents] == [
         "now: + approval: none"
     ]
 
 
 def test_a_key_that_changes_is_told_to_have_changed_and_no_more(configured: World):
-    post(configured, "trust", thing=things(page(configured)))
+    post(configured, "trust", item=things(page(configured)))
     edit(configured, "s3cret-token", "other-token")
     found = page(configured)
-    card = found.one(**{"data-thing": "s"})
-    assert card["data-standing"] == "changed"
+    card = found.one(**{"data-trust-item": "s"})
+    assert card["data-trust-state"] == "changed"
     assert [tag.text for tag in found if tag.tag == "ins" and card in tag.parents] == [
         "now: + (a value that is not shown has changed)"
     ]
@@ -192,9 +192,9 @@ def test_nothing_on_the_page_tells_whether_a_guess_at_a_secret_is_right(configur
 
 def test_all_that_is_shown_is_trusted_with_one_click(configured: World):
     found = page(configured)
-    shown = [tag["value"] for tag in found.all(name="thing") if "data-all" in tag.parents[-1]]
+    shown = [tag["value"] for tag in found.all(name="item") if "data-trust-all" in tag.parents[-1]]
     assert sorted(shown) == sorted(things(found))
-    post(configured, "trust", thing=shown)
+    post(configured, "trust", item=shown)
     found = page(configured)
     assert things(found) == []
     assert found.one(**{"data-tool": "t"})["data-offered"] == "yes"
@@ -210,7 +210,7 @@ def test_it_is_said_as_whom_a_command_runs_and_who_may_let_it(configured: World)
 def test_a_built_in_whose_gates_are_opened_has_a_card_of_its_own(configured: World):
     edit(configured, "nonsense = 1", "conversation.tools.ask_user.detached = 'auto'")
     found = page(configured)
-    card = found.one(**{"data-thing": "ask_user"})
+    card = found.one(**{"data-trust-item": "ask_user"})
     assert "Approval settings of a built-in tool" in card.text
     assert "questions, if no one can answer: answered by a second model" in card.text
     assert found.one(**{"data-tool": "ask_user"})["data-offered"] == "no"
@@ -249,12 +249,12 @@ def test_a_key_in_an_address_is_on_no_page(configured: World, who: str):
 
 
 def test_a_change_is_shown_line_by_line_and_trusted_anew(configured: World):
-    post(configured, "trust", thing=things(page(configured)))
+    post(configured, "trust", item=things(page(configured)))
     assert things(page(configured)) == []
     edit(configured, "alert(1)", "alert(2)")
     found = page(configured)
-    group = found.one(**{"data-thing": "t, same"})
-    assert group["data-standing"] == "changed"
+    group = found.one(**{"data-trust-item": "t, same"})
+    assert group["data-trust-state"] == "changed"
     inside = [tag for tag in found if group in tag.parents]
     assert [tag.text for tag in inside if tag.tag == "del"] == [
         "was: \N{MINUS SIGN} argument 1: <script>alert(1)</script>"
@@ -263,21 +263,21 @@ def test_a_change_is_shown_line_by_line_and_trusted_anew(configured: World):
         "now: + argument 1: <script>alert(2)</script>"
     ]
     assert "changed since it was trusted" in row(found, "t")
-    post(configured, "trust", thing=things(found))
+    post(configured, "trust", item=things(found))
     assert page(configured).one(**{"data-tool": "t"})["data-offered"] == "yes"
 
 
 def test_what_changes_between_look_and_click_is_not_trusted(configured: World):
     seen = things(page(configured))
     edit(configured, "alert(1)", "alert(2)")
-    found = post(configured, "trust", thing=seen)
+    found = post(configured, "trust", item=seen)
     assert "has changed since you opened the page" in found.text
     assert not Trust.objects.exists()
 
 
 @pytest.mark.parametrize("thing", ["", "x", "x tool", "x tool t", "x nonsense t", "\0 tool \ud800"])
 def test_a_form_that_nobody_was_shown_trusts_nothing(configured: World, thing: str):
-    data = {"thing": thing.encode(errors="replace")}
+    data = {"item": thing.encode(errors="replace")}
     response = configured.client("owner").post(address(configured, "/trust"), data)
     assert response.status_code == 302
     assert not Trust.objects.exists()
@@ -285,9 +285,9 @@ def test_a_form_that_nobody_was_shown_trusts_nothing(configured: World, thing: s
 
 def test_trust_is_withdrawn(configured: World):
     seen = things(page(configured))
-    post(configured, "trust", thing=seen)
-    assert "trusted by Owner" in page(configured).one(**{"data-thing": "t, same"}).text
-    found = post(configured, "withdraw", thing=[value for value in seen if " t" in value])
+    post(configured, "trust", item=seen)
+    assert "trusted by Owner" in page(configured).one(**{"data-trust-item": "t, same"}).text
+    found = post(configured, "withdraw", item=[value for value in seen if " t" in value])
     assert "No longer trusted" in found.text
     assert page(configured).one(**{"data-tool": "t"})["data-offered"] == "no"
 
@@ -305,7 +305,7 @@ def test_a_tool_is_switched_where_that_is_allowed(configured: World):
 
 def test_overrides_are_saved_and_shown_as_typed(configured: World):
     text = "# why <b>\n\n[assistant]\nname = 'X'\n"
-    data = {"overrides": text.replace("\n", "\r\n"), "seen": overrides.hash_text("")}
+    data = {"overrides": text.replace("\n", "\r\n"), "overrides_hash": overrides.hash_text("")}
     found = post(configured, "overrides", **data)
     assert "Saved the overrides." in found.text
     assert found.one(id="overrides").text.removeprefix("\n") == text
@@ -317,7 +317,7 @@ def test_overrides_are_saved_and_shown_as_typed(configured: World):
 def test_overrides_that_are_refused_stay_in_the_field(configured: World, bad: str):
     seen = overrides.hash_text("")
     response = configured.client("owner").post(
-        address(configured, "/overrides"), {"overrides": bad, "seen": seen}
+        address(configured, "/overrides"), {"overrides": bad, "overrides_hash": seen}
     )
     assert response.status_code == 422
     found = read(response)
@@ -329,13 +329,18 @@ def test_overrides_that_are_refused_stay_in_the_field(configured: World, bad: st
 
 
 def test_two_owners_do_not_write_over_each_other(configured: World):
-    seen = page(configured).one(name="seen")["value"]
-    post(configured, "overrides", overrides="# one", seen=seen)
-    found = post(configured, "overrides", overrides="# two", seen=seen)
+    seen = page(configured).one(name="overrides_hash")["value"]
+    post(configured, "overrides", overrides="# one", overrides_hash=seen)
+    found = post(configured, "overrides", overrides="# two", overrides_hash=seen)
     assert "Someone else saved" in found.one(role="alert").text
     assert found.one(id="overrides").text.strip() == "# two"
     assert "# one" in found.text
-    post(configured, "overrides", overrides="# two", seen=found.one(name="seen")["value"])
+    post(
+        configured,
+        "overrides",
+        overrides="# two",
+        overrides_hash=found.one(name="overrides_hash")["value"],
+    )
     configured.home.refresh_from_db()
     assert configured.home.overrides == "# two"
 

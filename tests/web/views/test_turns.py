@@ -21,7 +21,7 @@ def foot(world: World, who: str = "responder") -> Page:
 
 
 def actions(page: Page) -> set[str]:
-    forms = [t for t in page if t.tag == "form" and t.inside(id="foot")]
+    forms = [t for t in page if t.tag == "form" and t.inside(id="composer")]
     return {form["action"].rpartition("/")[2] for form in forms}
 
 

@@ -39,4 +39,4 @@ def choose_expiry(request: Request, workspace: Workspace) -> HttpResponse:
     text = notice_text.QUESTIONS_NEVER_EXPIRE if seconds is None else notice_text.QUESTIONS_EXPIRE
     time = display_text.format_whole_time(seconds or 0)
     messages.success(request, text.format(workspace=workspace.name, time=time))
-    return redirect("waiting", workspace_id=workspace.pk)
+    return redirect("question-expiry", workspace_id=workspace.pk)

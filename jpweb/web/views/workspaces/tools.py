@@ -39,7 +39,7 @@ def give_trust(request: Request, workspace: Workspace) -> HttpResponse:
     fingerprints = {
         _make_form_value(entry): entry.item.fingerprint for entry in _list_entries(workspace)
     }
-    values = request.POST.getlist("thing")
+    values = request.POST.getlist("item")
     requests = [(*_parse_form_value(value), fingerprints.get(value, "")) for value in values]
     try:
         configuration.grant_trust(workspace, requests, request.user)
@@ -54,7 +54,7 @@ def give_trust(request: Request, workspace: Workspace) -> HttpResponse:
 @require_POST
 @access.workspace(Role.OWNER)
 def withdraw_trust(request: Request, workspace: Workspace) -> HttpResponse:
-    requests = [_parse_form_value(value) for value in request.POST.getlist("thing")]
+    requests = [_parse_form_value(value) for value in request.POST.getlist("item")]
     configuration.revoke_trust(workspace, requests, Actor.from_person(request.user))
     _log_trust(request, workspace, "trust withdrawn", [name for _, name in requests])
     names = _join_names(name for _, name in requests)
@@ -92,7 +92,8 @@ def save_overrides(request: Request, workspace: Workspace) -> HttpResponse:
     typed = request.POST.get("overrides", "")
     try:
         actor = Actor.from_person(request.user)
-        configuration.save_overrides(workspace, typed, request.POST.get("seen", ""), actor)
+        overrides_hash = request.POST.get("overrides_hash", "")
+        configuration.save_overrides(workspace, typed, overrides_hash, actor)
     except StoreError as error:
         workspace.refresh_from_db()
         return _render_page(request, workspace, typed=typed, refusal=str(error))
@@ -230,7 +231,7 @@ def _parse_form_value(value: str) -> tuple[str, str]:
 
 def _log_trust(request: Request, workspace: Workspace, event: str, names: list[str]) -> None:
     if names:
-        security_log.log_event(event, request, workspace=workspace.pk, things=names)
+        security_log.log_event(event, request, workspace=workspace.pk, items=names)
 
 
 def _join_names(names: Iterable[str]) -> str:

@@ -56,7 +56,7 @@ class Growing:
 
     def known(self, length: int) -> None:
         """Wait until whoever opens it finds so many events."""
-        grown = f'data-length="{length}"'
+        grown = f'data-entry-count="{length}"'
         wait_until(lambda: grown in self.visit.home.owner.get(self.path).text, "it is known")
 
     def hold(self, data: bytes) -> None:
@@ -66,4 +66,6 @@ class Growing:
 
 def events(page: Page, count: int) -> None:
     """Wait until a page says that there are so many events."""
-    expect(page.locator("#counts")).to_have_attribute("data-length", str(count), timeout=20_000)
+    expect(page.locator("#counts")).to_have_attribute(
+        "data-entry-count", str(count), timeout=20_000
+    )

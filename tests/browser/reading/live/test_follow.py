@@ -13,10 +13,10 @@ from tests.machine.ports import wait_until
 pytestmark = pytest.mark.browser
 
 AT_END = "innerHeight + scrollY >= document.documentElement.scrollHeight - 2"
-LIVE = "a.live"
+LIVE = "a.jump-link"
 #: Several lines of a text have come, and how far above the end the page is just then.
 STREAMED = """() => {
-  const partial = document.getElementById("partial");
+  const partial = document.getElementById("partial-text");
   if (partial.hidden || partial.offsetHeight < 150) return false;
   window.left = document.documentElement.scrollHeight - innerHeight - scrollY;
   return true;
@@ -28,7 +28,7 @@ IS_AFTER = """(news, seen) => {
 
 
 def test_what_comes_is_followed_at_the_end(growing: Growing):
-    page = growing.visit.open(f"{growing.path}?at=end#foot")
+    page = growing.visit.open(f"{growing.path}?at=end#composer")
     page.evaluate("scrollTo({top: document.documentElement.scrollHeight, behavior: 'instant'})")
     connected(page)
     growing.grow(LENGTH + 40)
@@ -39,7 +39,7 @@ def test_what_comes_is_followed_at_the_end(growing: Growing):
 
 
 def test_whoever_reads_above_stays_there_and_has_a_way_back(growing: Growing):
-    page = growing.visit.open(f"{growing.path}?at=end#foot")
+    page = growing.visit.open(f"{growing.path}?at=end#composer")
     connected(page)
     scroll(page, -1500)
     before = page.evaluate("scrollY")
@@ -51,7 +51,7 @@ def test_whoever_reads_above_stays_there_and_has_a_way_back(growing: Growing):
     back.click()
     wait_until(lambda: page.evaluate(AT_END), "the page is at its end")
     expect(back).to_be_hidden()
-    expect(page.locator("#foot")).to_be_focused()
+    expect(page.locator("#composer")).to_be_focused()
 
 
 def test_the_way_back_leads_to_an_end_that_is_not_loaded(growing: Growing):
@@ -60,21 +60,21 @@ def test_the_way_back_leads_to_an_end_that_is_not_loaded(growing: Growing):
     growing.grow(LENGTH + 40)
     events(page, LENGTH + 40)
     page.get_by_role("link", name="Jump to live (40 new)").click()
-    expect(page.locator("#tail")).to_have_count(1)
-    expect(page.locator("#foot")).to_be_in_viewport()
+    expect(page.locator("#transcript-end")).to_have_count(1)
+    expect(page.locator("#composer")).to_be_in_viewport()
 
 
 @pytest.mark.proof  # a size
 def test_whoever_follows_for_long_keeps_no_more_than_a_reader(growing: Growing):
-    page = growing.visit.open(f"{growing.path}?at=end#foot")
+    page = growing.visit.open(f"{growing.path}?at=end#composer")
     page.evaluate("scrollTo({top: document.documentElement.scrollHeight, behavior: 'instant'})")
     connected(page)
     for length in range(LENGTH + 40, LENGTH + 601, 75):
         growing.grow(length)
         events(page, length)
     assert page.locator(ITEMS).count() <= 8 * 60
-    expect(page.locator(".way[data-way=earlier]")).to_have_count(1)
-    expect(page.locator("#tail")).to_have_count(1)
+    expect(page.locator(".load-more[data-direction=earlier]")).to_have_count(1)
+    expect(page.locator("#transcript-end")).to_have_count(1)
     ids = page.evaluate(IDS)
     assert len(ids) == len(set(ids))
     wait_until(lambda: page.evaluate(AT_END), "the page is at its end")
@@ -89,7 +89,7 @@ def test_whoever_follows_for_long_keeps_no_more_than_a_reader(growing: Growing):
 
 def test_how_far_somebody_has_read_is_told_when_they_leave(growing: Growing):
     reader = growing.visit.home.invite("Reader who left", "reader", WORKSPACE)
-    page = growing.visit.open(f"{growing.path}?at=end#foot", who=reader)
+    page = growing.visit.open(f"{growing.path}?at=end#composer", who=reader)
     page.evaluate("scrollTo({top: document.documentElement.scrollHeight, behavior: 'instant'})")
     connected(page)
     growing.grow(LENGTH + 20)

@@ -22,8 +22,8 @@ def test_the_outline_counts_turns_that_come_and_are_not_listed(
     page = growing.visit.open(growing.path)
     connected(page)
     told, later = (
-        page.locator(".outline-fold > summary"),
-        page.locator("#outline ol ~ .outline-way"),
+        page.locator(".outline-body > summary"),
+        page.locator("#outline ol ~ .outline-more"),
     )
     before = [int(re.sub(r"\D", "", each.inner_text())) for each in (told, later)]
     growing.grow(800)
@@ -49,7 +49,7 @@ def test_the_outline_asks_again_for_what_did_not_come(make_growing: Callable[[in
     expect(turns).to_have_count(before)
     page.unroute(asked)
     # Without anything that came since.
-    page.locator("#actions summary").focus()
+    page.locator("#edit-menu summary").focus()
     page.keyboard.press("Tab")
     expect(turns).not_to_have_count(before)
     expect(turns).to_have_count(int(page.locator("[data-count=turns]").inner_text()))

@@ -22,8 +22,8 @@ pytestmark = pytest.mark.browser
 
 #: Make a page one of a moment at which it had fewer events, and its last one was another.
 OLDER = """length => {
-  document.getElementById("counts").dataset.length = length;
-  [...document.querySelectorAll("#tail > [data-kind][id]")].at(-1).title = "Old";
+  document.getElementById("counts").dataset.entryCount = length;
+  [...document.querySelectorAll("#transcript-end > [data-kind][id]")].at(-1).title = "Old";
 }"""
 #: Pixels by which what is read may move.
 STILL = 3
@@ -54,7 +54,7 @@ def held(page: Page, query: str) -> list[Route]:
 
 
 def test_what_a_page_shows_of_an_earlier_moment_is_renewed(growing: Growing):
-    page = growing.visit.open(f"{growing.path}?at=end#foot")
+    page = growing.visit.open(f"{growing.path}?at=end#composer")
     connected(page)
     page.evaluate(OLDER, LENGTH - 5)
     scroll(page, -200)
@@ -78,7 +78,7 @@ def test_a_window_that_comes_late_is_told_what_it_lacks(growing: Growing):
     growing.grow(LENGTH + 10)
     events(page, LENGTH + 10)
     asking[0].fulfill(response=reply)
-    expect(page.locator("#tail")).to_have_count(1)
+    expect(page.locator("#transcript-end")).to_have_count(1)
     expect(page.locator(ITEMS).last).to_have_id(last(growing))
     events(page, LENGTH + 10)
 
@@ -103,7 +103,7 @@ def test_what_comes_to_be_chosen_comes_in_its_place(growing: Growing):
 
 
 def test_who_reads_above_stays_when_much_comes(growing: Growing):
-    page = growing.visit.open(f"{growing.path}?at=end#foot")
+    page = growing.visit.open(f"{growing.path}?at=end#composer")
     connected(page)
     for _ in range(4):
         scroll(page, -2500)
@@ -153,7 +153,7 @@ def test_a_part_of_an_older_revision_is_sent_anew(growing: Growing):
 @pytest.mark.proof  # a variant
 def test_news_begin_once(growing: Growing):
     reader = growing.visit.home.invite("Reader of news", "reader", WORKSPACE)
-    page = growing.visit.open(f"{growing.path}?at=end#foot", who=reader)
+    page = growing.visit.open(f"{growing.path}?at=end#composer", who=reader)
     page.goto(f"{growing.visit.server.url}/conversations")
     growing.grow(LENGTH + 200)
     growing.known(LENGTH + 200)
@@ -162,4 +162,4 @@ def test_news_begin_once(growing: Growing):
     for _ in range(4):
         scroll(page, 3000)
     assert len(stretches(page)) > 1
-    expect(page.locator(".news-line")).to_have_count(1)
+    expect(page.locator(".unread-mark")).to_have_count(1)

@@ -54,7 +54,7 @@ async def test_a_lost_acknowledgement_is_made_up_for_by_the_row(
 ):
     row = await scene.question(Secret())
     call = await waiting(row, resolution.wait_for_secret)
-    wire.does = lambda data: [] if "became" in data else [data]
+    wire.does = lambda data: [] if "result" in data else [data]
     await web.deliver_secret(row.pk, CANARY, decider(scene.ada))
     assert await done(call) == CANARY
 
@@ -85,10 +85,10 @@ async def test_an_acknowledgement_of_what_is_not_on_record_counts_for_nothing(
 
     def lies(data: dict[str, Any]) -> list[dict[str, Any]]:
         if "sealed" in data:
-            web.on_acknowledgement({"message": data["message"], "became": "nonsense"})
-            web.on_acknowledgement({"message": data["message"], "became": "taken"})
-            web.on_acknowledgement({"message": data["message"], "became": "taken"})
-            web.on_acknowledgement({"message": "unknown", "became": "taken"})
+            web.on_acknowledgement({"message": data["message"], "result": "nonsense"})
+            web.on_acknowledgement({"message": data["message"], "result": "taken"})
+            web.on_acknowledgement({"message": data["message"], "result": "taken"})
+            web.on_acknowledgement({"message": "unknown", "result": "taken"})
         return []
 
     wire.does = lies
@@ -120,7 +120,7 @@ async def caught(web: SecretChannel, wire: Wire, row: Inquiry, by: Decider) -> d
 async def opens_nothing(scene: Scene, wire: Wire, call: asyncio.Task[Any], row: Inquiry) -> None:
     """Check that what was sent again was refused, and that the call waits on."""
     await eventually(lambda: found(wire.became()))
-    assert wire.became() == ["nobody"]
+    assert wire.became() == ["no_call"]
     assert (await scene.reload(row)).state == "open"
     assert not call.done()
     await resolution.decline_inquiry(row.pk, decider(scene.eve))
@@ -186,7 +186,7 @@ async def test_a_message_that_was_changed_opens_nothing(
     with one_attempt(), pytest.raises(NoWaitingCall):
         await web.deliver_secret(row.pk, CANARY, decider(scene.ada))
     await eventually(lambda: found(wire.became()))
-    assert wire.became() == ["nobody"]
+    assert wire.became() == ["no_call"]
     await resolution.decline_inquiry(row.pk, decider(scene.eve))
     await done(call)
 

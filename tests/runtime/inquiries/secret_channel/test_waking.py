@@ -139,5 +139,5 @@ async def test_a_process_that_has_lost_the_run_takes_no_secret(
     with pytest.raises(LeaseLost):
         await done(late)
     await eventually(lambda: found(wire.became()))
-    assert wire.became() == ["nobody"]
+    assert wire.became() == ["no_call"]
     assert (await scene.reload(row)).state == "open"

@@ -55,7 +55,7 @@ class Wire:
         return [data for _, data in self.sent if "sealed" in data]
 
     def became(self) -> list[str]:
-        return [data["became"] for _, data in self.sent if "became" in data]
+        return [data["result"] for _, data in self.sent if "result" in data]
 
 
 class Looks:

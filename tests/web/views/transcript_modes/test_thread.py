@@ -19,8 +19,8 @@ from tests.web.world import World, signed_in
 
 def sides(page: str) -> tuple[str, str]:
     """Return what was sent and what happened, in words."""
-    sent = page.index('aria-labelledby="was-sent"')
-    happened = page.index('aria-labelledby="happened"')
+    sent = page.index('aria-labelledby="sent-title"')
+    happened = page.index('aria-labelledby="items-title"')
     return words(f"<main {page[sent:happened]}"), words(f"<main {page[happened:]}")
 
 
