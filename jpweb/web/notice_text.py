@@ -21,6 +21,9 @@ EXPIRY_OUT_OF_RANGE = "The custom time can be from 1 minute to 366 days."
 DATE_INVALID = "“{field}” must be a date such as 2026-05-31."
 #: ``value`` is filled by Django.
 OUTCOME_UNKNOWN = "Unknown outcome “%(value)s”. Use one of: {states}."
+#: ``value`` is filled by Django.
+ACT_UNKNOWN = "Unknown act “%(value)s”. Choose one from the list."
+LEDGER_EMPTY = "The ledger is empty."
 OPTION_REQUIRED = "Choose one of the options."
 
 # Answers

@@ -31,7 +31,7 @@ def is_text(literal: str) -> bool:
 def join_pieces(node: ast.JoinedStr) -> str:
     """Return an f-string with ``{}`` for its placeholders."""
     return "".join(
-        piece.value if isinstance(piece, ast.Constant) else "{}" for piece in node.values
+        str(piece.value) if isinstance(piece, ast.Constant) else "{}" for piece in node.values
     )
 
 

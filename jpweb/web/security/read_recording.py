@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 #: Statuses of responses that show content; with 304 the browser has it.
 CONTENT_STATUSES = frozenset({200, 206, 304})
 #: Routes of a conversation that show none of its events.
-METADATA_ROUTES = frozenset({"conversation-facts"})
+METADATA_ROUTES = frozenset({"conversation-edit"})
 #: Routes that hand out a file. They are recorded at once, other reads within a second.
 EXPORT_ROUTES = frozenset({"conversation-export"})
 

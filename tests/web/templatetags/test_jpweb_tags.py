@@ -36,7 +36,7 @@ def test_a_near_instant_is_said_by_how_long_ago_and_others_by_their_date():
     assert ">2\xa0hours ago</time>" in tags.timestamp(now - timedelta(hours=2))
     assert ">20 Nov 2025, 09:05</time>" in tags.timestamp(AT.replace(year=2025))
     exact = tags.timestamp(now, "#here", exact=True)
-    assert exact.startswith('<a class="moment" href="#here">')
+    assert exact.startswith('<a class="timestamp" href="#here">')
     assert "just now" not in exact
     assert tags.timestamp(None).strip() == ""
 

@@ -296,7 +296,7 @@ def test_a_secret_never_comes_back(
     url = link(world, making.question(world.run, Secret(), "Passphrase?"))
     response = Client().post(url, {"answer": CANARY})
     assert response.status_code == 422
-    assert response.context["typed"] == ""
+    assert response.context["typed_text"] == ""
     assert CANARY not in response.content.decode()
 
 

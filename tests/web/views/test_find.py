@@ -98,7 +98,7 @@ def test_nothing_found_is_no_hit(world: World, indexed: Any, words: str):
 
 
 def test_what_is_not_indexed_is_said(world: World, talk: Any):
-    assert said(world, f"/conversations/{talk.pk}/find", q="roses")["behind"] == len(KINDS)
+    assert said(world, f"/conversations/{talk.pk}/find", q="roses")["unindexed"] == len(KINDS)
     page = read(world.client("reader").get(f"/conversations/{talk.pk}/find?q=roses"))
     assert f"{len(KINDS)} events are still being indexed" in page.text
 

@@ -108,7 +108,7 @@ def test_auditors_see_what_was_seen_in_order_and_readers_do_not(world: World):
 
 def test_what_no_page_showed_is_said_to_be_shown_to_nobody(world: World):
     making.settle(world.question, Cancelled(CancellationReason.LOST))
-    assert page_of(world, "auditor").all(**{"data-receipt": "nobody"})
+    assert page_of(world, "auditor").all(**{"data-receipt": "none"})
 
 
 def test_a_page_that_shows_a_card_has_delivered_it(world: World):

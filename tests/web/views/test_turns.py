@@ -81,7 +81,7 @@ def test_what_is_said_reaches_the_turn(
     page = send(world, what, **fields)
     by = making.decider(world.people["responder"])
     told.assert_awaited_once_with(world.talk.pk, by, *said)
-    assert not [t for t in page if "notice" in t.get("class", "")]
+    assert not [t for t in page if "notice" in t.get("class", "").split()]
 
 
 @pytest.mark.parametrize("what", ["restart", "respond"])

@@ -17,10 +17,10 @@ from jpweb.store.choices import Role
 from jpweb.store.ledger import listing, sealing
 from jpweb.store.ledger.entries import Place
 from jpweb.store.ledger.listing import LedgerFilters
-from jpweb.web import access, converters, display_text
+from jpweb.web import access, converters, display_text, notice_text
 from jpweb.web.forms.ledger_filters import LedgerFilterForm
 from jpweb.web.security import read_recording
-from jpweb.web.security.download_responses import send_file
+from jpweb.web.security.download_responses import cut_into_pieces, send_file
 
 if TYPE_CHECKING:
     from jpweb.store.models import LedgerEntry, LedgerHead
@@ -29,7 +29,8 @@ if TYPE_CHECKING:
 FILE_NAME = "jpweb-ledger.jsonl"
 #: Values of details that a row leaves out.
 _ONCE = {"count": 1}
-VERIFIER_PATH = Path(ledger_verifier.__file__)
+VERIFIER_NAME = Path(ledger_verifier.__file__).name
+VERIFIER_BYTES = Path(ledger_verifier.__file__).read_bytes()
 
 
 @access.any_workspace(Role.AUDITOR)
@@ -51,7 +52,7 @@ def show_ledger(request: Request) -> HttpResponse:
         "people": listing.list_actors(request.user.pk),
         "query": urlencode(query),
         "next_query": urlencode(query | {"before": next_key}) if next_key else "",
-        "verifier_name": VERIFIER_PATH.name,
+        "verifier_name": VERIFIER_NAME,
         "file_name": FILE_NAME,
     }
     return render(request, "ledger/index.html", context, status=status)
@@ -62,19 +63,17 @@ async def download_ledger(request: Request) -> HttpResponseBase:
     """Download all entries that the person may see, and the hashes of the others."""
     head = await run_in_db_thread(_seal_and_get_head)
     if head.signed_at is None:
-        raise Http404("The ledger is empty.")
+        raise Http404(notice_text.LEDGER_EMPTY)
     await run_in_db_thread(read_recording.record_export, request, Place(), file=FILE_NAME)
     pieces = listing.make_ledger_file(request.user.pk)
     return await send_file(request, pieces, FILE_NAME, "application/jsonl; charset=utf-8")
 
 
 @access.any_workspace(Role.AUDITOR)
-def download_verifier(_request: Request) -> HttpResponse:
+async def download_verifier(request: Request) -> HttpResponseBase:
     """Download the script that verifies a ledger file."""
-    headers = {"Content-Disposition": f'attachment; filename="{VERIFIER_PATH.name}"'}
-    return HttpResponse(
-        VERIFIER_PATH.read_bytes(), content_type="text/x-python; charset=utf-8", headers=headers
-    )
+    pieces = cut_into_pieces(VERIFIER_BYTES)
+    return await send_file(request, pieces, VERIFIER_NAME, "text/x-python; charset=utf-8")
 
 
 @access.signed_in

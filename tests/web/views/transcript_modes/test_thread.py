@@ -49,7 +49,7 @@ def test_questions_are_on_the_side_of_what_happened_alone(world: World):
 def test_messages_have_their_roles_in_order_and_requests_stand_between(world: World):
     talk = held(world, *turns(1))
     page = opened(world, talk, "thread")
-    roles = [part.split('"')[0] for part in page.split('class="sent" data-role="')[1:]]
+    roles = [part.split('"')[0] for part in page.split('class="sent-message" data-role="')[1:]]
     assert roles == ["user", "assistant", "assistant", "tool", "assistant"]
     assert re.findall(r"Model request (\d)", page) == ["1", "2"]
 
