@@ -25,7 +25,7 @@ from jpweb.store.models import Approval, Inquiry, Membership, Run
 from jpweb.store.run_queue import leases
 from jpweb.store.sql.compiled_query import CompiledQuery
 
-#: Key in ``shown``, though no page shows it: the definition of the tool that is decided on.
+#: Key in ``subject``, though no page shows it: the definition of the tool that is decided on.
 _DEFINITION_KEY = "definition"
 _RETAINED_KEYS = ("described", "is_error", _DEFINITION_KEY)
 
@@ -66,7 +66,7 @@ def request_approval(
         kind=kind,
         tool_call_id=db_text.clean_text(tool_call_id),
         tool_name=db_text.clean_text(tool_name)[:200],
-        shown=content,
+        subject=content,
         digest=digest,
     )
     return get_approval(approval.pk)
@@ -74,7 +74,7 @@ def request_approval(
 
 def mark_spent(approval_id: int) -> None:
     """Mark a decision as used by its call: another execution of the call asks again."""
-    Approval.objects.filter(pk=approval_id).update(spent=True)
+    Approval.objects.filter(pk=approval_id).update(was_applied=True)
 
 
 def list_pending_calls(run: Run) -> frozenset[str]:
@@ -94,7 +94,7 @@ def get_turn_permissions(run: Run) -> dict[tuple[str, str], bool]:
     The keys are the tool's name and its definition at the time of the decision.
     """
     settled = Approval.objects.filter(run=run, kind=ApprovalKind.RUN, state=ApprovalState.DECIDED)
-    rows = settled.order_by("settled_at", "pk").values_list("tool_name", "shown", "decision")
+    rows = settled.order_by("settled_at", "pk").values_list("tool_name", "subject", "decision")
     return {
         (tool, content.get(_DEFINITION_KEY, "")): decision.get("allow") is True
         for tool, content, decision in rows
@@ -197,7 +197,7 @@ def withdraw_all(run: Run) -> int:
 def _list_unspent(run: Run) -> QuerySet[Approval]:
     """Return the approvals of a run that are open, or decided and not used."""
     unspent_states = (ApprovalState.OPEN, ApprovalState.DECIDED)
-    return Approval.objects.filter(run=run, state__in=unspent_states, spent=False)
+    return Approval.objects.filter(run=run, state__in=unspent_states, was_applied=False)
 
 
 def _discard(row: Approval) -> None:
@@ -214,7 +214,7 @@ def _hash_content(content: Mapping[str, Any]) -> str:
 def _settle_open(approval_id: int, **values: Any) -> Approval:
     row = get_approval(approval_id)
     open_row = Approval.objects.filter(pk=approval_id, state=ApprovalState.OPEN)
-    values |= {"shown": _retained_content(row), "settled_at": clock.now()}
+    values |= {"subject": _retained_content(row), "settled_at": clock.now()}
     if not open_row.update(**values):
         raise AlreadyDecided(get_approval(approval_id))
     return get_approval(approval_id)
@@ -237,7 +237,7 @@ def _retained_content(row: Approval) -> dict[str, Any]:
 
     Arguments are in the journal with the call; a delivered result is there too.
     """
-    return {key: row.shown[key] for key in _RETAINED_KEYS if key in row.shown}
+    return {key: row.subject[key] for key in _RETAINED_KEYS if key in row.subject}
 
 
 def _waiting_keys(person_ids: Sequence[int], **scope: int) -> QuerySet[Inquiry, tuple[int]]:

@@ -238,7 +238,9 @@ def park_run(run: Run, questions: Iterable[int], decisions: Iterable[int]) -> bo
         return False
     held_run = Run.objects.filter(pk=run.pk, fence=run.fence, state=RunState.RUNNING)
     changes = {"state": RunState.PARKED, "phase": RunPhase.WAITING}
-    return bool(held_run.update(**changes, holder="", lease_until=None, death_count=0, left_by=""))
+    return bool(
+        held_run.update(**changes, holder="", lease_until=None, death_count=0, expired_holders="")
+    )
 
 
 def lose_run(run: Run, problem: str) -> None:

@@ -33,9 +33,13 @@ from tests.machine.templates import copy_migrated_sqlite
 #: The newest migration of the commit from which installations are upgraded, and data of it.
 C430B99_MIGRATION = "0006_lists"
 _NAMES = import_module("jpweb.store.migrations.0011_renamed_tables_and_columns")
+_COLUMNS = (
+    *_NAMES.COLUMNS,
+    *import_module("jpweb.store.migrations.0013_renamed_approval_columns").COLUMNS,
+)
 #: Names of c430b99 by those of now: of tables, and of columns by table.
 OLDER_TABLES = {f"store_{new.lower()}": f"store_{old.lower()}" for old, new in _NAMES.MODELS}
-OLDER_COLUMNS = {(f"store_{model}", new): old for model, old, new in _NAMES.COLUMNS}
+OLDER_COLUMNS = {(f"store_{model}", new): old for model, old, new in _COLUMNS}
 C430B99_DUMP = ROOT / "tests" / "samples" / "upgrade" / "c430b99" / "sqlite.sql"
 
 

@@ -28,7 +28,7 @@ def responder(run: Run, role: Role = Role.RESPONDER) -> int:
 def test_a_prompt_belongs_to_the_run_that_is_under_way(run: Run):
     row = making.prompt(run)
     assert (row.run_id, row.state, row.settled_at) == (run.pk, "open", None)
-    assert row.shown["arguments"] == {"path": "a.md"}
+    assert row.subject["arguments"] == {"path": "a.md"}
 
 
 def test_where_no_run_is_under_way_nothing_is_asked(run: Run):
@@ -40,7 +40,7 @@ def test_where_no_run_is_under_way_nothing_is_asked(run: Run):
 
 def test_what_no_database_takes_is_shown_replaced(run: Run):
     row = making.prompt(run, arguments={"a\0": "\ud800"})
-    assert row.shown["arguments"] == {"a\ufffd": "\ufffd"}
+    assert row.subject["arguments"] == {"a\ufffd": "\ufffd"}
 
 
 @pytest.mark.parametrize(("role", "sees"), [(Role.READER, 0), (Role.RESPONDER, 1), (Role.OWNER, 1)])
@@ -110,7 +110,7 @@ def test_the_end_of_a_run_withdraws_what_it_left_open(run: Run):
 
 def test_a_prompt_that_waits_already_is_not_put_twice(run: Run):
     row = making.prompt(run, path="a.md")
-    shown = dict(row.shown)
+    shown = dict(row.subject)
     again = approvals.request_approval(
         run.conversation_id, ApprovalKind.RUN, row.tool_call_id, row.tool_name, shown
     )

@@ -50,14 +50,17 @@ def fill(apps: Any) -> None:
         "Passage", id=9, conversation=talk, position=4, part=0, head=3, facet="call", at=AT,
         body="word", tags="w1",
     )  # fmt: skip
-    run = add("Run", conversation=talk, provider="scripted", deaths=2, resumed=6, started_at=AT)
+    run = add(
+        "Run", conversation=talk, provider="scripted", deaths=2, resumed=6, started_at=AT,
+        left_by="worker\n",
+    )  # fmt: skip
     asked = add(
         "Inquiry", conversation=talk, anchor="e-1", position=4, inquiry_id="a.b", source="tool",
         asker="vault", question={}, answer_type="boolean", state="open", asked_at=AT, alike="same",
     )  # fmt: skip
     gate = add(
         "Prompt", conversation=talk, run=run, kind="run", tool_call_id="c", tool_name="n",
-        shown={}, asked_at=AT, decider=person,
+        shown={"content": "x"}, spent=True, asked_at=AT, decider=person,
     )  # fmt: skip
     address = add("Address", person=person, workspace=home, url="u", delay=5, added_at=AT)
     add("Notice", address=address, prompt=gate, sent_at=AT)
@@ -78,9 +81,12 @@ EXPECTED: dict[str, dict[str, Any]] = {
     "JournalEntry": {"item_position": 3, "category": "call"},
     "Turn": {"title": "Hello"},
     "Passage": {"item_position": 3, "category": "call"},
-    "Run": {"death_count": 2, "resume_count": 6},
+    "Run": {"death_count": 2, "resume_count": 6, "expired_holders": "worker\n"},
     "Inquiry": {"same_question_key": "same"},
-    "Approval": {"decider__username": "ada", "run__provider": "scripted"},
+    "Approval": {
+        "decider__username": "ada", "run__provider": "scripted", "subject": {"content": "x"},
+        "was_applied": True,
+    },
     "NotificationDestination": {"delay": 5, "person__username": "ada"},
     "DisplayReceipt": {"delivered_at": AT, "inquiry__anchor": "e-1"},
     "TaskLease": {"holder": "h"},

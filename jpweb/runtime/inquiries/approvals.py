@@ -87,7 +87,7 @@ def parse_edited_arguments(row: Approval, text: str | None) -> Mapping[str, Any]
     """
     if text is None:
         return None
-    original = row.shown.get("arguments")
+    original = row.subject.get("arguments")
     try:
         edited = json.loads(text, parse_constant=_refuse_constant)
         is_unchanged = _dump_canonical(edited) == _dump_canonical(original)
@@ -106,8 +106,8 @@ def parse_edited_result(row: Approval, text: str | None) -> str | None:
     if not text:
         return None
     edited = _normalize_newlines(text)
-    if not row.shown.get("is_error") and edited == _normalize_newlines(
-        str(row.shown.get("content"))
+    if not row.subject.get("is_error") and edited == _normalize_newlines(
+        str(row.subject.get("content"))
     ):
         return None
     if "\x00" in edited:
@@ -130,8 +130,8 @@ def recover_typed_text(row: Approval, verdict: Verdict) -> str:
 def get_editable_text(row: Approval) -> str:
     """Return the text that a form offers for editing; empty for an error."""
     if row.kind == ApprovalKind.RUN:
-        return json.dumps(row.shown.get("arguments"), indent=2, ensure_ascii=False)
-    return "" if row.shown.get("is_error") else str(row.shown.get("content", ""))
+        return json.dumps(row.subject.get("arguments"), indent=2, ensure_ascii=False)
+    return "" if row.subject.get("is_error") else str(row.subject.get("content", ""))
 
 
 def _parse_edit(row: Approval, text: str) -> Any:

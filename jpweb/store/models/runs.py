@@ -40,7 +40,7 @@ class Run(models.Model):
     death_count = models.PositiveSmallIntegerField(
         default=0, help_text="processes that ended since it last got anywhere"
     )
-    left_by = models.TextField(
+    expired_holders = models.TextField(
         blank=True,
         default="",
         help_text="processes whose lease ran out since it last got anywhere, a line each",
@@ -79,7 +79,7 @@ class Run(models.Model):
 class Approval(models.Model):
     """A permission or delivery prompt of a run (RFD 018). No inquiry: in no journal.
 
-    ``shown`` is the content for the person: arguments, or a result; ``decision`` their choice.
+    ``subject`` is what the person decides about: arguments, or a result; ``decision`` their choice.
     """
 
     conversation = models.ForeignKey(Conversation, models.CASCADE, related_name="approvals")
@@ -90,13 +90,15 @@ class Approval(models.Model):
     kind = models.CharField(max_length=10, choices=ApprovalKind.choices)
     tool_call_id = models.TextField()
     tool_name = models.CharField(max_length=200)
-    shown = models.JSONField()
+    subject = models.JSONField()
     state = models.CharField(
         max_length=10, choices=ApprovalState.choices, default=ApprovalState.OPEN
     )
     digest = models.CharField(max_length=64, blank=True, help_text="of what is shown")
     decision = models.JSONField(null=True)
-    spent = models.BooleanField(default=False, help_text="the call has gone on with the decision")
+    was_applied = models.BooleanField(
+        default=False, help_text="the call has gone on with the decision"
+    )
     decider = models.ForeignKey(Person, models.SET_NULL, null=True, related_name="approvals")
     decider_name = models.CharField(max_length=200, blank=True)
     asked_at = models.DateTimeField(default=clock.now)

@@ -44,6 +44,8 @@ def has_died(run: Run, lease_seconds: float) -> bool:
 
 def count_deaths(run: Run, lease_seconds: float) -> int:
     """Return the number of processes that died with this run since its last progress."""
-    left_by = Counter(run.left_by.splitlines())
-    alive = find_alive(left_by, lease_seconds) if left_by else set()
-    return run.death_count + sum(times for name, times in left_by.items() if name not in alive)
+    expired_counts = Counter(run.expired_holders.splitlines())
+    alive = find_alive(expired_counts, lease_seconds) if expired_counts else set()
+    return run.death_count + sum(
+        times for name, times in expired_counts.items() if name not in alive
+    )

@@ -57,7 +57,7 @@ def assert_held(run: Run, phase: RunPhase | None = None) -> None:
 
     The write is progress of the run: its count of deaths is reset.
     """
-    changes: dict[str, Any] = {"death_count": 0, "left_by": ""}
+    changes: dict[str, Any] = {"death_count": 0, "expired_holders": ""}
     if phase is not None:
         changes["phase"] = phase
     held_filter = {"id": run.pk, "fence": run.fence, "state": RunState.RUNNING}
@@ -127,7 +127,7 @@ def requeue_expired(run: Run, *, has_died: bool) -> bool:
     if has_died:
         changes["death_count"] = F("death_count") + 1
     else:
-        changes["left_by"] = Concat("left_by", Value(f"{run.holder}\n"))
+        changes["expired_holders"] = Concat("expired_holders", Value(f"{run.holder}\n"))
     return _requeue(expired, run.pk, **changes)
 
 

@@ -319,6 +319,6 @@ async def test_who_comes_second_gets_back_what_they_typed(
 
 
 def test_an_error_is_not_offered_to_be_edited():
-    error = Approval(kind=ApprovalKind.DELIVER, shown={"content": "It broke.", "is_error": True})
-    fine = Approval(kind=ApprovalKind.DELIVER, shown={"content": "Fine.", "is_error": False})
+    error = Approval(kind=ApprovalKind.DELIVER, subject={"content": "It broke.", "is_error": True})
+    fine = Approval(kind=ApprovalKind.DELIVER, subject={"content": "Fine.", "is_error": False})
     assert (approvals.get_editable_text(error), approvals.get_editable_text(fine)) == ("", "Fine.")

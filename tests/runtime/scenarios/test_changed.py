@@ -36,7 +36,7 @@ async def parked_at_question(shop: Workshop) -> Inquiry:
     """Let a person permit the call with the default "safe"; return the question it waits at."""
     await shop.start()
     permission = await shop.prompted()
-    assert permission.shown["arguments"] == {"target": "safe"}
+    assert permission.subject["arguments"] == {"target": "safe"}
     await approvals.decide_approval(
         permission.pk, Verdict(allow=True, remember=True), decider(shop.eve)
     )
@@ -75,7 +75,7 @@ async def test_permitted_call_never_runs_a_default_changed_meanwhile(
         await resolution.answer_inquiry(question.pk, "true", decider(shop.ada))
         if trusted:
             again = await shop.prompted()
-            assert again.shown["arguments"] == {"target": "injected"}
+            assert again.subject["arguments"] == {"target": "injected"}
             assert not ran.exists()
             await approvals.decide_approval(again.pk, Verdict(allow=False), decider(shop.eve))
         await eventually(lambda: ended(shop))

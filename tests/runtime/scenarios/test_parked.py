@@ -54,7 +54,7 @@ async def test_a_turn_that_is_put_down_at_every_wait_ends_as_if_it_never_was(
         await put_down(shop)
         assert runs_of(tally) == 1
         offered = await shop.prompted()
-        assert (offered.kind, offered.shown["content"]) == ("deliver", "Wild as can be.\n")
+        assert (offered.kind, offered.subject["content"]) == ("deliver", "Wild as can be.\n")
         confirm = await waits(shop, ".confirm.")
         await resolution.answer_inquiry(confirm.pk, "false", decider(shop.ada))
         await put_down(shop)

@@ -85,11 +85,11 @@ def test_progress_forgives_the_holders_that_let_go(run: Run):
     heartbeats.record_heartbeat(making.HOLDER)
     let_run_out(run, making.HOLDER)
     runs.recover_expired(LEASE)
-    assert fresh(run).left_by == f"{making.HOLDER}\n"
+    assert fresh(run).expired_holders == f"{making.HOLDER}\n"
     taken = making.taken(run, "other")
     said = making.event(ChatResponse("message", "A word"))
     journal.append_events(taken.conversation_id, [said], taken)
-    assert fresh(run).left_by == ""
+    assert fresh(run).expired_holders == ""
 
 
 def test_process_takes_no_run_away_from_itself(run: Run):

@@ -193,7 +193,7 @@ def test_a_decision_wakes_the_run_as_an_answer_does(run: Run):
 
 def test_what_was_decided_while_nobody_executed_the_run_stands(run: Run):
     row = making.prompt(run)
-    shown = dict(row.shown)
+    shown = dict(row.subject)
     runs.park_run(run, [], [row.pk])
     approvals.decide_approval(row.pk, {"allow": True}, Decider("person", "Ada"))
     held = making.taken(run)
@@ -211,7 +211,7 @@ def test_what_was_decided_while_nobody_executed_the_run_stands(run: Run):
 def test_a_decision_about_something_else_does_not_stand(run: Run):
     row = making.prompt(run, arguments={"path": "a.md"})
     approvals.decide_approval(row.pk, {"allow": True}, Decider("person", "Ada"))
-    shown = dict(row.shown) | {"arguments": {"path": "b.md"}}
+    shown = dict(row.subject) | {"arguments": {"path": "b.md"}}
     other = approvals.request_approval(
         run.conversation_id, ApprovalKind.RUN, row.tool_call_id, row.tool_name, shown
     )
