@@ -19,14 +19,18 @@ def _note(line):
 
 def connect(*given, **options):
     line = _connect(*given, **options)
-    changes = line.total_changes
+    changes, writes = line.total_changes, {{}}
 
     def trace(statement):
         nonlocal changes
         if statement.startswith("BEGIN"):
             changes = line.total_changes
+            writes.clear()
         elif statement.startswith("COMMIT"):
-            _note(f"rows {{line.total_changes - changes}}")
+            _note(f"rows {{line.total_changes - changes}} {{writes}}")
+        elif statement.startswith(("INSERT", "UPDATE", "DELETE")):
+            words = statement[:40].replace("\\n", " ")
+            writes[words] = writes.get(words, 0) + 1
 
     line.set_trace_callback(trace)
     return line
@@ -49,10 +53,11 @@ class Effort:
         (folder / "sitecustomize.py").write_text(_HOOK.format(notes=str(self._notes)))
         self.settings = {"PYTHONPATH": str(folder)}
 
-    def largest_transaction(self) -> int:
-        """Return how many rows a transaction has changed at most."""
+    def find_largest_transaction(self) -> tuple[int, str]:
+        """Return how many rows a transaction has changed at most, and its writes."""
         lines = self._notes.read_text().splitlines()
-        return max(int(line.removeprefix("rows ")) for line in lines if line.startswith("rows"))
+        transactions = (line.split(" ", 2) for line in lines if line.startswith("rows"))
+        return max((int(row_count), writes) for _, row_count, writes in transactions)
 
     def count_parsers(self) -> int:
         """Return how many processes were started to parse configurations."""
