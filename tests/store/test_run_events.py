@@ -30,7 +30,7 @@ LATER = "2026-01-03 03:04:05.0"
 STEPS: list[tuple[EventKind, int]] = [
     (ToolCallRequest("call_2", "git"), 5),  # conversation, run, anchor; entry, conversation
     (asked("call_2.q.1"), 9),  # + turn, call, when it expires; question
-    (answered("call_2.q.1"), 7),  # + which question, question
+    (answered("call_2.q.1"), 8),  # + which question, question, ledger
     (
         ToolCallResponse("call_2", "Done.", is_error=False),
         10,
