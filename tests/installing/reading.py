@@ -20,7 +20,7 @@ _VIEWS = ("", "/compacted", "/thread", "/outline", "/facts", "/export/jp", "/exp
 
 def list_paths(owner: Owner) -> list[str]:
     """Return the paths of all pages of the recorded workspace, and of what is in it."""
-    lists = ["/conversations?workspace=2", "/audit?workspace=2", "/audit.csv?workspace=2"]
+    lists = ["/conversations?workspace=2", "/audit?demo=1", "/audit.csv?demo=1"]
     lists += [
         "/questions",
         "/workspaces/2/people",

@@ -22,7 +22,7 @@ FILL = """async (count) => {
   for (let n = 0; n < count; n++) {
     document.getElementById("inbox").insertAdjacentHTML("beforeend",
       `<article class="card" data-outcome="open" data-question="${10 ** 9 + n}">
-        <p class="ask">Go on?</p></article>`);
+        <p class="question-title">Go on?</p></article>`);
   }
   const { webSocket } = document.body["htmx-internal-data"];
   const closed = new Promise((end) => document.addEventListener("htmx:wsClose", end));
@@ -85,13 +85,13 @@ def test_a_page_says_again_what_it_shows_twice_a_second_at_most(visit: Visit):
     page.clock.install()
     sent = page.evaluate(
         """async () => {
-          const { again } = await import(document.querySelector("script[type=module]").src
+          const { sendPageState } = await import(document.querySelector("script[type=module]").src
             .replace("jpweb.js", "js/socket.js"));
           const { socket } = document.body["htmx-internal-data"].webSocket;
           window.sent = 0;
           const send = socket.send.bind(socket);
           socket.send = (text) => { window.sent += 1; send(text); };
-          for (let n = 0; n < 50; n++) again();
+          for (let n = 0; n < 50; n++) sendPageState();
           return window.sent;
         }"""
     )

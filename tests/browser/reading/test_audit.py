@@ -25,12 +25,14 @@ def downloaded(page: Page) -> list[dict[str, str]]:
 
 
 def test_the_filter_form_and_the_bars_write_the_url(visit: Visit):
-    page = visit.open("/audit")
+    page = visit.open("/audit?demo=1")
     page.get_by_label("Reason").select_option("backend_error")
     page.get_by_role("button", name="Filter").click()
     expect(rows(page).first).to_have_attribute("data-reason", "backend_error")
     assert "reason=backend_error" in page.url
     page.get_by_role("link", name="Clear").click()
+    page.get_by_label("Include the demo").check()
+    page.get_by_role("button", name="Filter").click()
     bar = page.locator(".bar-row[data-outcome=unanswered]")
     count = int(bar.locator("b").inner_text())
     bar.click()
@@ -42,7 +44,7 @@ def test_what_was_just_decided_is_in_the_audit_with_who_decided(visit: Visit):
     asked = visit.begin("Audited")
     answer(asked, BOOLEAN, "No")
     decline(asked, "select")
-    page = visit.open("/audit?person=Owner")
+    page = visit.open("/audit?demo=1&person=Owner")
     latest = [rows(page).nth(index) for index in (0, 1)]
     expect(latest[0]).to_have_attribute("data-outcome", "cancelled")
     expect(latest[1]).to_contain_text("false")
